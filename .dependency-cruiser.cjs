@@ -1,0 +1,65 @@
+// The import table: which package may know which, and which folder of the core may know which. Arrows only point down.
+const packages = {
+  core: [],
+  tools: ['core'],
+  'ai-sdk': ['core'],
+  tasks: ['core'],
+  acp: ['core', 'tools', 'tasks'],
+  fleet: ['core', 'tools', 'tasks'],
+  whoa: ['core', 'tools', 'ai-sdk', 'tasks', 'acp', 'fleet'],
+};
+const coreFolders = {
+  stop: [],
+  tool: ['stop'],
+  run: ['stop', 'tool'],
+  conversation: ['stop', 'tool', 'run'],
+  testing: ['stop', 'tool', 'run', 'conversation'],
+};
+
+const arrows = (table, where) =>
+  Object.entries(table).map(([from, allowed]) => ({
+    name: `${from}-points-down`,
+    severity: 'error',
+    from: { path: `${where(from)}` },
+    to: { path: `${where('[^/]+')}`, pathNot: [from, ...allowed].map(where) },
+  }));
+
+module.exports = {
+  forbidden: [
+    { name: 'no-circles', severity: 'error', from: {}, to: { circular: true } },
+    ...arrows(packages, (name) => `^packages/${name}/`),
+    ...arrows(coreFolders, (name) => `^packages/core/src/${name}/`),
+    {
+      name: 'core-needs-nothing',
+      severity: 'error',
+      from: { path: '^packages/core/src', pathNot: '\\.test\\.ts$' },
+      to: { dependencyTypes: ['npm', 'npm-dev', 'npm-peer', 'npm-optional', 'npm-no-pkg', 'npm-unknown'] },
+    },
+    {
+      name: 'only-core-testing-asks-node',
+      comment: 'The rest of the core runs wherever JavaScript does, but for process warnings.',
+      severity: 'error',
+      from: { path: '^packages/core/src/(stop|tool|run|conversation)/', pathNot: '\\.test\\.ts$' },
+      to: { dependencyTypes: ['core'] },
+    },
+    {
+      name: 'packages-by-their-front-door',
+      severity: 'error',
+      from: { path: '^packages/([^/]+)/' },
+      to: {
+        path: '^packages/[^/]+/src/',
+        pathNot: ['^packages/$1/', '^packages/[^/]+/src/(index|testing/index)\\.ts$'],
+      },
+    },
+  ],
+  options: {
+    parser: 'swc',
+    tsPreCompilationDeps: true,
+    doNotFollow: { path: 'node_modules' },
+    exclude: { path: '(/dist/|\\.test\\.ts$)' },
+    enhancedResolveOptions: {
+      exportsFields: ['exports'],
+      conditionNames: ['@whoa/source', 'import', 'types', 'node', 'default'],
+    },
+  },
+};

@@ -1,0 +1,45 @@
+// Everything that can be said of the code without running it: format, lint, types, layers, dead code. All at once.
+import { spawn } from 'node:child_process';
+import { delimiter, join } from 'node:path';
+
+const root = join(import.meta.dirname, '..');
+const env = {
+  ...process.env,
+  NO_COLOR: '1',
+  PATH: `${join(root, 'node_modules/.bin')}${delimiter}${process.env['PATH']}`,
+};
+
+interface Check {
+  readonly name: string;
+  readonly command: readonly string[];
+  /** A tool that looked at nothing has not said yes. */
+  readonly accepts?: (output: string) => boolean;
+}
+
+const checks: readonly Check[] = [
+  { name: 'format', command: ['biome', 'ci', '--colors=off', '.'] },
+  { name: 'lint', command: ['oxlint', '--type-aware', '--deny-warnings'] },
+  { name: 'types', command: ['tsc', '-b'] },
+  {
+    name: 'layers',
+    command: ['depcruise', 'packages', '--include-only', '^packages/[^/]+/src'],
+    accepts: (output) => !output.includes('(0 modules'),
+  },
+  { name: 'dead code', command: ['knip', '--no-progress'] },
+];
+
+async function run({ name, command, accepts }: Check): Promise<boolean> {
+  const started = performance.now();
+  const [file = '', ...args] = command;
+  const child = spawn(file, args, { cwd: root, env, stdio: ['ignore', 'pipe', 'pipe'] });
+  let output = '';
+  for (const stream of [child.stdout, child.stderr]) stream.on('data', (chunk: Buffer) => (output += chunk.toString()));
+  const code = await new Promise<number | null>((resolve) => child.on('close', resolve));
+  const passed = code === 0 && (accepts?.(output) ?? true);
+  console.log(`${passed ? 'ok  ' : 'FAIL'} ${name} (${((performance.now() - started) / 1000).toFixed(1)} s)`);
+  if (!passed) console.log(output);
+  return passed;
+}
+
+const passed = await Promise.all(checks.map(run));
+process.exitCode = passed.every(Boolean) ? 0 : 1;

@@ -1,0 +1,88 @@
+// Records a real run being stopped from another terminal and writes it as a moving picture: node scripts/picture.ts.
+// The model follows a script; the terminals, the processes, the cancel and the report are real.
+import { writeFileSync } from 'node:fs';
+import { join } from 'node:path';
+import { setTimeout as wait } from 'node:timers/promises';
+import { createHome, type Terminal } from '../test/command/terminal.ts';
+import { drawRecording, type Moment } from './picture/draw.ts';
+
+const SAMPLE_MS = 60;
+const KEY_MS = 45;
+const READ_MS = 1_200;
+const COLUMNS = 94;
+const SCRIPT = {
+  wordMs: 110,
+  replies: [
+    ["I'll run the whole test suite first. ", { call: 'bash', input: { command: './run-tests.sh | tee test.log' } }],
+    ['All tests pass.'],
+  ],
+};
+const TESTS = `#!/usr/bin/env bash
+names=(parses prints rounds sorts merges retries resumes settles)
+for i in "\${!names[@]}"; do sleep 0.7; echo "ok $((i + 1)) - \${names[i]}"; done; sleep 300
+`;
+
+const home = createHome({ 'script.json': JSON.stringify(SCRIPT), 'run-tests.sh': TESTS });
+home.env['WHOA_MODEL'] = 'scripted:script.json';
+delete home.env['NODE_DISABLE_COMPILE_CACHE'];
+home.whoa(['tasks']);
+const agent = home.openTerminal({ columns: COLUMNS, rows: 17 });
+const other = home.openTerminal({ columns: COLUMNS, rows: 8 });
+const terminals = [agent, other];
+
+async function enter(terminal: Terminal, text: string): Promise<void> {
+  for (const key of text) {
+    terminal.type(key);
+    await wait(KEY_MS);
+  }
+  await wait(250);
+  terminal.press('Enter');
+}
+
+/** Looks at the terminals again and again until the story is told. */
+async function record(story: () => Promise<void>): Promise<Moment[]> {
+  const moments: Moment[] = [];
+  const from = performance.now();
+  let isTold = false;
+  const telling = story().finally(() => {
+    isTold = true;
+  });
+  while (!isTold) {
+    moments.push({ atMs: performance.now() - from, screens: terminals.map((terminal) => terminal.seeStyled()) });
+    await wait(SAMPLE_MS);
+  }
+  await telling;
+  return moments;
+}
+
+try {
+  agent.press('chmod +x run-tests.sh; clear', 'Enter');
+  await agent.waitFor(/^\$$/);
+  await other.waitFor(/^\$$/);
+  const moments = await record(async () => {
+    await wait(400);
+    await enter(agent, 'whoa run "Do the tests pass?"');
+    await agent.waitFor(/why not:$/);
+    await wait(READ_MS);
+    await enter(agent, 'y');
+    const seen = await agent.waitFor(/bash: ok 4/);
+    const [, id = ''] = /whoa cancel (\S+)/.exec(seen)!;
+    await enter(other, `whoa cancel ${id} --how now --reason "wrong branch"`);
+    await agent.waitFor(/settled\n\$$/);
+    await other.waitFor(/settled\n\$$/);
+    await wait(READ_MS);
+    await enter(agent, 'echo $?');
+    await agent.waitFor(/130/);
+    await wait(READ_MS);
+  });
+  const file = join(import.meta.dirname, '../docs/whoa.svg');
+  const svg = drawRecording(moments, {
+    columns: COLUMNS,
+    titles: ['one terminal: an agent at work', 'another terminal'],
+    description: 'An agent runs a test suite; whoa cancel in another terminal stops it; both print the stop report.',
+  });
+  writeFileSync(file, svg);
+  console.log(`docs/whoa.svg: ${moments.length} moments, ${Math.round(svg.length / 1024)} KiB`);
+} finally {
+  home[Symbol.dispose]();
+}
