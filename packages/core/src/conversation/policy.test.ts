@@ -1,0 +1,215 @@
+import fc from 'fast-check';
+import { expect, test } from 'vitest';
+import {
+  type ConversationEffect,
+  type ConversationInput,
+  type ConversationState,
+  NEW_CONVERSATION,
+  type Policy,
+  SEEN_MAX,
+  transition,
+  WAITING_MAX,
+} from './policy.ts';
+
+function play(...inputs: ConversationInput[]) {
+  let state: ConversationState = NEW_CONVERSATION;
+  const effects: ConversationEffect[] = [];
+  for (const input of inputs) {
+    const next = transition(state, input);
+    state = next.state;
+    effects.push(...next.effects);
+  }
+  return { state, effects };
+}
+
+const message = (id: string, policy: Policy = 'replace', debounceMs = 0): ConversationInput => ({
+  type: 'message',
+  id,
+  policy,
+  debounceMs,
+});
+const ended: ConversationInput = { type: 'run-ended' };
+const start = (...ids: string[]): ConversationEffect => ({ type: 'start', ids });
+const answer = (id: string, status: Extract<ConversationEffect, { type: 'answer' }>['status']): ConversationEffect => ({
+  type: 'answer',
+  id,
+  status,
+});
+const superseded: ConversationEffect = { type: 'stop', kind: 'superseded' };
+
+test('the first message starts a run', () => {
+  expect(play(message('a')).effects).toEqual([start('a')]);
+  expect(play(message('a'), ended).state).toMatchObject({ steered: [], waiting: [] });
+  expect(play(message('a'), ended).state.running).toBeUndefined();
+});
+
+test('replace: the run is cancelled, the new one waits for its end, and whoever waited is superseded', () => {
+  const { effects, state } = play(message('a'), message('b'), message('c'));
+  expect(effects).toEqual([start('a'), superseded, answer('b', 'superseded')]);
+  expect(state.running).toEqual({ ids: ['a'], stopping: 'superseded' });
+  expect(transition(state, ended).effects).toEqual([start('c')]);
+});
+
+test('queue: messages wait their turn, in order', () => {
+  const queued = [message('a'), message('b', 'queue'), message('c', 'queue')];
+  expect(play(...queued).effects).toEqual([start('a')]);
+  expect(play(...queued, ended, ended, ended).effects).toEqual([start('a'), start('b'), start('c')]);
+});
+
+test('a queue has an end: beyond it messages are refused', () => {
+  const full = Array.from({ length: WAITING_MAX + 2 }, (_, i) => message(`${i}`, 'queue'));
+  expect(play(...full).effects.at(-1)).toEqual(answer(`${WAITING_MAX + 1}`, 'rejected'));
+});
+
+test('steer: the message goes to the run, and is next if the run never read it', () => {
+  const steered = [message('a'), message('b', 'steer'), message('c', 'steer')];
+  expect(play(...steered).effects).toEqual([start('a'), { type: 'steer', id: 'b' }, { type: 'steer', id: 'c' }]);
+  expect(play(...steered, { type: 'steer-delivered', id: 'b' }, ended).effects.slice(3)).toEqual([
+    answer('b', 'steered'),
+    start('c'),
+  ]);
+  expect(play(...steered, message('d', 'queue'), ended, ended).effects.slice(3)).toEqual([
+    start('b', 'c'),
+    answer('b', 'merged'),
+    start('d'),
+  ]);
+});
+
+test('steer into a run that is stopping waits instead', () => {
+  expect(play(message('a'), { type: 'cancel' }, message('b', 'steer'), ended).effects).toEqual([
+    start('a'),
+    { type: 'stop', kind: 'user' },
+    start('b'),
+  ]);
+});
+
+test('reject: while something runs the message is refused, and may be sent again', () => {
+  expect(play(message('a'), message('b', 'reject'), ended, message('b', 'reject')).effects).toEqual([
+    start('a'),
+    answer('b', 'rejected'),
+    start('b'),
+  ]);
+});
+
+test('a redelivered message is a no-op, whatever became of the first delivery', () => {
+  expect(play(message('a'), message('a'), ended, message('a')).effects).toEqual([
+    start('a'),
+    answer('a', 'duplicate'),
+    answer('a', 'duplicate'),
+  ]);
+});
+
+test('only so many ids are remembered', () => {
+  const many = Array.from({ length: SEEN_MAX + 1 }, (_, i) => [message(`${i}`), ended]).flat();
+  expect(play(...many).state.seen).toHaveLength(SEEN_MAX);
+});
+
+test('debounce: messages that follow each other become one, and the last gets the answer', () => {
+  const gathered = [message('a', 'replace', 50), message('b', 'queue', 70)];
+  expect(play(...gathered).effects).toEqual([
+    { type: 'gather', ms: 50 },
+    { type: 'gather', ms: 70 },
+  ]);
+  const { effects, state } = play(...gathered, { type: 'gathered' });
+  expect(effects.slice(2)).toEqual([start('a', 'b'), answer('a', 'merged')]);
+  expect(state.gathering).toBeUndefined();
+  expect(play({ type: 'gathered' }).effects).toEqual([]);
+});
+
+test('a message that does not wait takes the gathered ones along', () => {
+  expect(play(message('a', 'queue', 50), message('b')).effects).toEqual([
+    { type: 'gather', ms: 50 },
+    start('a', 'b'),
+    answer('a', 'merged'),
+  ]);
+});
+
+test('cancel stops the run and drops what waits, is steered or is being gathered', () => {
+  const { effects, state } = play(
+    message('a'),
+    message('b', 'queue'),
+    message('c', 'steer'),
+    message('d', 'queue', 9),
+    { type: 'cancel' },
+    { type: 'cancel' },
+  );
+  expect(effects.slice(3)).toEqual([
+    answer('d', 'cancelled'),
+    answer('b', 'cancelled'),
+    answer('c', 'cancelled'),
+    { type: 'stop', kind: 'user' },
+  ]);
+  expect(transition(state, ended).effects).toEqual([]);
+  expect(play({ type: 'cancel' }).effects).toEqual([]);
+});
+
+test('a cancel does not change why a run is already stopping', () => {
+  expect(play(message('a'), message('b'), { type: 'cancel' }).state.running?.stopping).toBe('superseded');
+  expect(play(message('a'), { type: 'cancel' }, message('b')).state.running?.stopping).toBe('user');
+});
+
+test('one message can be withdrawn: running, waiting, gathered or not there', () => {
+  const withdraw = (id: string): ConversationInput => ({ type: 'withdraw', id });
+  expect(play(message('a'), withdraw('a'), withdraw('a')).effects).toEqual([
+    start('a'),
+    { type: 'stop', kind: 'user' },
+  ]);
+  expect(play(message('a'), message('b', 'queue'), withdraw('b'), ended).effects).toEqual([
+    start('a'),
+    answer('b', 'cancelled'),
+  ]);
+  const gathering = [message('a', 'queue', 9), message('b', 'queue', 9)];
+  expect(play(...gathering, withdraw('a'), { type: 'gathered' }).effects.slice(2)).toEqual([
+    answer('a', 'cancelled'),
+    start('b'),
+  ]);
+  expect(play(message('a', 'queue', 9), withdraw('a')).state.gathering).toBeUndefined();
+  expect(play(withdraw('ghost'))).toEqual({ state: NEW_CONVERSATION, effects: [] });
+});
+
+test('any story: never two runs at once, and every message is answered or run exactly once', () => {
+  const step = fc.oneof(
+    {
+      weight: 5,
+      arbitrary: fc.tuple(fc.constantFrom<Policy>('replace', 'queue', 'steer', 'reject'), fc.constantFrom(0, 0, 10)),
+    },
+    { weight: 3, arbitrary: fc.constant('end' as const) },
+    {
+      weight: 1,
+      arbitrary: fc.constantFrom('cancel' as const, 'gathered' as const, 'withdraw' as const, 'deliver' as const),
+    },
+  );
+  fc.assert(
+    fc.property(fc.array(step, { maxLength: 40 }), (steps) => {
+      let state = NEW_CONVERSATION;
+      let running = 0;
+      let sent = 0;
+      const settled = new Map<string, number>();
+      const apply = (input: ConversationInput) => {
+        if (input.type === 'run-ended') {
+          if (state.running === undefined) return;
+          running--;
+          const last = state.running.ids.at(-1)!;
+          settled.set(last, (settled.get(last) ?? 0) + 1);
+        }
+        const next = transition(state, input);
+        state = next.state;
+        for (const effect of next.effects) {
+          if (effect.type === 'start') expect(++running).toBe(1);
+          if (effect.type === 'answer') settled.set(effect.id, (settled.get(effect.id) ?? 0) + 1);
+        }
+      };
+      for (const one of steps) {
+        if (Array.isArray(one)) apply(message(`${sent++}`, one[0], one[1]));
+        else if (one === 'end') apply(ended);
+        else if (one === 'withdraw') apply({ type: 'withdraw', id: `${sent - 1}` });
+        else if (one !== 'deliver') apply({ type: one });
+        else if (state.steered[0] !== undefined) apply({ type: 'steer-delivered', id: state.steered[0] });
+      }
+      apply({ type: 'gathered' });
+      while (state.running !== undefined) apply(ended);
+      for (let id = 0; id < sent; id++) expect(settled.get(`${id}`), `message ${id}`).toBe(1);
+    }),
+    { numRuns: 2_000 },
+  );
+});

@@ -1,0 +1,162 @@
+/**
+ * What a newer message does to a run under way.
+ *
+ * - `replace`: the run is cancelled; the message is next, and everything that waited is dropped.
+ * - `queue`: the message waits its turn.
+ * - `steer`: the message is given to the run, which hears it at the next boundary.
+ * - `reject`: the message is refused.
+ */
+export type Policy = 'replace' | 'queue' | 'steer' | 'reject';
+
+/** Where one conversation stands. Plain data: it can be kept in a store. Messages are known by their ids. */
+export interface ConversationState {
+  /** The messages the live run answers. At most one run lives at a time. */
+  readonly running?: { readonly ids: readonly string[]; readonly stopping: StopKind | undefined };
+  /** Messages given to the live run that it has not read yet. */
+  readonly steered: readonly string[];
+  /** What runs next; each entry becomes one run. */
+  readonly waiting: readonly (readonly string[])[];
+  /** Messages held back for a moment, in case more follow. */
+  readonly gathering?: Gathering;
+  /** Ids that are not processed again. */
+  readonly seen: readonly string[];
+}
+
+interface Gathering {
+  readonly ids: readonly string[];
+  readonly policy: Policy;
+}
+
+export type StopKind = 'superseded' | 'user';
+
+export type ConversationInput =
+  | { readonly type: 'message'; readonly id: string; readonly policy: Policy; readonly debounceMs: number }
+  /** The moment for more messages is over. */
+  | { readonly type: 'gathered' }
+  | { readonly type: 'steer-delivered'; readonly id: string }
+  | { readonly type: 'run-ended' }
+  /** Stop the run and forget what waits. */
+  | { readonly type: 'cancel' }
+  /** One message is no longer wanted. */
+  | { readonly type: 'withdraw'; readonly id: string };
+
+export type ConversationEffect =
+  | { readonly type: 'start'; readonly ids: readonly string[] }
+  | { readonly type: 'stop'; readonly kind: StopKind }
+  | { readonly type: 'steer'; readonly id: string }
+  /** Call back with `gathered` after this long; a newer request replaces an older one. */
+  | { readonly type: 'gather'; readonly ms: number }
+  | { readonly type: 'answer'; readonly id: string; readonly status: EarlyStatus };
+
+/** How a message is answered without a run of its own. */
+export type EarlyStatus = 'duplicate' | 'rejected' | 'superseded' | 'merged' | 'steered' | 'cancelled';
+
+export interface Transition {
+  readonly state: ConversationState;
+  readonly effects: readonly ConversationEffect[];
+}
+
+/** How many ids are remembered against redelivery, and how many runs may wait. */
+export const SEEN_MAX = 1_000;
+export const WAITING_MAX = 100;
+
+export const NEW_CONVERSATION: ConversationState = { steered: [], waiting: [], seen: [] };
+
+/** The one place that decides what a message, an end or a cancel does to a conversation. Pure. */
+export function transition(state: ConversationState, input: ConversationInput): Transition {
+  switch (input.type) {
+    case 'message':
+      return receive(state, input);
+    case 'gathered':
+      return state.gathering === undefined ? { state, effects: [] } : admitGathered(state, state.gathering);
+    case 'steer-delivered': {
+      const steered = state.steered.filter((id) => id !== input.id);
+      return { state: { ...state, steered }, effects: answers([input.id], 'steered') };
+    }
+    case 'run-ended':
+      return endRun(state);
+    case 'cancel':
+      return cancel(state);
+    case 'withdraw':
+      return withdraw(state, input.id);
+  }
+}
+
+function receive(state: ConversationState, message: Extract<ConversationInput, { type: 'message' }>): Transition {
+  const { id, policy, debounceMs } = message;
+  if (state.seen.includes(id)) return { state, effects: answers([id], 'duplicate') };
+  const seen = [...state.seen, id].slice(-SEEN_MAX);
+  const gathering = { ids: [...(state.gathering?.ids ?? []), id], policy };
+  if (debounceMs > 0) return { state: { ...state, seen, gathering }, effects: [{ type: 'gather', ms: debounceMs }] };
+  return admitGathered({ ...state, seen, gathering }, gathering);
+}
+
+/** Lets gathered messages in as one. */
+function admitGathered({ gathering: _, ...state }: ConversationState, gathered: Gathering): Transition {
+  return admit(state, gathered.ids, gathered.policy);
+}
+
+function admit(state: ConversationState, ids: readonly string[], policy: Policy): Transition {
+  const { running, waiting } = state;
+  if (running === undefined) return start(state, ids);
+  if (policy === 'replace') return supersede(state, ids);
+  if (policy === 'steer' && running.stopping === undefined) {
+    const effects = ids.map((id): ConversationEffect => ({ type: 'steer', id }));
+    return { state: { ...state, steered: [...state.steered, ...ids] }, effects };
+  }
+  if (policy === 'reject' || waiting.length >= WAITING_MAX) {
+    // A refused message was not processed, so it may be sent again.
+    const seen = state.seen.filter((id) => !ids.includes(id));
+    return { state: { ...state, seen }, effects: answers(ids, 'rejected') };
+  }
+  return { state: { ...state, waiting: [...waiting, ids] }, effects: [] };
+}
+
+/** One run answers several messages: the last of them gets the reply. */
+function start(state: ConversationState, ids: readonly string[]): Transition {
+  return {
+    state: { ...state, running: { ids, stopping: undefined } },
+    effects: [{ type: 'start', ids }, ...answers(ids.slice(0, -1), 'merged')],
+  };
+}
+
+function supersede(state: ConversationState, ids: readonly string[]): Transition {
+  const dropped = [...state.waiting.flat(), ...state.steered];
+  const { state: next, effects } = stop({ ...state, waiting: [ids], steered: [] }, 'superseded');
+  return { state: next, effects: [...answers(dropped, 'superseded'), ...effects] };
+}
+
+function endRun({ running: _, ...state }: ConversationState): Transition {
+  // What was said to the run and never read is not lost: it is next.
+  const [ids, ...waiting] = state.steered.length > 0 ? [state.steered, ...state.waiting] : state.waiting;
+  return ids === undefined ? { state, effects: [] } : start({ ...state, steered: [], waiting }, ids);
+}
+
+function cancel({ gathering, ...state }: ConversationState): Transition {
+  const dropped = [...(gathering?.ids ?? []), ...state.waiting.flat(), ...state.steered];
+  const { state: next, effects } = stop({ ...state, waiting: [], steered: [] }, 'user');
+  return { state: next, effects: [...answers(dropped, 'cancelled'), ...effects] };
+}
+
+/** Stops the live run, if there is one that is not stopping already: why it stops is decided once. */
+function stop(state: ConversationState, kind: StopKind): Transition {
+  const { running } = state;
+  if (running === undefined || running.stopping !== undefined) return { state, effects: [] };
+  return { state: { ...state, running: { ...running, stopping: kind } }, effects: [{ type: 'stop', kind }] };
+}
+
+function withdraw({ gathering, ...state }: ConversationState, id: string): Transition {
+  const isOther = (one: string): boolean => one !== id;
+  if (state.running?.ids.at(-1) === id) return stop({ ...state, ...(gathering && { gathering }) }, 'user');
+  const waiting = state.waiting.map((ids) => ids.filter(isOther)).filter((ids) => ids.length > 0);
+  const ids = gathering?.ids.filter(isOther) ?? [];
+  const found = [...state.waiting.flat(), ...(gathering?.ids ?? [])].includes(id);
+  return {
+    state: { ...state, waiting, ...(gathering && ids.length > 0 && { gathering: { ...gathering, ids } }) },
+    effects: found ? answers([id], 'cancelled') : [],
+  };
+}
+
+function answers(ids: readonly string[], status: EarlyStatus): ConversationEffect[] {
+  return ids.map((id) => ({ type: 'answer', id, status }));
+}

@@ -1,0 +1,35 @@
+import type { CancellationToken } from '../stop/token.ts';
+import type { Call } from '../tool/call.ts';
+import type { TurnEvent } from './events.ts';
+import type { AssistantMessage, AssistantPart, Message } from './message.ts';
+
+/** What to do next: words for the user, calls to make, or both. A step without calls is the reply. */
+export interface Step {
+  readonly message: AssistantMessage;
+  readonly calls: readonly Call[];
+}
+
+export interface PlannerContext {
+  /** Cancelled at any level means: stop now. Throw `CancelledError` with the `AssistantMessage` so far as `partial`. */
+  readonly token: CancellationToken;
+  /** Starts at 1; every turn after the first adapts the plan to what the last wave brought. */
+  readonly turn: number;
+  readonly tell: (event: TurnEvent) => void;
+}
+
+/** Decides the next step. A model is one planner; a fixed plan is another. */
+export interface Planner {
+  next(history: readonly Message[], context: PlannerContext): Promise<Step> | Step;
+}
+
+/** A step that answers and makes no calls. */
+export function reply(text: string): Step {
+  return { message: { role: 'assistant', content: [{ type: 'text', text }], stopReason: 'stop' }, calls: [] };
+}
+
+/** A step that makes calls; they may depend on each other. */
+export function callTools(calls: readonly Call[], text = ''): Step {
+  const words: AssistantPart[] = text === '' ? [] : [{ type: 'text', text }];
+  const parts = calls.map(({ id, tool, input }): AssistantPart => ({ type: 'call', callId: id, tool, input }));
+  return { message: { role: 'assistant', content: [...words, ...parts], stopReason: 'tool_use' }, calls };
+}

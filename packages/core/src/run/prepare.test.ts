@@ -1,0 +1,142 @@
+import fc from 'fast-check';
+import { expect, test } from 'vitest';
+import { z } from 'zod';
+import { CONTENT_CHARACTERS_MAX } from '../tool/bounds.ts';
+import type { ContentPart } from '../tool/result.ts';
+import { defineTool, type Tool } from '../tool/tool.ts';
+import type { AssistantMessage, AssistantPart, Message, ToolMessage } from './message.ts';
+import { describeTools, prepareMessages } from './prepare.ts';
+
+const assistant = (content: AssistantPart[], stopReason: AssistantMessage['stopReason'] = 'stop'): Message => ({
+  role: 'assistant',
+  content,
+  stopReason,
+});
+const text = (words: string): AssistantPart => ({ type: 'text', text: words });
+const call = (callId: string): AssistantPart => ({ type: 'call', callId, tool: 't', input: {} });
+const result = (callId: string, rest: Partial<ToolMessage> = {}): Message => ({
+  role: 'tool',
+  callId,
+  tool: 't',
+  state: 'finished',
+  content: `result of ${callId}`,
+  isError: false,
+  endedAt: 0,
+  ...rest,
+});
+
+test('details never reach a model', () => {
+  const [, , tool] = prepareMessages([
+    { role: 'user', content: 'x' },
+    assistant([call('1')]),
+    result('1', { details: { secret: 1 } }),
+  ]);
+  expect(tool).toEqual({ role: 'tool', callId: '1', tool: 't', content: 'result of 1', isError: false });
+});
+
+test('partial words are replayed; unsigned thinking and empty parts are not', () => {
+  const cut = assistant([{ type: 'thinking', text: 'hm' }, text('I was say'), text('  ')], 'aborted');
+  expect(prepareMessages([cut])).toEqual([{ role: 'assistant', content: [text('I was say')] }]);
+  const signed: AssistantPart = { type: 'thinking', text: 'hm', signature: 's' };
+  expect(prepareMessages([assistant([signed, text('so')])])).toEqual([
+    { role: 'assistant', content: [signed, text('so')] },
+  ]);
+  expect(prepareMessages([assistant([text('so'), signed], 'aborted')])).toEqual([
+    { role: 'assistant', content: [text('so')] },
+  ]);
+  expect(prepareMessages([assistant([signed], 'aborted'), assistant([], 'aborted')])).toEqual([]);
+});
+
+test('every call is followed by its one result, in order, wherever the results stood', () => {
+  const history = [
+    assistant([call('a'), call('b')]),
+    result('b'),
+    result('a'),
+    result('b', { content: 'again' }),
+    result('orphan'),
+  ];
+  expect(prepareMessages(history).map((message) => (message.role === 'tool' ? message.content : message.role))).toEqual(
+    ['assistant', 'result of a', 'result of b'],
+  );
+});
+
+test('a call without a result is said to be unknown', () => {
+  expect(prepareMessages([assistant([call('a')]), { role: 'user', content: 'and?' }])).toMatchObject([
+    { role: 'assistant' },
+    { role: 'tool', callId: 'a', content: 'Outcome unknown: no result was recorded.', isError: true },
+    { role: 'user' },
+  ]);
+});
+
+test('content is bounded, and the cut says how much is missing', () => {
+  const long = `${'a'.repeat(CONTENT_CHARACTERS_MAX)}tail`;
+  const [message] = prepareMessages([{ role: 'user', content: long }]);
+  const content = message!.content as string;
+  expect(content.length).toBeLessThan(CONTENT_CHARACTERS_MAX + 100);
+  expect(content.replaceAll(/a+/g, 'a')).toBe('a\n[… 4 of 100004 characters cut …]\natail');
+  const image = { type: 'image', mediaType: 'image/png', data: 'x' } as const;
+  const parts = [long, 'more', ' '].map((words) => ({ type: 'text', text: words }) as const);
+  const [mixed] = prepareMessages([{ role: 'user', content: [image, ...parts] }]);
+  const types = (mixed!.content as ContentPart[]).map((part) => (part.type === 'text' ? part.text.length : part.type));
+  expect(types).toEqual(['image', content.length, '\n[… 4 of 4 characters cut …]\n'.length]);
+});
+
+test('nothing is ever empty', () => {
+  const history = [
+    { role: 'user', content: ' ' } as const,
+    { role: 'user', content: [] } as const,
+    assistant([call('1')]),
+    result('1', { content: '' }),
+  ];
+  expect(prepareMessages(history).map(({ content }) => content)).toEqual([
+    '(nothing)',
+    '(nothing)',
+    [call('1')],
+    '(nothing)',
+  ]);
+});
+
+test('any history becomes a valid one', () => {
+  const id = fc.constantFrom('1', '2', '3');
+  const part = fc.oneof(
+    fc.string({ maxLength: 3 }).map(text),
+    fc.record({ type: fc.constant('thinking' as const), text: fc.string({ maxLength: 3 }) }, {}),
+    id.map(call),
+  );
+  const message = fc.oneof(
+    fc.string({ maxLength: 3 }).map((content): Message => ({ role: 'user', content })),
+    fc
+      .uniqueArray(part, { maxLength: 4, selector: (one) => (one.type === 'call' ? one.callId : {}) })
+      .map((parts) => assistant(parts)),
+    id.map((one) => result(one)),
+  );
+  fc.assert(
+    fc.property(fc.array(message, { maxLength: 12 }), (history) => {
+      const prepared = prepareMessages(history);
+      for (const [at, one] of prepared.entries()) {
+        if (one.role === 'assistant') {
+          expect(one.content.length).toBeGreaterThan(0);
+          const calls = one.content.flatMap((piece) => (piece.type === 'call' ? [piece.callId] : []));
+          const behind = prepared
+            .slice(at + 1, at + 1 + calls.length)
+            .map((next) => (next.role === 'tool' ? next.callId : next.role));
+          expect(behind).toEqual(calls);
+          expect(prepared[at + 1 + calls.length]?.role).not.toBe('tool');
+        }
+      }
+      expect(prepared[0]?.role).not.toBe('tool');
+    }),
+  );
+});
+
+test('tools describe themselves to the model, or say what is missing', () => {
+  const base = { name: 'x', description: 'does x', execute: () => '' };
+  expect(describeTools([defineTool({ ...base, input: z.object({ a: z.string() }) }) as Tool])).toMatchObject([
+    { name: 'x', description: 'does x', inputJsonSchema: { type: 'object', required: ['a'] } },
+  ]);
+  const mute = { '~standard': { version: 1, vendor: 'x', validate: () => ({ value: 1 }) } } as const;
+  expect(() => describeTools([defineTool({ ...base, input: mute })])).toThrow(
+    "the schema of 'x' cannot describe itself",
+  );
+  expect(describeTools([defineTool({ ...base, input: mute, inputJsonSchema: { type: 'object' } })])).toHaveLength(1);
+});

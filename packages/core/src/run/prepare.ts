@@ -1,0 +1,73 @@
+import { boundContent } from '../tool/bounds.ts';
+import type { Content } from '../tool/result.ts';
+import type { Tool } from '../tool/tool.ts';
+import type { AssistantMessage, AssistantPart, Message, ToolMessage } from './message.ts';
+import type { ModelMessage, ModelTool } from './model.ts';
+
+/**
+ * The only way from a history to a model. It drops `details`, bounds content, and leaves only what every provider
+ * accepts, whatever the history went through: each call is followed by exactly one result, thinking is signed, nothing
+ * is empty.
+ */
+export function prepareMessages(history: readonly Message[]): ModelMessage[] {
+  const results = new Map<string, ToolMessage>();
+  for (const message of history) {
+    if (message.role === 'tool' && !results.has(message.callId)) results.set(message.callId, message);
+  }
+  const prepared: ModelMessage[] = [];
+  for (const message of history) {
+    if (message.role === 'user') prepared.push({ role: 'user', content: prepareContent(message.content) });
+    if (message.role !== 'assistant') continue;
+    const content = prepareReply(message);
+    if (content.length === 0) continue;
+    prepared.push({ role: 'assistant', content });
+    // Results stand directly behind their calls, in the order of the calls, wherever they stood before.
+    for (const part of content) if (part.type === 'call') prepared.push(prepareResult(part, results));
+  }
+  return prepared;
+}
+
+function prepareReply(message: AssistantMessage): AssistantPart[] {
+  const parts = message.content.filter((part) => {
+    if (part.type === 'text') return part.text.trim() !== '';
+    if (part.type === 'thinking') return part.signature !== undefined;
+    return true;
+  });
+  // Providers refuse a reply that ends in thinking; a reply that was cut off may.
+  const last = parts.findLastIndex((part) => part.type !== 'thinking');
+  return parts.slice(0, last + 1);
+}
+
+function prepareResult(
+  call: AssistantPart & { type: 'call' },
+  results: ReadonlyMap<string, ToolMessage>,
+): ModelMessage {
+  const { callId, tool } = call;
+  const result = results.get(callId);
+  // A call without a result can only come from a history that was not ours: nobody knows what became of it.
+  if (result === undefined) {
+    return { role: 'tool', callId, tool, content: 'Outcome unknown: no result was recorded.', isError: true };
+  }
+  return { role: 'tool', callId, tool, content: prepareContent(result.content), isError: result.isError };
+}
+
+const NOTHING_SAID = '(nothing)';
+
+function prepareContent(content: Content): Content {
+  if (typeof content === 'string') return content.trim() === '' ? NOTHING_SAID : boundContent(content);
+  const parts = content.filter((part) => part.type !== 'text' || part.text.trim() !== '');
+  return parts.length === 0 ? NOTHING_SAID : boundContent(parts);
+}
+
+/** What a model is told of the tools it may use. */
+export function describeTools(tools: readonly Tool[]): ModelTool[] {
+  return tools.map(({ name, description, input, inputJsonSchema }) => {
+    const schema = inputJsonSchema ?? input['~standard'].jsonSchema?.input({ target: 'draft-07' });
+    if (schema === undefined) {
+      throw new TypeError(
+        `tools: the schema of '${name}' cannot describe itself to a model; give the tool an inputJsonSchema`,
+      );
+    }
+    return { name, description, inputJsonSchema: schema };
+  });
+}

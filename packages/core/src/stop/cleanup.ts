@@ -1,0 +1,71 @@
+import { shield } from './shield.ts';
+import type { CancellationToken } from './token.ts';
+import { waitUnder } from './wait.ts';
+
+/** Something to tidy up. The signal fires when the time for cleaning up is over. */
+export type Cleanup = (context: { readonly signal: AbortSignal }) => unknown;
+
+/** Cleanups share this bound: what is not tidy by then is reported, not waited for. */
+export const CLEANUP_MS = 2_000;
+
+/** A cleanup that threw, rejected, or did not end in time. */
+export class CleanupError extends Error {
+  override readonly name: string = 'CleanupError';
+  readonly code: string = 'CLEANUP_FAILED';
+}
+
+/** What one piece of work must tidy up. Runs in reverse order, shielded from the cancel that caused it, and bounded. */
+export class Cleanups {
+  readonly #stack: Cleanup[] = [];
+  readonly #onError: (error: CleanupError) => void;
+  #ran = false;
+
+  constructor(onError: (error: CleanupError) => void) {
+    this.#onError = onError;
+  }
+
+  /** Registers a cleanup. Abandoned work that registers one after its end has it run at once. */
+  readonly defer = (cleanup: Cleanup): void => {
+    if (!this.#ran) {
+      this.#stack.push(cleanup);
+      return;
+    }
+    this.#attemptUnawaited(cleanup);
+  };
+
+  /** Runs them all. Those that do not end well and in time are reported. */
+  async run(token: CancellationToken, boundMs: number): Promise<void> {
+    this.#ran = true;
+    if (this.#stack.length === 0) return;
+    const shielded = shield(token, { boundMs, name: `cleanup of ${token.name}` });
+    try {
+      for (let cleanup = this.#stack.pop(); cleanup !== undefined; cleanup = this.#stack.pop()) {
+        if (shielded.isCancelled) {
+          this.#attemptUnawaited(cleanup);
+          continue;
+        }
+        const end = await waitUnder(this.#attempt(cleanup, shielded.signal), shielded, 'kill');
+        if (end.by === 'value') continue;
+        this.#onError(end.by === 'error' ? (end.error as CleanupError) : this.#tooLate(token, boundMs));
+      }
+    } finally {
+      shielded[Symbol.dispose]();
+    }
+  }
+
+  async #attempt(cleanup: Cleanup, signal: AbortSignal): Promise<void> {
+    try {
+      await cleanup({ signal });
+    } catch (error) {
+      throw new CleanupError('A cleanup failed', { cause: error });
+    }
+  }
+
+  #attemptUnawaited(cleanup: Cleanup): void {
+    this.#attempt(cleanup, AbortSignal.abort()).catch(this.#onError);
+  }
+
+  #tooLate(token: CancellationToken, boundMs: number): CleanupError {
+    return new CleanupError(`The cleanup of ${token.name} did not end within ${boundMs} ms`);
+  }
+}

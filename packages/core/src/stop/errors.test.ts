@@ -1,0 +1,40 @@
+import { expect, test } from 'vitest';
+import { CallTimeoutError, CancelledError, isCancelledError } from './errors.ts';
+
+const reason = { kind: 'user', at: 0 } as const;
+
+test('a cancelled error is known by its brand, also when another copy of the package made it', () => {
+  expect(isCancelledError(new CancelledError(reason))).toBe(true);
+  const other = Object.defineProperty(new Error('x'), Symbol.for('@whoa/core/cancelled'), { value: true });
+  expect(isCancelledError(other)).toBe(true);
+});
+
+test('nothing else is a cancelled error, whatever it looks like', () => {
+  for (const value of [
+    undefined,
+    null,
+    'Cancelled',
+    0,
+    {},
+    new Error('Cancelled'),
+    new DOMException('x', 'AbortError'),
+  ]) {
+    expect(isCancelledError(value)).toBe(false);
+  }
+});
+
+test('it carries what there was, and a cause only if it has one', () => {
+  const cause = new Error('socket closed');
+  expect(new CancelledError(reason, { partial: [1], cause })).toMatchObject({
+    partial: [1],
+    cause,
+    message: 'Cancelled (user)',
+  });
+  expect('cause' in new CancelledError(reason)).toBe(false);
+});
+
+test('a time-out says what to do', () => {
+  const error = new CallTimeoutError('lookup', 300);
+  expect(error).toMatchObject({ name: 'CallTimeoutError', code: 'CALL_TIMEOUT' });
+  expect(error.message).toBe('lookup did not end within 300 ms; raise its timeoutMs or make it faster');
+});

@@ -1,0 +1,81 @@
+/**
+ * How hard a piece of work is asked to stop.
+ *
+ * - `drain`: start nothing new; what is under way may finish.
+ * - `abort`: signals fire; what can be interrupted stops now and hands over what it has.
+ * - `kill`: stop waiting; what has not ended is abandoned, recorded and fenced.
+ */
+export type StopLevel = 'drain' | 'abort' | 'kill';
+
+const LEVELS: readonly StopLevel[] = ['drain', 'abort', 'kill'];
+const RANKS: Readonly<Record<StopLevel, number>> = { drain: 1, abort: 2, kill: 3 };
+
+/** Orders levels; 0 is "not cancelled". */
+export function rankOf(level: StopLevel | undefined): number {
+  return level === undefined ? 0 : RANKS[level];
+}
+
+/** The level of a rank; `undefined` for 0. */
+export function levelAt(rank: number): StopLevel | undefined {
+  return LEVELS[rank - 1];
+}
+
+/** How long each level may last before the next. A ladder starts at the first level it names, `kill` if it names none. */
+export interface Ladder {
+  readonly drainMs?: number;
+  readonly abortMs?: number;
+}
+
+/** A ladder, or the name of a preset. */
+export type StopHow = Ladder | 'graceful' | 'now' | 'kill';
+
+/** The presets: `graceful` lets calls under way finish, `now` interrupts them, `kill` waits for nobody. */
+export const LADDERS: { readonly graceful: Ladder; readonly now: Ladder; readonly kill: Ladder } = {
+  graceful: { drainMs: 10_000, abortMs: 2_000 },
+  now: { abortMs: 2_000 },
+  kill: {},
+};
+
+/** No level may last longer than this: a stop that takes hours is not a stop. */
+const LEVEL_MS_MAX = 3_600_000;
+
+/** A ladder pinned to a moment: where it starts and when each later level is due. */
+export interface StopSchedule {
+  readonly level: StopLevel;
+  readonly abortAt: number;
+  readonly killAt: number;
+}
+
+/** Pins a ladder to `now`. */
+export function scheduleOf(how: StopHow, now: number): StopSchedule {
+  const { drainMs, abortMs } = typeof how === 'string' ? presetOf(how) : how;
+  checkDuration('drainMs', drainMs);
+  checkDuration('abortMs', abortMs);
+  const abortAt = now + (drainMs ?? 0);
+  const killAt = abortAt + (abortMs ?? 0);
+  const level = drainMs !== undefined ? 'drain' : abortMs !== undefined ? 'abort' : 'kill';
+  return { level, abortAt, killAt };
+}
+
+/** The stricter of two schedules, level by level. */
+export function earliest(a: StopSchedule, b: StopSchedule): StopSchedule {
+  return { ...a, abortAt: Math.min(a.abortAt, b.abortAt), killAt: Math.min(a.killAt, b.killAt) };
+}
+
+/** The longest a ladder may take from the cancel to `kill`. */
+export function ladderMs(how: StopHow): number {
+  return scheduleOf(how, 0).killAt;
+}
+
+function presetOf(name: 'graceful' | 'now' | 'kill'): Ladder {
+  if (!Object.hasOwn(LADDERS, name)) {
+    throw new RangeError(`how: '${String(name)}' is no preset; use 'graceful', 'now', 'kill' or { drainMs, abortMs }`);
+  }
+  return LADDERS[name];
+}
+
+function checkDuration(argument: string, ms: number | undefined): void {
+  if (ms !== undefined && !(ms >= 0 && ms <= LEVEL_MS_MAX)) {
+    throw new RangeError(`${argument}: expected 0 to ${LEVEL_MS_MAX} ms, got ${ms}`);
+  }
+}

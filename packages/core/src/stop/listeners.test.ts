@@ -1,0 +1,57 @@
+import { expect, test } from 'vitest';
+import { CancelListeners } from './listeners.ts';
+
+const reason = { kind: 'user', at: 0 } as const;
+const fail = (error: unknown): never => {
+  throw error;
+};
+
+function setUp(count: number) {
+  const listeners = new CancelListeners();
+  const told: number[] = [];
+  const subscriptions = Array.from({ length: count }, (_, i) => listeners.add(() => told.push(i)));
+  const tell = () => listeners.tell('drain', reason, fail);
+  return { listeners, told, subscriptions, tell };
+}
+
+test('listeners are told in the order they were added, once per level', () => {
+  const { listeners, told, tell } = setUp(3);
+  tell();
+  tell();
+  expect(told).toEqual([0, 1, 2]);
+  listeners.tell('kill', reason, fail);
+  tell();
+  expect(told).toEqual([0, 1, 2, 0, 1, 2]);
+});
+
+test.each([0, 1, 2, 3])('listener %i of four can leave, twice, and the others stay', (gone) => {
+  const { listeners, told, subscriptions, tell } = setUp(4);
+  subscriptions[gone]![Symbol.dispose]();
+  subscriptions[gone]![Symbol.dispose]();
+  expect(listeners.size).toBe(3);
+  tell();
+  expect(told).toEqual([0, 1, 2, 3].filter((i) => i !== gone));
+});
+
+test('all can leave in any order', () => {
+  const { listeners, subscriptions } = setUp(5);
+  for (const i of [2, 0, 4, 1, 3]) subscriptions[i]![Symbol.dispose]();
+  expect(listeners.size).toBe(0);
+});
+
+test('a listener may clear everybody; nobody after it is told', () => {
+  const { listeners, told, tell } = setUp(1);
+  listeners.add(() => listeners.clear());
+  listeners.add(() => told.push(9));
+  tell();
+  expect(told).toEqual([0]);
+  expect(listeners.size).toBe(0);
+});
+
+test('leaving after everybody was cleared harms nobody', () => {
+  const { listeners, subscriptions } = setUp(2);
+  listeners.clear();
+  listeners.add(() => {});
+  subscriptions[0]![Symbol.dispose]();
+  expect(listeners.size).toBe(1);
+});

@@ -1,0 +1,26 @@
+/** Things that end with their owner. Adding to an ended owner ends the thing at once. */
+export class Owned implements Disposable {
+  #things: Set<Disposable> | undefined = new Set();
+
+  /** Returns what ends the thing earlier than its owner. */
+  add(thing: Disposable): Disposable {
+    const things = this.#things;
+    if (things === undefined) {
+      thing[Symbol.dispose]();
+      return thing;
+    }
+    things.add(thing);
+    return {
+      [Symbol.dispose]: () => {
+        things.delete(thing);
+        thing[Symbol.dispose]();
+      },
+    };
+  }
+
+  [Symbol.dispose](): void {
+    const things = this.#things ?? [];
+    this.#things = undefined;
+    for (const thing of things) thing[Symbol.dispose]();
+  }
+}

@@ -1,0 +1,45 @@
+import { expect, test } from 'vitest';
+import { createVirtualWorld } from '../testing/virtual-world.ts';
+import { ladderMs } from './level.ts';
+import { SHIELD_MS_MAX, shield } from './shield.ts';
+import { CancellationToken } from './token.ts';
+
+test('a shield holds until its own bound, and then it is killed with that as its reason', async () => {
+  const { clock } = createVirtualWorld();
+  const parent = new CancellationToken({ clock, name: 'run' });
+  const shielded = shield(parent, { boundMs: 1_000 });
+  parent.cancel({}, { how: 'kill' });
+  await clock.advance(999);
+  expect(shielded.isCancelled).toBe(false);
+  await clock.advance(1);
+  expect(shielded).toMatchObject({
+    level: 'kill',
+    reason: { kind: 'deadline', message: 'run (shielded) took longer than 1000 ms' },
+  });
+});
+
+test('a shield under a cancelled token holds as well, and can still be cancelled itself', () => {
+  const { clock } = createVirtualWorld();
+  const parent = new CancellationToken({ clock });
+  parent.cancel({}, { how: 'kill' });
+  const shielded = shield(parent, { boundMs: SHIELD_MS_MAX, name: 'payment' });
+  expect(shielded).toMatchObject({ isCancelled: false, name: 'payment' });
+  expect(shielded.cancel().answer).toBe('accepted');
+  shielded[Symbol.dispose]();
+  expect(clock.pending).toBe(0);
+});
+
+test('a shield without a sensible bound is refused', () => {
+  const parent = new CancellationToken();
+  for (const boundMs of [0, -1, SHIELD_MS_MAX + 1, Number.NaN]) {
+    expect(() => shield(parent, { boundMs })).toThrow(
+      `boundMs: a shield needs a bound of at most 600000 ms, got ${boundMs}`,
+    );
+  }
+});
+
+test('a ladder says how long it is', () => {
+  expect([ladderMs('graceful'), ladderMs('now'), ladderMs('kill'), ladderMs({ drainMs: 5 })]).toEqual([
+    12_000, 2_000, 0, 5,
+  ]);
+});

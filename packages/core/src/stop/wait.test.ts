@@ -1,0 +1,52 @@
+import { expect, test } from 'vitest';
+import { createVirtualWorld } from '../testing/virtual-world.ts';
+import { CancellationToken } from './token.ts';
+import { sleep, waitUnder } from './wait.ts';
+
+function setUp() {
+  const { clock } = createVirtualWorld();
+  return { clock, token: new CancellationToken({ clock }) };
+}
+
+test('a wait ends with its work, and leaves no listener', async () => {
+  const { token } = setUp();
+  expect(await waitUnder(Promise.resolve(7), token, 'kill')).toEqual({ by: 'value', value: 7 });
+  expect(await waitUnder(Promise.reject(new Error('x')), token, 'kill')).toEqual({
+    by: 'error',
+    error: new Error('x'),
+  });
+  expect(token.statistics.listeners).toBe(0);
+});
+
+test('a wait ends at its level, not before', async () => {
+  const { clock, token } = setUp();
+  const wait = waitUnder(new Promise(() => {}), token, 'abort');
+  token.cancel();
+  await clock.advance(9_999);
+  expect(token.statistics.listeners).toBe(1);
+  await clock.advance(1);
+  expect(await wait).toEqual({ by: 'level', level: 'abort' });
+  expect(token.statistics.listeners).toBe(0);
+  expect(await waitUnder(new Promise(() => {}), token, 'drain')).toEqual({ by: 'level', level: 'abort' });
+});
+
+test('sleep ends with the time', async () => {
+  const { clock, token } = setUp();
+  let woken = false;
+  const sleeping = sleep(100, { clock, token }).then(() => (woken = true));
+  await clock.advance(99);
+  expect(woken).toBe(false);
+  await clock.advance(1);
+  await sleeping;
+  expect(token.statistics.listeners).toBe(0);
+});
+
+test('sleep ends with the token, at any level, and leaves no timer', async () => {
+  const { clock, token } = setUp();
+  const sleeping = sleep(100, { clock, token });
+  token.cancel({ message: 'up' }, { how: { drainMs: 1_000 } });
+  await expect(sleeping).rejects.toMatchObject({ code: 'CANCELLED', reason: { message: 'up' } });
+  await expect(sleep(100, { clock, token })).rejects.toMatchObject({ code: 'CANCELLED' });
+  token[Symbol.dispose]();
+  expect(clock.pending).toBe(0);
+});

@@ -1,0 +1,106 @@
+import type { Model, ModelPart, ModelRequest } from '../run/model.ts';
+import { type Clock, systemClock } from '../stop/clock.ts';
+
+/**
+ * One step of a scripted reply: a text (streamed word by word), a call, a pause, a failure, or any part as it is.
+ * A pause ends early when the reply is cancelled.
+ */
+export type ScriptedStep =
+  | string
+  | { readonly call: string; readonly input?: unknown; readonly id?: string }
+  | { readonly waitMs: number }
+  | { readonly until: PromiseLike<unknown> }
+  | { readonly fail: Error }
+  | ModelPart;
+
+/** A reply as a list of steps, or made from the request. */
+export type ScriptedReply = readonly ScriptedStep[] | ((request: ModelRequest) => readonly ScriptedStep[]);
+
+export interface ScriptedModel extends Model {
+  /** Every request so far. */
+  readonly requests: readonly ModelRequest[];
+  /** Streams that have begun and not ended: 0 when nothing was left behind. */
+  readonly open: number;
+}
+
+export interface ScriptOptions {
+  readonly clock?: Clock;
+  /** Between two words. */
+  readonly wordMs?: number;
+}
+
+/**
+ * A model that says what it is told to, reply by reply; the last reply is repeated. It behaves like a provider: it
+ * streams, it stops when its signal fires, it counts tokens (one a word), and it refuses requests that carry `details`.
+ */
+export function scriptedModel(replies: readonly ScriptedReply[], options: ScriptOptions = {}): ScriptedModel {
+  const { clock = systemClock, wordMs = 0 } = options;
+  const requests: ModelRequest[] = [];
+  const script = { open: 0, calls: 0 };
+  return {
+    name: 'scripted',
+    requests,
+    get open() {
+      return script.open;
+    },
+    async *stream(request, { signal }) {
+      refuseDetails(request);
+      requests.push(request);
+      const reply = replies[Math.min(requests.length, replies.length) - 1] ?? [];
+      const pause = (until: PromiseLike<unknown>): Promise<void> => pauseFor(until, signal);
+      script.open++;
+      try {
+        const words = { out: 0 };
+        yield { type: 'usage', inputTokens: JSON.stringify(request.messages).length };
+        for (const step of typeof reply === 'function' ? reply(request) : reply) {
+          signal.throwIfAborted();
+          if (typeof step === 'string') {
+            for (const text of step.match(/\s*\S+\s*/g) ?? []) {
+              await pause(wordMs > 0 ? after(wordMs, clock) : Promise.resolve());
+              words.out++;
+              yield { type: 'text', text };
+            }
+          } else if ('waitMs' in step) await pause(after(step.waitMs, clock));
+          else if ('until' in step) await pause(step.until);
+          else if ('fail' in step) throw step.fail;
+          else if ('call' in step) yield* callParts(step, `call-${++script.calls}`);
+          else yield step;
+        }
+        yield { type: 'usage', outputTokens: words.out };
+        yield { type: 'finish', stopReason: 'stop' };
+      } finally {
+        script.open--;
+      }
+    },
+  };
+}
+
+function* callParts(step: { call: string; input?: unknown; id?: string }, newId: string): Generator<ModelPart> {
+  const { call: tool, input = {}, id: callId = newId } = step;
+  yield { type: 'call-start', callId, tool };
+  yield { type: 'call-arguments', callId, text: JSON.stringify(input) };
+  yield { type: 'call-end', callId, tool, input };
+}
+
+function after(ms: number, clock: Clock): Promise<void> {
+  return new Promise((resolve) => clock.setTimer(ms, resolve));
+}
+
+async function pauseFor(until: PromiseLike<unknown>, signal: AbortSignal): Promise<void> {
+  const stop = Promise.withResolvers<never>();
+  const onAbort = (): void => stop.reject(signal.reason as Error);
+  signal.throwIfAborted();
+  signal.addEventListener('abort', onAbort, { once: true });
+  try {
+    await Promise.race([until, stop.promise]);
+  } finally {
+    signal.removeEventListener('abort', onAbort);
+  }
+}
+
+function refuseDetails(request: ModelRequest): void {
+  for (const message of request.messages) {
+    if ('details' in message)
+      throw new TypeError('A request to a model carries details; only prepareMessages may make requests');
+  }
+}

@@ -1,0 +1,89 @@
+import type { Clock, World } from '../stop/clock.ts';
+
+interface Timer {
+  readonly at: number;
+  readonly order: number;
+  readonly callback: () => void;
+}
+
+/** A clock that stands still until it is told to move. */
+export class VirtualClock implements Clock {
+  #now: number;
+  #order = 0;
+  readonly #timers = new Set<Timer>();
+
+  constructor(startsAt = 1_700_000_000_000) {
+    this.#now = startsAt;
+  }
+
+  now(): number {
+    return this.#now;
+  }
+
+  setTimer(ms: number, callback: () => void): Disposable {
+    const timer = { at: this.#now + Math.max(0, ms), order: this.#order++, callback };
+    this.#timers.add(timer);
+    return { [Symbol.dispose]: () => this.#timers.delete(timer) };
+  }
+
+  /** How many timers are set: 0 when nothing was left behind. */
+  get pending(): number {
+    return this.#timers.size;
+  }
+
+  /** Moves on by `ms`, firing what falls due in order and letting everything react before the next. */
+  async advance(ms: number): Promise<void> {
+    const end = this.#now + ms;
+    await letEverythingReact();
+    for (let timer = this.#next(end); timer !== undefined; timer = this.#next(end)) {
+      this.#fire(timer);
+      await letEverythingReact();
+    }
+    this.#now = end;
+  }
+
+  /** Fires the next timer, wherever it is. Answers whether there was one. */
+  fireNext(): boolean {
+    const timer = this.#next(Infinity);
+    if (timer !== undefined) this.#fire(timer);
+    return timer !== undefined;
+  }
+
+  #fire(timer: Timer): void {
+    this.#timers.delete(timer);
+    this.#now = timer.at;
+    timer.callback();
+  }
+
+  #next(until: number): Timer | undefined {
+    let first: Timer | undefined;
+    for (const timer of this.#timers) {
+      if (timer.at > until) continue;
+      if (first === undefined || timer.at < first.at || (timer.at === first.at && timer.order < first.order))
+        first = timer;
+    }
+    return first;
+  }
+}
+
+/** Resolves when every promise that can settle without time passing has settled. */
+export function letEverythingReact(): Promise<void> {
+  return new Promise((resolve) => setImmediate(resolve));
+}
+
+/** A world where time moves when told, ids count up and chance is repeatable. */
+export function createVirtualWorld(options: { seed?: number } = {}): World & { readonly clock: VirtualClock } {
+  let ids = 0;
+  let seed = options.seed ?? 1;
+  return {
+    clock: new VirtualClock(),
+    createId: () => `id-${++ids}`,
+    random() {
+      // Mulberry32: small, fast, good enough to make tests repeatable.
+      seed = (seed + 0x6d2b79f5) | 0;
+      let t = Math.imul(seed ^ (seed >>> 15), 1 | seed);
+      t = (t + Math.imul(t ^ (t >>> 7), 61 | t)) ^ t;
+      return ((t ^ (t >>> 14)) >>> 0) / 4_294_967_296;
+    },
+  };
+}

@@ -1,0 +1,56 @@
+import type { CancelReason } from '../stop/reason.ts';
+
+/** Any JSON value. */
+export type Json = string | number | boolean | null | readonly Json[] | { readonly [key: string]: Json | undefined };
+
+export type ContentPart =
+  | { readonly type: 'text'; readonly text: string }
+  | { readonly type: 'image'; readonly mediaType: string /** Base64. */; readonly data: string };
+
+/** What a model reads. */
+export type Content = string | readonly ContentPart[];
+
+/** What a tool returns. `content` is for the model, concise; `details` are for people and never reach a model. */
+export interface ToolResult {
+  readonly content: Content;
+  readonly details?: Json;
+  readonly isError?: boolean;
+}
+
+/**
+ * How a call ended. `interrupted`: it stopped when asked to. `unknown`: it was still running when the wait ended; it may
+ * or may not have taken effect. `not-started`: it never began.
+ */
+export type CallState = 'finished' | 'failed' | 'interrupted' | 'not-started' | 'unknown';
+
+/** One call's one truthful result. */
+export interface CallResult {
+  readonly callId: string;
+  readonly tool: string;
+  readonly state: CallState;
+  readonly content: Content;
+  readonly details?: Json;
+  readonly isError: boolean;
+  /** Why it was stopped, if it was. */
+  readonly reason?: CancelReason;
+  readonly startedAt?: number;
+  readonly endedAt: number;
+}
+
+/** The text of some content; images are named, not shown. */
+export function textOf(content: Content): string {
+  if (typeof content === 'string') return content;
+  return content.map((part) => (part.type === 'text' ? part.text : `[image ${part.mediaType}]`)).join('');
+}
+
+/** What a model is told of a call that has no result of its own. It names the kind of the reason and nothing else of it. */
+export function explain(state: 'interrupted' | 'not-started' | 'unknown', reason: CancelReason): string {
+  switch (state) {
+    case 'not-started':
+      return `Not started: cancelled (${reason.kind}). It had no effect.`;
+    case 'interrupted':
+      return `Interrupted (${reason.kind}) before it finished.`;
+    case 'unknown':
+      return `Outcome unknown: it was still running when the wait for it ended (${reason.kind}). It may have taken effect.`;
+  }
+}

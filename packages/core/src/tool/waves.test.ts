@@ -1,0 +1,84 @@
+import fc from 'fast-check';
+import { expect, test } from 'vitest';
+import { type Placed, PlanError, waves } from './waves.ts';
+
+const ids = (plan: readonly (readonly Placed[])[]) => plan.map((wave) => wave.map(({ id }) => id));
+
+test('calls that need nothing share the first wave', () => {
+  expect(ids(waves([{ id: 'a' }, { id: 'b' }]))).toEqual([['a', 'b']]);
+  expect(waves([])).toEqual([]);
+});
+
+test('a call comes one wave after the last thing it needs, whatever the order given', () => {
+  expect(
+    ids(
+      waves([{ id: 'c', dependsOn: ['b'] }, { id: 'a' }, { id: 'b', dependsOn: ['a'] }, { id: 'd', dependsOn: ['a'] }]),
+    ),
+  ).toEqual([['a'], ['b', 'd'], ['c']]);
+});
+
+test('calls that share a key never share a wave', () => {
+  expect(
+    ids(
+      waves([
+        { id: 'a', exclusive: ['file'] },
+        { id: 'b', exclusive: ['file', 'db'] },
+        { id: 'c', exclusive: ['db'] },
+        { id: 'd' },
+      ]),
+    ),
+  ).toEqual([['a', 'c', 'd'], ['b']]);
+});
+
+test('cycles are refused with the names', () => {
+  const cycle = [
+    { id: 'start', dependsOn: ['a'] },
+    { id: 'a', dependsOn: ['b'] },
+    { id: 'b', dependsOn: ['c'] },
+    { id: 'c', dependsOn: ['a'] },
+  ];
+  expect(() => waves(cycle)).toThrow(new PlanError('Calls depend on each other: a → b → c → a'));
+  expect(() => waves([{ id: 'me', dependsOn: ['me'] }])).toThrow('me → me');
+});
+
+test('unknown and repeated ids are refused with the names', () => {
+  expect(() => waves([{ id: 'a', dependsOn: ['ghost'] }])).toThrow(
+    "Call 'a' depends on 'ghost', which is not among the calls",
+  );
+  expect(() => waves([{ id: 'a' }, { id: 'a' }])).toThrow("Two calls have the id 'a'");
+});
+
+test('a chain of 50,000 is no problem', () => {
+  const chain = Array.from({ length: 50_000 }, (_, i) => ({ id: `${i}`, dependsOn: i < 49_999 ? [`${i + 1}`] : [] }));
+  expect(waves(chain)).toHaveLength(50_000);
+});
+
+test('any plan: everything once, needs before needers, keys apart', () => {
+  const plan = fc.array(
+    fc.record({
+      needs: fc.array(fc.nat(20), { maxLength: 3 }),
+      keys: fc.array(fc.constantFrom('x', 'y'), { maxLength: 2 }),
+    }),
+    {
+      maxLength: 20,
+    },
+  );
+  fc.assert(
+    fc.property(plan, (shape) => {
+      const calls = shape.map(({ needs, keys }, i) => ({
+        id: `${i}`,
+        dependsOn: needs.filter((need) => need < i).map(String),
+        exclusive: keys,
+      }));
+      const placed = waves(calls);
+      const at = new Map(placed.flatMap((wave, number) => wave.map(({ id }) => [id, number] as const)));
+      expect(at.size).toBe(calls.length);
+      for (const { id, dependsOn } of calls)
+        for (const need of dependsOn) expect(at.get(need)).toBeLessThan(at.get(id)!);
+      for (const wave of placed) {
+        const keys = wave.flatMap(({ exclusive }) => [...new Set(exclusive)]);
+        expect(new Set(keys).size).toBe(keys.length);
+      }
+    }),
+  );
+});
