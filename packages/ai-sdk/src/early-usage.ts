@@ -1,0 +1,44 @@
+import type { ModelPart } from '@whoa/core';
+
+type Counts = Readonly<Record<string, unknown>>;
+
+/**
+ * Reads model tokens out of a provider's own event, before the reply is complete: a reply that is cut off never gets its
+ * `finish` part, and what it had cost would be lost. Knows Anthropic, OpenAI-compatible servers and Gemini.
+ */
+export function earlyUsage(raw: unknown): ModelPart | undefined {
+  if (!isRecord(raw)) return undefined;
+  const message = isRecord(raw['message']) ? raw['message'] : raw;
+  const counts = [message['usage'], raw['usageMetadata']].find(isRecord);
+  if (counts === undefined) return undefined;
+  const inputTokens = inputOf(counts);
+  const outputTokens = outputOf(counts);
+  if (inputTokens === undefined && outputTokens === undefined) return undefined;
+  return {
+    type: 'usage',
+    ...(inputTokens !== undefined && { inputTokens }),
+    ...(outputTokens !== undefined && { outputTokens }),
+  };
+}
+
+function inputOf(counts: Counts): number | undefined {
+  const tokens = first(counts, ['input_tokens', 'prompt_tokens', 'promptTokenCount']);
+  // Anthropic alone counts what it read from and wrote to its cache apart from `input_tokens`.
+  const cached = ['cache_creation_input_tokens', 'cache_read_input_tokens'].map((name) => first(counts, [name]) ?? 0);
+  return tokens === undefined ? undefined : cached.reduce((sum, count) => sum + count, tokens);
+}
+
+function outputOf(counts: Counts): number | undefined {
+  const tokens = first(counts, ['output_tokens', 'completion_tokens', 'candidatesTokenCount']);
+  // Gemini alone counts its thoughts apart from its words.
+  const thoughts = first(counts, ['thoughtsTokenCount']);
+  return tokens === undefined && thoughts === undefined ? undefined : (tokens ?? 0) + (thoughts ?? 0);
+}
+
+function first(counts: Counts, names: readonly string[]): number | undefined {
+  return names.map((name) => counts[name]).find((count) => typeof count === 'number');
+}
+
+function isRecord(value: unknown): value is Counts {
+  return typeof value === 'object' && value !== null;
+}

@@ -1,0 +1,148 @@
+import { ModelError, systemClock } from '@whoa/core';
+
+/** What provider packages put on the errors they throw and stream. */
+interface ProviderError {
+  readonly message?: unknown;
+  readonly name?: unknown;
+  readonly statusCode?: unknown;
+  readonly isRetryable?: unknown;
+  readonly responseHeaders?: Readonly<Record<string, string>>;
+  /** The vendor's own words, as they came. */
+  readonly data?: unknown;
+  readonly error?: unknown;
+  readonly type?: unknown;
+  readonly code?: unknown;
+  readonly cause?: unknown;
+}
+
+export interface Circumstances {
+  /** Who answered, for the message. */
+  readonly model: string;
+  /** Whether any of the reply had arrived. */
+  readonly hasContent: boolean;
+}
+
+/** Says of any failure what the run needs to know: may the same request be sent again, and when. */
+export function modelErrorFrom(error: unknown, { model, hasContent }: Circumstances): ModelError {
+  const { statusCode, isRetryable, responseHeaders } = asProviderError(error);
+  const status = typeof statusCode === 'number' ? statusCode : undefined;
+  const wire = findNetworkCode(error);
+  const malformed = isMalformed(error);
+  const message = messageOf(error);
+  const options = { cause: error, status, retryAfterMs: retryAfterOf(responseHeaders) };
+  if (malformed) {
+    const text = `${model} sent something that is no reply: ${message}`;
+    // Once words have been shown, a second try could contradict them, and a server that garbles does so again.
+    return new ModelError(text, { ...options, isRetryable: !hasContent });
+  }
+  if (wire !== undefined && status === undefined) {
+    return new ModelError(`The connection to ${model} broke (${wire}): ${message}`, { ...options, isRetryable: true });
+  }
+  const text = `${model} ${status === undefined ? 'failed' : `answered ${status}`}: ${message}${adviceFor(status)}`;
+  const isPassing = typeof isRetryable === 'boolean' ? isRetryable : isPassingStatus(status) || isPassingKind(error);
+  const may = shouldRetry(responseHeaders) ?? isPassing;
+  return new ModelError(text, { ...options, isRetryable: may && !kindsOf(error).has('insufficient_quota') });
+}
+
+/** A reply that ended though its provider never said so. */
+export function brokenOff(model: string): ModelError {
+  return new ModelError(`The reply of ${model} broke off: the stream ended before it was complete; ask again`, {
+    isRetryable: true,
+  });
+}
+
+function isPassingStatus(status: number | undefined): boolean {
+  return status !== undefined && (status === 408 || status === 409 || status === 429 || status >= 500);
+}
+
+function adviceFor(status: number | undefined): string {
+  if (status === 401 || status === 403) return ' (check the API key and what it may use)';
+  if (status === 404) return ' (check the name of the model and the base URL)';
+  return '';
+}
+
+/** Both vendors say it outright when they know better than the status does. */
+function shouldRetry(headers: ProviderError['responseHeaders']): boolean | undefined {
+  const said = headers?.['x-should-retry'];
+  return said === 'true' ? true : said === 'false' ? false : undefined;
+}
+
+/** What vendors call a failure of theirs in mid-stream, where there is no status. */
+const PASSING_KINDS = [
+  'api_error',
+  'overloaded',
+  'overloaded_error',
+  'rate_limit_error',
+  'rate_limit_exceeded',
+  'server_error',
+  'server_is_overloaded',
+  'timeout_error',
+];
+
+function isPassingKind(error: unknown): boolean {
+  const kinds = kindsOf(error);
+  return PASSING_KINDS.some((kind) => kinds.has(kind));
+}
+
+/** Every type and code in an error and in the vendor's words inside it. */
+function kindsOf(error: unknown): ReadonlySet<unknown> {
+  return new Set(layersOf(error).flatMap(({ type, code }) => [type, code]));
+}
+
+function layersOf(error: unknown): readonly ProviderError[] {
+  const outer = asProviderError(error);
+  const data = asProviderError(outer.data);
+  return [outer, data, asProviderError(outer.error), asProviderError(data.error)];
+}
+
+/** Bounds what a server can make us believe. */
+const RETRY_AFTER_MS_MAX = 3_600_000;
+
+function retryAfterOf(headers: ProviderError['responseHeaders']): number | undefined {
+  const ms = Number.parseFloat(headers?.['retry-after-ms'] ?? '');
+  if (Number.isFinite(ms)) return clamp(ms);
+  const said = headers?.['retry-after'];
+  if (said === undefined) return undefined;
+  const seconds = Number(said);
+  if (Number.isFinite(seconds)) return clamp(seconds * 1_000);
+  const date = Date.parse(said);
+  // Measure with the server's own clock where it shows it.
+  const now = Date.parse(headers?.['date'] ?? '') || systemClock.now();
+  return Number.isNaN(date) ? undefined : clamp(date - now);
+}
+
+function clamp(ms: number): number {
+  return Math.min(Math.max(0, ms), RETRY_AFTER_MS_MAX);
+}
+
+const NETWORK_CODES = /^(E[A-Z]+|UND_ERR_[A-Z_]+|ConnectionRefused|ConnectionClosed|FailedToOpenSocket)$/;
+
+/** The code of a broken connection, wherever in the chain of causes it stands. */
+function findNetworkCode(error: unknown): string | undefined {
+  let current = error;
+  for (let depth = 0; depth < 8 && current instanceof Error; depth++) {
+    const { code, cause } = asProviderError(current);
+    if (typeof code === 'string' && NETWORK_CODES.test(code)) return code;
+    current = cause;
+  }
+  return undefined;
+}
+
+const MALFORMED = new Set(['AI_JSONParseError', 'AI_TypeValidationError', 'AI_InvalidResponseDataError']);
+
+function isMalformed(error: unknown): boolean {
+  const { name, message } = asProviderError(error);
+  if (typeof name === 'string' && MALFORMED.has(name)) return true;
+  // How the Anthropic package reports a first frame it cannot read: a plain error without any other mark.
+  return error instanceof Error && name === 'Error' && message === 'Expected a normalized Anthropic stream error';
+}
+
+function messageOf(error: unknown): string {
+  const said = layersOf(error).map(({ message }) => message);
+  const message = said.find((text) => typeof text === 'string' && text !== '');
+  return typeof message === 'string' ? message : typeof error === 'string' ? error : `${JSON.stringify(error)}`;
+}
+
+function asProviderError(error: unknown): ProviderError {
+  return typeof error === 'object' && error !== null ? (error as ProviderError) : {};
+}

@@ -1,0 +1,249 @@
+import { getEventListeners } from 'node:events';
+import type { ModelMessage, ModelPart, ModelRequest } from '@whoa/core';
+import { describe, expect, test } from 'vitest';
+import { loopbackModel, spoken } from '../../../test/providers.ts';
+import { type Answer, startLoopbackProvider, type WireFormat } from './testing/index.ts';
+
+const hello: ModelRequest = { messages: [{ role: 'user', content: 'Hello?' }], tools: [] };
+const bash = { name: 'bash', description: 'Runs a command', inputJsonSchema: { type: 'object', properties: {} } };
+
+async function collect(parts: AsyncIterable<ModelPart>): Promise<{ parts: ModelPart[]; error?: unknown }> {
+  const seen: ModelPart[] = [];
+  try {
+    for await (const part of parts) seen.push(part);
+    return { parts: seen };
+  } catch (error) {
+    return { parts: seen, error };
+  }
+}
+
+/** Runs one request against one answer, to its end. */
+async function answerTo(
+  [format, version]: readonly [WireFormat, 'v3' | 'v4'],
+  answer: Answer,
+  request: ModelRequest = hello,
+) {
+  await using provider = await startLoopbackProvider({ script: [answer] });
+  const { signal } = new AbortController();
+  const end = await collect(loopbackModel(format, provider.url, version).stream(request, { signal }));
+  await provider.waitForQuiet();
+  return { ...end, request: provider.requests[0]!, listeners: getEventListeners(signal, 'abort').length };
+}
+
+const words = (parts: readonly ModelPart[], type: 'text' | 'thinking'): string =>
+  parts.map((part) => (part.type === type ? part.text : '')).join('');
+
+describe.each(spoken)('%s (%s): a reply', (format, version) => {
+  const how = [format, version] as const;
+
+  test('text arrives piece by piece, then what it cost, then why it ended', async () => {
+    const { parts, error } = await answerTo(how, { parts: [{ text: ['Hel', 'lo ', 'you'] }] });
+    expect(error).toBeUndefined();
+    expect(parts.filter(({ type }) => type === 'text')).toEqual([
+      { type: 'text', text: 'Hel' },
+      { type: 'text', text: 'lo ' },
+      { type: 'text', text: 'you' },
+    ]);
+    expect(parts.at(-2)).toEqual({ type: 'usage', inputTokens: 11, outputTokens: 20 });
+    expect(parts.at(-1)).toEqual({ type: 'finish', stopReason: 'stop' });
+  });
+
+  test('calls start, show their arguments and end with the parsed input', async () => {
+    const { parts } = await answerTo(
+      how,
+      {
+        parts: [
+          { text: 'Look:' },
+          { call: 'bash', id: 'a', arguments: ['{"command"', ':"ls"}'] },
+          { call: 'bash', id: 'b', input: { command: 'pwd' } },
+        ],
+      },
+      { ...hello, tools: [bash] },
+    );
+    const ofCall = (id: string) => parts.filter((part) => 'callId' in part && part.callId === id);
+    expect(ofCall('a')).toEqual([
+      { type: 'call-start', callId: 'a', tool: 'bash' },
+      { type: 'call-arguments', callId: 'a', text: '{"command"' },
+      { type: 'call-arguments', callId: 'a', text: ':"ls"}' },
+      { type: 'call-end', callId: 'a', tool: 'bash', input: { command: 'ls' } },
+    ]);
+    expect(ofCall('b').at(-1)).toEqual({ type: 'call-end', callId: 'b', tool: 'bash', input: { command: 'pwd' } });
+    expect(parts.at(-1)).toEqual({ type: 'finish', stopReason: 'tool_use' });
+  });
+
+  test('a call without arguments has an empty input', async () => {
+    const { parts } = await answerTo(how, { parts: [{ call: 'bash', arguments: '{}' }] }, { ...hello, tools: [bash] });
+    expect(parts.find(({ type }) => type === 'call-end')).toMatchObject({ input: {} });
+  });
+
+  test('arguments that are no JSON are handed over as the text they are', async () => {
+    const answer: Answer = { parts: [{ call: 'bash', id: 'a', arguments: '{"command": ls' }], finish: 'length' };
+    const { parts, error } = await answerTo(how, answer, { ...hello, tools: [bash] });
+    expect(error).toBeUndefined();
+    const end = parts.find(({ type }) => type === 'call-end');
+    // A package may keep back a call that it sees to be broken. None may hand over anything but the text.
+    if (end !== undefined) expect(end).toMatchObject({ callId: 'a', input: '{"command": ls' });
+    expect(parts.at(-1)).toEqual({ type: 'finish', stopReason: 'length' });
+  });
+
+  test('a reply that hit the limit says so', async () => {
+    const { parts } = await answerTo(how, { parts: [{ text: 'Once upon' }], finish: 'length' });
+    expect(parts.at(-1)).toEqual({ type: 'finish', stopReason: 'length' });
+  });
+
+  test('instructions, tools and the whole history reach the provider, and it accepts them', async () => {
+    const messages: ModelMessage[] = [
+      { role: 'user', content: 'List the files' },
+      {
+        role: 'assistant',
+        content: [
+          { type: 'thinking', text: 'unsigned' },
+          { type: 'text', text: 'Looking.' },
+          { type: 'call', callId: 'a', tool: 'bash', input: { command: 'ls' } },
+          { type: 'call', callId: 'b', tool: 'bash', input: 'not an object' },
+        ],
+      },
+      { role: 'tool', callId: 'a', tool: 'bash', content: 'file.txt', isError: false },
+      { role: 'tool', callId: 'b', tool: 'bash', content: 'input: expected an object', isError: true },
+      { role: 'assistant', content: [{ type: 'thinking', text: 'cut off while thinking' }] },
+      { role: 'assistant', content: [{ type: 'text', text: '  ' }] },
+      { role: 'user', content: 'And now?' },
+    ];
+    const request = { instructions: 'Be brief.', messages, tools: [bash] };
+    const { parts, error, request: seen } = await answerTo(how, { parts: [{ text: 'Done.' }] }, request);
+    expect(error).toBeUndefined();
+    expect(seen.refusal).toBeUndefined();
+    expect(words(parts, 'text')).toBe('Done.');
+    const body = JSON.stringify(seen.body);
+    for (const word of [
+      'Be brief.',
+      'List the files',
+      'Looking.',
+      'file.txt',
+      'expected an object',
+      'invalidArguments',
+    ])
+      expect(body).toContain(word);
+    expect(body).not.toContain('unsigned');
+    expect(body).not.toContain('cut off while thinking');
+  });
+
+  test('an image reaches the model from a user and from a tool, never as text', async () => {
+    const data = Buffer.from('not really a picture').toString('base64');
+    const image = { type: 'image', mediaType: 'image/png', data } as const;
+    const messages: ModelMessage[] = [
+      { role: 'user', content: [{ type: 'text', text: 'What is this?' }, image] },
+      { role: 'assistant', content: [{ type: 'call', callId: 'a', tool: 'bash', input: {} }] },
+      { role: 'tool', callId: 'a', tool: 'bash', content: [{ type: 'text', text: 'Taken.' }, image], isError: true },
+    ];
+    const { error, request } = await answerTo(how, { parts: [{ text: 'A cat' }] }, { messages, tools: [bash] });
+    expect(error).toBeUndefined();
+    const body = JSON.stringify(request.body);
+    expect(body.split(data).length - 1).toBe(2);
+    // Inside a text, the quotes around it would be escaped.
+    expect(body).not.toMatch(new RegExp(`\\\\"[^"]*${data}`));
+  });
+
+  test('letters that arrive in pieces of bytes are whole', async () => {
+    const text = 'Grüße, 世界 👋';
+    const { parts } = await answerTo(how, { parts: [{ text }], pace: { everyMs: 0, bytes: 7 } });
+    expect(words(parts, 'text')).toBe(text);
+  });
+
+  test('thinking that another vendor signed is left out, and the request is accepted', async () => {
+    const signature = JSON.stringify({ metadata: { elsewhere: { signature: 'theirs' } } });
+    const messages: ModelMessage[] = [
+      ...hello.messages,
+      {
+        role: 'assistant',
+        content: [
+          { type: 'thinking', text: 'their thought', signature },
+          { type: 'text', text: 'Hi' },
+        ],
+      },
+      { role: 'user', content: 'Go on' },
+    ];
+    const { error, request } = await answerTo(how, { parts: [{ text: 'Done.' }] }, { messages, tools: [] });
+    expect(error).toBeUndefined();
+    expect(JSON.stringify(request.body)).not.toContain('their thought');
+  });
+
+  test('nothing is left: no listener on the signal, no answer under way', async () => {
+    await using provider = await startLoopbackProvider({ script: () => ({ parts: [{ text: ['a', 'b'] }] }) });
+    const { signal } = new AbortController();
+    const model = loopbackModel(format, provider.url, version);
+    for (let round = 0; round < 200; round++) {
+      if (round % 4 === 3) {
+        for await (const part of model.stream(hello, { signal })) if (part.type === 'text') break;
+      } else await collect(model.stream(hello, { signal }));
+    }
+    expect(getEventListeners(signal, 'abort')).toHaveLength(0);
+    await provider.waitForQuiet();
+    expect(provider.openAnswers).toBe(0);
+    expect(provider.requests).toHaveLength(200);
+  });
+});
+
+// Chat Completions shows no thoughts.
+describe.each(spoken.filter(([format]) => format !== 'chat'))('%s (%s): thinking', (format, version) => {
+  const how = [format, version] as const;
+
+  test('is shown as it comes and, with its proof, accepted in the next request', async () => {
+    await using provider = await startLoopbackProvider({
+      script: [
+        { parts: [{ thinking: ['First ', 'look.'] }, { call: 'bash', id: 'a', input: { command: 'ls' } }] },
+        { parts: [{ text: 'Done.' }] },
+      ],
+    });
+    const { signal } = new AbortController();
+    const model = loopbackModel(format, provider.url, version);
+    const { parts } = await collect(model.stream({ ...hello, tools: [bash] }, { signal }));
+    expect(words(parts, 'thinking')).toBe('First look.');
+    const end = parts.find((part) => part.type === 'thinking-end');
+    expect(end?.signature).toEqual(expect.any(String));
+    const messages: ModelMessage[] = [
+      ...hello.messages,
+      {
+        role: 'assistant',
+        content: [
+          { type: 'thinking', text: 'First look.', signature: end!.signature! },
+          { type: 'call', callId: 'a', tool: 'bash', input: { command: 'ls' } },
+        ],
+      },
+      { role: 'tool', callId: 'a', tool: 'bash', content: 'file.txt', isError: false },
+    ];
+    const next = await collect(model.stream({ messages, tools: [bash] }, { signal }));
+    expect(next.error).toBeUndefined();
+    expect(provider.requests[1]?.refusal).toBeUndefined();
+    expect(JSON.stringify(provider.requests[1]?.body)).toContain('First look.');
+  });
+
+  test('that only the vendor can read is kept and given back too', async () => {
+    await using provider = await startLoopbackProvider({
+      script: [{ parts: [{ redacted: 'opaque==' }, { text: 'Hi.' }] }, { parts: [{ text: 'Done.' }] }],
+    });
+    const { signal } = new AbortController();
+    const model = loopbackModel(format, provider.url, version);
+    const { parts } = await collect(model.stream(hello, { signal }));
+    expect(parts.map(({ type }) => type).filter((type) => type.startsWith('thinking'))).toEqual(['thinking-end']);
+    const { signature } = parts.find((part) => part.type === 'thinking-end')!;
+    const content = [
+      { type: 'thinking', text: '', signature: signature! } as const,
+      { type: 'text', text: 'Hi.' } as const,
+    ];
+    const messages: ModelMessage[] = [
+      ...hello.messages,
+      { role: 'assistant', content },
+      { role: 'user', content: 'Go on' },
+    ];
+    const next = await collect(model.stream({ messages, tools: [] }, { signal }));
+    expect(next.error).toBeUndefined();
+    expect(JSON.stringify(provider.requests[1]?.body)).toContain('opaque==');
+  });
+
+  test('without a proof it is shown but not signed', async () => {
+    const { parts } = await answerTo(how, { parts: [{ thinking: 'Hm.', signature: false }, { text: 'Hi.' }] });
+    expect(words(parts, 'thinking')).toBe('Hm.');
+    expect(parts.find(({ type }) => type === 'thinking-end')).toEqual({ type: 'thinking-end' });
+  });
+});

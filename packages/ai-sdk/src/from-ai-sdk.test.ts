@@ -1,0 +1,116 @@
+import { ModelError, type ModelMessage, type ModelPart, type ModelRequest } from '@whoa/core';
+import { expect, test } from 'vitest';
+import { aiSdkModel } from '../../../test/providers.ts';
+import { type AiSdkModel, fromAiSdk } from './from-ai-sdk.ts';
+
+const hello: ModelRequest = { messages: [{ role: 'user', content: 'Hello?' }], tools: [] };
+
+async function collect(parts: AsyncIterable<ModelPart>): Promise<{ parts: ModelPart[]; error?: unknown }> {
+  const seen: ModelPart[] = [];
+  try {
+    for await (const part of parts) seen.push(part);
+    return { parts: seen };
+  } catch (error) {
+    return { parts: seen, error };
+  }
+}
+
+test('a signed call is replayed with its signature', async () => {
+  const metadata = { google: { thoughtSignature: 'abc' } };
+  const seen: unknown[] = [];
+  const model: AiSdkModel = {
+    specificationVersion: 'v4',
+    provider: 'google.generative-ai',
+    modelId: 'gemini',
+    supportedUrls: {},
+    doGenerate: () => Promise.reject(new Error('not used')),
+    doStream({ prompt }) {
+      seen.push(prompt);
+      return Promise.resolve({
+        stream: ReadableStream.from([
+          { type: 'tool-call', toolCallId: 'a', toolName: 'bash', input: '{}', providerMetadata: metadata },
+          {
+            type: 'finish',
+            finishReason: { unified: 'stop', raw: 'STOP' },
+            usage: { inputTokens: { total: 1 }, outputTokens: { total: 2 } },
+          },
+        ]) as never,
+      });
+    },
+  };
+  const { signal } = new AbortController();
+  const { parts } = await collect(fromAiSdk(model).stream(hello, { signal }));
+  expect(parts.map(({ type }) => type)).toEqual([
+    'call-start',
+    'call-arguments',
+    'thinking-end',
+    'call-end',
+    'usage',
+    'finish',
+  ]);
+  expect(parts.at(-1)).toEqual({ type: 'finish', stopReason: 'tool_use' });
+  const { signature } = parts.find((part) => part.type === 'thinking-end')!;
+  const messages: ModelMessage[] = [
+    {
+      role: 'assistant',
+      content: [
+        { type: 'thinking', text: '', signature: signature! },
+        { type: 'call', callId: 'a', tool: 'bash', input: {} },
+      ],
+    },
+  ];
+  await collect(fromAiSdk(model).stream({ messages, tools: [] }, { signal }));
+  expect(seen[1]).toEqual([
+    {
+      role: 'assistant',
+      content: [{ type: 'tool-call', toolCallId: 'a', toolName: 'bash', input: {}, providerOptions: metadata }],
+    },
+  ]);
+});
+
+test('a model of specification v3 gets its files the v3 way', async () => {
+  let prompt: unknown;
+  const model = {
+    ...aiSdkModel('chat', 'http://127.0.0.1:1'),
+    specificationVersion: 'v3',
+    provider: 'old.messages',
+    modelId: 'm',
+    doStream(options: { prompt: unknown }) {
+      prompt = options.prompt;
+      return Promise.reject(new Error('enough'));
+    },
+  } as unknown as AiSdkModel;
+  const image = { type: 'image', mediaType: 'image/png', data: 'AAAA' } as const;
+  const messages: ModelMessage[] = [
+    { role: 'user', content: [image] },
+    { role: 'tool', callId: 'a', tool: 'camera', content: [image], isError: false },
+  ];
+  const { error } = await collect(fromAiSdk(model).stream({ messages, tools: [] }, new AbortController()));
+  expect(error).toBeInstanceOf(ModelError);
+  expect(prompt).toEqual([
+    { role: 'user', content: [{ type: 'file', mediaType: 'image/png', data: 'AAAA' }] },
+    {
+      role: 'tool',
+      content: [
+        {
+          type: 'tool-result',
+          toolCallId: 'a',
+          toolName: 'camera',
+          output: { type: 'content', value: [{ type: 'image-data', mediaType: 'image/png', data: 'AAAA' }] },
+        },
+      ],
+    },
+  ]);
+});
+
+test.each([
+  ['a text', 'openai/gpt-5'],
+  ['an older specification', { specificationVersion: 'v2', doStream: () => {} }],
+  ['nothing', undefined],
+])('%s is refused with what to install', (_, model) => {
+  expect(() => fromAiSdk(model as never)).toThrow(/v3 or v4.*npm install @ai-sdk/s);
+});
+
+test('it is named after its provider and model', () => {
+  expect(fromAiSdk(aiSdkModel('anthropic', 'http://127.0.0.1:1')).name).toBe('anthropic.messages/claude-sonnet-4-5');
+});

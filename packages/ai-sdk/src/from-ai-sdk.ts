@@ -1,0 +1,112 @@
+import type {
+  LanguageModelV3,
+  LanguageModelV4,
+  LanguageModelV4CallOptions,
+  LanguageModelV4StreamPart,
+  SharedV4ProviderOptions,
+} from '@ai-sdk/provider';
+import type { Model, ModelRequest } from '@whoa/core';
+import { toPrompt } from './prompt.ts';
+import { Reply } from './reply.ts';
+
+/** A model of an AI SDK provider package, of specification `v3` or `v4`. */
+export type AiSdkModel = LanguageModelV3 | LanguageModelV4;
+
+/** Settings sent with every request, as the AI SDK names them. */
+export type AiSdkSettings = Pick<
+  LanguageModelV4CallOptions,
+  | 'maxOutputTokens'
+  | 'temperature'
+  | 'topP'
+  | 'topK'
+  | 'presencePenalty'
+  | 'frequencyPenalty'
+  | 'stopSequences'
+  | 'seed'
+  | 'reasoning'
+  | 'toolChoice'
+  | 'headers'
+  | 'providerOptions'
+>;
+
+/**
+ * Lets an agent think with any AI SDK provider. Install the provider package yourself and hand its model in.
+ *
+ * ```ts
+ * import { anthropic } from '@ai-sdk/anthropic';
+ *
+ * const agent = createAgent({ name: 'assistant', model: fromAiSdk(anthropic('claude-sonnet-4-5')), tools });
+ * ```
+ */
+export function fromAiSdk(model: AiSdkModel, settings: AiSdkSettings = {}): Model {
+  const version = versionOf(model);
+  const name = `${model.provider}/${model.modelId}`;
+  const promptOptions = { version, imagesInResults: !isChatCompletions(model.provider) };
+  const doStream = model.doStream.bind(model) as unknown as DoStream;
+  const fixed = { ...settings, providerOptions: withoutStoredItems(model.provider, settings.providerOptions) };
+  return {
+    name,
+    stream: (request, { signal }) =>
+      new Reply({
+        model: name,
+        signal,
+        open: (abortSignal) =>
+          doStream({
+            ...fixed,
+            prompt: toPrompt(request, promptOptions),
+            ...toolsOf(request),
+            includeRawChunks: tellsUsageEarly(model.provider),
+            abortSignal,
+          }),
+      }),
+  };
+}
+
+type DoStream = (
+  options: LanguageModelV4CallOptions,
+) => PromiseLike<{ readonly stream: ReadableStream<LanguageModelV4StreamPart> }>;
+
+function versionOf(model: unknown): 'v3' | 'v4' {
+  const { specificationVersion: version, doStream } = (typeof model === 'object' && model !== null ? model : {}) as {
+    specificationVersion?: unknown;
+    doStream?: unknown;
+  };
+  if ((version === 'v3' || version === 'v4') && typeof doStream === 'function') return version;
+  const got = typeof model === 'string' ? `the text '${model}'` : `specification ${JSON.stringify(version)}`;
+  throw new TypeError(
+    `model: expected a language model of AI SDK provider specification v3 or v4, got ${got}. Install a current provider ` +
+      "package (npm install @ai-sdk/anthropic@4, @ai-sdk/openai@4, …) and pass its model, as in fromAiSdk(anthropic('…'))",
+  );
+}
+
+function toolsOf({ tools }: ModelRequest): Pick<LanguageModelV4CallOptions, 'tools'> {
+  if (tools.length === 0) return {};
+  return {
+    tools: tools.map(({ name, description, inputJsonSchema }) => ({
+      type: 'function',
+      name,
+      description,
+      inputSchema: inputJsonSchema,
+    })),
+  };
+}
+
+/** Chat Completions has no room for an image in a tool's result; packages would send its bytes as text. */
+function isChatCompletions(provider: string): boolean {
+  return provider.endsWith('.chat');
+}
+
+/** OpenAI counts at the very end; there its raw events would only double the work. */
+function tellsUsageEarly(provider: string): boolean {
+  return !provider.startsWith('openai.');
+}
+
+/**
+ * We send the whole history ourselves. Stored items would be sent as references instead, and one that belongs to a reply
+ * that was cut off may not exist: the next request would be refused.
+ */
+function withoutStoredItems(provider: string, given: SharedV4ProviderOptions = {}): SharedV4ProviderOptions {
+  const [family = provider, api] = provider.split('.');
+  if (api !== 'responses') return given;
+  return { ...given, [family]: { store: false, ...given[family] } };
+}

@@ -1,0 +1,47 @@
+import type { SharedV4ProviderMetadata } from '@ai-sdk/provider';
+
+type Metadata = SharedV4ProviderMetadata;
+
+/** What must be given back to a provider, word for word, with a block of thinking or with a call. */
+export interface Signed {
+  readonly metadata: Metadata;
+  /** Set when it belongs to a call and not to a thought: Gemini signs its calls. */
+  readonly callId?: string;
+}
+
+/** Packs provider metadata into the one opaque text that a transcript keeps. */
+export function encodeSignature(signed: Signed): string {
+  return JSON.stringify(signed);
+}
+
+/** Unpacks a signature; `undefined` for one that another adapter made. */
+export function decodeSignature(signature: string): Signed | undefined {
+  try {
+    const signed = JSON.parse(signature) as Partial<Signed> | null;
+    return typeof signed === 'object' && typeof signed?.metadata === 'object' ? (signed as Signed) : undefined;
+  } catch {
+    return undefined;
+  }
+}
+
+/** Later metadata wins, field by field, per provider. */
+export function mergeMetadata(a: Metadata | undefined, b: Metadata | undefined): Metadata {
+  const merged: Metadata = { ...a };
+  for (const [provider, fields] of Object.entries(b ?? {})) merged[provider] = { ...merged[provider], ...fields };
+  return merged;
+}
+
+/** Fields that name a thing stored at the provider, which a reply that was cut off may never have become. */
+const REFERENCES = new Set(['itemId']);
+
+/** Whether metadata proves anything to its provider by itself. */
+export function isProof(metadata: Metadata): boolean {
+  return Object.values(metadata).some((fields) =>
+    Object.entries(fields).some(([name, value]) => value != null && !REFERENCES.has(name)),
+  );
+}
+
+/** Whether a call must be replayed with its metadata. */
+export function hasThoughtSignature(metadata: Metadata | undefined): metadata is Metadata {
+  return Object.values(metadata ?? {}).some((fields) => fields['thoughtSignature'] != null);
+}

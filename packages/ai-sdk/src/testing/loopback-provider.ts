@@ -1,0 +1,195 @@
+import { createServer, type IncomingMessage, type ServerResponse } from 'node:http';
+import type { AddressInfo, Socket } from 'node:net';
+import { deliver, deliverWhole } from './delivery.ts';
+import { type LoopbackRequest, RequestRecord } from './request-record.ts';
+import type { Answer } from './script.ts';
+import { fieldsOf } from './strict.ts';
+import { whole } from './whole.ts';
+import type { Wire } from './wire.ts';
+import { anthropicWire } from './wire-anthropic.ts';
+import { chatWire } from './wire-chat.ts';
+import { responsesWire } from './wire-responses.ts';
+
+/** What to answer: one after the other, or by looking at the request. */
+export type Script = readonly Answer[] | ((request: LoopbackRequest) => Answer);
+
+export interface LoopbackOptions {
+  readonly script: Script;
+  /** Refuse histories as the vendors do. True unless said otherwise. */
+  readonly isStrict?: boolean;
+}
+
+/** A provider on this machine that does as its script says. */
+export interface LoopbackProvider extends AsyncDisposable {
+  /** The base URL for a provider package: it ends in `/v1`. */
+  readonly url: string;
+  readonly requests: readonly LoopbackRequest[];
+  /** Sockets that are open, idle ones included. */
+  readonly openConnections: number;
+  /** Answers that are under way. */
+  readonly openAnswers: number;
+  /** Resolves with the request of that index, when it has come. */
+  waitForRequest(index: number): Promise<LoopbackRequest>;
+  /** Resolves when no answer is under way. */
+  waitForQuiet(): Promise<void>;
+  close(): Promise<void>;
+}
+
+const WIRES: readonly Wire[] = [chatWire, responsesWire, anthropicWire];
+
+/** No request may be larger than this. */
+const BODY_BYTES_MAX = 64 * 1024 * 1024;
+
+/**
+ * Starts a real HTTP server that speaks as OpenAI Chat Completions, OpenAI Responses and Anthropic Messages do, streaming or
+ * in one piece as it is asked. It goes wrong where its script says so, and refuses histories as strictly as those vendors.
+ *
+ * ```ts
+ * await using provider = await startLoopbackProvider({ script: [{ parts: [{ text: ['Hello ', { stall: true }] }] }] });
+ * const model = createAnthropic({ baseURL: provider.url, apiKey: 'none' })('claude');
+ * ```
+ */
+export async function startLoopbackProvider(options: LoopbackOptions): Promise<LoopbackProvider> {
+  const loopback = new Loopback(options);
+  const server = createServer((request, response) => loopback.accept(request, response));
+  const sockets = new Set<Socket>();
+  server.on('connection', (socket: Socket) => {
+    sockets.add(socket);
+    socket.once('close', () => sockets.delete(socket));
+  });
+  await new Promise<void>((resolve) => server.listen(0, '127.0.0.1', resolve));
+  const close = (): Promise<void> =>
+    new Promise((resolve) => {
+      server.close(() => resolve());
+      server.closeAllConnections();
+    });
+  return {
+    url: `http://127.0.0.1:${(server.address() as AddressInfo).port}/v1`,
+    requests: loopback.requests,
+    get openConnections() {
+      return sockets.size;
+    },
+    get openAnswers() {
+      return loopback.openAnswers;
+    },
+    waitForRequest: (index) => loopback.waitForRequest(index),
+    waitForQuiet: () => loopback.waitForQuiet(),
+    close,
+    [Symbol.asyncDispose]: close,
+  };
+}
+
+class Loopback {
+  readonly requests: RequestRecord[] = [];
+  readonly #options: LoopbackOptions;
+  /** Proofs of thinking given out so far; others are forged. */
+  readonly #proofs = new Set<string>();
+  readonly #waiting = new Map<number, PromiseWithResolvers<LoopbackRequest>>();
+  readonly #quiet = new Set<() => void>();
+  #answered = 0;
+  openAnswers = 0;
+
+  constructor(options: LoopbackOptions) {
+    this.#options = options;
+  }
+
+  waitForRequest(index: number): Promise<LoopbackRequest> {
+    const there = this.requests[index];
+    if (there !== undefined) return Promise.resolve(there);
+    const waiting = this.#waiting.get(index) ?? Promise.withResolvers<LoopbackRequest>();
+    this.#waiting.set(index, waiting);
+    return waiting.promise;
+  }
+
+  waitForQuiet(): Promise<void> {
+    return this.openAnswers === 0 ? Promise.resolve() : new Promise((resolve) => this.#quiet.add(resolve));
+  }
+
+  accept(request: IncomingMessage, response: ServerResponse): void {
+    this.openAnswers++;
+    response.once('close', () => {
+      if (--this.openAnswers > 0) return;
+      for (const resolve of this.#quiet) resolve();
+      this.#quiet.clear();
+    });
+    this.#answer(request, response).catch((error: unknown) => response.destroy(error as Error));
+  }
+
+  async #answer(request: IncomingMessage, response: ServerResponse): Promise<void> {
+    const wire = WIRES.find(({ path }) => request.url?.split('?')[0]?.endsWith(path));
+    const body = fieldsOf(await readJson(request));
+    if (wire === undefined) {
+      const paths = WIRES.map(({ path }) => path).join(', ');
+      const message = `No such path: ${request.url ?? ''}. There are ${paths}`;
+      respond(response, { status: 404, body: { error: { message } } });
+      return;
+    }
+    const record = this.#record(request, { wire, body });
+    response.once('close', () => record.close(response.writableFinished ? 'server' : 'client'));
+    const answer = record.refusal === undefined ? this.#nextAnswer(record) : { status: 400, ...record.refusal };
+    const { status = 200, message = `Scripted ${status}`, headers } = answer;
+    if (status !== 200) {
+      respond(response, { status, body: wire.failure(status, { ...record.refusal, message }), headers });
+      return;
+    }
+    const context = {
+      id: String(record.index),
+      model: typeof body['model'] === 'string' ? body['model'] : 'loopback',
+      issue: (proof: string) => this.#proofs.add(proof),
+    };
+    const delivery = { answer, frames: wire.frames(answer, context), record, wire };
+    if (body['stream'] === true) await deliver(response, delivery);
+    else await deliverWhole(response, { ...delivery, body: whole[wire.format](answer, context) });
+  }
+
+  #record(request: IncomingMessage, { wire, body }: { wire: Wire; body: RequestRecord['body'] }): RequestRecord {
+    const { isStrict = true } = this.#options;
+    const isGenuine = (proof: string): boolean => this.#proofs.has(proof);
+    const refusal = isStrict ? wire.validate(body, { isGenuine }) : undefined;
+    const index = this.requests.length;
+    const record = new RequestRecord({ index, format: wire.format, headers: request.headers, body, refusal });
+    this.requests.push(record);
+    this.#waiting.get(index)?.resolve(record);
+    this.#waiting.delete(index);
+    return record;
+  }
+
+  #nextAnswer(record: RequestRecord): Answer {
+    const { script } = this.#options;
+    if (typeof script === 'function') {
+      try {
+        return script(record);
+      } catch (error) {
+        return { status: 400, message: `The script failed: ${String(error)}` };
+      }
+    }
+    const answer = script[this.#answered++];
+    return answer ?? { status: 400, message: `The script has ${script.length} answers and all of them are used up` };
+  }
+}
+
+async function readJson(request: IncomingMessage): Promise<unknown> {
+  const chunks: Buffer[] = [];
+  let bytes = 0;
+  for await (const chunk of request as AsyncIterable<Buffer>) {
+    bytes += chunk.length;
+    if (bytes > BODY_BYTES_MAX) throw new RangeError(`The request is larger than ${BODY_BYTES_MAX} bytes`);
+    chunks.push(chunk);
+  }
+  try {
+    return JSON.parse(Buffer.concat(chunks).toString());
+  } catch {
+    return undefined;
+  }
+}
+
+interface Response {
+  readonly status: number;
+  readonly body: unknown;
+  readonly headers?: Answer['headers'] | undefined;
+}
+
+function respond(response: ServerResponse, { status, body, headers }: Response): void {
+  response.writeHead(status, { 'content-type': 'application/json', ...headers });
+  response.end(JSON.stringify(body));
+}

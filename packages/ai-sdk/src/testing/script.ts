@@ -1,0 +1,72 @@
+/** Something that goes wrong at one place of an answer. */
+export type Fault =
+  /** Says nothing more until the promise settles, or, with `true`, until the client leaves. */
+  | { readonly stall: true | PromiseLike<unknown> }
+  /** Destroys the socket. */
+  | { readonly cut: true }
+  /** Ends the body in good order, though the reply is not complete. */
+  | { readonly end: true }
+  /** Sends a frame with this in place of its JSON. */
+  | { readonly malformed: string }
+  /** Sends the vendor's own error event in the middle of the stream. */
+  | { readonly overloaded: true };
+
+/** A text in the pieces in which it is sent, with faults anywhere between them. */
+export type Chunks = string | readonly (string | Fault)[];
+
+export type AnswerPart =
+  | { readonly text: Chunks }
+  /** `signature: false` leaves it out. */
+  | { readonly thinking: Chunks; readonly signature?: string | false }
+  /** Thinking that only its vendor can read. */
+  | { readonly redacted: string }
+  /** `arguments` replaces the JSON of `input`, so it may be broken or come in pieces. */
+  | { readonly call: string; readonly id?: string; readonly input?: unknown; readonly arguments?: Chunks }
+  | Fault;
+
+/** What one request is answered with. */
+export interface Answer {
+  readonly parts?: readonly AnswerPart[];
+  readonly usage?: { readonly inputTokens: number; readonly outputTokens: number };
+  /** `tool_use` after calls and `stop` otherwise, unless said. */
+  readonly finish?: 'stop' | 'length' | 'tool_use';
+  /** Anything but 200 refuses the request with `message`. */
+  readonly status?: number;
+  readonly message?: string;
+  readonly headers?: Readonly<Record<string, string>>;
+  /** Waits this long before the first header. */
+  readonly beforeHeaders?: Extract<Fault, { stall: unknown }>;
+  /** Sends so slowly: a frame, or so many bytes, at a time. */
+  readonly pace?: { readonly everyMs: number; readonly bytes?: number };
+}
+
+/** One event of a wire format, ready to be sent. `words` are the characters of the reply it carries. */
+export interface Frame {
+  readonly data: string;
+  readonly words?: string;
+}
+
+export const USAGE = { inputTokens: 11, outputTokens: 20 } as const;
+
+export function chunksOf(chunks: Chunks): readonly (string | Fault)[] {
+  return typeof chunks === 'string' ? [chunks] : chunks;
+}
+
+/** The words among some chunks. */
+export function wordsIn(chunks: Chunks): string {
+  return chunksOf(chunks)
+    .filter((chunk) => typeof chunk === 'string')
+    .join('');
+}
+
+export function argumentsOf(part: Extract<AnswerPart, { call: string }>): Chunks {
+  return part.arguments ?? JSON.stringify(part.input ?? {});
+}
+
+export function finishOf({ finish, parts = [] }: Answer): 'stop' | 'length' | 'tool_use' {
+  return finish ?? (parts.some((part) => 'call' in part) ? 'tool_use' : 'stop');
+}
+
+export function isFault(step: Frame | AnswerPart): step is Fault {
+  return 'stall' in step || 'cut' in step || 'end' in step || 'malformed' in step || 'overloaded' in step;
+}

@@ -1,0 +1,133 @@
+import { type Fields, fieldsOf, firstOf, listOf, type Refusal, type StrictOptions, textIn } from './strict.ts';
+
+/** What Anthropic's Messages API would refuse about a request's history. */
+export function validateAnthropic(body: unknown, options: StrictOptions = {}): Refusal | undefined {
+  const { messages, thinking } = fieldsOf(body);
+  const isThinking = fieldsOf(thinking)['type'] === 'enabled';
+  return firstOf(refusals(listOf(messages), { ...options, isThinking }));
+}
+
+interface Rules extends StrictOptions {
+  readonly isThinking: boolean;
+}
+
+function* refusals(messages: readonly Fields[], rules: Rules): Generator<Refusal> {
+  if (messages.length === 0) yield { message: 'messages: at least one message is required' };
+  if (messages[0] !== undefined && messages[0]['role'] !== 'user')
+    yield { message: 'messages: first message must use the "user" role' };
+  const seen = new Set<string>();
+  for (const [index, message] of messages.entries()) {
+    const isLast = index === messages.length - 1;
+    if (message['role'] !== 'user' && message['role'] !== 'assistant')
+      yield { message: `messages.${index}.role: Input should be 'user' or 'assistant'` };
+    const blocks = blocksOf(message);
+    if (blocks.length === 0 && !(isLast && message['role'] === 'assistant')) {
+      const rule = 'all messages must have non-empty content except for the optional final assistant message';
+      yield { message: `messages.${index}: ${rule}` };
+    }
+    yield* checkTexts(blocks);
+    if (message['role'] === 'assistant') {
+      yield* checkAssistant({ blocks, index, isLast, seen }, rules);
+      yield* checkAnswered(callsOf(message), messages[index + 1], index);
+    } else yield* checkResults(blocks, callsOf(messages[index - 1]), index);
+  }
+  if (rules.isThinking) yield* checkThinkingFirst(messages);
+}
+
+function blocksOf(message: Fields | undefined): readonly Fields[] {
+  const content = message?.['content'];
+  return typeof content === 'string' ? [{ type: 'text', text: content }] : listOf(content);
+}
+
+function callsOf(message: Fields | undefined): readonly string[] {
+  if (message?.['role'] !== 'assistant') return [];
+  return ofType(blocksOf(message), 'tool_use').map(({ id }) => textIn(id));
+}
+
+function ofType(blocks: readonly Fields[], type: string): readonly Fields[] {
+  return blocks.filter((block) => block['type'] === type);
+}
+
+function* checkTexts(blocks: readonly Fields[]): Generator<Refusal> {
+  for (const { text } of ofType(blocks, 'text')) {
+    if (textIn(text) === '') yield { message: 'messages: text content blocks must be non-empty' };
+    if (textIn(text).trim() === '') yield { message: 'messages: text content blocks must contain non-whitespace text' };
+  }
+}
+
+interface AssistantCheck {
+  readonly blocks: readonly Fields[];
+  readonly index: number;
+  readonly isLast: boolean;
+  /** The ids of all calls so far. */
+  readonly seen: Set<string>;
+}
+
+function* checkAssistant({ blocks, index, isLast, seen }: AssistantCheck, rules: Rules): Generator<Refusal> {
+  const last = blocks.at(-1);
+  if (last?.['type'] === 'thinking' || last?.['type'] === 'redacted_thinking')
+    yield { message: `messages.${index}: The final block in an assistant message cannot be \`thinking\`.` };
+  if (isLast && last?.['type'] === 'text' && /\s$/.test(textIn(last['text'])))
+    yield { message: 'messages: final assistant content cannot end with trailing whitespace' };
+  for (const [at, block] of blocks.entries()) {
+    const where = `messages.${index}.content.${at}`;
+    if (block['type'] === 'thinking') yield* checkThinking(block, where, rules);
+    if (block['type'] === 'redacted_thinking' && rules.isGenuine?.(textIn(block['data'])) === false)
+      yield { message: `${where}: Invalid \`data\` in \`redacted_thinking\` block` };
+    if (block['type'] !== 'tool_use') continue;
+    const id = textIn(block['id']);
+    if (!/^[a-zA-Z0-9_-]+$/.test(id))
+      yield { message: `${where}.tool_use.id: String should match pattern '^[a-zA-Z0-9_-]+$'` };
+    if (seen.has(id)) yield { message: `${where}: \`tool_use\` ids must be unique` };
+    seen.add(id);
+    if (typeof block['input'] !== 'object' || block['input'] === null || Array.isArray(block['input']))
+      yield { message: `${where}.tool_use.input: Input should be a valid dictionary` };
+  }
+}
+
+function* checkThinking(block: Fields, where: string, { isGenuine }: Rules): Generator<Refusal> {
+  const signature = textIn(block['signature']);
+  if (signature === '') yield { message: `${where}.thinking.signature: Field required` };
+  if (isGenuine?.(signature) === false) yield { message: `${where}: Invalid \`signature\` in \`thinking\` block` };
+}
+
+/** Results stand first in the very next message, else they are not seen. */
+function* checkAnswered(calls: readonly string[], next: Fields | undefined, index: number): Generator<Refusal> {
+  const blocks = next?.['role'] === 'user' ? blocksOf(next) : [];
+  const other = blocks.findIndex((block) => block['type'] !== 'tool_result');
+  const leading = other === -1 ? blocks : blocks.slice(0, other);
+  const answered = new Set(leading.map((block) => textIn(block['tool_use_id'])));
+  const missing = calls.filter((id) => !answered.has(id));
+  if (missing.length === 0) return;
+  const found = `\`tool_use\` ids were found without \`tool_result\` blocks immediately after: ${missing.join(', ')}.`;
+  const rule = 'Each `tool_use` block must have a corresponding `tool_result` block in the next message.';
+  yield { message: `messages.${index}: ${found} ${rule}` };
+}
+
+function* checkResults(blocks: readonly Fields[], calls: readonly string[], index: number): Generator<Refusal> {
+  const answered = new Set<string>();
+  for (const [at, block] of blocks.entries()) {
+    if (block['type'] !== 'tool_result') continue;
+    const id = textIn(block['tool_use_id']);
+    const where = `messages.${index}.content.${at}`;
+    if (!calls.includes(id)) {
+      const found = `unexpected \`tool_use_id\` found in \`tool_result\` blocks: ${id}.`;
+      const rule = 'Each `tool_result` block must have a corresponding `tool_use` block in the previous message.';
+      yield { message: `${where}: ${found} ${rule}` };
+    }
+    if (answered.has(id)) {
+      const found = `Found multiple \`tool_result\` blocks with id: ${id}`;
+      yield { message: `${where}: each tool_use must have a single result. ${found}` };
+    }
+    answered.add(id);
+  }
+}
+
+function* checkThinkingFirst(messages: readonly Fields[]): Generator<Refusal> {
+  const index = messages.findLastIndex((message) => message['role'] === 'assistant');
+  const first = blocksOf(messages[index])[0];
+  if (callsOf(messages[index]).length === 0 || textIn(first?.['type']).includes('thinking')) return;
+  const found = `Expected \`thinking\` or \`redacted_thinking\`, but found \`${textIn(first?.['type'])}\`.`;
+  const rule = 'When `thinking` is enabled, a final `assistant` message must start with a thinking block.';
+  yield { message: `messages.${index}.content.0.type: ${found} ${rule}` };
+}

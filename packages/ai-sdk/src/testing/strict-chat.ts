@@ -1,0 +1,89 @@
+import {
+  type Fields,
+  fieldsOf,
+  firstOf,
+  isEmptyContent,
+  isJsonObject,
+  listOf,
+  type Refusal,
+  textIn,
+} from './strict.ts';
+
+const ROLES = new Set(['system', 'developer', 'user', 'assistant', 'tool']);
+
+/** What OpenAI's Chat Completions API would refuse about a request's history. */
+export function validateChat(body: unknown): Refusal | undefined {
+  return firstOf(refusals(listOf(fieldsOf(body)['messages'])));
+}
+
+function* refusals(messages: readonly Fields[]): Generator<Refusal> {
+  if (messages.length === 0)
+    yield { message: "Invalid 'messages': empty array. Expected an array with minimum length 1.", param: 'messages' };
+  /** Calls that wait for their results. Only `tool` messages may stand between a call and its result. */
+  let open = new Set<string>();
+  let answered = new Set<string>();
+  for (const [index, message] of messages.entries()) {
+    const at = `messages.[${index}]`;
+    if (!ROLES.has(textIn(message['role'])))
+      yield { message: `Invalid value: '${textIn(message['role'])}'.`, param: `${at}.role` };
+    if (message['role'] === 'tool') {
+      yield* checkResult({ message, at, open, answered });
+      continue;
+    }
+    if (open.size > 0) yield unanswered(open, at);
+    const calls = listOf(message['tool_calls']);
+    open = new Set(calls.map(({ id }) => textIn(id)));
+    answered = new Set();
+    if (message['role'] === 'assistant') yield* checkAssistant(message, at);
+    else if (isEmptyContent(message['content']))
+      yield { message: `Invalid value for 'content': expected a non-empty string.`, param: `${at}.content` };
+  }
+  if (open.size > 0) yield unanswered(open, `messages.[${messages.length}]`);
+}
+
+interface ResultCheck {
+  readonly message: Fields;
+  readonly at: string;
+  readonly open: Set<string>;
+  readonly answered: Set<string>;
+}
+
+function* checkResult({ message, at, open, answered }: ResultCheck): Generator<Refusal> {
+  const id = textIn(message['tool_call_id']);
+  if (open.size === 0 && answered.size === 0) {
+    const said = "messages with role 'tool' must be a response to a preceeding message with 'tool_calls'.";
+    yield { message: `Invalid parameter: ${said}`, param: `${at}.role` };
+  }
+  if (answered.has(id)) {
+    yield { message: `Invalid parameter: Duplicate value for 'tool_call_id' of '${id}'.`, param: `${at}.tool_call_id` };
+  }
+  if (!open.delete(id)) {
+    const said = `'tool_call_id' of '${id}' not found in 'tool_calls' of previous message.`;
+    yield { message: `Invalid parameter: ${said}`, param: `${at}.tool_call_id` };
+  }
+  answered.add(id);
+}
+
+function* checkAssistant(message: Fields, at: string): Generator<Refusal> {
+  const calls = listOf(message['tool_calls']);
+  if (Array.isArray(message['tool_calls']) && calls.length === 0) {
+    const said = 'empty array. Expected an array with minimum length 1, but got an empty array instead.';
+    yield { message: `Invalid '${at}.tool_calls': ${said}`, param: `${at}.tool_calls` };
+  }
+  if (calls.length === 0 && isEmptyContent(message['content']))
+    yield { message: `Invalid value for 'content': expected a string, got null.`, param: `${at}.content` };
+  const ids = calls.map(({ id }) => textIn(id));
+  if (ids.includes('') || new Set(ids).size < ids.length)
+    yield { message: `Invalid '${at}.tool_calls': ids must be unique and not empty.`, param: `${at}.tool_calls` };
+  for (const call of calls) {
+    if (!isJsonObject(fieldsOf(call['function'])['arguments']))
+      yield { message: `Invalid '${at}.tool_calls': arguments must be a JSON object.`, param: `${at}.tool_calls` };
+  }
+}
+
+function unanswered(open: ReadonlySet<string>, param: string): Refusal {
+  const rule =
+    "An assistant message with 'tool_calls' must be followed by tool messages responding to each 'tool_call_id'.";
+  const ids = [...open].join(', ');
+  return { message: `${rule} The following tool_call_ids did not have response messages: ${ids}`, param };
+}

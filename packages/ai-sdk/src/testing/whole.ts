@@ -1,0 +1,101 @@
+import { type Answer, type AnswerPart, argumentsOf, type Fault, finishOf, isFault, USAGE, wordsIn } from './script.ts';
+import type { FrameContext, WireFormat } from './wire.ts';
+
+type Part = Exclude<AnswerPart, Fault>;
+type Body = Readonly<Record<string, unknown>>;
+
+/** An answer in one piece, for clients that do not stream. The same ids as in the stream of the same answer. */
+export const whole: Readonly<Record<WireFormat, (answer: Answer, context: FrameContext) => Body>> = {
+  chat(answer, { id, model }) {
+    const parts = saidIn(answer);
+    const content = parts.map((part) => ('text' in part ? wordsIn(part.text) : '')).join('');
+    const calls = parts.filter((part) => 'call' in part);
+    const tool_calls = calls.map((call, index) => ({
+      id: call.id ?? `call_${id}_${index}`,
+      type: 'function',
+      function: { name: call.call, arguments: wordsIn(argumentsOf(call)) },
+    }));
+    const finish_reason = { stop: 'stop', length: 'length', tool_use: 'tool_calls' }[finishOf(answer)];
+    const message = { role: 'assistant', content: content || null, ...(calls.length > 0 && { tool_calls }) };
+    const [prompt_tokens, completion_tokens, total_tokens] = countsOf(answer);
+    return {
+      id: `chatcmpl-${id}`,
+      object: 'chat.completion',
+      created: 1_700_000_000,
+      model,
+      choices: [{ index: 0, message, finish_reason }],
+      usage: { prompt_tokens, completion_tokens, total_tokens },
+    };
+  },
+
+  responses(answer, { id, model }) {
+    const isCut = finishOf(answer) === 'length';
+    const [input_tokens, output_tokens, total_tokens] = countsOf(answer);
+    return {
+      id: `resp_${id}`,
+      object: 'response',
+      created_at: 1_700_000_000,
+      model,
+      status: isCut ? 'incomplete' : 'completed',
+      incomplete_details: isCut ? { reason: 'max_output_tokens' } : null,
+      output: saidIn(answer).map((part, index) => responsesItem(part, `${id}_${index}`)),
+      usage: { input_tokens, output_tokens, total_tokens },
+    };
+  },
+
+  anthropic(answer, { id, model }) {
+    const [input_tokens, output_tokens] = countsOf(answer);
+    return {
+      id: `msg_${id}`,
+      type: 'message',
+      role: 'assistant',
+      model,
+      content: saidIn(answer).map((part, index) => anthropicBlock(part, `${id}_${index}`)),
+      stop_reason: { stop: 'end_turn', length: 'max_tokens', tool_use: 'tool_use' }[finishOf(answer)],
+      stop_sequence: null,
+      usage: { input_tokens, output_tokens },
+    };
+  },
+};
+
+function saidIn({ parts = [] }: Answer): readonly Part[] {
+  return parts.filter((part): part is Part => !isFault(part));
+}
+
+function countsOf({ usage: { inputTokens, outputTokens } = USAGE }: Answer): [number, number, number] {
+  return [inputTokens, outputTokens, inputTokens + outputTokens];
+}
+
+function responsesItem(part: Part, id: string): Body {
+  if ('text' in part) {
+    const content = [{ type: 'output_text', text: wordsIn(part.text), annotations: [] }];
+    return { type: 'message', id: `msg_${id}`, role: 'assistant', status: 'completed', content };
+  }
+  if ('call' in part) {
+    const call = { call_id: part.id ?? `call_${id}`, name: part.call, arguments: wordsIn(argumentsOf(part)) };
+    return { type: 'function_call', id: `fc_${id}`, ...call };
+  }
+  const summary = 'thinking' in part ? [{ type: 'summary_text', text: wordsIn(part.thinking) }] : [];
+  const proof = 'redacted' in part ? part.redacted : (part.signature ?? `enc_${id}`);
+  return { type: 'reasoning', id: `rs_${id}`, summary, encrypted_content: proof === false ? null : proof };
+}
+
+function anthropicBlock(part: Part, id: string): Body {
+  if ('text' in part) return { type: 'text', text: wordsIn(part.text) };
+  if ('redacted' in part) return { type: 'redacted_thinking', data: part.redacted };
+  if ('thinking' in part) {
+    const thinking = wordsIn(part.thinking);
+    const signature = part.signature ?? `sig_${id}_${thinking.length}`;
+    return { type: 'thinking', thinking, signature: signature === false ? '' : signature };
+  }
+  const input = parsed(wordsIn(argumentsOf(part)));
+  return { type: 'tool_use', id: part.id ?? `toolu_${id}`, name: part.call, input };
+}
+
+function parsed(json: string): unknown {
+  try {
+    return JSON.parse(json);
+  } catch {
+    return {};
+  }
+}
