@@ -1,0 +1,100 @@
+import { lstat, mkdir, readlink, realpath, rmdir, stat } from 'node:fs/promises';
+import { dirname, isAbsolute, join, relative, resolve, sep } from 'node:path';
+import {
+  codeOf,
+  LINKS_MAX,
+  notAFolder,
+  notFound,
+  outside,
+  type Place,
+  tooManyLinks,
+  type WalkOptions,
+} from './place.ts';
+
+/**
+ * Resolves every link first and then judges where the path ends. For systems without descriptors in `/proc`: it refuses
+ * every path that leads outside at the moment it looks, but somebody who swaps a folder for a link between the look and
+ * the use can win that race. Nothing in plain Node can prevent it there.
+ */
+export async function walkChecked(root: string, path: string, { create = false }: WalkOptions = {}): Promise<Place> {
+  let wanted = resolve(root, path);
+  const created: string[] = [];
+  for (let links = 0; ; links++) {
+    if (links > LINKS_MAX) throw tooManyLinks(path);
+    const folder = await realFolder(root, dirname(wanted), { path, create, created });
+    if (!isInside(root, wanted === root ? root : folder)) throw outside(path);
+    const target = wanted === root ? root : join(folder, wanted.slice(dirname(wanted).length).replace(/^[\\/]/, ''));
+    const stats = await lookAt(target);
+    if (stats?.isSymbolicLink()) {
+      wanted = resolve(folder, await readlink(target));
+      continue;
+    }
+    const kind =
+      stats === undefined ? 'missing' : stats.isFile() ? 'file' : stats.isDirectory() ? 'folder' : ('other' as const);
+    return placeOf({ root, target, kind, created });
+  }
+}
+
+interface Found {
+  readonly root: string;
+  readonly target: string;
+  readonly kind: Place['kind'];
+  readonly created: string[];
+}
+
+function placeOf({ root, target, kind, created }: Found): Place {
+  const isRoot = target === root;
+  return {
+    shown: relative(root, target).split(sep).join('/') || '.',
+    kind,
+    folder: isRoot ? undefined : dirname(target),
+    name: isRoot ? undefined : target.slice(dirname(target).length).replace(/^[\\/]/, ''),
+    target,
+    key: target,
+    removeCreated: async () => {
+      for (const folder of created.reverse()) await rmdir(folder).catch(() => undefined);
+    },
+    [Symbol.asyncDispose]: () => Promise.resolve(),
+  };
+}
+
+/** The folder with every link resolved. Missing folders are created one by one, each inside a resolved one. */
+async function realFolder(
+  root: string,
+  folder: string,
+  options: { path: string; create: boolean; created: string[] },
+): Promise<string> {
+  const { path, create, created } = options;
+  try {
+    const real = await realpath(folder);
+    if (!(await stat(real)).isDirectory()) throw notAFolder(path);
+    return real;
+  } catch (error) {
+    const code = codeOf(error);
+    if (code === 'ENOTDIR') throw notAFolder(path);
+    if (code === 'ELOOP') throw tooManyLinks(path);
+    if (code !== 'ENOENT') throw error;
+    if (!isInside(root, folder)) throw outside(path);
+    if (!create || dirname(folder) === folder) throw notFound(path);
+    const above = await realFolder(root, dirname(folder), options);
+    if (!isInside(root, above)) throw outside(path);
+    const made = join(above, folder.slice(dirname(folder).length));
+    await mkdir(made);
+    created.push(made);
+    return made;
+  }
+}
+
+async function lookAt(path: string): Promise<Awaited<ReturnType<typeof lstat>> | undefined> {
+  try {
+    return await lstat(path);
+  } catch (error) {
+    if (codeOf(error) === 'ENOENT') return undefined;
+    throw error;
+  }
+}
+
+function isInside(root: string, path: string): boolean {
+  const way = relative(root, path);
+  return way === '' || (way !== '..' && !way.startsWith(`..${sep}`) && !isAbsolute(way));
+}

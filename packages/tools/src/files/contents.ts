@@ -1,0 +1,53 @@
+import { join } from 'node:path';
+import { CancelledError, interrupted, type ToolContext, waitUnder } from '@whoa/core';
+import { notAFile, type Place } from './place.ts';
+import { type ReplaceOptions, replaceFile } from './replace-file.ts';
+import type { Root } from './root.ts';
+
+/**
+ * Where the text of files is if not on the disk: in an editor, say, with changes that nobody has saved. What it does not
+ * offer is done on the disk. It is asked only about files that were found inside the root; their paths are absolute, and
+ * every link below the root is resolved.
+ */
+export interface FileContents {
+  readonly read?: (path: string, signal: AbortSignal) => Promise<string>;
+  readonly write?: (path: string, text: string, signal: AbortSignal) => Promise<void>;
+}
+
+/** A file in a call, and who may have its text. */
+export interface FileInCall {
+  readonly root: Root;
+  readonly place: Place;
+  readonly contents: FileContents | undefined;
+  readonly context: ToolContext;
+}
+
+/** The text as somebody other than the disk has it; `undefined` if nobody has. */
+export async function readElsewhere({ root, place, contents, context }: FileInCall): Promise<string | undefined> {
+  if (contents?.read === undefined) return undefined;
+  const { token, signal } = context;
+  token.throwIfCancelled();
+  const end = await waitUnder(contents.read(join(root.path, place.shown), signal), token, 'abort');
+  if (end.by === 'value') return end.value;
+  if (end.by === 'error' && !token.isCancelled) throw end.error;
+  throw new CancelledError(token.reason!);
+}
+
+/** Gives a file new content where its text is. */
+export async function writeContent(
+  file: FileInCall,
+  text: string,
+  { madeFrom }: Pick<ReplaceOptions, 'madeFrom'> = {},
+): Promise<void> {
+  const { root, place, contents, context } = file;
+  const { token, signal } = context;
+  if (contents?.write === undefined) return replaceFile(place, text, { token, ...(madeFrom && { madeFrom }) });
+  if (place.kind === 'folder' || place.kind === 'other') throw notAFile(place.shown, place.kind);
+  token.throwIfCancelled();
+  const end = await waitUnder(contents.write(join(root.path, place.shown), text, signal), token, 'abort');
+  if (end.by === 'value') return;
+  if (end.by === 'error' && !token.isCancelled) throw end.error;
+  // Whoever was asked may have done it, or may do it yet.
+  const details = { path: place.shown, changed: null };
+  throw interrupted(token, { content: `${place.shown} may have been changed.`, details }, { effect: 'unknown' });
+}

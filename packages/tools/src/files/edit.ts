@@ -1,0 +1,119 @@
+import type { Stats } from 'node:fs';
+import type { Tool } from '@whoa/core';
+import { z } from 'zod';
+import { type FileInCall, readElsewhere, writeContent } from './contents.ts';
+import { defineFileTool } from './file-tool.ts';
+import { holding } from './holding.ts';
+import { notAFile, openToRead } from './place.ts';
+import type { TextToolOptions } from './read.ts';
+import { rootFrom } from './root.ts';
+import { count, decodeExactly } from './text.ts';
+import { takeTurn } from './turn.ts';
+import { diffOf } from './unified-diff.ts';
+
+const EDITED_BYTES_MAX = 32_000_000;
+const EDITS_MAX = 100;
+
+const edit = z.object({
+  oldText: z.string().min(1).describe('Exact text to replace; it must occur exactly once in the file'),
+  newText: z.string().describe('Text to put in its place'),
+});
+export interface Edit {
+  readonly oldText: string;
+  readonly newText: string;
+}
+
+export interface EditInput {
+  readonly path: string;
+  readonly edits: readonly Edit[];
+}
+
+const input = z.object({
+  path: z.string().describe('File to edit, relative to the root'),
+  edits: z.array(edit).min(1).max(EDITS_MAX).describe('Replacements, all made in the original text, all or none'),
+});
+
+/** Replaces texts that occur exactly once in a file; all of them or none. */
+export function editTool({ contents, ...options }: TextToolOptions): Tool<EditInput> {
+  const root = rootFrom(options.root);
+  return defineFileTool({
+    name: 'edit',
+    description:
+      'Replace exact pieces of a file. Each oldText must occur exactly once and they must not overlap; ' +
+      'add surrounding lines to make one unique.',
+    input,
+    effects: 'write',
+    replay: 'never',
+    exclusive: ({ path }) => [root.keyOf(path)],
+    execute: ({ path, edits }, context) =>
+      takeTurn({ root, path, create: false, context }, async (place) => {
+        if (place.kind !== 'file') throw notAFile(path, place.kind);
+        const file = { root, place, contents, context };
+        const { before, madeFrom } = await readWhole(file);
+        const after = applyEdits(before, edits, path);
+        await writeContent(file, after, { madeFrom });
+        const diff = diffOf(place.shown, before, after);
+        const lines = diff.changedLines.join(', ');
+        return {
+          content: `Edited ${place.shown}: ${count(edits.length, 'replacement')} at line ${lines}.`,
+          details: { path: place.shown, replacements: edits.length, ...diff },
+        };
+      }),
+  });
+}
+
+async function readWhole(asked: FileInCall): Promise<{ before: string; madeFrom: Stats }> {
+  const { place } = asked;
+  return holding(openToRead(place), async (file) => {
+    const madeFrom = await file.stat();
+    if (madeFrom.size > EDITED_BYTES_MAX) throw new Error(`'${place.shown}' is larger than ${EDITED_BYTES_MAX} bytes`);
+    const before = (await readElsewhere(asked)) ?? decodeExactly(await file.readFile());
+    if (before === undefined) throw new Error(`'${place.shown}' is not UTF-8 text, so an edit would damage it`);
+    return { before, madeFrom };
+  });
+}
+
+interface Hit {
+  readonly start: number;
+  readonly end: number;
+  readonly newText: string;
+  readonly number: number;
+}
+
+/** Makes all replacements in the original text. Throws, naming the edit, if one has no place or more than one. */
+export function applyEdits(text: string, edits: readonly Edit[], path: string): string {
+  // Models write line feeds; a file of the other kind keeps its own.
+  const breaks = text.includes('\r\n') ? '\r\n' : '\n';
+  const inItsBreaks = (piece: string): string => piece.replace(/\r?\n/g, breaks);
+  const hits = edits.map(({ oldText, newText }, index) => {
+    const own = text.includes(oldText) ? oldText : inItsBreaks(oldText);
+    const start = findOnce(text, own, { path, number: index + 1 });
+    return { start, end: start + own.length, newText: inItsBreaks(newText), number: index + 1 };
+  });
+  hits.sort((a, b) => a.start - b.start);
+  let result = '';
+  let done = 0;
+  let previous: Hit | undefined;
+  for (const hit of hits) {
+    if (hit.start < done)
+      throw new Error(`Edits ${previous?.number} and ${hit.number} of '${path}' overlap; join them`);
+    result += text.slice(done, hit.start) + hit.newText;
+    done = hit.end;
+    previous = hit;
+  }
+  result += text.slice(done);
+  if (result === text) throw new Error(`The edits of '${path}' change nothing; oldText and newText are the same`);
+  return result;
+}
+
+function findOnce(text: string, piece: string, { path, number }: { path: string; number: number }): number {
+  const start = text.indexOf(piece);
+  if (start === -1)
+    throw new Error(`Edit ${number}: oldText does not occur in '${path}'; read the file and copy it exactly`);
+  if (text.indexOf(piece, start + 1) !== -1) {
+    throw new Error(
+      `Edit ${number}: oldText occurs more than once in '${path}'; add surrounding lines to make it unique`,
+    );
+  }
+  return start;
+}

@@ -1,0 +1,88 @@
+import type { Tool } from '@whoa/core';
+import { expect, test } from 'vitest';
+import { expectNothingLeft } from '../../../../test/nothing-left.ts';
+import { describeToolContract } from '../../../../test/tool-contract-table.ts';
+import { createWorkspace, type Workspace } from '../../../../test/workspace.ts';
+import { type ToolContractOptions, takeInventory } from '../testing/index.ts';
+import { fileTools } from './file-tools.ts';
+
+expectNothingLeft();
+
+test('all tools share a root and say what they do', () => {
+  using workspace = createWorkspace();
+  const said = fileTools({ root: workspace.path }).map(({ name, effects, replay }) => `${name} ${effects} ${replay}`);
+  expect(said).toEqual([
+    'read read safe',
+    'write write safe',
+    'edit write never',
+    'ls read safe',
+    'find read safe',
+    'grep read safe',
+  ]);
+});
+
+interface Subject {
+  readonly files: () => Readonly<Record<string, string>>;
+  readonly input: unknown;
+  readonly slow: unknown;
+  readonly isBusy?: (workspace: Workspace) => boolean;
+}
+
+const isWriting = (workspace: Workspace) => workspace.list().some((name) => name.endsWith('.tmp'));
+const isSearching = () => takeInventory().processes.length > 0;
+const manyFiles = () => Object.fromEntries(Array.from({ length: 800 }, (_, i) => [`sub/f${i}`, '']));
+
+const subjects: Record<string, Subject> = {
+  read: {
+    files: () => ({ 'a.txt': 'a', 'big.txt': `${'x'.repeat(79)}\n`.repeat(400_000) }),
+    input: { path: 'a.txt' },
+    slow: { path: 'big.txt', offset: 390_000 },
+  },
+  write: {
+    files: () => ({}),
+    input: { path: 'a.txt', content: 'a' },
+    slow: { path: 'b/c.txt', content: 'A'.repeat(32_000_000) },
+    isBusy: isWriting,
+  },
+  edit: {
+    files: () => ({ 'a.txt': 'a', 'big.txt': `start${'A'.repeat(24_000_000)}` }),
+    // It leaves what it looks for in place, so that it ends well every time.
+    input: { path: 'a.txt', edits: [{ oldText: 'a', newText: 'ba' }] },
+    slow: { path: 'big.txt', edits: [{ oldText: 'start', newText: 'begin' }] },
+    isBusy: isWriting,
+  },
+  ls: { files: manyFiles, input: {}, slow: { path: 'sub' } },
+  find: { files: manyFiles, input: { glob: 'f1' }, slow: { glob: '*' }, isBusy: isSearching },
+  grep: {
+    files: () => ({ 'a.txt': 'needle\n', 'big/b.txt': 'lorem ipsum dolor sit amet '.repeat(1_500_000) }),
+    input: { pattern: 'needle', glob: 'a.txt' },
+    slow: { pattern: '(\\w+\\s){12}zq' },
+    isBusy: isSearching,
+  },
+};
+
+function contractOf(name: string, { files, input, slow, isBusy }: Subject): ToolContractOptions {
+  return {
+    create() {
+      const workspace = createWorkspace(files());
+      const before = workspace.list();
+      const tool = fileTools({ root: workspace.path }).find((one) => one.name === name) as Tool;
+      return {
+        tool,
+        input,
+        slow: {
+          input: slow,
+          ...(isBusy && {
+            async whenBusy() {
+              while (!isBusy(workspace)) await new Promise((resolve) => setImmediate(resolve));
+            },
+          }),
+        },
+        leftovers: () => workspace.list().filter((path) => !before.includes(path) && path !== 'a.txt'),
+        [Symbol.asyncDispose]: () => Promise.resolve(workspace[Symbol.dispose]()),
+      };
+    },
+  };
+}
+
+describeToolContract(Object.fromEntries(Object.entries(subjects).map(([name, it]) => [name, contractOf(name, it)])));

@@ -1,0 +1,15 @@
+import type { Tool } from '@whoa/core';
+import { editTool } from './edit.ts';
+import { findTool } from './find.ts';
+import { grepTool } from './grep.ts';
+import { lsTool } from './ls.ts';
+import { readTool, type TextToolOptions } from './read.ts';
+import { rootFrom } from './root.ts';
+import { writeTool } from './write.ts';
+
+/** Every tool for the files under a root: `read`, `write`, `edit`, `ls`, `find`, `grep`. */
+export function fileTools({ contents, ...options }: TextToolOptions): Tool[] {
+  const root = rootFrom(options.root);
+  const tools = [readTool, writeTool, editTool, lsTool, findTool, grepTool];
+  return tools.map((create) => create({ root, contents }) as Tool);
+}

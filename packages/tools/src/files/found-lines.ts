@@ -1,0 +1,95 @@
+import type { FileHandle } from 'node:fs/promises';
+import type { CancellationToken } from '@whoa/core';
+import { holding } from './holding.ts';
+import { openToRead } from './place.ts';
+import type { Root } from './root.ts';
+import type { SearchScope } from './search-scope.ts';
+
+/** A line that a search shows. */
+export interface FoundLine {
+  readonly kind: 'match' | 'context';
+  readonly path: string;
+  /** From 1. */
+  readonly line: number;
+  readonly column: number;
+  readonly text: string;
+  /** Where the line stands in its file, and its bytes. */
+  readonly offset: number;
+  readonly bytes: Buffer;
+}
+
+/** Text, or base64 where the bytes are not UTF-8. */
+type Arbitrary = { readonly text?: string; readonly bytes?: string };
+
+interface SearchRecord {
+  readonly type: string;
+  readonly data: {
+    readonly path?: Arbitrary;
+    readonly lines?: Arbitrary;
+    readonly line_number?: number;
+    readonly absolute_offset?: number;
+    readonly submatches?: readonly { readonly start: number }[];
+  };
+}
+
+/** Reads one record of `rg --json`; `undefined` for those that show no line, and for names that are not text. */
+export function parseRecord(record: string, scope: SearchScope): FoundLine | undefined {
+  const { type, data } = JSON.parse(record) as SearchRecord;
+  const path = data.path?.text;
+  if ((type !== 'match' && type !== 'context') || path === undefined || data.lines === undefined) return undefined;
+  const bytes = bytesOf(data.lines);
+  const start = data.submatches?.[0]?.start ?? 0;
+  return {
+    kind: type,
+    path: scope.fromRoot(path),
+    line: data.line_number ?? 1,
+    column: bytes.subarray(0, start).toString().length + 1,
+    text: bytes.toString().replace(/\r?\n$/, ''),
+    offset: data.absolute_offset ?? 0,
+    bytes,
+  };
+}
+
+function bytesOf({ text, bytes }: Arbitrary): Buffer {
+  return text === undefined ? Buffer.from(bytes ?? '', 'base64') : Buffer.from(text);
+}
+
+/**
+ * Keeps the lines that stand where they were found, in a file reached inside the root. A search walks by name, so a link
+ * made meanwhile can lead it outside; what it brings back from there is dropped here.
+ */
+export async function verifyLines(
+  root: Root,
+  lines: readonly FoundLine[],
+  token: CancellationToken,
+): Promise<FoundLine[]> {
+  const verified: FoundLine[] = [];
+  for (const [path, found] of Map.groupBy(lines, (line) => line.path)) {
+    // Once killed nobody waits any more.
+    if (token.level === 'kill') break;
+    verified.push(...(await standing(root, path, found)));
+  }
+  return verified;
+}
+
+async function standing(root: Root, path: string, lines: readonly FoundLine[]): Promise<FoundLine[]> {
+  try {
+    return await holding(root.locate(path), (place) => {
+      if (place.kind !== 'file' || place.shown !== path) return [];
+      return holding(openToRead(place), async (file) => {
+        const kept: FoundLine[] = [];
+        for (const line of lines) if (await stands(file, line)) kept.push(line);
+        return kept;
+      });
+    });
+  } catch {
+    // It is gone, or no longer inside: then it was not found.
+    return [];
+  }
+}
+
+async function stands(file: FileHandle, { offset, bytes }: FoundLine): Promise<boolean> {
+  const there = Buffer.alloc(bytes.length);
+  const { bytesRead } = await file.read(there, 0, bytes.length, offset);
+  return bytesRead === bytes.length && there.equals(bytes);
+}

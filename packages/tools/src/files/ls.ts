@@ -1,0 +1,84 @@
+import type { Dirent } from 'node:fs';
+import { lstat, opendir } from 'node:fs/promises';
+import { type CancellationToken, interrupted, type Json, type Tool, type ToolResult } from '@whoa/core';
+import { z } from 'zod';
+import { defineFileTool } from './file-tool.ts';
+import { holding } from './holding.ts';
+import { notAFolder, notFound, type Place } from './place.ts';
+import type { FileToolOptions } from './read.ts';
+import { rootFrom } from './root.ts';
+
+const ENTRIES_MAX = 500;
+/** A folder with more entries is listed in part: all of them would have to be sorted first. */
+const SCANNED_MAX = 20_000;
+
+export interface LsInput {
+  readonly path: string;
+}
+
+const input = z.object({
+  path: z.string().default('.').describe('Folder to list, relative to the root'),
+});
+
+/** Lists a folder. */
+export function lsTool(options: FileToolOptions): Tool<LsInput> {
+  const root = rootFrom(options.root);
+  return defineFileTool({
+    name: 'ls',
+    description: `List a folder, at most ${ENTRIES_MAX} entries, sorted; folders end with /, links with @.`,
+    input,
+    effects: 'read',
+    replay: 'safe',
+    execute: ({ path }, { token }) =>
+      holding(root.locate(path), (place) => {
+        if (place.kind === 'missing') throw notFound(path);
+        if (place.kind !== 'folder') throw notAFolder(path);
+        return list(place, token);
+      }),
+  });
+}
+
+async function list(place: Place, token: CancellationToken): Promise<ToolResult> {
+  const scan = await scanFolder(place.target, token);
+  const shown = scan.entries.slice(0, ENTRIES_MAX);
+  const entries: Json[] = [];
+  for (const entry of shown) {
+    const stats = token.isCancelled ? undefined : await lstat(`${place.target}/${entry.name}`).catch(() => undefined);
+    entries.push({ name: entry.name, kind: kindOf(entry), ...(stats?.isFile() && { bytes: stats.size }) });
+  }
+  const truncated = scan.partial || token.isCancelled || scan.entries.length > shown.length;
+  const result: ToolResult = {
+    content: textFor(shown, { truncated, total: scan.partial ? undefined : scan.entries.length }),
+    details: { path: place.shown, entries, truncated },
+  };
+  if (token.isCancelled) throw interrupted(token, result);
+  return result;
+}
+
+async function scanFolder(path: string, token: CancellationToken): Promise<{ entries: Dirent[]; partial: boolean }> {
+  const entries: Dirent[] = [];
+  let partial = false;
+  for await (const entry of await opendir(path)) {
+    partial = token.isCancelled || entries.length === SCANNED_MAX;
+    if (partial) break;
+    entries.push(entry);
+  }
+  entries.sort((a, b) => (a.name < b.name ? -1 : 1));
+  return { entries, partial };
+}
+
+function textFor(
+  entries: readonly Dirent[],
+  { truncated, total }: { truncated: boolean; total: number | undefined },
+): string {
+  if (entries.length === 0 && !truncated) return '(empty)';
+  const names = entries.map((entry) => entry.name + { folder: '/', link: '@', file: '', other: '' }[kindOf(entry)]);
+  const more = `[${entries.length} of ${total ?? `more than ${SCANNED_MAX}`} entries shown; list a folder below or use find]`;
+  return [...names, ...(truncated ? [more] : [])].join('\n');
+}
+
+function kindOf(entry: Dirent): 'folder' | 'link' | 'file' | 'other' {
+  if (entry.isDirectory()) return 'folder';
+  if (entry.isSymbolicLink()) return 'link';
+  return entry.isFile() ? 'file' : 'other';
+}

@@ -1,0 +1,207 @@
+import type { FileHandle } from 'node:fs/promises';
+import { extname } from 'node:path';
+import { StringDecoder } from 'node:string_decoder';
+import { type CancellationToken, interrupted, type Tool, type ToolResult } from '@whoa/core';
+import { z } from 'zod';
+import { type FileContents, type FileInCall, readElsewhere } from './contents.ts';
+import { defineFileTool } from './file-tool.ts';
+import { holding } from './holding.ts';
+import { notAFile, openToRead } from './place.ts';
+import { type Root, rootFrom } from './root.ts';
+import { count, cutLine, isBinary } from './text.ts';
+
+const LINES_MAX = 2_000;
+const CHARS_MAX = 50_000;
+const LINE_CHARS_MAX = 2_000;
+const CHUNK_BYTES = 65_536;
+const IMAGE_BYTES_MAX = 5_000_000;
+const IMAGES: Readonly<Record<string, string>> = {
+  '.png': 'image/png',
+  '.jpg': 'image/jpeg',
+  '.jpeg': 'image/jpeg',
+  '.gif': 'image/gif',
+  '.webp': 'image/webp',
+};
+
+export interface ReadInput {
+  readonly path: string;
+  readonly offset?: number | undefined;
+  readonly limit?: number | undefined;
+}
+
+const input = z.object({
+  path: z.string().describe('File to read, relative to the root'),
+  offset: z.int().min(1).optional().describe('First line to read, from 1'),
+  limit: z.int().min(1).max(LINES_MAX).optional().describe(`How many lines, at most ${LINES_MAX}`),
+});
+
+export interface FileToolOptions {
+  /** The folder the tool may use: a path, or a root shared with other tools. */
+  readonly root: string | Root;
+}
+
+export interface TextToolOptions extends FileToolOptions {
+  /** Where the text of files is, if not on the disk. */
+  readonly contents?: FileContents | undefined;
+}
+
+/** Reads a text file, or a part of it, or shows an image. */
+export function readTool({ contents, ...options }: TextToolOptions): Tool<ReadInput> {
+  const root = rootFrom(options.root);
+  return defineFileTool({
+    name: 'read',
+    description:
+      `Read a file. Text comes with at most ${LINES_MAX} lines; use offset and limit for more. ` +
+      'Images (png, jpg, gif, webp) are shown.',
+    input,
+    effects: 'read',
+    replay: 'safe',
+    execute: (wanted, context) =>
+      holding(root.locate(wanted.path), (place) => {
+        if (place.kind !== 'file') throw notAFile(wanted.path, place.kind);
+        return readPart({ root, place, contents, context }, wanted);
+      }),
+  });
+}
+
+async function readPart(asked: FileInCall, { offset = 1, limit = LINES_MAX }: ReadInput): Promise<ToolResult> {
+  const { shown } = asked.place;
+  const mediaType = IMAGES[extname(shown).toLowerCase()];
+  const text = mediaType === undefined ? await readElsewhere(asked) : undefined;
+  if (text !== undefined)
+    return describePart(linesOf(text, { offset, limit }), { shown, offset, size: Buffer.byteLength(text) });
+  return holding(openToRead(asked.place), async (file) => {
+    const { size } = await file.stat();
+    if (mediaType !== undefined) return readImage(file, { shown, size, mediaType });
+    return readText(file, { shown, size, offset, limit, token: asked.context.token });
+  });
+}
+
+async function readText(
+  file: FileHandle,
+  wanted: { shown: string; size: number; offset: number; limit: number; token: CancellationToken },
+): Promise<ToolResult> {
+  const { shown, size, offset, token } = wanted;
+  const part = await readLines(file, wanted);
+  const result = describePart(part, { shown, offset, size });
+  if (part.stopped) throw interrupted(token, result);
+  return result;
+}
+
+async function readImage(
+  file: FileHandle,
+  { shown, size, mediaType }: { shown: string; size: number; mediaType: string },
+): Promise<ToolResult> {
+  if (size > IMAGE_BYTES_MAX)
+    throw new Error(`'${shown}' has ${size} bytes; images up to ${IMAGE_BYTES_MAX} are shown`);
+  const data = (await file.readFile()).toString('base64');
+  return {
+    content: [
+      { type: 'text', text: `${shown} (${mediaType}, ${size} bytes)` },
+      { type: 'image', mediaType, data },
+    ],
+    details: { path: shown, mediaType, bytes: size },
+  };
+}
+
+interface Part {
+  readonly lines: string[];
+  /** Why it ends before the file does. */
+  readonly ends: 'end-of-file' | 'lines' | 'characters';
+  readonly stopped: boolean;
+  readonly binary: boolean;
+}
+
+/** Reads as much of the file as is needed to have the lines, and looks at the token between two chunks. */
+async function readLines(
+  file: FileHandle,
+  { offset, limit, token }: { offset: number; limit: number; token: CancellationToken },
+): Promise<Part> {
+  const collected = new LineCollector(offset, limit);
+  const decoder = new StringDecoder('utf8');
+  const chunk = Buffer.allocUnsafe(CHUNK_BYTES);
+  for (let position = 0; collected.wantsMore; ) {
+    if (token.isCancelled) return { ...collected.part, stopped: true, binary: false };
+    const { bytesRead } = await file.read(chunk, 0, CHUNK_BYTES, position);
+    const bytes = chunk.subarray(0, bytesRead);
+    if (position === 0 && isBinary(bytes)) return { ...collected.part, stopped: false, binary: true };
+    if (bytesRead === 0) {
+      collected.add(decoder.end());
+      collected.finish();
+    } else collected.add(decoder.write(bytes));
+    position += bytesRead;
+  }
+  return { ...collected.part, stopped: false, binary: false };
+}
+
+function linesOf(text: string, { offset, limit }: { offset: number; limit: number }): Part {
+  const collected = new LineCollector(offset, limit);
+  collected.add(text);
+  collected.finish();
+  return { ...collected.part, stopped: false, binary: isBinary(Buffer.from(text.slice(0, CHUNK_BYTES))) };
+}
+
+class LineCollector {
+  readonly #first: number;
+  readonly #limit: number;
+  readonly #lines: string[] = [];
+  #seen = 0;
+  #rest = '';
+  #chars = 0;
+  #ends: Part['ends'] | undefined;
+
+  constructor(first: number, limit: number) {
+    this.#first = first;
+    this.#limit = limit;
+  }
+
+  get wantsMore(): boolean {
+    return this.#ends === undefined;
+  }
+
+  get part(): Pick<Part, 'lines' | 'ends'> {
+    return { lines: this.#lines, ends: this.#ends ?? 'end-of-file' };
+  }
+
+  add(text: string): void {
+    const lines = text.split('\n');
+    const last = lines.pop()!;
+    for (const line of lines) {
+      this.#take(this.#rest + line);
+      this.#rest = '';
+    }
+    // A line without end is kept only as far as it can be shown.
+    this.#rest = (this.#rest + last).slice(0, CHARS_MAX);
+  }
+
+  finish(): void {
+    if (this.#rest !== '') this.#take(this.#rest);
+    this.#ends ??= 'end-of-file';
+  }
+
+  #take(line: string): void {
+    this.#seen++;
+    if (this.#ends !== undefined || this.#seen < this.#first) return;
+    const shown = cutLine(line.endsWith('\r') ? line.slice(0, -1) : line, LINE_CHARS_MAX);
+    if (this.#lines.length === this.#limit) this.#ends = 'lines';
+    else if (this.#chars + shown.length > CHARS_MAX) this.#ends = 'characters';
+    else {
+      this.#lines.push(shown);
+      this.#chars += shown.length + 1;
+    }
+  }
+}
+
+function describePart(part: Part, file: { shown: string; offset: number; size: number }): ToolResult {
+  const { lines, ends, stopped, binary } = part;
+  const { shown, offset, size } = file;
+  if (binary) throw new Error(`'${shown}' is not text (${size} bytes); use another tool for it`);
+  if (lines.length === 0 && offset > 1 && !stopped) throw new Error(`'${shown}' has fewer than ${offset} lines`);
+  const next = offset + lines.length;
+  const truncated = ends !== 'end-of-file' || stopped;
+  const more = ends === 'end-of-file' ? '' : `\n[${count(lines.length, 'line')} shown; continue with offset ${next}]`;
+  return {
+    content: lines.join('\n') + more,
+    details: { path: shown, firstLine: offset, lines: lines.length, bytes: size, truncated },
+  };
+}

@@ -1,0 +1,116 @@
+import { randomBytes } from 'node:crypto';
+import { constants, renameSync, type Stats, statSync } from 'node:fs';
+import { type FileHandle, open, stat, unlink } from 'node:fs/promises';
+import type { CancellationToken } from '@whoa/core';
+import { sweepTemps } from './leftover-temps.ts';
+import { codeOf, notAFile, type Place } from './place.ts';
+
+/** Written between two looks at the token, so that is how long a cancel can wait. */
+const CHUNK_CHARS = 262_144;
+
+export interface ReplaceOptions {
+  /** The state of the file the new content was made from; if it is another by now, nothing is written. */
+  readonly madeFrom?: Stats;
+  readonly token: CancellationToken;
+}
+
+/** Thrown when somebody else changed a file between its reading and its writing. */
+export class FileChangedError extends Error {
+  override readonly name: string = 'FileChangedError';
+  readonly code: string = 'FILE_CHANGED';
+}
+
+/**
+ * Puts new content in the place of a file, whole or not at all: written beside it, synced, renamed over it. The rename
+ * is the commit: a cancel before it leaves the old file and nothing else, a cancel after it is too late. The mode and
+ * the owner stay; other hard links keep the old content.
+ */
+export async function replaceFile(place: Place, content: string, options: ReplaceOptions): Promise<void> {
+  const { folder, name, shown, kind } = place;
+  if (folder === undefined || name === undefined || kind === 'folder' || kind === 'other') {
+    throw notAFile(shown, kind);
+  }
+  const { token } = options;
+  token.throwIfCancelled();
+  await sweepTemps(folder);
+  const old = kind === 'file' ? await stat(place.target) : undefined;
+  const temp = `${folder}/.whoa-${process.pid}-${randomBytes(6).toString('hex')}.tmp`;
+  try {
+    await fill(temp, content, { old, token });
+    commit({ temp, path: `${folder}/${name}`, shown }, options);
+  } catch (error) {
+    await unlink(temp).catch(() => undefined);
+    throw error;
+  }
+  await syncFolder(folder);
+}
+
+async function fill(
+  temp: string,
+  content: string,
+  { old, token }: { old: Stats | undefined; token: CancellationToken },
+): Promise<void> {
+  const flags = constants.O_WRONLY | constants.O_CREAT | constants.O_EXCL | constants.O_NOFOLLOW;
+  const handle = await open(temp, flags, old === undefined ? 0o666 : 0o600);
+  try {
+    for (const chunk of chunksOf(content)) {
+      token.throwIfCancelled();
+      await handle.writeFile(chunk);
+    }
+    if (old !== undefined) await keepOwnerAndMode(handle, old);
+    token.throwIfCancelled();
+    await handle.sync();
+  } finally {
+    await handle.close();
+  }
+}
+
+/** In one go, without an await: no cancel can come between the last look at the token and the rename. */
+function commit(
+  { temp, path, shown }: { temp: string; path: string; shown: string },
+  { madeFrom, token }: ReplaceOptions,
+): void {
+  token.throwIfCancelled();
+  if (madeFrom !== undefined) {
+    const now = statSync(path, { throwIfNoEntry: false });
+    if (now === undefined || now.ino !== madeFrom.ino || now.size !== madeFrom.size || now.mtimeMs !== madeFrom.mtimeMs)
+      throw new FileChangedError(
+        `'${shown}' was changed by somebody else meanwhile; read it again and repeat the edit`,
+      );
+  }
+  renameSync(temp, path);
+}
+
+async function keepOwnerAndMode(handle: FileHandle, old: Stats): Promise<void> {
+  const mine = await handle.stat();
+  // Only the superuser may give files away; anybody else's new file is their own, as with every editor.
+  if (mine.uid !== old.uid || mine.gid !== old.gid) await handle.chown(old.uid, old.gid).catch(() => undefined);
+  await handle.chmod(old.mode & 0o7777);
+}
+
+/** Makes the rename itself last. Some file systems cannot, and by now the new file is in place. */
+async function syncFolder(folder: string): Promise<void> {
+  let handle: FileHandle | undefined;
+  try {
+    handle = await open(folder, constants.O_RDONLY | constants.O_DIRECTORY);
+    await handle.sync();
+  } catch (error) {
+    if (codeOf(error) === undefined) throw error;
+  } finally {
+    await handle?.close();
+  }
+}
+
+function* chunksOf(content: string): Generator<string> {
+  for (let start = 0; start < content.length; ) {
+    let end = start + CHUNK_CHARS;
+    // Never cut a surrogate pair in two: each half alone would be written as U+FFFD.
+    if (isHighSurrogate(content.charCodeAt(end - 1))) end++;
+    yield content.slice(start, end);
+    start = end;
+  }
+}
+
+function isHighSurrogate(code: number): boolean {
+  return code >= 0xd800 && code <= 0xdbff;
+}

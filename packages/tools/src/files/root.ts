@@ -1,0 +1,68 @@
+import { existsSync } from 'node:fs';
+import { realpath } from 'node:fs/promises';
+import { isAbsolute, relative, resolve } from 'node:path';
+import { ExclusiveKeys } from '@whoa/core';
+import { walkChecked } from './checked-walk.ts';
+import { pathInside, walkHeld } from './held-walk.ts';
+import { outside, PathError, type Place, type WalkOptions } from './place.ts';
+
+/** A folder that tools may use and nothing outside of it. */
+export interface Root {
+  readonly path: string;
+  /**
+   * `held`: every step of a path is held by descriptor, so no rename or link made meanwhile leads outside. `checked`: the
+   * path is resolved and then judged, which somebody fast enough can get round (systems other than Linux).
+   */
+  readonly confinement: 'held' | 'checked';
+  /** Finds a path under the root, relative or absolute. Throws `PathError` if it leads outside. */
+  locate(path: string, options?: WalkOptions): Promise<Place>;
+  /** Waits its turn at a file. One writer at a time, whatever path it came by. */
+  readonly turns: ExclusiveKeys;
+  /** The key under which a path given by a model waits for other calls. */
+  keyOf(path: string): string;
+}
+
+export interface RootOptions {
+  readonly confinement?: 'held' | 'checked';
+}
+
+/** Confines tools to a folder. The folder must exist when it is first used. */
+export function createRoot(path: string, options: RootOptions = {}): Root {
+  if (path === '') throw new TypeError('root: expected the path of a folder, got an empty text');
+  const given = resolve(path);
+  const { confinement = canHold() ? 'held' : 'checked' } = options;
+  const walk = confinement === 'held' ? walkHeld : walkChecked;
+  return {
+    path: given,
+    confinement,
+    turns: new ExclusiveKeys(),
+    keyOf: (wanted) => `file:${resolve(given, wanted)}`,
+    async locate(wanted, walkOptions) {
+      if (wanted === '') throw new PathError('INVALID_PATH', 'the path is empty; use . for the root itself');
+      if (wanted.includes('\0')) throw new PathError('INVALID_PATH', 'the path contains a NUL character; remove it');
+      // The root itself may be reached by links: whoever names it decides that, not the model.
+      const real = await realpath(given).catch((error: unknown) => {
+        throw new Error(`The root '${given}' cannot be used; create the folder or name another`, { cause: error });
+      });
+      return walk(real, insideOf([given, real], wanted), walkOptions);
+    },
+  };
+}
+
+/** Accepts a root or the path of one. */
+export function rootFrom(root: string | Root): Root {
+  return typeof root === 'string' ? createRoot(root) : root;
+}
+
+function insideOf(roots: readonly string[], wanted: string): string {
+  if (!isAbsolute(wanted)) return wanted;
+  for (const root of roots) {
+    const inside = process.platform === 'win32' ? relative(root, wanted) : pathInside(root, wanted);
+    if (inside !== undefined && !isAbsolute(inside)) return inside === '' ? '.' : inside;
+  }
+  throw outside(wanted);
+}
+
+function canHold(): boolean {
+  return process.platform === 'linux' && existsSync('/proc/self/fd');
+}

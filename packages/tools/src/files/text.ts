@@ -1,0 +1,25 @@
+/** Cuts a line for showing. Never in the middle of a character. */
+export function cutLine(line: string, charsMax: number): string {
+  if (line.length <= charsMax) return line;
+  const cut = line.slice(0, charsMax).replace(/[\uD800-\uDBFF]$/, '');
+  return `${cut} [+${line.length - cut.length} characters]`;
+}
+
+/** Whether some bytes look like something other than text. */
+export function isBinary(bytes: Uint8Array): boolean {
+  return bytes.subarray(0, 8_192).includes(0);
+}
+
+/** Text as it stands in the file, or `undefined` if the bytes are not UTF-8: what cannot be read back must not be edited. */
+export function decodeExactly(bytes: Uint8Array): string | undefined {
+  try {
+    return new TextDecoder('utf-8', { fatal: true, ignoreBOM: true }).decode(bytes);
+  } catch {
+    return undefined;
+  }
+}
+
+/** `1 match`, `2 matches`. */
+export function count(amount: number, one: string, many: string = `${one}s`): string {
+  return `${amount} ${amount === 1 ? one : many}`;
+}

@@ -1,0 +1,38 @@
+import { formatPatch, structuredPatch } from 'diff';
+
+/** A comparison that takes longer blocks everything else, so it is given up. */
+const DIFF_MS_MAX = 100;
+const DIFF_CHARS_MAX = 4_000_000;
+const SHOWN_CHARS_MAX = 100_000;
+
+export interface FileDiff {
+  /** Unified; `null` where the versions are too large or too different to compare. */
+  readonly diff: string | null;
+  readonly linesAdded: number;
+  readonly linesRemoved: number;
+  /** Where the changes begin in the new version. */
+  readonly changedLines: readonly number[];
+}
+
+/** What changed between two versions of a file. */
+export function diffOf(path: string, before: string, after: string): FileDiff {
+  const replaced = { linesAdded: linesIn(after), linesRemoved: linesIn(before), changedLines: [1] };
+  if (before.length + after.length > DIFF_CHARS_MAX) return { diff: null, ...replaced };
+  const options = { context: 3, timeout: DIFF_MS_MAX };
+  const patch = structuredPatch(path, path, before, after, undefined, undefined, options);
+  if (patch === undefined) return { diff: null, ...replaced };
+  const text = formatPatch(patch);
+  const lines = patch.hunks.flatMap((hunk) => hunk.lines);
+  return {
+    diff: text.length > SHOWN_CHARS_MAX ? null : text.slice(text.indexOf('---')),
+    linesAdded: lines.filter((line) => line.startsWith('+')).length,
+    linesRemoved: lines.filter((line) => line.startsWith('-')).length,
+    changedLines: patch.hunks.map(
+      ({ newStart, lines: shown }) => newStart + shown.findIndex((line) => !line.startsWith(' ')),
+    ),
+  };
+}
+
+function linesIn(text: string): number {
+  return text === '' ? 0 : text.split('\n').length - (text.endsWith('\n') ? 1 : 0);
+}

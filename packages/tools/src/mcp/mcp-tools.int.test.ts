@@ -1,0 +1,224 @@
+import { once } from 'node:events';
+import { existsSync, readFileSync } from 'node:fs';
+import { createServer } from 'node:net';
+import { type CallResult, CancellationToken, createRuntime, type Tool } from '@whoa/core';
+import { createVirtualWorld } from '@whoa/core/testing';
+import { describe, expect, test } from 'vitest';
+import { openTestServer, SERVER, startHttpServer } from '../../../../test/mcp-server.ts';
+import { expectNothingLeft } from '../../../../test/nothing-left.ts';
+import { callTool, createWorkspace } from '../../../../test/workspace.ts';
+import { mcpTools } from './mcp-tools.ts';
+
+expectNothingLeft();
+
+const isAlive = (pid: number) => {
+  try {
+    return readFileSync(`/proc/${pid}/stat`, 'latin1').split(') ')[1]?.[0] !== 'Z';
+  } catch {
+    return false;
+  }
+};
+
+/** Starts a call; answers its result, cancelled or not, and when its first progress came. */
+function start(tool: Tool, token: CancellationToken) {
+  const { promise: progressed, resolve } = Promise.withResolvers<void>();
+  const runtime = createRuntime({ tools: [tool], hooks: { 'call-update': () => resolve() } });
+  const result = runtime.execute([{ id: 'call', tool: tool.name, input: {} }], { token }).then(
+    ([only]) => only!,
+    (error: { partial: CallResult[] }) => error.partial[0]!,
+  );
+  return { result, progressed };
+}
+
+describe.each(['stdio', 'http'] as const)('%s', (how) => {
+  test('tools are ours: names, schemas, what they do, content for the model and details for people', async () => {
+    await using opened = await openTestServer(how);
+    const { mcp, tool } = opened;
+    expect(mcp.tools.map(({ name, effects, replay }) => `${name} ${effects} ${replay}`)).toEqual([
+      'test_echo read safe',
+      'test_picture write safe',
+      'test_fail execute never',
+      'test_pid execute never',
+      'test_environment execute never',
+      'test_crash execute never',
+      'test_count execute never',
+      'test_deaf execute never',
+    ]);
+    expect(tool('echo').inputJsonSchema).toMatchObject({ properties: { say: { type: 'string' } } });
+    expect(await callTool(tool('echo'), { say: 'höhe' })).toMatchObject({
+      state: 'finished',
+      content: 'höhe',
+      details: { structuredContent: { said: 'höhe' } },
+    });
+    expect((await callTool(tool('picture'), {})).content).toEqual([
+      { type: 'text', text: 'a picture' },
+      { type: 'image', mediaType: 'image/png', data: 'iVBORw==' },
+    ]);
+    expect(await callTool(tool('fail'), {})).toMatchObject({
+      state: 'finished',
+      isError: true,
+      content: 'it went wrong',
+    });
+    expect(await callTool(tool('echo'), { say: 5 })).toMatchObject({ isError: true });
+    expect(await callTool(tool('echo'), 'nonsense')).toMatchObject({ state: 'not-started' });
+  });
+
+  test('a server that is not trusted is asked about for everything', async () => {
+    await using opened = await openTestServer(how, { trustHints: false });
+    expect(opened.mcp.tools.every(({ effects, replay }) => effects === 'execute' && replay === 'never')).toBe(true);
+  });
+
+  test('a cancel reaches a cooperative tool, which stops; its last progress is kept', async () => {
+    await using opened = await openTestServer(how);
+    using token = new CancellationToken();
+    const { result, progressed } = start(opened.tool('count'), token);
+    await progressed;
+    const cancelled = performance.now();
+    token.cancel({ kind: 'superseded', message: 'a secret of ours', by: 'somebody' }, { how: 'now' });
+    const ended = await result;
+    expect(performance.now() - cancelled).toBeLessThan(1_000);
+    expect(ended).toMatchObject({ state: 'unknown', details: { total: 1_000_000 } });
+    expect(ended.content).toMatch(/\d+ of 1000000\nThe server was told to stop\./);
+    await opened.waitForLog('count stopped');
+    expect(opened.log()).not.toContain('secret');
+    expect(opened.log()).not.toContain('somebody');
+    if (how === 'stdio') expect(opened.log()).toContain('count stopped: superseded');
+    expect(await callTool(opened.tool('echo'), { say: 'still here' })).toMatchObject({ content: 'still here' });
+  });
+
+  test('a deaf tool is left within the ladder, says it may have taken effect, and harms no other call', async () => {
+    await using opened = await openTestServer(how);
+    using token = new CancellationToken();
+    const { result } = start(opened.tool('deaf'), token);
+    await opened.waitForLog('deaf began');
+    const other = callTool(opened.tool('echo'), { say: 'meanwhile' });
+    token.cancel({ kind: 'user' }, { how: 'now' });
+    const ended = await result;
+    expect(ended.state).toBe('unknown');
+    expect(ended.content).toContain('It may have taken effect');
+    expect(await other).toMatchObject({ state: 'finished', content: 'meanwhile' });
+    expect(token.statistics).toEqual({ children: 0, listeners: 0 });
+    // Its late answer finds nobody and breaks nothing.
+    if (how === 'stdio') await opened.waitForLog('deaf went on to its end');
+    expect(await callTool(opened.tool('echo'), { say: 'after' })).toMatchObject({ content: 'after' });
+  });
+
+  test('cancelled before it starts, nothing is sent', async () => {
+    await using opened = await openTestServer(how);
+    using token = new CancellationToken();
+    token.cancel({ kind: 'user' });
+    expect((await callTool(opened.tool('count'), {}, { token })).state).toBe('not-started');
+    expect(opened.log()).toBe('');
+  });
+});
+
+test('a server that crashes fails its calls with its last words, and the next call starts it again', async () => {
+  await using opened = await openTestServer('stdio');
+  using token = new CancellationToken();
+  const { result: counting, progressed } = start(opened.tool('count'), token);
+  await progressed;
+  const first = Number((await callTool(opened.tool('pid'), {})).content);
+  const crashed = await callTool(opened.tool('crash'), {});
+  expect(crashed).toMatchObject({ state: 'failed' });
+  expect(crashed.content).toContain('exit code 3; it last said: out of cheese');
+  expect((await counting).content).toContain('the next call starts it again');
+  const second = Number((await callTool(opened.tool('pid'), {})).content);
+  expect(second).not.toBe(first);
+  expect(isAlive(first)).toBe(false);
+});
+
+test('a server that only crashes is left alone after three times, for a while', async () => {
+  const { clock } = createVirtualWorld();
+  await using opened = await openTestServer('stdio', { clock });
+  for (let round = 0; round < 3; round++) await callTool(opened.tool('crash'), {});
+  const refused = await callTool(opened.tool('pid'), {});
+  expect(refused).toMatchObject({ state: 'failed' });
+  expect(refused.content).toContain('3 times in a row; it is tried again in 30 s');
+  await clock.advance(30_000);
+  expect((await callTool(opened.tool('pid'), {})).state).toBe('finished');
+});
+
+test('a cancel does not wait for a server that is just being started again', async () => {
+  await using opened = await openTestServer('stdio');
+  await callTool(opened.tool('crash'), {});
+  using token = new CancellationToken();
+  const { result } = start(opened.tool('pid'), token);
+  const patient = callTool(opened.tool('pid'), {});
+  await new Promise((resolve) => setImmediate(resolve));
+  token.cancel({ kind: 'user' }, { how: 'now' });
+  const first = await Promise.race([result, patient]);
+  expect(first.state).toBe('interrupted');
+  expect((await patient).state).toBe('finished');
+});
+
+test('an HTTP server that went away fails the call, and the next call finds it when it is back', async () => {
+  using workspace = createWorkspace({ log: '' });
+  const first = await startHttpServer(workspace);
+  await using mcp = await mcpTools({
+    name: 'test',
+    transport: { type: 'http', url: `http://127.0.0.1:${first.port}/mcp` },
+  });
+  const echo = mcp.tools.find(({ name }) => name === 'test_echo')!;
+  await first.stop();
+  const failed = await callTool(echo, { say: 'x' });
+  expect(failed).toMatchObject({ state: 'failed' });
+  expect(failed.content).toContain('could not be reached');
+  const second = await startHttpServer(workspace, first.port);
+  expect(await callTool(echo, { say: 'back' })).toMatchObject({ content: 'back' });
+  await second.stop();
+});
+
+test('a server that does not exist, or says nothing, says so in time and leaves nothing', async () => {
+  const command = { type: 'stdio', command: '/no/such/server' } as const;
+  await expect(mcpTools({ name: 'gone', transport: command })).rejects.toThrow(
+    /'gone' could not be reached \(exit code 127; .*\/no\/such\/server: not found/,
+  );
+  const mute = { type: 'stdio', command: 'cat', args: ['/dev/zero'] } as const;
+  await expect(mcpTools({ name: 'babbling', transport: mute, connectMs: 300 })).rejects.toThrow(/babbling/);
+  const speechless = { type: 'stdio', command: 'sh', args: ['-c', 'echo no more >&2; exec >&-; sleep 1000'] } as const;
+  await expect(mcpTools({ name: 'speechless', transport: speechless })).rejects.toThrow('it last said: no more');
+  const silent = createServer().listen(0, '127.0.0.1');
+  await once(silent, 'listening');
+  const { port } = silent.address() as { port: number };
+  using token = new CancellationToken();
+  const opening = mcpTools({ name: 'silent', transport: { type: 'http', url: `http://127.0.0.1:${port}/` }, token });
+  await once(silent, 'connection');
+  token.cancel({ kind: 'user' }, { how: 'now' });
+  await expect(opening).rejects.toMatchObject({ code: 'CANCELLED' });
+  await new Promise((resolve) => silent.close(resolve));
+});
+
+test('closing ends a server behind a wrapper that ignores everything, and does not take seconds', async () => {
+  const workspace = createWorkspace({ log: '', pid: '' });
+  const script = `trap '' TERM HUP INT; '${process.execPath}' '${SERVER}' stdio '${workspace.at('log')}' & echo $! > '${workspace.at('pid')}'; wait; sleep 1000`;
+  // A shell gives a background job no input, so the server must be handed it.
+  const args = ['-c', script.replace(' & echo', ' <&3 & echo').replace(/^/, 'exec 3<&0; ')];
+  const mcp = await mcpTools({ name: 'wrapped', transport: { type: 'stdio', command: 'sh', args } });
+  const server = Number(workspace.read('pid'));
+  expect(isAlive(server)).toBe(true);
+  const started = performance.now();
+  await mcp[Symbol.asyncDispose]();
+  expect(performance.now() - started).toBeLessThan(1_500);
+  expect(isAlive(server)).toBe(false);
+  workspace[Symbol.dispose]();
+});
+
+test('a server sees none of our secrets, only what it is given', async () => {
+  process.env['SECRET_OF_OURS'] = 'x';
+  await using opened = await openTestServer('stdio');
+  const { content } = await callTool(opened.tool('environment'), {});
+  expect(content).toContain('PATH');
+  expect(content).not.toContain('SECRET_OF_OURS');
+  delete process.env['SECRET_OF_OURS'];
+});
+
+test('after closing, calls say that it is closed, and closing twice is nothing new', async () => {
+  const opened = await openTestServer('stdio');
+  const pid = Number((await callTool(opened.tool('pid'), {})).content);
+  await opened.mcp[Symbol.asyncDispose]();
+  await opened.mcp[Symbol.asyncDispose]();
+  expect(isAlive(pid)).toBe(false);
+  expect((await callTool(opened.tool('pid'), {})).content).toContain('was closed; open it again');
+  await opened[Symbol.asyncDispose]();
+  expect(existsSync(opened.workspace.path)).toBe(false);
+});

@@ -1,0 +1,95 @@
+import { type CancellationToken, type Clock, guard, systemClock, type Tool } from '@whoa/core';
+import type { Containment } from '../process/containment.ts';
+import { createContainment } from '../process/create-containment.ts';
+import { McpConnection } from './connection.ts';
+import { startServersIn } from './server-process.ts';
+import { toolFromMcp } from './tool-from-mcp.ts';
+import type { McpTransport } from './transport.ts';
+
+const CONNECT_MS = 30_000;
+const CALL_MS = 600_000;
+const TOOLS_MAX = 500;
+
+export interface McpOptions {
+  readonly transport: McpTransport;
+  /** Names the server in messages, and in front of its tools: `github` makes `github_search`. */
+  readonly name: string;
+  /**
+   * Whether the server is believed about its own tools: one that says it only reads is not asked about before it runs.
+   * Say `false` for servers you do not trust; then every tool needs approval.
+   */
+  readonly trustHints?: boolean;
+  readonly connectMs?: number;
+  /** The longest one call may take. */
+  readonly callMs?: number;
+  /** Where the process of a stdio server runs: share the host's. One is made for this server unless given. */
+  readonly containment?: Containment;
+  readonly clock?: Clock;
+  /** Stops the opening. */
+  readonly token?: CancellationToken;
+  readonly signal?: AbortSignal;
+}
+
+/** The tools of one server. Dispose it to close the connection and to end the server it started. */
+export interface McpTools extends AsyncDisposable {
+  readonly tools: readonly Tool[];
+}
+
+/**
+ * Connects to an MCP server and makes its tools ours.
+ *
+ * ```ts
+ * await using files = await mcpTools({ name: 'files', transport: { type: 'stdio', command: 'my-server' } });
+ * const agent = createAgent({ name: 'assistant', model, tools: files.tools });
+ * ```
+ */
+export async function mcpTools(options: McpOptions): Promise<McpTools> {
+  const { name, transport, trustHints = true, connectMs = CONNECT_MS, callMs = CALL_MS, clock = systemClock } = options;
+  const containment = options.containment ?? createContainment();
+  const startServer = startServersIn(containment);
+  const connection = new McpConnection({ name, transport, connectMs, clock, startServer });
+  const close = async (): Promise<void> => {
+    await connection[Symbol.asyncDispose]();
+    if (options.containment === undefined) await containment[Symbol.asyncDispose]();
+  };
+  try {
+    const found = await guard(({ token }) => connection.listTools(token), {
+      name: `opening the MCP server '${name}'`,
+      timeoutMs: connectMs,
+      ...(options.token && { token: options.token }),
+      ...(options.signal && { signal: options.signal }),
+    });
+    if (found.length > TOOLS_MAX)
+      throw new Error(`The MCP server '${name}' has ${found.length} tools; the limit is ${TOOLS_MAX}`);
+    const names = new Names(name);
+    return {
+      tools: found.map((tool) => toolFromMcp(tool, { name: names.take(tool.name), connection, trustHints, callMs })),
+      [Symbol.asyncDispose]: close,
+    };
+  } catch (error) {
+    await close();
+    throw error;
+  }
+}
+
+const NAME_CHARS_MAX = 64;
+
+/** Names that every model accepts, no two the same. */
+class Names {
+  readonly #prefix: string;
+  readonly #taken = new Set<string>();
+
+  constructor(prefix: string) {
+    this.#prefix = prefix;
+  }
+
+  take(name: string): string {
+    const whole = `${this.#prefix}_${name}`.replace(/[^a-zA-Z0-9_-]/g, '_').replace(/^[^a-zA-Z]/, 'm$&');
+    let own = whole.slice(0, NAME_CHARS_MAX);
+    for (let number = 2; this.#taken.has(own); number++) {
+      own = `${whole.slice(0, NAME_CHARS_MAX - 4)}_${number}`;
+    }
+    this.#taken.add(own);
+    return own;
+  }
+}

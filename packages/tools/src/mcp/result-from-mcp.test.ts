@@ -1,0 +1,55 @@
+import { expect, test } from 'vitest';
+import { describeProgress, resultFromMcp } from './result-from-mcp.ts';
+
+test('text is joined, images stay images, the rest is named', () => {
+  expect(
+    resultFromMcp({
+      content: [
+        { type: 'text', text: 'a' },
+        { type: 'text', text: 'b' },
+      ],
+    }),
+  ).toEqual({ content: 'a\nb' });
+  const mixed = resultFromMcp({
+    content: [
+      { type: 'image', mimeType: 'image/png', data: 'AA==' },
+      { type: 'audio', mimeType: 'audio/wav', data: 'AA==' },
+      { type: 'resource_link', name: 'manual', uri: 'file:///manual' },
+      { type: 'resource', resource: { uri: 'file:///a.txt', text: 'inside' } },
+      { type: 'resource', resource: { uri: 'file:///b.bin', blob: 'AA==' } },
+    ],
+  });
+  expect(mixed.content).toEqual([
+    { type: 'image', mediaType: 'image/png', data: 'AA==' },
+    { type: 'text', text: '[audio audio/wav]' },
+    { type: 'text', text: '[manual: file:///manual]' },
+    { type: 'text', text: 'file:///a.txt\ninside' },
+    { type: 'text', text: '[file:///b.bin: binary data]' },
+  ]);
+});
+
+test('structured content goes to the details, and to the model only if there is nothing else', () => {
+  const structuredContent = { said: 'x' };
+  expect(resultFromMcp({ content: [], structuredContent })).toEqual({
+    content: '{"said":"x"}',
+    details: { structuredContent },
+  });
+  expect(resultFromMcp({ content: [{ type: 'text', text: 'x' }], structuredContent, isError: true })).toEqual({
+    content: 'x',
+    details: { structuredContent },
+    isError: true,
+  });
+});
+
+test('endless text is cut, and how much is said', () => {
+  const { content } = resultFromMcp({ content: [{ type: 'text', text: 'x'.repeat(100_010) }] });
+  expect(content).toMatch(/x\n\[\+10 characters\]$/);
+});
+
+test('progress reads like progress', () => {
+  expect(describeProgress({ progress: 3, total: 10, message: 'reading' })).toEqual({
+    content: '3 of 10: reading',
+    details: { progress: 3, total: 10 },
+  });
+  expect(describeProgress({ progress: 3 })).toEqual({ content: '3', details: { progress: 3 } });
+});

@@ -1,0 +1,96 @@
+import { StringDecoder } from 'node:string_decoder';
+import type { JSONRPCMessage, Transport } from '@modelcontextprotocol/client';
+import type { ServerCommand, ServerProcess, StartServer } from './server-process.ts';
+
+/** A longer message is taken for a fault: it would have to be held in memory whole. */
+const MESSAGE_CHARS_MAX = 64_000_000;
+const LAST_WORDS_CHARS = 1_000;
+
+/** Speaks with a server over its standard input and output, one JSON message per line, and ends it when closed. */
+export class StdioTransport implements Transport {
+  onclose?: () => void;
+  onerror?: (error: Error) => void;
+  onmessage?: (message: JSONRPCMessage) => void;
+  readonly #command: ServerCommand;
+  readonly #startServer: StartServer;
+  #process: ServerProcess | undefined;
+  #rest = '';
+  #lastWords = '';
+  #end: string | undefined;
+  #closed = false;
+
+  constructor(command: ServerCommand, startServer: StartServer) {
+    this.#command = command;
+    this.#startServer = startServer;
+  }
+
+  /** How the server ended, and the last it said; `undefined` while it runs. */
+  get end(): string | undefined {
+    if (this.#end === undefined) return undefined;
+    const words = this.#lastWords.trim();
+    return words === '' ? this.#end : `${this.#end}; it last said: ${words}`;
+  }
+
+  async start(): Promise<void> {
+    const server = await this.#startServer(this.#command);
+    this.#process = server;
+    // Closed while it started: nobody will ask for its end any more.
+    if (this.#closed) {
+      await server.end();
+      throw new Error('The server was closed while it started');
+    }
+    const decoder = new StringDecoder('utf8');
+    server.stdout.on('data', (chunk: Buffer) => this.#read(decoder.write(chunk)));
+    server.stderr.on('data', (chunk: Buffer) => {
+      this.#lastWords = (this.#lastWords + chunk.toString()).slice(-LAST_WORDS_CHARS);
+    });
+    // What a crashed server had started goes with it, and one that no longer speaks is as good as gone.
+    const hangUp = (): void => {
+      this.close().catch((error: unknown) => this.#complain(error));
+    };
+    server.stdout.once('close', hangUp);
+    server.ended.then(hangUp, hangUp);
+  }
+
+  async send(message: JSONRPCMessage): Promise<void> {
+    const server = this.#process;
+    if (server === undefined || this.#end !== undefined) throw new Error(`The server has ended (${this.#end})`);
+    await new Promise<void>((resolve, reject) => {
+      server.stdin.write(`${JSON.stringify(message)}\n`, (error) => (error ? reject(error) : resolve()));
+    });
+  }
+
+  async close(): Promise<void> {
+    const server = this.#process;
+    const left = (await server?.end()) ?? 0;
+    if (left === 0) this.#end ??= await server?.ended;
+    if (this.#closed) return;
+    this.#closed = true;
+    if (left > 0) this.#complain(new Error(`${left} processes of the server could not be ended`));
+    this.onclose?.();
+  }
+
+  #read(text: string): void {
+    const lines = (this.#rest + text).split('\n');
+    this.#rest = lines.pop()!;
+    for (const line of lines) this.#receive(line);
+    if (this.#rest.length > MESSAGE_CHARS_MAX) {
+      this.#complain(new Error(`The server sent a message of more than ${MESSAGE_CHARS_MAX} characters`));
+      this.close().catch((failure: unknown) => this.#complain(failure));
+    }
+  }
+
+  #receive(line: string): void {
+    if (line.trim() === '') return;
+    try {
+      this.onmessage?.(JSON.parse(line) as JSONRPCMessage);
+    } catch (error) {
+      // Many servers print to the wrong stream; the next line may be a message again.
+      this.#complain(error);
+    }
+  }
+
+  #complain(error: unknown): void {
+    this.onerror?.(error instanceof Error ? error : new Error(String(error)));
+  }
+}

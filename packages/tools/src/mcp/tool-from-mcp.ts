@@ -1,0 +1,74 @@
+import type { Tool as McpTool, ToolAnnotations } from '@modelcontextprotocol/client';
+import {
+  defineTool,
+  type Effects,
+  type InputSchema,
+  interrupted,
+  isCancelledError,
+  type Tool,
+  type ToolResult,
+} from '@whoa/core';
+import type { McpConnection } from './connection.ts';
+import { describeProgress, resultFromMcp } from './result-from-mcp.ts';
+
+export interface McpToolOptions {
+  /** The name the model sees. */
+  readonly name: string;
+  readonly connection: McpConnection;
+  readonly trustHints: boolean;
+  readonly callMs: number;
+}
+
+/** A server's tool as one of ours. The server itself checks the input against its schema. */
+export function toolFromMcp(tool: McpTool, options: McpToolOptions): Tool {
+  const { name, connection, trustHints, callMs } = options;
+  const hints = trustHints ? (tool.annotations ?? {}) : {};
+  return defineTool<Record<string, unknown>>({
+    name,
+    description: tool.description ?? tool.title ?? tool.name,
+    input: anyObject,
+    inputJsonSchema: tool.inputSchema,
+    effects: effectsOf(hints),
+    replay: hints.readOnlyHint === true || hints.idempotentHint === true ? 'safe' : 'never',
+    timeoutMs: callMs,
+    async execute(args, { token, update }) {
+      let shown: ToolResult | undefined;
+      try {
+        const onProgress = (progress: Parameters<typeof describeProgress>[0]): void =>
+          update((shown = describeProgress(progress)));
+        return resultFromMcp(await connection.call({ name: tool.name, args, onProgress, token }));
+      } catch (error) {
+        if (!token.isCancelled) throw error;
+        // It was never sent.
+        if (isCancelledError(error)) throw error;
+        // Servers do not answer a cancel: nobody can say whether the work behind the call has stopped.
+        const effect = hints.readOnlyHint === true ? undefined : 'unknown';
+        throw interrupted(token, stoppedResult(shown), { effect });
+      }
+    },
+  }) as Tool;
+}
+
+function effectsOf({ readOnlyHint, destructiveHint }: ToolAnnotations): Effects {
+  if (readOnlyHint === true) return 'read';
+  return destructiveHint === false ? 'write' : 'execute';
+}
+
+function stoppedResult(shown: ToolResult | undefined): ToolResult {
+  const progress = typeof shown?.content === 'string' ? `${shown.content}\n` : '';
+  return {
+    content: `${progress}The server was told to stop.`,
+    ...(shown?.details !== undefined && { details: shown.details }),
+  };
+}
+
+const anyObject: InputSchema<Record<string, unknown>> = {
+  '~standard': {
+    version: 1,
+    vendor: 'whoa',
+    validate: (value) =>
+      typeof value === 'object' && value !== null && !Array.isArray(value)
+        ? { value: value as Record<string, unknown> }
+        : { issues: [{ message: 'expected an object' }] },
+  },
+};

@@ -1,0 +1,11 @@
+import type { ServerCommand } from './server-process.ts';
+
+/** How a server is reached. */
+export type McpTransport =
+  | ({ readonly type: 'stdio' } & ServerCommand)
+  | {
+      readonly type: 'http';
+      readonly url: string;
+      /** Sent with every request, for example `Authorization`. */
+      readonly headers?: Readonly<Record<string, string>>;
+    };

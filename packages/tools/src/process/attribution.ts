@@ -1,0 +1,161 @@
+import { isOver, type ProcessIdentity, type ProcessStatus, readChildren, readStatus } from './identity.ts';
+import { haveOnlyGoneUp, type PidMoment, readPidMoment } from './pid-clock.ts';
+import type { Scope } from './scope.ts';
+import { type ProcessTable, readTable } from './table.ts';
+import { readTags, type TagKey } from './tags.ts';
+
+interface Claim {
+  readonly scope: Scope;
+  readonly startTime: number;
+}
+
+/**
+ * Says which process belongs to which scope: a scope's roots, everything tagged with its key, the groups and sessions led by
+ * those, and every child of any of them. Once known, a process stays known, also when it has become an orphan.
+ *
+ * One look reads each process once, however many scopes there are: 500 commands cost one pass and not 500.
+ */
+export class Attribution {
+  readonly #scopes = new Map<TagKey, Scope>();
+  readonly #known = new Map<number, Claim>();
+  readonly #leaders = new Map<number, Claim>();
+  /** Strangers that were looked at once: in the middle of an exec a process shows no environment, so each gets two looks. */
+  #doubtful: readonly number[] = [];
+  /** Everybody up to this pid has been looked at. */
+  #examined: PidMoment = { last: Infinity, forks: 0 };
+
+  add(scope: Scope): void {
+    this.#scopes.set(scope.key, scope);
+    for (const root of scope.roots) this.#know(root, scope, { leads: true });
+  }
+
+  delete(scope: Scope): void {
+    this.#scopes.delete(scope.key);
+    for (const claims of [this.#known, this.#leaders]) {
+      for (const [pid, claim] of claims) if (claim.scope === scope) claims.delete(pid);
+    }
+  }
+
+  /** A first, quick look at one scope only: its roots and their descendants. Says whether anybody runs. */
+  lookAtFamily(scope: Scope): boolean {
+    scope.clear();
+    const family = scope.isHeld() ? scope.roots.map(leaderAt) : scope.roots.flatMap(findRunning);
+    for (const member of family) {
+      family.push(...readChildren(member.pid));
+      this.#take(member, scope);
+    }
+    return scope.members.length > 0;
+  }
+
+  /** Gives every scope its members of this moment; says whether none can have been missed. */
+  look(): Pick<ProcessTable, 'isComplete'> {
+    const now = readPidMoment();
+    // While pids have only gone up, looks build on each other: only the known and the new need to be read.
+    const isOn = haveOnlyGoneUp(this.#examined, now);
+    const floor = isOn ? this.#examined.last + 1 : this.#floor(now);
+    const again = isOn ? new Set([...this.#known.keys(), ...this.#doubtful]) : [];
+    const { processes, through, isComplete } = readTable(floor, again);
+    this.#examined = { last: through, forks: now.forks };
+
+    let since = Infinity;
+    for (const scope of this.#scopes.values()) {
+      scope.clear();
+      since = Math.min(since, scope.since);
+    }
+    const owners = new Map<number, Scope>();
+    const open: ProcessStatus[] = [];
+    for (const status of processes.values()) {
+      if (status.startTime < since) continue;
+      const owner = this.#ownerOf(status, processes);
+      if (owner === undefined) open.push(status);
+      else owners.set(status.pid, owner);
+    }
+    const strangers = adoptChildren(open, owners).map(({ pid }) => pid);
+    this.#doubtful = strangers.filter((pid) => pid >= floor);
+    this.#forgetTheDead(processes, owners);
+    for (const [pid, scope] of owners) this.#take(processes.get(pid)!, scope);
+    return { isComplete };
+  }
+
+  #take(status: ProcessStatus, scope: Scope): void {
+    this.#know(status, scope, { leads: status.group === status.pid || status.session === status.pid });
+    if (!isOver(status)) scope.add(status);
+  }
+
+  /** Below this pid nobody can belong to any scope: everything of theirs was started later. */
+  #floor(now: PidMoment): number {
+    let floor = Infinity;
+    for (const { born } of this.#scopes.values()) {
+      if (!haveOnlyGoneUp(born, now)) return 1;
+      floor = Math.min(floor, born.last);
+    }
+    return floor;
+  }
+
+  #know({ pid, startTime }: ProcessIdentity, scope: Scope, { leads }: { leads: boolean }): void {
+    this.#known.set(pid, { scope, startTime });
+    if (leads) this.#leaders.set(pid, { scope, startTime });
+  }
+
+  #ownerOf(status: ProcessStatus, processes: ReadonlyMap<number, ProcessStatus>): Scope | undefined {
+    const known = this.#known.get(status.pid);
+    if (known?.startTime === status.startTime) return known.scope;
+    return (
+      this.#leaderOf(status, status.group, processes) ??
+      this.#leaderOf(status, status.session, processes) ??
+      this.#taggerOf(status)
+    );
+  }
+
+  /** A leader's number stays taken while its group has members, so it is mistrusted only when somebody else bears it. */
+  #leaderOf(status: ProcessStatus, leader: number, processes: ProcessTable['processes']): Scope | undefined {
+    const claim = this.#leaders.get(leader);
+    if (claim === undefined || status.startTime < claim.startTime) return undefined;
+    const bearer = processes.get(leader);
+    return bearer === undefined || bearer.startTime === claim.startTime ? claim.scope : undefined;
+  }
+
+  #taggerOf(status: ProcessStatus): Scope | undefined {
+    if (isOver(status)) return undefined;
+    for (const key of readTags(status.pid)) {
+      const scope = this.#scopes.get(key);
+      if (scope !== undefined && status.startTime >= scope.since) return scope;
+    }
+    return undefined;
+  }
+
+  /** A command that runs for days must not grow this. A leader is kept while somebody is left whom it led. */
+  #forgetTheDead(processes: ProcessTable['processes'], owners: ReadonlyMap<number, Scope>): void {
+    const led = new Set<number>();
+    for (const pid of owners.keys()) {
+      const { group, session } = processes.get(pid)!;
+      led.add(group).add(session);
+    }
+    for (const pid of this.#known.keys()) if (!processes.has(pid)) this.#known.delete(pid);
+    for (const pid of this.#leaders.keys()) if (!led.has(pid) && !processes.has(pid)) this.#leaders.delete(pid);
+  }
+}
+
+/** A command's first process, as it was made: it leads a session and a group. */
+function leaderAt({ pid, startTime }: ProcessIdentity): ProcessStatus {
+  return { pid, startTime, state: 'S', parent: process.pid, group: pid, session: pid };
+}
+
+function findRunning({ pid, startTime }: ProcessIdentity): ProcessStatus[] {
+  const status = readStatus(pid);
+  return status?.startTime === startTime ? [status] : [];
+}
+
+/** Gives children to their parents' owners, and theirs to them; returns who has no owner. */
+function adoptChildren(open: readonly ProcessStatus[], owners: Map<number, Scope>): readonly ProcessStatus[] {
+  let rest = open;
+  for (let before = Infinity; rest.length < before; ) {
+    before = rest.length;
+    rest = rest.filter((status) => {
+      const owner = owners.get(status.parent);
+      if (owner !== undefined) owners.set(status.pid, owner);
+      return owner === undefined;
+    });
+  }
+  return rest;
+}

@@ -1,0 +1,77 @@
+import { FullLog } from './full-log.ts';
+import { HeadTail } from './head-tail.ts';
+import { plainText } from './plain-text.ts';
+
+/** How much of an output is kept. */
+export interface CaptureOptions {
+  readonly headBytes?: number | undefined;
+  readonly tailBytes?: number | undefined;
+  /** Keep everything in a file in this folder. */
+  readonly logFolder?: string | undefined;
+}
+
+/** What was kept of an output, as it was printed. */
+export type CapturedOutput = {
+  /** The beginning, if something in the middle was left out; else everything is in `tail`. */
+  readonly head: string;
+  readonly tail: string;
+  readonly bytes: number;
+  readonly lines: number;
+  readonly omittedBytes: number;
+};
+
+const HEAD_BYTES = 16 << 10;
+const TAIL_BYTES = 48 << 10;
+
+/** Keeps the beginning and the end of what a command prints, and all of it in a file where that is wanted. */
+export class Capture implements Disposable {
+  readonly log: FullLog | undefined;
+  readonly #kept: HeadTail;
+
+  constructor({ headBytes = HEAD_BYTES, tailBytes = TAIL_BYTES, logFolder }: CaptureOptions = {}) {
+    this.#kept = new HeadTail({ headBytes, tailBytes });
+    this.log = logFolder === undefined ? undefined : new FullLog(logFolder);
+  }
+
+  get bytes(): number {
+    return this.#kept.bytes;
+  }
+
+  readonly push = (chunk: Uint8Array): void => {
+    this.#kept.push(chunk);
+    this.log?.write(chunk);
+  };
+
+  read(): CapturedOutput {
+    return { ...this.#kept.read(), bytes: this.#kept.bytes, lines: this.#kept.lines };
+  }
+
+  [Symbol.dispose](): void {
+    this.log?.[Symbol.dispose]();
+  }
+}
+
+/** An output in words for a model: plain text, cut in the middle, and what is missing said. The end gets most of the room. */
+export function conciseText(output: CapturedOutput, charactersMax: number): string {
+  const tail = plainText(output.tail).trimEnd();
+  if (output.omittedBytes === 0 && tail.length <= charactersMax) return tail;
+  const headMax = Math.floor(charactersMax / 4);
+  const head = firstLines(output.omittedBytes === 0 ? tail : plainText(output.head).trimEnd(), headMax);
+  const end = lastLines(tail, charactersMax - headMax);
+  return `${head}\n[… the middle of ${output.bytes} bytes in ${output.lines} lines is left out …]\n${end}`;
+}
+
+/** Cuts at a line end if there is one, and never within a character. */
+function firstLines(text: string, charactersMax: number): string {
+  if (text.length <= charactersMax) return text;
+  const cut = text.slice(0, charactersMax);
+  const newline = cut.lastIndexOf('\n');
+  return newline > 0 ? cut.slice(0, newline) : cut.replace(/[\ud800-\udbff]$/, '');
+}
+
+function lastLines(text: string, charactersMax: number): string {
+  if (text.length <= charactersMax) return text;
+  const cut = text.slice(-charactersMax);
+  const newline = cut.indexOf('\n');
+  return newline >= 0 && newline < cut.length - 1 ? cut.slice(newline + 1) : cut.replace(/^[\udc00-\udfff]/, '');
+}

@@ -1,0 +1,26 @@
+import type { Command, ContainedProcess } from './contained.ts';
+import type { Technique } from './technique.ts';
+
+export interface ContainmentOptions {
+  /** What this system offers without privileges unless said otherwise. One that does not work here is refused at the start. */
+  readonly technique?: Technique;
+  /** The control group to make others in, for `cgroup`; the host's own unless said otherwise. */
+  readonly cgroupRoot?: string;
+}
+
+/**
+ * Starts commands whose whole tree can be ended, and is ended at the latest when the host goes, however it goes. Share one
+ * in a host: it has one watchdog. Disposing it ends every command.
+ *
+ * ```ts
+ * await using containment = createContainment();
+ * const command = await containment.start({ argv: ['make', 'test'], env: {} });
+ * const report = await command.end();   // { verified: 'tags', ended: 7, survivors: 0 }
+ * ```
+ */
+export interface Containment extends AsyncDisposable {
+  readonly technique: Technique;
+  /** A private folder; it goes when this or the host goes. */
+  folder(): string;
+  start(command: Command): Promise<ContainedProcess>;
+}

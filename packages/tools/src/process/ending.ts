@@ -1,0 +1,130 @@
+import type { Fence } from './fence.ts';
+import type { ProcessIdentity, ProcessStatus } from './identity.ts';
+import type { Scope } from './scope.ts';
+import { type SignalAnswer, signalGroup, signalProcess } from './signal.ts';
+
+/** What is known when the last step was taken. `tags`: no process that bears a tag is left; `kernel`: none at all. */
+export interface Ended {
+  readonly verified: 'kernel' | 'tags' | 'no';
+  /** How many processes were ended. */
+  readonly ended: number;
+  readonly survivors: readonly ProcessIdentity[];
+}
+
+/** How long killed processes may take to go before they are called survivors. */
+const KILL_MS_MAX = 1_500;
+/** How long a fence may take to end those inside. */
+const FENCE_MS_MAX = 100;
+/** Looks that find nobody, but may have missed somebody, before this is reported as it is. */
+const CLEAN_LOOKS_MAX = 25;
+/** Rounds of freezing what is still forking. */
+const FREEZES_MAX = 50;
+
+/** The end of one command: TERM and CONT, some grace, freeze, KILL, and a look that proves it. */
+export class Ending {
+  readonly scope: Scope;
+  readonly #fence: Fence | undefined;
+  readonly #asked = new Set<string>();
+  readonly #frozen = new Set<string>();
+  readonly #killed = new Map<string, SignalAnswer>();
+  #askUntil: number;
+  #cleanLooks = 0;
+  #freezes = 0;
+  #fenceUntil: number | undefined;
+
+  constructor(scope: Scope, options: { graceMs: number; fence?: Fence | undefined }) {
+    this.scope = scope;
+    this.#fence = options.fence;
+    this.#askUntil = performance.now() + options.graceMs;
+  }
+
+  /** Shortens the grace; it is never prolonged. */
+  hurry(graceMs: number): void {
+    this.#askUntil = Math.min(this.#askUntil, performance.now() + graceMs);
+  }
+
+  /** Does what the last look calls for: `again` wants another look at once, `wait` after something has happened. */
+  step(look: { isComplete: boolean }): Ended | 'again' | 'wait' {
+    const live = this.scope.members;
+    const now = performance.now();
+    if (live.length === 0) return this.#verify(look);
+    this.#cleanLooks = 0;
+    if (now < this.#askUntil) return this.#ask(live);
+    const isLost = live.every((member) => this.#killed.get(nameOf(member)) === 'refused');
+    if (isLost || now > this.#askUntil + KILL_MS_MAX) return this.#endedWith('no', live);
+    return this.#kill(live);
+  }
+
+  #verify({ isComplete }: { isComplete: boolean }): Ended | 'again' | 'wait' {
+    const isEmpty = this.#fence?.isEmpty();
+    if (isEmpty === true) return this.#endedWith('kernel', []);
+    if (isEmpty === false) this.#fence?.kill();
+    this.#cleanLooks++;
+    const isProved = isEmpty === undefined && isComplete;
+    if (isProved || this.#cleanLooks >= CLEAN_LOOKS_MAX) return this.#endedWith(isComplete ? 'tags' : 'no', []);
+    return isEmpty === undefined ? 'again' : 'wait';
+  }
+
+  /** TERM alone would not wake what is stopped. */
+  #ask(live: readonly ProcessStatus[]): 'wait' {
+    const groups = this.#asked.size === 0 && this.#fence === undefined ? this.#askGroups() : new Set<number>();
+    for (const member of live) {
+      const name = nameOf(member);
+      if (this.#asked.has(name) || this.#fence?.isPost(member)) continue;
+      this.#asked.add(name);
+      if (!groups.has(member.group) && signalProcess(member, 'SIGTERM') === 'sent') signalProcess(member, 'SIGCONT');
+    }
+    return 'wait';
+  }
+
+  /** A whole group hears it in one step: a shell that heard it after its child could start the next command. */
+  #askGroups(): Set<number> {
+    const held = { isHeld: this.scope.isHeld() };
+    const asked = this.scope.roots.filter((root) => signalGroup(root, 'SIGTERM', held) === 'sent');
+    for (const root of asked) signalGroup(root, 'SIGCONT', held);
+    return new Set(asked.map((root) => root.pid));
+  }
+
+  #kill(live: readonly ProcessStatus[]): 'again' | 'wait' {
+    if (this.#isFenceAtWork()) return 'wait';
+    const [root] = this.scope.roots;
+    const unfinished = live.filter((member) => !this.#killed.has(nameOf(member)));
+    if (unfinished.length === 0) return 'wait';
+    const oneGroup = root !== undefined && live.every((member) => member.group === root.pid);
+    if (oneGroup && signalGroup(root, 'SIGKILL', { isHeld: this.scope.isHeld() }) === 'sent') {
+      for (const member of live) this.#killed.set(nameOf(member), 'sent');
+      return 'wait';
+    }
+    const moving = unfinished.filter((member) => !this.#frozen.has(nameOf(member)));
+    if (moving.length > 0 && this.#freezes++ < FREEZES_MAX) {
+      // Freeze first: what is killed one by one can fork in between.
+      for (const member of moving) {
+        this.#frozen.add(nameOf(member));
+        signalProcess(member, 'SIGSTOP');
+      }
+      return 'again';
+    }
+    this.#freezes = 0;
+    for (const member of unfinished) this.#killed.set(nameOf(member), signalProcess(member, 'SIGKILL'));
+    return 'wait';
+  }
+
+  /** The fence first; who is left a while later has got out of it, and is ended like everybody else. */
+  #isFenceAtWork(): boolean {
+    const now = performance.now();
+    this.#fenceUntil ??= this.#fence?.kill() ? now + FENCE_MS_MAX : now;
+    return now < this.#fenceUntil;
+  }
+
+  #endedWith(verified: Ended['verified'], survivors: readonly ProcessIdentity[]): Ended {
+    return {
+      verified: survivors.length === 0 ? verified : 'no',
+      ended: this.scope.seen - survivors.length,
+      survivors: survivors.map(({ pid, startTime }) => ({ pid, startTime })),
+    };
+  }
+}
+
+function nameOf({ pid, startTime }: ProcessIdentity): string {
+  return `${pid}/${startTime}`;
+}

@@ -1,0 +1,63 @@
+import { execFile } from 'node:child_process';
+import { closeSync, constants, openSync, rmSync, unlinkSync } from 'node:fs';
+import { join } from 'node:path';
+import { promisify } from 'node:util';
+
+/** A pipe for a child's output: `read` for us, `write` for the child. Whoever takes it closes both. */
+export interface Pipe {
+  readonly read: number;
+  readonly write: number;
+}
+
+/** How many are made at a time: one `mkfifo` costs as much as sixteen. */
+const BATCH = 16;
+
+/**
+ * Makes real pipes. What Node calls a pipe is a socket: `> /dev/stderr` fails on it. Node cannot make a pipe itself, so they
+ * are named ones that lose their name as soon as both ends are open.
+ */
+export class Pipes implements AsyncDisposable {
+  readonly #folder: string;
+  readonly #names: string[] = [];
+  #made = 0;
+  #making: Promise<void> | undefined;
+
+  constructor(folder: string) {
+    this.#folder = folder;
+  }
+
+  async open(): Promise<Pipe> {
+    let name = this.#names.pop();
+    while (name === undefined) {
+      await (this.#making ??= this.#make());
+      name = this.#names.pop();
+    }
+    // The reading end first and without waiting: a named pipe cannot be opened for writing alone.
+    const read = openSync(name, constants.O_RDONLY | constants.O_NONBLOCK);
+    try {
+      return { read, write: openSync(name, constants.O_WRONLY) };
+    } catch (error) {
+      closeSync(read);
+      throw error;
+    } finally {
+      unlinkSync(name);
+    }
+  }
+
+  async [Symbol.asyncDispose](): Promise<void> {
+    await this.#making;
+    for (const name of this.#names.splice(0)) rmSync(name, { force: true });
+  }
+
+  async #make(): Promise<void> {
+    const names = Array.from({ length: BATCH }, () => join(this.#folder, `pipe-${++this.#made}`));
+    try {
+      await promisify(execFile)('mkfifo', ['-m', '600', ...names]);
+      this.#names.push(...names);
+    } catch (error) {
+      throw new Error(`Could not make pipes in ${this.#folder} with mkfifo; is it installed?`, { cause: error });
+    } finally {
+      this.#making = undefined;
+    }
+  }
+}

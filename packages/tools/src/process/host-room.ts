@@ -1,0 +1,66 @@
+import { lstatSync, mkdtempSync, readdirSync, readFileSync, rmSync, writeFileSync } from 'node:fs';
+import { tmpdir } from 'node:os';
+import { join } from 'node:path';
+import { identify, isRunning, type ProcessIdentity } from './identity.ts';
+import { type PidMoment, readPidMoment } from './pid-clock.ts';
+import type { HostTag } from './tags.ts';
+
+/** What a host writes down about itself, so that others can tidy up after it. */
+export interface HostRecord {
+  readonly host: ProcessIdentity;
+  /** Pids and start times mean nothing after a restart of the machine. */
+  readonly bootId: string;
+  readonly tag: HostTag;
+  /** When it had started no command yet. */
+  readonly born: PidMoment;
+  /** Its part of the control-group tree, if it uses one. */
+  readonly cgroup?: string;
+}
+
+const PREFIX = 'whoa-host-';
+const RECORD = 'host.json';
+
+/** Makes a host's private folder, with its record in it. */
+export function openRoom(options: Pick<HostRecord, 'tag' | 'cgroup'>): { folder: string; record: HostRecord } {
+  const host = identify(process.pid);
+  if (host === undefined) throw new Error('Cannot read /proc/self: mount /proc, or use a containment of another kind');
+  // mkdtemp gives it mode 0700: nobody else reads what is in it.
+  const folder = mkdtempSync(join(tmpdir(), PREFIX));
+  const record: HostRecord = { host, bootId: readBootId(), born: readPidMoment(), ...options };
+  writeFileSync(join(folder, RECORD), JSON.stringify(record), { mode: 0o600 });
+  return { folder, record };
+}
+
+export function closeRoom(folder: string): void {
+  rmSync(folder, { recursive: true, force: true });
+}
+
+/** The rooms of this user's hosts that are no more. Their processes may still be there, unless the machine was restarted. */
+export function findAbandonedRooms(): { folder: string; record: HostRecord; mayHaveProcesses: boolean }[] {
+  const rooms = [];
+  for (const name of readdirSync(tmpdir())) {
+    if (!name.startsWith(PREFIX)) continue;
+    const folder = join(tmpdir(), name);
+    const record = readRecord(folder);
+    if (record === undefined) continue;
+    const mayHaveProcesses = record.bootId === readBootId();
+    if (!(mayHaveProcesses && isRunning(record.host))) rooms.push({ folder, record, mayHaveProcesses });
+  }
+  return rooms;
+}
+
+/** Only believed if nobody but this user can have written it. */
+function readRecord(folder: string): HostRecord | undefined {
+  try {
+    const stats = lstatSync(folder);
+    const isOurs = stats.isDirectory() && stats.uid === process.getuid?.() && (stats.mode & 0o077) === 0;
+    if (!isOurs) return undefined;
+    return JSON.parse(readFileSync(join(folder, RECORD), 'utf8')) as HostRecord;
+  } catch {
+    return undefined;
+  }
+}
+
+function readBootId(): string {
+  return readFileSync('/proc/sys/kernel/random/boot_id', 'utf8').trim();
+}

@@ -1,0 +1,60 @@
+import { readdirSync, rmdirSync, writeFileSync } from 'node:fs';
+import { join } from 'node:path';
+import type { Ended } from './ending.ts';
+import { closeRoom, findAbandonedRooms, type HostRecord } from './host-room.ts';
+import type { ProcessIdentity } from './identity.ts';
+import { Scope } from './scope.ts';
+import { Sweeper } from './sweeper.ts';
+import { tagKey } from './tags.ts';
+
+const TRIES_MAX = 10;
+
+/** Ends everything a dead host left running, and removes its folder. `roots` are its commands, where they are known. */
+export async function tidyUpAfter(
+  { folder, record }: { folder: string; record: HostRecord },
+  roots: readonly ProcessIdentity[] = [],
+): Promise<Ended> {
+  if (record.cgroup !== undefined) killControlGroup(record.cgroup);
+  const sweeper = new Sweeper();
+  const scope = new Scope(tagKey(record.tag), { roots, since: record.host.startTime, born: record.born });
+  sweeper.add(scope);
+  let ended = await sweeper.end(scope, { graceMs: 0 });
+  // Nobody waits for this one, so it may try for longer.
+  for (let tries = 1; ended.verified === 'no' && tries < TRIES_MAX; tries++) {
+    ended = await sweeper.end(scope, { graceMs: 0 });
+  }
+  if (record.cgroup !== undefined) removeControlGroup(record.cgroup);
+  closeRoom(folder);
+  return ended;
+}
+
+/** Ends what hosts that crashed have left running. Hosts that still run are left alone. */
+export async function endLeftovers(): Promise<{ readonly hosts: number; readonly ended: number }> {
+  const total = { hosts: 0, ended: 0 };
+  if (process.platform !== 'linux') return total;
+  for (const room of findAbandonedRooms()) {
+    total.hosts++;
+    if (room.mayHaveProcesses) total.ended += (await tidyUpAfter(room)).ended;
+    else closeRoom(room.folder);
+  }
+  return total;
+}
+
+function killControlGroup(folder: string): void {
+  try {
+    writeFileSync(join(folder, 'cgroup.kill'), '1');
+  } catch {
+    // It is gone, or never came to be.
+  }
+}
+
+function removeControlGroup(folder: string): void {
+  try {
+    for (const entry of readdirSync(folder, { withFileTypes: true })) {
+      if (entry.isDirectory()) rmdirSync(join(folder, entry.name));
+    }
+    rmdirSync(folder);
+  } catch {
+    // Somebody else was faster.
+  }
+}

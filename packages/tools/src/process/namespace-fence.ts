@@ -1,0 +1,54 @@
+import type { Fence } from './fence.ts';
+import { isRunning, type ProcessIdentity, readChildren } from './identity.ts';
+import { signalProcess } from './signal.ts';
+
+/**
+ * A PID namespace around a command, made by the program that `open` names. Its first process is the outer post; that
+ * one's child is the namespace's init, the inner post. When init ends the kernel kills everything inside and waits for it,
+ * so an ended init is the proof.
+ */
+export function createNamespaceFence(open: readonly string[], options: { waitsForInit: boolean }): Fence {
+  let root: ProcessIdentity | undefined;
+  let inits: ProcessIdentity[] = [];
+  let closed = false;
+  return {
+    wrap: (argv) => [...open, ...argv],
+    enter(first, exited) {
+      root = first;
+      // An outer post that ended by itself has seen its init end.
+      if (options.waitsForInit) exited.then(({ code }) => (closed = code !== null)).catch(() => {});
+    },
+    isPost(member) {
+      if (member.pid === root?.pid) return true;
+      const isInit = member.parent === root?.pid;
+      if (isInit && !inits.some(({ pid }) => pid === member.pid)) inits.push(member);
+      return isInit || inits.some(({ pid }) => pid === member.pid);
+    },
+    kill() {
+      if (root === undefined) return false;
+      const children = readChildren(root.pid);
+      if (children.length > 0) inits = children;
+      for (const init of inits) signalProcess(init, 'SIGKILL');
+      return signalProcess(root, 'SIGKILL') !== 'refused';
+    },
+    isEmpty() {
+      if (closed) return true;
+      if (root === undefined || isRunning(root)) return false;
+      return inits.length === 0 ? undefined : !inits.some(isRunning);
+    },
+    [Symbol.dispose]() {},
+  };
+}
+
+/** `unshare` makes the namespace; `setpriv` makes it go when the host goes. */
+export function unshareArguments(): readonly string[] {
+  const asUser = process.getuid?.() === 0 ? [] : ['--user', '--map-current-user'];
+  const open = ['unshare', ...asUser, '--pid', '--fork', '--kill-child', '--mount-proc', '--'];
+  // A shell as init: the kernel hides TERM from an init, and the command itself must hear it.
+  return ['setpriv', '--pdeathsig', 'KILL', ...open, '/bin/sh', '-c', '"$@"; exit $?', 'init'];
+}
+
+/** Bubblewrap with everything visible as it is: a fence, not a sandbox. */
+export function bubblewrapArguments(): readonly string[] {
+  return ['bwrap', '--dev-bind', '/', '/', '--proc', '/proc', '--unshare-pid', '--die-with-parent', '--'];
+}

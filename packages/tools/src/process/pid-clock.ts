@@ -1,0 +1,35 @@
+import { readFileSync } from 'node:fs';
+import { readProcFile } from './proc-file.ts';
+
+/** A moment in the giving out of pids. */
+export interface PidMoment {
+  /** The youngest pid. */
+  readonly last: number;
+  /** How many processes and threads this machine has ever started. */
+  readonly forks: number;
+}
+
+const PROCESSES = Buffer.from('\nprocesses ');
+let pidMax: number | undefined;
+
+export function readPidMoment(): PidMoment {
+  const stat = readProcFile('/proc/stat');
+  const at = stat?.indexOf(PROCESSES) ?? -1;
+  const forks = at < 0 ? Number.NaN : Number.parseInt(stat!.toString('latin1', at + PROCESSES.length, at + 32), 10);
+  return { last: readLastPid(), forks };
+}
+
+/** The youngest pid, the last field of `/proc/loadavg`. */
+export function readLastPid(): number {
+  const line = readProcFile('/proc/loadavg')?.toString('latin1') ?? '';
+  return Number(line.slice(line.lastIndexOf(' ') + 1));
+}
+
+/**
+ * Whether pids have only gone up since a moment, so that everybody started since then has a higher one. They go up one by one
+ * and start again from the bottom at `pid_max`; half of that is not reached without it being seen here.
+ */
+export function haveOnlyGoneUp(since: PidMoment, now: PidMoment): boolean {
+  pidMax ??= Number(readFileSync('/proc/sys/kernel/pid_max', 'latin1'));
+  return now.last >= since.last && now.forks - since.forks < pidMax / 2;
+}

@@ -1,0 +1,94 @@
+import { setImmediate } from 'node:timers/promises';
+import { Attribution } from './attribution.ts';
+import { type Ended, Ending } from './ending.ts';
+import type { Fence } from './fence.ts';
+import type { Scope } from './scope.ts';
+
+/** The longest pause between two looks while something is being ended. */
+const TICK_MS = 4;
+
+/** Ends commands, many at a time with one look for all, and only while there is something to end. */
+export class Sweeper {
+  readonly #attribution = new Attribution();
+  readonly #endings = new Map<Scope, { ending: Ending; resolve: (ended: Ended) => void }>();
+  #wake: () => void = () => {};
+  #isRunning = false;
+
+  /** Scopes take part in every look from now on, so that one command's processes are never taken for another's. */
+  add(scope: Scope): void {
+    this.#attribution.add(scope);
+  }
+
+  delete(scope: Scope): void {
+    this.#attribution.delete(scope);
+  }
+
+  /** Ends what is in the scope; once for each scope. */
+  end(scope: Scope, options: { graceMs: number; fence?: Fence | undefined }): Promise<Ended> {
+    const { promise, resolve } = Promise.withResolvers<Ended>();
+    const ending = new Ending(scope, options);
+    this.#endings.set(scope, { ending, resolve });
+    // Who is at hand hears it at once, before the dear look at everybody.
+    const isUnderWay = this.#attribution.lookAtFamily(scope) && ending.step({ isComplete: false }) === 'wait';
+    if (this.#isRunning) this.#wake();
+    else this.#run(isUnderWay ? TICK_MS : 0).catch((error: unknown) => this.#giveUp(error));
+    return promise;
+  }
+
+  /** Shortens the grace of an end under way. */
+  hurry(scope: Scope, graceMs: number): void {
+    this.#endings.get(scope)?.ending.hurry(graceMs);
+    this.#wake();
+  }
+
+  /** Somebody may have gone: look now and not at the next tick. */
+  readonly wake = (): void => this.#wake();
+
+  async #run(pauseMs: number): Promise<void> {
+    this.#isRunning = true;
+    try {
+      if (pauseMs > 0) await this.#pause(pauseMs, 0);
+      while (this.#endings.size > 0) {
+        const startedAt = performance.now();
+        const look = this.#attribution.look();
+        let isHasty = false;
+        for (const [scope, { ending, resolve }] of this.#endings) {
+          const step = ending.step(look);
+          if (step === 'again') isHasty = true;
+          else if (step !== 'wait') {
+            this.#endings.delete(scope);
+            resolve(step);
+          }
+        }
+        if (this.#endings.size > 0) await this.#pause(isHasty ? 0 : TICK_MS, performance.now() - startedAt);
+      }
+    } finally {
+      this.#isRunning = false;
+    }
+  }
+
+  /** A wake shortens the pause, but with many commands a look is dear: then half of the time belongs to others. */
+  async #pause(ms: number, lookMs: number): Promise<void> {
+    if (ms === 0 && lookMs < TICK_MS) {
+      await setImmediate();
+      return;
+    }
+    const dearMs = lookMs < TICK_MS ? 0 : lookMs;
+    await new Promise<void>((resolve) => {
+      const timer = setTimeout(resolve, Math.max(ms, dearMs));
+      this.#wake = () => {
+        if (dearMs > 0) return;
+        clearTimeout(timer);
+        resolve();
+      };
+    });
+    this.#wake = () => {};
+  }
+
+  /** Without a readable `/proc` nothing can be proved. */
+  #giveUp(error: unknown): void {
+    process.emitWarning(new Error('Could not read the process table; nothing is verified', { cause: error }));
+    for (const { resolve } of this.#endings.values()) resolve({ verified: 'no', ended: 0, survivors: [] });
+    this.#endings.clear();
+  }
+}

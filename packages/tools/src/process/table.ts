@@ -1,0 +1,61 @@
+import { existsSync, readdirSync } from 'node:fs';
+import { type ProcessStatus, readStatus } from './identity.ts';
+import { readLastPid } from './pid-clock.ts';
+import { readProcFile } from './proc-file.ts';
+
+/** The processes of one moment, as far as a moment can be had. */
+export interface ProcessTable {
+  readonly processes: ReadonlyMap<number, ProcessStatus>;
+  /** Everybody from the floor to this pid was seen, or was gone before it could be. */
+  readonly through: number;
+  /** Whether nobody has come since. */
+  readonly isComplete: boolean;
+}
+
+/** So many pids are sooner tried one by one than found in a listing of everybody. */
+const PROBES_MAX = 128;
+
+/** Reads everybody from `floor` up, and those in `also`. */
+export function readTable(floor: number, also: Iterable<number>): ProcessTable {
+  const processes = new Map<number, ProcessStatus>();
+  // Asked first, because most of these are gone by now, and an open that fails costs ten times as much.
+  for (const pid of also) if (existsSync(`/proc/${pid}`)) note(processes, pid);
+  const last = readLastPid();
+  const isNear = last >= floor - 1 && last - floor < PROBES_MAX;
+  return isNear ? probe(processes, floor, last) : list(processes, floor, last);
+}
+
+/**
+ * Tries every pid, upwards. Children have higher pids than their parents, so what a process forks before it is missed lies
+ * ahead and is found.
+ */
+function probe(processes: Map<number, ProcessStatus>, floor: number, last: number): ProcessTable {
+  let through = floor - 1;
+  for (let end = last; through < end && through < floor + 2 * PROBES_MAX; ) {
+    through++;
+    if (existsSync(`/proc/${through}`) && !isThread(through)) note(processes, through);
+    if (through === end) end = readLastPid();
+  }
+  return { processes, through, isComplete: through === readLastPid() };
+}
+
+/** Lists everybody, which is done upwards too; but who comes meanwhile is left to the next look. */
+function list(processes: Map<number, ProcessStatus>, floor: number, last: number): ProcessTable {
+  // The youngest first: who lives for milliseconds must be read before it goes.
+  for (const entry of readdirSync('/proc').reverse()) {
+    const pid = Number(entry);
+    if (pid >= floor) note(processes, pid);
+  }
+  return { processes, through: last, isComplete: last === readLastPid() };
+}
+
+function note(processes: Map<number, ProcessStatus>, pid: number): void {
+  const status = readStatus(pid);
+  if (status !== undefined) processes.set(pid, status);
+}
+
+/** Threads have pids too; unlike a listing, a probe meets them. */
+function isThread(pid: number): boolean {
+  const group = /^Tgid:\t(\d+)/m.exec(readProcFile(`/proc/${pid}/status`)?.toString('latin1', 0, 256) ?? '')?.[1];
+  return Number(group) !== pid;
+}

@@ -1,0 +1,180 @@
+import { type ChildProcess, spawn } from 'node:child_process';
+import { join } from 'node:path';
+import { findControlGroupRoot } from './cgroup-fence.ts';
+import {
+  type CleanupReport,
+  type Command,
+  type ContainedProcess,
+  type EndOptions,
+  graceOf,
+  reportOf,
+  waitForExit,
+  waitForSpawn,
+} from './contained.ts';
+import type { Containment } from './containment.ts';
+import type { Fence } from './fence.ts';
+import { Pipes } from './fifo.ts';
+import { closeRoom, openRoom } from './host-room.ts';
+import { identify, type ProcessIdentity } from './identity.ts';
+import { endLeftovers } from './leftovers.ts';
+import { Lifeline } from './lifeline.ts';
+import { type OutputTap, tapPipe } from './output.ts';
+import { readPidMoment } from './pid-clock.ts';
+import { Scope } from './scope.ts';
+import { Sweeper } from './sweeper.ts';
+import { createHostTag, type HostTag, tagArguments, tagEnvironment, tagKey } from './tags.ts';
+import { createFence, requireTechnique, type Technique } from './technique.ts';
+
+/** What a containment has once it is in use. */
+interface Host {
+  readonly folder: string;
+  readonly lifeline: Lifeline;
+  readonly pipes: Pipes;
+  readonly leftovers: Promise<unknown>;
+}
+
+/** The containment for Linux: tags, and around them a fence where one is wanted. */
+export function createTaggedContainment(technique: Technique, cgroupRoot?: string): Containment {
+  const tag = createHostTag();
+  const sweeper = new Sweeper();
+  const live = new Set<ContainedProcess>();
+  let commands = 0;
+  let host: Host | undefined;
+  let checked: Promise<void> | undefined;
+  let isOver = false;
+  const cgroup = (): string => join(cgroupRoot ?? findControlGroupRoot(), `whoa-${tag.host}`);
+
+  function openHost(): Host {
+    if (isOver) throw new Error('This containment was disposed; create another for more commands');
+    if (host === undefined) {
+      const room = openRoom({ tag, ...(technique === 'cgroup' && { cgroup: cgroup() }) });
+      const leftovers = endLeftovers().catch((error: unknown) =>
+        process.emitWarning(new Error('Could not end what an earlier host left running', { cause: error })),
+      );
+      host = { folder: room.folder, lifeline: new Lifeline(room), pipes: new Pipes(room.folder), leftovers };
+    }
+    return host;
+  }
+
+  async function start(command: Command): Promise<ContainedProcess> {
+    if (technique !== 'tags') await (checked ??= requireTechnique(technique));
+    const output = command.onOutput && tapPipe(await openHost().pipes.open(), command.onOutput);
+    const number = ++commands;
+    const fence = createFence(technique, technique === 'cgroup' ? join(cgroup(), `${number}`) : '');
+    try {
+      // Asked again: this may have been disposed while the pipe was made.
+      const { lifeline } = openHost();
+      // Counted before: what is started meanwhile must not be missed.
+      const { forks } = readPidMoment();
+      const { child, root } = await launch(command, { tag, number, fence, output });
+      lifeline.add(root);
+      const scope = new Scope(tagKey(tag, number), {
+        roots: [root],
+        since: root.startTime,
+        born: { last: root.pid, forks },
+        isHeld: () => child.exitCode === null && child.signalCode === null,
+      });
+      const contained = watchOver({ child, root, scope, sweeper, output, fence }, (isProved) => {
+        live.delete(contained);
+        if (isProved) lifeline.delete(root);
+      });
+      live.add(contained);
+      return contained;
+    } catch (error) {
+      output?.[Symbol.dispose]();
+      fence?.[Symbol.dispose]();
+      throw error;
+    }
+  }
+
+  return {
+    technique,
+    folder: () => openHost().folder,
+    start,
+    async [Symbol.asyncDispose]() {
+      isOver = true;
+      await Promise.all([...live].map((contained) => contained.end()));
+      await host?.leftovers;
+      await host?.pipes[Symbol.asyncDispose]();
+      // The watchdog looks once more, and takes the folder with it.
+      await host?.lifeline[Symbol.asyncDispose]();
+      if (host !== undefined) closeRoom(host.folder);
+    },
+  };
+}
+
+interface Launch {
+  readonly tag: HostTag;
+  readonly number: number;
+  readonly fence: Fence | undefined;
+  readonly output: OutputTap | undefined;
+}
+
+async function launch(
+  command: Command,
+  { tag, number, fence, output }: Launch,
+): Promise<{ child: ChildProcess; root: ProcessIdentity }> {
+  const tagged = tagArguments(command.argv, tag, number);
+  const [file = '', ...args] = fence?.wrap(tagged) ?? tagged;
+  const child = spawn(file, args, {
+    ...(command.cwd !== undefined && { cwd: command.cwd }),
+    env: tagEnvironment(command.env, tag, number),
+    // A session of its own: no terminal, and a group to signal in one step.
+    detached: true,
+    stdio: output?.stdio ?? command.stdio ?? 'ignore',
+  });
+  output?.attach(child);
+  // Until the event loop turns the child cannot be reaped, so this pid is still its own.
+  const root = child.pid === undefined ? undefined : identify(child.pid);
+  if (root !== undefined) return { child, root };
+  await waitForSpawn(child, command);
+  throw new Error(`Could not start '${command.argv[0]}': the process table does not show it`);
+}
+
+interface Watched {
+  readonly child: ChildProcess;
+  readonly root: ProcessIdentity;
+  readonly scope: Scope;
+  readonly sweeper: Sweeper;
+  readonly fence: Fence | undefined;
+  readonly output: OutputTap | undefined;
+}
+
+function watchOver(
+  { child, root, scope, sweeper, fence, output }: Watched,
+  onEnd: (isProved: boolean) => void,
+): ContainedProcess {
+  const exited = waitForExit(child);
+  child.once('exit', sweeper.wake);
+  fence?.enter(root, exited);
+  sweeper.add(scope);
+  let ending: Promise<CleanupReport> | undefined;
+
+  async function endOnce(graceMs: number): Promise<CleanupReport> {
+    const { verified, ended, survivors } = await sweeper.end(scope, { graceMs, fence });
+    sweeper.delete(scope);
+    // It has ended; this waits until it is no zombie either.
+    if (!survivors.some(({ pid }) => pid === root.pid)) await exited;
+    if (survivors.length === 0) fence?.[Symbol.dispose]();
+    onEnd(survivors.length === 0);
+    return reportOf(verified, ended, survivors);
+  }
+
+  return {
+    pid: root.pid,
+    stdin: child.stdin,
+    stdout: child.stdout,
+    stderr: child.stderr,
+    output,
+    exited,
+    end(options: EndOptions = {}) {
+      const graceMs = graceOf(options);
+      if (ending === undefined) return (ending = endOnce(graceMs));
+      sweeper.hurry(scope, graceMs);
+      return ending;
+    },
+    async [Symbol.asyncDispose]() {
+      await this.end();
+    },
+  };
+}

@@ -1,0 +1,88 @@
+import { randomInt } from 'node:crypto';
+import { readProcFile } from './proc-file.ts';
+
+/**
+ * What marks a host's processes: a name in the environment, and a limit on file locks. Both are inherited by every child.
+ * Linux has ignored that limit since 2.4, but keeps it through `env -i`, `setsid`, daemonising and closed descriptors, and
+ * only root can raise it again.
+ */
+export interface HostTag {
+  /** 31 bits, chosen at random. */
+  readonly host: number;
+  /** Whether the limit may be used: not when an outer host has already marked this one with it. */
+  readonly limits: boolean;
+}
+
+/** A command's name in the tags: `host.number`. The host alone names all its commands. */
+export type TagKey = string;
+
+const PREFIX = 'WHOA_CONTAINED_';
+const NEEDLE = Buffer.from(`\0${PREFIX}`);
+const LOCKS = Buffer.from('Max file locks');
+const HOST_MIN = 2 ** 30;
+
+export function createHostTag(): HostTag {
+  return { host: randomInt(HOST_MIN, HOST_MIN * 2), limits: readLockLimit('self') === undefined };
+}
+
+export function tagKey(tag: HostTag, command?: number): TagKey {
+  return command === undefined ? `${tag.host}` : `${tag.host}.${command}`;
+}
+
+/** The tags an outer host has put on this one. They stay on everything started here: what is ours is theirs too. */
+export function outerTags(): Record<string, string> {
+  const tags = Object.entries(process.env).filter(([name]) => name.startsWith(PREFIX));
+  return Object.fromEntries(tags) as Record<string, string>;
+}
+
+/** The environment of a tagged command. */
+export function tagEnvironment(
+  env: Readonly<Record<string, string>>,
+  tag: HostTag,
+  command: number,
+): NodeJS.ProcessEnv {
+  return { ...env, ...outerTags(), [`${PREFIX}${tag.host}`]: `${command}` };
+}
+
+/** Puts the limit on whatever follows it in `argv`. Shells call the option `-x` or `-w`. */
+export function tagArguments(argv: readonly string[], tag: HostTag, command: number): readonly string[] {
+  if (!tag.limits) return argv;
+  const limit = (BigInt(tag.host) << 32n) + BigInt(command);
+  const script = 'ulimit -x "$0" 2>/dev/null || ulimit -w "$0" 2>/dev/null; exec "$@"';
+  return ['/bin/sh', '-c', script, `${limit}`, ...argv];
+}
+
+/** The tags a process carries, its command's and its host's. */
+export function readTags(pid: number): readonly TagKey[] {
+  const keys: TagKey[] = [];
+  const limit = readLockLimit(pid);
+  if (limit !== undefined && limit >> 62n === 1n) {
+    const host = `${limit >> 32n}`;
+    keys.push(`${host}.${limit & 0xffff_ffffn}`, host);
+  }
+  for (const [host, command] of readEnvironmentTags(pid)) keys.push(`${host}.${command}`, host);
+  return keys;
+}
+
+/** The limit in `/proc`; `undefined` if there is none. */
+function readLockLimit(pid: number | 'self'): bigint | undefined {
+  const limits = readProcFile(`/proc/${pid}/limits`);
+  const at = limits?.indexOf(LOCKS) ?? -1;
+  if (limits === undefined || at < 0) return undefined;
+  const digits = /^\s*(\d+)/.exec(limits.toString('latin1', at + LOCKS.length, at + 64))?.[1];
+  return digits === undefined ? undefined : BigInt(digits);
+}
+
+function readEnvironmentTags(pid: number): [host: string, command: string][] {
+  const bytes = readProcFile(`/proc/${pid}/environ`);
+  const tags: [string, string][] = [];
+  if (bytes === undefined) return tags;
+  // The first variable has no zero before it.
+  const first = bytes.toString('latin1', 0, PREFIX.length) === PREFIX ? 0 : -1;
+  for (let at = first >= 0 ? first : bytes.indexOf(NEEDLE); at >= 0; at = bytes.indexOf(NEEDLE, at + 1)) {
+    const text = bytes.toString('latin1', at, at + PREFIX.length + 40);
+    const found = /^\0?WHOA_CONTAINED_(\d+)=(\d+)(?:\0|$)/.exec(text);
+    if (found !== null) tags.push([found[1]!, found[2]!]);
+  }
+  return tags;
+}

@@ -1,0 +1,263 @@
+import { execFileSync } from 'node:child_process';
+import { existsSync, mkdtempSync, readdirSync, readFileSync, rmSync, statSync, writeFileSync } from 'node:fs';
+import { tmpdir } from 'node:os';
+import { join } from 'node:path';
+import {
+  type CallEvent,
+  type CallResult,
+  CancellationToken,
+  type CancelOptions,
+  createRuntime,
+  isCancelledError,
+  textOf,
+} from '@whoa/core';
+import { afterAll, beforeAll, expect, test } from 'vitest';
+import { createContainment } from '../process/create-containment.ts';
+import { type BashToolOptions, bashTool } from './bash.ts';
+
+const containment = createContainment();
+let cwd = '';
+beforeAll(() => {
+  cwd = mkdtempSync(join(tmpdir(), 'bash-tool-'));
+});
+afterAll(async () => {
+  await containment[Symbol.asyncDispose]();
+  rmSync(cwd, { recursive: true });
+});
+
+interface Details {
+  readonly exitCode: number | null;
+  readonly signal: string | null;
+  readonly output: {
+    readonly head: string;
+    readonly tail: string;
+    readonly bytes: number;
+    readonly omittedBytes: number;
+  };
+  readonly cleanup: { readonly verified: string; readonly ended: number; readonly survivors: number };
+  readonly logPath?: string;
+}
+const detailsOf = (result: CallResult): Details => result.details as unknown as Details;
+
+type Update = Extract<CallEvent, { type: 'call-update' }>;
+
+interface Play extends BashToolOptions {
+  readonly input?: Record<string, unknown>;
+  /** Cancel as soon as the output contains this. */
+  readonly cancelAt?: string;
+  readonly how?: CancelOptions['how'];
+  readonly token?: CancellationToken;
+  readonly onUpdate?: (event: Update) => void;
+}
+
+/** Runs one command as a model's call would run. */
+async function play(command: string, options: Play = {}): Promise<CallResult> {
+  const { input, cancelAt, how = 'now', token = new CancellationToken(), onUpdate: hear, ...rest } = options;
+  const onUpdate = (event: Update): void => {
+    hear?.(event);
+    const isTime = cancelAt !== undefined && textOf(event.partial.content).includes(cancelAt);
+    if (isTime) token.cancel({ kind: 'user' }, { how });
+  };
+  const tool = bashTool({ containment, cwd, ...rest });
+  const runtime = createRuntime({ tools: [tool], hooks: { 'call-update': onUpdate } });
+  try {
+    return (await runtime.execute([{ id: '1', tool: 'bash', input: { command, ...input } }], { token }))[0]!;
+  } catch (error) {
+    if (!isCancelledError(error)) throw error;
+    return (error.partial as readonly CallResult[])[0]!;
+  } finally {
+    token[Symbol.dispose]();
+  }
+}
+
+test('a command returns what it printed, and its details say how it went', async () => {
+  const result = await play('echo out; echo err >&2; printf "\\033[31mred\\033[0m"');
+  expect(result).toMatchObject({ state: 'finished', isError: false, content: 'out\nerr\nred' });
+  expect(detailsOf(result)).toMatchObject({
+    exitCode: 0,
+    signal: null,
+    output: { tail: 'out\nerr\n\u001b[31mred\u001b[0m', bytes: 20, omittedBytes: 0 },
+    cleanup: { verified: 'tags', ended: 0, survivors: 0 },
+  });
+});
+
+test('an exit code that is not zero is an error, with the end of the output', async () => {
+  expect(await play('echo broken; exit 3')).toMatchObject({ isError: true, content: 'Exit code 3\nbroken' });
+  expect(await play('kill -9 $$')).toMatchObject({ isError: true, content: 'Ended by SIGKILL\n(no output)' });
+});
+
+test('standard output and error stay in the order written, and /dev/stderr can be opened', async () => {
+  const lines = 'for i in 1 2 3 4 5; do echo out $i; echo err $i > /dev/stderr; done';
+  const expected = [1, 2, 3, 4, 5].flatMap((i) => [`out ${i}`, `err ${i}`]).join('\n');
+  expect(await play(lines)).toMatchObject({ content: expected });
+});
+
+test('nobody types: what reads its input finds the end of it', async () => {
+  expect(await play('cat; echo done')).toMatchObject({ content: 'done' });
+});
+
+test('secrets of the host do not reach the command, and no tag of ours confuses it', async () => {
+  process.env['SECRET_OF_THE_TEST'] = 'hush';
+  expect(textOf((await play('env')).content)).not.toContain('hush');
+  expect(textOf((await play('env', { env: { allow: ['SECRET_*'] } })).content)).toContain('hush');
+  delete process.env['SECRET_OF_THE_TEST'];
+});
+
+test('cancelled before the start, nothing is started', async () => {
+  const token = new CancellationToken();
+  token.cancel({ kind: 'user' }, { how: 'now' });
+  expect(await play('touch started', { token })).toMatchObject({ state: 'not-started' });
+  expect(existsSync(join(cwd, 'started'))).toBe(false);
+});
+
+test('cancelled in the same tick as the call, it ends as fast as any', async () => {
+  const token = new CancellationToken();
+  const playing = play('sleep 303', { token });
+  token.cancel({ kind: 'user' }, { how: 'now' });
+  expect(['not-started', 'interrupted']).toContain((await playing).state);
+});
+
+test('cancelled mid-way, what was printed so far is kept', async () => {
+  const result = await play('echo ä first; echo second; sleep 303; echo never', { cancelAt: 'second' });
+  expect(result.state).toBe('interrupted');
+  expect(textOf(result.content)).toContain('ä first\nsecond');
+  expect(textOf(result.content)).not.toContain('never');
+  expect(detailsOf(result)).toMatchObject({ signal: 'SIGTERM', cleanup: { verified: 'tags', survivors: 0 } });
+  expect(detailsOf(result).cleanup.ended).toBeGreaterThan(0);
+});
+
+test('killed at once, the call still ends interrupted and not unknown', async () => {
+  const result = await play("trap '' TERM; echo up; while :; do sleep 303; done", { cancelAt: 'up', how: 'kill' });
+  expect(result.state).toBe('interrupted');
+  expect(detailsOf(result)).toMatchObject({ signal: 'SIGKILL', cleanup: { verified: 'tags', survivors: 0 } });
+});
+
+test('a cancel after the end changes nothing, and a second cancel is no other', async () => {
+  const token = new CancellationToken();
+  const result = await play('echo done', { token });
+  expect(token.cancel({ kind: 'user' }).answer).toBe('too-late');
+  expect(result.state).toBe('finished');
+  const second = new CancellationToken();
+  const twice = await play('echo up; sleep 303', {
+    cancelAt: 'up',
+    onUpdate: () => second.cancel({ kind: 'user' }, { how: 'now' }),
+    token: second,
+  });
+  expect(twice.state).toBe('interrupted');
+});
+
+test('a command that takes too long is ended, and the model is told so', async () => {
+  const result = await play('echo begun; setsid sleep 303 & sleep 303', { input: { timeoutSeconds: 0.3 } });
+  expect(result).toMatchObject({ state: 'finished', isError: true });
+  expect(textOf(result.content)).toMatch(/^Stopped: it took longer than 0.3 s. Output so far:\nbegun/);
+  expect(detailsOf(result).cleanup).toMatchObject({ survivors: 0 });
+});
+
+test('a time-out longer than allowed is refused with the bounds', async () => {
+  const result = await play('true', { input: { timeoutSeconds: 601 } });
+  expect(textOf(result.content)).toContain('timeoutSeconds: expected 0.001 to 600');
+});
+
+test('output is shown while the command runs', async () => {
+  const seen: string[] = [];
+  const onUpdate = (event: Update): void => {
+    seen.push(textOf(event.partial.content));
+  };
+  await play('for i in 1 2 3; do echo $i; sleep 0.15; done', { onUpdate });
+  expect(seen.length).toBeGreaterThanOrEqual(2);
+  expect(seen[0]).toMatch(/^1/);
+});
+
+test('a grandchild that holds the output open does not delay the return, and is ended', async () => {
+  const result = await play('sleep 303 & echo started; exit 0');
+  expect(result).toMatchObject({ state: 'finished', isError: false });
+  expect(textOf(result.content)).toBe('started\n[ended, because the command had returned: 1 of its processes]');
+  expect(result.endedAt - result.startedAt!).toBeLessThan(2_000);
+});
+
+test('what a process substitution prints after its shell has ended is not lost', async () => {
+  const result = await play('echo a > >(sleep 0.05; tr a b)');
+  expect(result.isError).toBe(false);
+  expect(textOf(result.content)).toMatch(/^b/);
+});
+
+test('an escaped child that keeps printing cannot hold a cancel up, and is heard no more', async () => {
+  const script = "timeout 300 sh -c 'while :; do echo tick; sleep 0.01; done'; echo never";
+  const result = await play(script, { cancelAt: 'tick' });
+  expect(result.state).toBe('interrupted');
+  expect(detailsOf(result).cleanup).toMatchObject({ survivors: 0, verified: 'tags' });
+});
+
+test('git removes its index.lock when a commit with an open editor is cancelled', async () => {
+  const git = (...args: string[]): string => execFileSync('git', args, { cwd: repository, encoding: 'utf8' });
+  const repository = join(cwd, 'repository');
+  execFileSync('git', ['init', '--quiet', repository]);
+  git('config', 'user.email', 'test@example.org');
+  git('config', 'user.name', 'Test');
+  writeFileSync(join(repository, 'file'), 'one');
+  git('add', '.');
+  git('commit', '--quiet', '-m', 'one');
+  writeFileSync(join(repository, 'file'), 'two');
+  const editor = join(cwd, 'editor');
+  writeFileSync(editor, '#!/bin/sh\necho editing\nsleep 303\n', { mode: 0o755 });
+  const result = await play(`GIT_EDITOR=${editor} git commit -a`, { cwd: repository, cancelAt: 'editing' });
+  expect(result.state).toBe('interrupted');
+  expect(existsSync(join(repository, '.git/index.lock'))).toBe(false);
+  git('add', '.');
+  expect(git('status', '--short')).toBe('M  file\n');
+});
+
+test("a trap on TERM and EXIT runs, so that a script's own lock is removed", async () => {
+  const script = "touch lock; trap 'rm -f lock; echo tidied' TERM EXIT; echo locked; sleep 303 & wait";
+  const result = await play(script, { cancelAt: 'locked' });
+  expect(textOf(result.content)).toContain('tidied');
+  expect(existsSync(join(cwd, 'lock'))).toBe(false);
+});
+
+test('a full log is kept only when asked for and needed, for this user only, and goes with its owner', async () => {
+  await using own = createContainment();
+  const short = await play('echo short', { containment: own, keepLog: true });
+  expect(detailsOf(short).logPath).toBeUndefined();
+  expect(readdirSync(own.folder()).filter((name) => name.endsWith('.log'))).toEqual([]);
+  const long = await play('seq 100000', { containment: own, keepLog: true });
+  const logPath = detailsOf(long).logPath!;
+  expect(statSync(logPath).mode & 0o777).toBe(0o600);
+  expect(readFileSync(logPath, 'utf8').trimEnd().split('\n')).toHaveLength(100_000);
+  expect(textOf(long.content)).toContain(logPath);
+  await own[Symbol.asyncDispose]();
+  expect(existsSync(logPath)).toBe(false);
+});
+
+test('what a command prints last is never lost, however much it is', async () => {
+  const result = await play('seq 200000; echo the end');
+  expect(textOf(result.content).endsWith('the end')).toBe(true);
+  expect(textOf(result.content).startsWith('1\n2\n')).toBe(true);
+  expect(detailsOf(result).output.omittedBytes).toBeGreaterThan(1_000_000);
+});
+
+test('a gigabyte of output keeps memory flat', async () => {
+  await play('yes | head -c 50000000');
+  globalThis.gc?.();
+  const before = process.memoryUsage.rss();
+  let peak = before;
+  const sampler = setInterval(() => (peak = Math.max(peak, process.memoryUsage.rss())), 10);
+  const result = await play('yes | head -c 1000000000');
+  clearInterval(sampler);
+  expect(detailsOf(result).output.bytes).toBe(1_000_000_000);
+  console.log(`1 GB: memory grew by ${((peak - before) / 2 ** 20).toFixed(1)} MB`);
+  expect(peak - before).toBeLessThan(64 * 2 ** 20);
+});
+
+test('endless output is cancelled like any other', async () => {
+  const result = await play('yes', { cancelAt: 'y' });
+  expect(result.state).toBe('interrupted');
+  expect(detailsOf(result).cleanup.survivors).toBe(0);
+});
+
+test('no listener is left on a token that outlives many commands', async () => {
+  const token = new CancellationToken();
+  const runtime = createRuntime({ tools: [bashTool({ containment })] });
+  for (let i = 0; i < 20; i++)
+    await runtime.execute([{ id: `${i}`, tool: 'bash', input: { command: 'true' } }], { token });
+  expect(token.statistics).toEqual({ children: 0, listeners: 0 });
+});

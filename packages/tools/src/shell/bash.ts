@@ -1,0 +1,117 @@
+import { defineTool, interrupted, type Tool, type ToolContext, type ToolResult } from '@whoa/core';
+import { GRACE_MS } from '../process/contained.ts';
+import type { Containment } from '../process/containment.ts';
+import { createContainment } from '../process/create-containment.ts';
+import type { BackgroundProcesses } from './background.ts';
+import { type EnvironmentOptions, shellEnvironment } from './environment.ts';
+import { objectSchema } from './input.ts';
+import { partialResult, progressResult, shellResult } from './result.ts';
+import { runShell } from './run-shell.ts';
+
+export interface BashToolOptions {
+  readonly cwd?: string;
+  /** What of the host's environment commands get: only harmless names unless said otherwise. */
+  readonly env?: EnvironmentOptions;
+  /** How long a command may take; 2 minutes unless said otherwise. A model may ask for less, or for more up to 10 minutes. */
+  readonly timeoutMs?: number;
+  /** How long processes have between TERM and KILL. */
+  readonly graceMs?: number;
+  /** Keep what is too long to be kept otherwise in a file. It goes with the containment. */
+  readonly keepLog?: boolean;
+  /** `['bash', '-c']` unless said otherwise. */
+  readonly shell?: readonly [string, ...string[]];
+  /** Lets a model start processes that outlive the call; they belong to this. */
+  readonly background?: BackgroundProcesses;
+  /** Shared with other tools of the same host, so that there is one watchdog; one of its own unless given. */
+  readonly containment?: Containment;
+}
+
+export interface BashInput {
+  readonly command: string;
+  readonly timeoutSeconds?: number;
+  readonly background?: boolean;
+}
+
+const TIMEOUT_MS = 120_000;
+const TIMEOUT_MS_MAX = 600_000;
+
+/**
+ * A shell for a model. Whatever a command starts ends with it, or with the cancel: children, daemons, the lot.
+ *
+ * ```ts
+ * const agent = createAgent({ name: 'coder', model, tools: [bashTool({ cwd: '/srv/project' })] });
+ * ```
+ */
+export function bashTool(options: BashToolOptions = {}): Tool<BashInput> {
+  const { timeoutMs = TIMEOUT_MS, background, containment = createContainment(), graceMs = GRACE_MS } = options;
+  const { shell = ['bash', '-c'], keepLog = false, cwd } = options;
+  if (!(timeoutMs > 0 && timeoutMs <= TIMEOUT_MS_MAX)) {
+    throw new RangeError(`timeoutMs: expected more than 0 and at most ${TIMEOUT_MS_MAX} ms, got ${timeoutMs}`);
+  }
+
+  async function run({ command, timeoutSeconds }: BashInput, { token, update }: ToolContext): Promise<ToolResult> {
+    const limitMs = timeoutSeconds === undefined ? timeoutMs : timeoutSeconds * 1000;
+    const end = await runShell(command, {
+      containment,
+      shell,
+      cwd,
+      env: shellEnvironment(options.env),
+      timeoutMs: limitMs,
+      graceMs,
+      keepLog,
+      onProgress: (output) => update(progressResult(output)),
+      token,
+    });
+    if (end.stopped === 'cancel') throw interrupted(token, partialResult(end, command));
+    return shellResult(end, { command, timeoutMs: limitMs });
+  }
+
+  return defineTool<BashInput>({
+    name: 'bash',
+    description: describe({ timeoutMs, background: background !== undefined }),
+    input: inputSchema(background !== undefined),
+    effects: 'execute',
+    replay: 'never',
+    async execute(input, context) {
+      if (input.background && background !== undefined) {
+        const { id, pid } = await background.start(input.command, { cwd, env: shellEnvironment(options.env), shell });
+        return { content: `Started in the background as ${id} (pid ${pid})`, details: { id, pid } };
+      }
+      const work = run(input, context);
+      // At kill the runtime runs this and then looks once more whether the call has ended; it ends with its processes.
+      context.defer(() => work.catch(() => {}));
+      return work;
+    },
+  });
+}
+
+function describe({ timeoutMs, background }: { timeoutMs: number; background: boolean }): string {
+  return [
+    'Runs a command in bash and returns what it printed, standard output and error together.',
+    `It is stopped after ${timeoutMs / 1000} s unless timeoutSeconds says otherwise.`,
+    'Everything it starts is ended when it returns, also what was started with & or nohup.',
+    background ? 'To keep something running set background to true.' : '',
+  ]
+    .join(' ')
+    .trim();
+}
+
+function inputSchema(background: boolean): ReturnType<typeof objectSchema<BashInput>> {
+  return objectSchema<BashInput>({
+    command: { type: 'string', description: 'The command' },
+    timeoutSeconds: {
+      type: 'number',
+      description: 'When to give up',
+      minimum: 0.001,
+      maximum: TIMEOUT_MS_MAX / 1000,
+      isOptional: true,
+    },
+    ...(background && {
+      background: {
+        type: 'boolean' as const,
+        description: 'Keep it running and return at once with its id',
+        isOptional: true,
+      },
+    }),
+  });
+}

@@ -1,0 +1,64 @@
+import type { Json, ToolResult } from '@whoa/core';
+import { type CapturedOutput, conciseText } from '../process/capture.ts';
+import type { CleanupReport } from '../process/contained.ts';
+import type { ShellEnd } from './run-shell.ts';
+
+/** How many characters of an output a model is shown. */
+export const CHARACTERS_MAX = 16_000;
+
+/** The result of a command that ended by itself or took too long. */
+export function shellResult(end: ShellEnd, about: { command: string; timeoutMs: number | undefined }): ToolResult {
+  const words = [headline(end, about.timeoutMs), textOf(end), leftBehind(end)].filter((part) => part !== '');
+  const isError = end.exit.code !== 0 || end.stopped !== undefined;
+  return { content: words.join('\n'), details: detailsOf(end, about.command), isError };
+}
+
+/** What a command that was stopped has to show. */
+export function partialResult(end: ShellEnd, command: string): ToolResult {
+  return { content: textOf(end), details: detailsOf(end, command) };
+}
+
+/** What a running command has printed so far. */
+export function progressResult(output: CapturedOutput): ToolResult {
+  return { content: conciseText(output, CHARACTERS_MAX), details: { output } };
+}
+
+/** `details.cleanup` as stop reports read it. */
+export function cleanupDetails({ verified, ended, survivors }: CleanupReport): Json {
+  return { verified, ended, survivors };
+}
+
+function headline({ exit, stopped }: ShellEnd, timeoutMs: number | undefined): string {
+  if (stopped === 'timeout') return `Stopped: it took longer than ${(timeoutMs ?? 0) / 1000} s. Output so far:`;
+  if (exit.signal !== null) return `Ended by ${exit.signal}`;
+  return exit.code === 0 ? '' : `Exit code ${exit.code ?? 'unknown'}`;
+}
+
+function textOf({ output, logPath }: ShellEnd): string {
+  const text = conciseText(output, CHARACTERS_MAX) || '(no output)';
+  return logPath === undefined ? text : `${text}\n[everything is in ${logPath}]`;
+}
+
+/** A model that starts a server with `&` must learn why it is gone. */
+function leftBehind({ cleanup, stopped }: ShellEnd): string {
+  const lines: string[] = [];
+  if (stopped === undefined && cleanup.ended > 0) {
+    lines.push(`[ended, because the command had returned: ${cleanup.ended} of its processes]`);
+  }
+  if (cleanup.survivors > 0) lines.push(`[could not be ended: ${cleanup.survivorPids.join(', ')}]`);
+  return lines.join('\n');
+}
+
+function detailsOf(end: ShellEnd, command: string): Json {
+  return {
+    command,
+    exitCode: end.exit.code,
+    signal: end.exit.signal,
+    durationMs: end.durationMs,
+    ...(end.stopped === 'timeout' && { timedOut: true }),
+    output: end.output,
+    cleanup: cleanupDetails(end.cleanup),
+    ...(end.cleanup.survivors > 0 && { survivorPids: end.cleanup.survivorPids }),
+    ...(end.logPath !== undefined && { logPath: end.logPath }),
+  };
+}

@@ -1,0 +1,129 @@
+import { type CancellationToken, waitUnder } from '@whoa/core';
+import { Capture, type CapturedOutput } from '../process/capture.ts';
+import type { CleanupReport, ContainedProcess, EndOptions, ProcessExit } from '../process/contained.ts';
+import type { Containment } from '../process/containment.ts';
+
+export interface ShellOptions {
+  readonly containment: Containment;
+  /** What comes before the command's text. */
+  readonly shell: readonly [string, ...string[]];
+  readonly cwd: string | undefined;
+  readonly env: Readonly<Record<string, string>>;
+  readonly timeoutMs: number | undefined;
+  readonly graceMs: number;
+  /** Keep everything that is printed in a file, if it is too much to be kept otherwise. */
+  readonly keepLog: boolean;
+  /** Told once, when the command runs. */
+  readonly onStart?: ((live: LiveShell) => void) | undefined;
+  /** Told what there is so far, now and then while something is printed. */
+  readonly onProgress?: ((output: CapturedOutput) => void) | undefined;
+  readonly token: CancellationToken;
+}
+
+/** A command under way. */
+export interface LiveShell {
+  readonly pid: number;
+  read(): CapturedOutput;
+}
+
+/** How a command ended. Nothing of it runs any more, but for the survivors named in `cleanup`. */
+export interface ShellEnd {
+  readonly exit: ProcessExit;
+  /** What stopped it, if it did not end by itself. */
+  readonly stopped: 'cancel' | 'timeout' | undefined;
+  readonly output: CapturedOutput;
+  readonly logPath: string | undefined;
+  readonly cleanup: CleanupReport;
+  readonly durationMs: number;
+}
+
+/** After the shell has ended, what it started may still print for so long before it is ended. */
+const SETTLE_MS = 100;
+/** When everything has ended, what was printed last is read for at most so long. */
+const DRAIN_MS = 100;
+const PROGRESS_MS = 100;
+
+/** Runs a command until it ends, is cancelled or takes too long, and then ends everything it started. */
+export async function runShell(command: string, options: ShellOptions): Promise<ShellEnd> {
+  const { containment, token, timeoutMs } = options;
+  token.throwIfCancelled();
+  const startedAt = performance.now();
+  const own = token.child({ name: 'shell', hears: 'abort' });
+  if (timeoutMs !== undefined) own.cancelAfter(timeoutMs, { kind: 'deadline' }, { how: 'now' });
+  const capture = new Capture(options.keepLog ? { logFolder: containment.folder() } : {});
+  const progress = createProgress(capture, options);
+  let isKept = false;
+  try {
+    const contained = await containment.start({
+      argv: [...options.shell, command],
+      cwd: options.cwd,
+      env: options.env,
+      onOutput(chunk) {
+        capture.push(chunk);
+        progress.note();
+      },
+    });
+    options.onStart?.({ pid: contained.pid, read: () => capture.read() });
+    const { exit, cleanup } = await endOf(contained, own, options.graceMs);
+    const output = capture.read();
+    isKept = output.omittedBytes > 0;
+    return {
+      exit,
+      stopped: own.isCancelled ? (token.isCancelled ? 'cancel' : 'timeout') : undefined,
+      output,
+      logPath: isKept ? capture.log?.path : undefined,
+      cleanup,
+      durationMs: Math.round(performance.now() - startedAt),
+    };
+  } finally {
+    progress[Symbol.dispose]();
+    own[Symbol.dispose]();
+    if (isKept) capture.log?.close();
+    else capture[Symbol.dispose]();
+  }
+}
+
+async function endOf(
+  contained: ContainedProcess,
+  token: CancellationToken,
+  graceMs: number,
+): Promise<{ exit: ProcessExit; cleanup: CleanupReport }> {
+  const endings: Promise<CleanupReport>[] = [];
+  const end = (options: EndOptions): void => {
+    endings.push(contained.end({ graceMs, ...options }));
+  };
+  // A cancel that came while the command was being started is told here.
+  const subscription = token.onCancel((level) => end({ how: level === 'kill' ? 'kill' : 'ask' }));
+  try {
+    const first = await waitUnder(contained.exited, token, 'abort');
+    // What the shell started may be about to print its last lines: process substitutions end after the shell.
+    if (first.by === 'value') await waitUnder(contained.output!.waitForEnd(SETTLE_MS), token, 'abort');
+    if (endings.length === 0) end({ how: 'ask' });
+    const cleanup = await endings[0]!;
+    await contained.output!.waitForEnd(DRAIN_MS);
+    const isUnknown = cleanup.survivorPids.includes(contained.pid);
+    return { exit: isUnknown ? { code: null, signal: null } : await contained.exited, cleanup };
+  } finally {
+    subscription[Symbol.dispose]();
+    contained.output?.[Symbol.dispose]();
+  }
+}
+
+/** At most one message for a while, and the last state is always told. */
+function createProgress(
+  capture: Capture,
+  { onProgress, token }: Pick<ShellOptions, 'onProgress' | 'token'>,
+): Disposable & { note(): void } {
+  let timer: Disposable | undefined;
+  return {
+    note() {
+      if (onProgress === undefined || timer !== undefined) return;
+      const tell = (): void => {
+        timer = undefined;
+        onProgress(capture.read());
+      };
+      timer = token.clock.setTimer(PROGRESS_MS, tell, { keepAlive: false });
+    },
+    [Symbol.dispose]: () => timer?.[Symbol.dispose](),
+  };
+}

@@ -1,0 +1,93 @@
+import { readdirSync, readFileSync, readlinkSync } from 'node:fs';
+import { tmpdir } from 'node:os';
+
+/** Everything a process holds that somebody could forget to give back. Each entry names one thing. */
+export interface Inventory {
+  /** Processes below this one (Linux). */
+  readonly processes: readonly string[];
+  /** Open files, pipes and sockets (Linux). */
+  readonly descriptors: readonly string[];
+  /** Timers, handles and requests that keep the event loop busy. */
+  readonly resources: readonly string[];
+  /** Files and folders of this process in the folder for temporary ones: `whoa-…` with its id in the name. */
+  readonly temps: readonly string[];
+}
+
+/** Writes down what this process holds now. */
+export function takeInventory(): Inventory {
+  return {
+    processes: listProcesses(),
+    descriptors: listDescriptors(),
+    resources: process.getActiveResourcesInfo().map((type) => `resource ${type}`),
+    temps: readdirSync(tmpdir())
+      .filter((name) => name.startsWith('whoa-') && name.split('-').includes(String(process.pid)))
+      .map((name) => `temp file ${name}`),
+  };
+}
+
+/** What is there now and was not there before. */
+export function leftSince(before: Inventory): string[] {
+  const now = takeInventory();
+  const kinds = ['processes', 'descriptors', 'resources', 'temps'] as const;
+  return kinds.flatMap((kind) => surplus(before[kind], now[kind]));
+}
+
+/** Waits until nothing new is held; answers what still is when the time is over. */
+export async function waitUntilNothingIsLeft(before: Inventory, withinMs: number): Promise<string[]> {
+  const end = performance.now() + withinMs;
+  for (;;) {
+    // Not by timer: a timer would be found.
+    await new Promise((resolve) => setImmediate(resolve));
+    const left = leftSince(before);
+    if (left.length === 0 || performance.now() > end) return left;
+  }
+}
+
+function surplus(before: readonly string[], now: readonly string[]): string[] {
+  const known = new Map<string, number>();
+  for (const name of before) known.set(name, (known.get(name) ?? 0) + 1);
+  return now.filter((name) => {
+    const left = known.get(name) ?? 0;
+    known.set(name, left - 1);
+    return left <= 0;
+  });
+}
+
+function listDescriptors(): string[] {
+  return entriesOf('/proc/self/fd').flatMap((fd) => {
+    const target = attempt(() => readlinkSync(`/proc/self/fd/${fd}`));
+    return target === undefined || target.startsWith('anon_inode:') ? [] : [`descriptor ${target}`];
+  });
+}
+
+function listProcesses(): string[] {
+  const children = new Map<number, { pid: number; name: string }[]>();
+  for (const entry of entriesOf('/proc')) {
+    const stat = /^\d+$/.test(entry) ? attempt(() => readFileSync(`/proc/${entry}/stat`, 'utf8')) : undefined;
+    const [, pid, name = '', parent] = /^(\d+) \((.*)\) \S (\d+)/s.exec(stat ?? '') ?? [];
+    if (pid === undefined) continue;
+    const siblings = children.get(Number(parent)) ?? [];
+    children.set(Number(parent), [...siblings, { pid: Number(pid), name }]);
+  }
+  const found: string[] = [];
+  const open = [process.pid];
+  for (let pid = open.pop(); pid !== undefined; pid = open.pop()) {
+    for (const child of children.get(pid) ?? []) {
+      found.push(`process ${child.pid} (${child.name})`);
+      open.push(child.pid);
+    }
+  }
+  return found;
+}
+
+function entriesOf(folder: string): string[] {
+  return attempt(() => readdirSync(folder)) ?? [];
+}
+
+function attempt<T>(look: () => T): T | undefined {
+  try {
+    return look();
+  } catch {
+    return undefined;
+  }
+}

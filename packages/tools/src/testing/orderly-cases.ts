@@ -1,0 +1,68 @@
+import assert from 'node:assert/strict';
+import { getEventListeners } from 'node:events';
+import type { CancellationToken } from '@whoa/core';
+import { takeInventory, waitUntilNothingIsLeft } from './inventory.ts';
+import type { CaseDefinition, Stage } from './stage.ts';
+import type { ToolUnderTest } from './subject.ts';
+import { boundOf, within } from './trial.ts';
+
+const REPEATS = 5;
+const QUIET_MS = 2_000;
+
+/** A tool that nobody cancels, and what any tool leaves behind. */
+export const orderlyCases: readonly CaseDefinition[] = [
+  {
+    id: 'finishes',
+    name: 'left alone it finishes, and its details are plain data',
+    async check({ tool, input }, stage) {
+      const trial = stage.start(tool, input);
+      const result = await trial.result;
+      assert.equal(result.state, 'finished', `it ended '${result.state}': ${JSON.stringify(result.content)}`);
+      assert.equal(trial.events.filter(({ type }) => type === 'call-end').length, 1);
+      if (result.details !== undefined) assert.deepEqual(JSON.parse(JSON.stringify(result.details)), result.details);
+    },
+  },
+  {
+    id: 'refuses-what-it-cannot-read',
+    name: 'an input of the wrong shape never reaches it',
+    async check({ tool }, stage) {
+      const trial = stage.start(tool, null);
+      const result = await trial.result;
+      assert.equal(result.state, 'not-started');
+      assert.equal(trial.began(), false);
+    },
+  },
+  {
+    id: 'leaves-nothing',
+    name: 'finished, failed, cancelled and killed, it leaves no timer, listener, descriptor, process or file',
+    async check(subject, stage) {
+      // Once before counting: first use may load libraries and open what is kept.
+      await useInEveryWay(subject, stage);
+      const before = takeInventory();
+      const parent = stage.token('long-lived');
+      const { signal } = parent;
+      for (let round = 0; round < REPEATS; round++) await useInEveryWay(subject, stage, parent);
+      assert.deepEqual(parent.statistics, { children: 0, listeners: 0 }, 'something still hangs on the token');
+      assert.equal(getEventListeners(signal, 'abort').length, 0, 'abort listeners are left on the signal');
+      assert.deepEqual(await waitUntilNothingIsLeft(before, QUIET_MS), [], 'something is left');
+      assert.deepEqual((await subject.leftovers?.()) ?? [], [], 'something is left in the outside world');
+    },
+  },
+];
+
+async function useInEveryWay(subject: ToolUnderTest, stage: Stage, parent?: CancellationToken): Promise<void> {
+  const { tool, input } = subject;
+  const bound = boundOf(tool, stage.boundMs);
+  for (const given of [input, null]) {
+    const trial = stage.start(tool, given, parent);
+    await trial.result;
+    trial[Symbol.dispose]();
+  }
+  for (const how of ['now', 'kill'] as const) {
+    const trial = await stage.startSlow(subject, tool, parent);
+    trial.token.cancel({ kind: 'user' }, { how });
+    await within(bound, trial.result, 'the call did not end');
+    await within(bound, trial.toolSettled, 'the tool did not return');
+    trial[Symbol.dispose]();
+  }
+}

@@ -1,0 +1,42 @@
+import { CancellationToken, type Tool } from '@whoa/core';
+import type { ToolContractCaseId, ToolUnderTest } from './subject.ts';
+import { startSlowTrial, startTrial, type Trial } from './trial.ts';
+
+/** How one case looks at a tool. */
+export interface CaseDefinition {
+  readonly id: ToolContractCaseId;
+  readonly name: string;
+  readonly check: (subject: ToolUnderTest, stage: Stage) => Promise<void>;
+}
+
+/** Where one case plays: what it starts here ends with it. */
+export class Stage implements Disposable {
+  /** The longest a tool may take to stop after an abort. */
+  readonly boundMs: number;
+  readonly #owned: Disposable[] = [];
+
+  constructor(boundMs: number) {
+    this.boundMs = boundMs;
+  }
+
+  token(name: string): CancellationToken {
+    return this.#own(new CancellationToken({ name }));
+  }
+
+  start(tool: Tool, input: unknown, parent?: CancellationToken): Trial {
+    return this.#own(startTrial(tool, input, parent));
+  }
+
+  async startSlow(subject: ToolUnderTest, tool?: Tool, parent?: CancellationToken): Promise<Trial> {
+    return this.#own(await startSlowTrial(subject, tool, parent));
+  }
+
+  [Symbol.dispose](): void {
+    for (const thing of this.#owned.splice(0).reverse()) thing[Symbol.dispose]();
+  }
+
+  #own<Thing extends Disposable>(thing: Thing): Thing {
+    this.#owned.push(thing);
+    return thing;
+  }
+}

@@ -1,0 +1,52 @@
+import { cancelledCases } from './cancelled-cases.ts';
+import { orderlyCases } from './orderly-cases.ts';
+import { Stage } from './stage.ts';
+import type { ToolContractCaseId, ToolUnderTest } from './subject.ts';
+import { wrappedCases } from './wrapped-cases.ts';
+
+export interface ToolContractOptions {
+  readonly create: () => ToolUnderTest | Promise<ToolUnderTest>;
+  /** Cases that cannot apply to this tool, by id, each with its reason. */
+  readonly skip?: Readonly<Partial<Record<ToolContractCaseId, string>>>;
+  /** The longest a tool may take to stop after an abort. */
+  readonly boundMs?: number;
+}
+
+/** One case as data: run it with any test runner. It rejects if the tool breaks the contract. */
+export interface ToolContractCase {
+  readonly id: ToolContractCaseId;
+  /** A sentence about behaviour. */
+  readonly name: string;
+  /** Why this case does not apply; then don't run it. */
+  readonly skip?: string;
+  readonly run: () => Promise<void>;
+}
+
+const BOUND_MS = 2_000;
+
+/**
+ * What every tool owes the runtime that stops it.
+ *
+ * ```ts
+ * for (const { name, run, skip } of toolContract({ create: () => ({ tool, input, slow }) })) {
+ *   test.skipIf(skip)(name, run);
+ * }
+ * ```
+ */
+export function toolContract({ create, skip = {}, boundMs = BOUND_MS }: ToolContractOptions): ToolContractCase[] {
+  return [...orderlyCases, ...cancelledCases, ...wrappedCases].map(({ id, name, check }) => ({
+    id,
+    name,
+    ...(skip[id] !== undefined && { skip: skip[id] }),
+    async run() {
+      const subject = await create();
+      const stage = new Stage(boundMs);
+      try {
+        await check(subject, stage);
+      } finally {
+        stage[Symbol.dispose]();
+        await subject[Symbol.asyncDispose]?.();
+      }
+    },
+  }));
+}

@@ -1,0 +1,101 @@
+import assert from 'node:assert/strict';
+import {
+  type CallEvent,
+  type CallResult,
+  CancellationToken,
+  createRuntime,
+  isCancelledError,
+  type Ledger,
+  type Tool,
+} from '@whoa/core';
+import type { ToolUnderTest } from './subject.ts';
+
+/** One call under way. */
+export interface Trial extends Disposable {
+  readonly token: CancellationToken;
+  readonly result: Promise<CallResult>;
+  readonly events: readonly CallEvent[];
+  readonly ledger: Ledger;
+  /** Resolves when the tool's own function has settled, which may be after its call was abandoned. */
+  readonly toolSettled: Promise<void>;
+  /** Whether the tool's own function was called. */
+  readonly began: () => boolean;
+}
+
+/** Starts one call of a tool in a runtime of its own. */
+export function startTrial(tool: Tool, input: unknown, parent?: CancellationToken): Trial {
+  const token = new CancellationToken({ name: 'trial', parent });
+  const events: CallEvent[] = [];
+  const { promise: toolSettled, resolve: settled } = Promise.withResolvers<void>();
+  let began = false;
+  const watched: Tool = {
+    ...tool,
+    async execute(parsed, context) {
+      began = true;
+      try {
+        return await tool.execute(parsed, context);
+      } finally {
+        settled();
+      }
+    },
+  };
+  const runtime = createRuntime({
+    tools: [watched],
+    hooks: { any: (event) => events.push(event) },
+  });
+  const result = runtime.execute([{ id: 'trial', tool: tool.name, input }], { token }).then(
+    ([only]) => only!,
+    (error: unknown) => {
+      if (!isCancelledError(error)) throw error;
+      return (error.partial as CallResult[])[0]!;
+    },
+  );
+  return {
+    token,
+    result,
+    events,
+    ledger: runtime.ledger,
+    toolSettled,
+    began: () => began,
+    [Symbol.dispose]: () => token[Symbol.dispose](),
+  };
+}
+
+/** Starts the slow call and waits until it is at work. */
+export async function startSlowTrial(
+  subject: ToolUnderTest,
+  tool: Tool = subject.tool,
+  parent?: CancellationToken,
+): Promise<Trial> {
+  const trial = startTrial(tool, subject.slow.input, parent);
+  // Its own word counts; without one, a few turns of the event loop bring any tool to its first wait.
+  if (subject.slow.whenBusy) await within(10_000, subject.slow.whenBusy(), `${tool.name} did not get to work`);
+  else for (let turn = 0; turn < 5; turn++) await new Promise((resolve) => setImmediate(resolve));
+  assert.ok(trial.began(), `${tool.name}: the slow call did not begin`);
+  return trial;
+}
+
+/** Waits for a promise, but not longer than this. */
+export async function within<T>(ms: number, promise: Promise<T>, otherwise: string): Promise<T> {
+  let timer: NodeJS.Timeout | undefined;
+  const late = new Promise<never>((_resolve, reject) => {
+    timer = setTimeout(() => reject(new assert.AssertionError({ message: `${otherwise} within ${ms} ms` })), ms);
+  });
+  try {
+    return await Promise.race([promise, late]);
+  } finally {
+    clearTimeout(timer);
+  }
+}
+
+/** Whether a tool stopped by itself: it says that it was interrupted, or that what it let go of may run on elsewhere. */
+export function assertStopped(tool: Tool, { state }: CallResult, { ledger }: Trial): void {
+  assert.equal(ledger.entries().length, 0, 'it did not stop and had to be abandoned');
+  const allowed = tool.whenCancelled === 'finish' ? ['finished'] : ['interrupted', 'unknown'];
+  assert.ok(allowed.includes(state), `it ended '${state}'`);
+}
+
+/** How long the trial's cancel may take altogether. */
+export function boundOf({ whenCancelled, timeoutMs = 0 }: Tool, boundMs: number): number {
+  return whenCancelled === 'finish' ? timeoutMs + boundMs : boundMs;
+}

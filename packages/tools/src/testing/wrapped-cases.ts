@@ -1,0 +1,77 @@
+import assert from 'node:assert/strict';
+import type { CancellationToken, Tool } from '@whoa/core';
+import type { CaseDefinition } from './stage.ts';
+import { within } from './trial.ts';
+
+const SHORT = { abortMs: 50 };
+
+/** The tool made worse than it is: what a runtime must bear from it. */
+export const wrappedCases: readonly CaseDefinition[] = [
+  {
+    id: 'deaf',
+    name: 'deaf to the cancel, it is abandoned when the ladder ends, and its late result changes nothing',
+    async check(subject, stage) {
+      const { boundMs } = stage;
+      const hidden = stage.token('hidden');
+      const { promise: released, resolve: release } = Promise.withResolvers<void>();
+      const trial = await stage.startSlow(subject, deafened(subject.tool, { hidden, released }));
+      trial.token.cancel({ kind: 'user' }, { how: SHORT });
+      const cleanupMs = 2_000;
+      const result = await within(SHORT.abortMs + cleanupMs + boundMs, trial.result, 'the call was not abandoned');
+      const before = JSON.stringify(result);
+      assert.equal(result.state, 'unknown');
+      assert.equal(trial.ledger.entries().length, 1, 'it is not in the ledger');
+      hidden.cancel({ kind: 'user' }, { how: 'now' });
+      release();
+      await within(boundMs, trial.toolSettled, 'the tool did not return');
+      await new Promise((resolve) => setImmediate(resolve));
+      assert.equal(JSON.stringify(await trial.result), before, 'the late end changed the result');
+      assert.ok(trial.ledger.entries()[0]?.late, 'the late end is not in the ledger');
+    },
+  },
+  {
+    id: 'throws-after-abort',
+    name: 'throwing something of its own after the abort, it counts as interrupted and not as failed',
+    async check(subject, stage) {
+      const { boundMs } = stage;
+      const trial = await stage.startSlow(subject, clumsy(subject.tool));
+      trial.token.cancel({ kind: 'user' }, { how: { abortMs: boundMs } });
+      const result = await within(boundMs, trial.result, 'the call did not end');
+      assert.equal(result.state, 'interrupted');
+      assert.equal(result.reason?.kind, 'user');
+    },
+  },
+];
+
+/** The same tool with its ears closed: it hears another token instead, and does not return before it is released. */
+function deafened(tool: Tool, { hidden, released }: { hidden: CancellationToken; released: Promise<void> }): Tool {
+  return {
+    ...interruptible(tool),
+    async execute(input, { callId, update, nest }) {
+      try {
+        const context = { callId, update, nest, token: hidden, signal: hidden.signal, defer: () => undefined };
+        return await tool.execute(input, context);
+      } finally {
+        await released;
+      }
+    },
+  };
+}
+
+/** The same tool, which stops and then fails for a reason of its own. */
+function clumsy(tool: Tool): Tool {
+  return {
+    ...interruptible(tool),
+    async execute(input, context) {
+      try {
+        return await tool.execute(input, context);
+      } catch (error) {
+        throw new TypeError('it stumbled', { cause: error });
+      }
+    },
+  };
+}
+
+function interruptible(tool: Tool): Tool {
+  return { ...tool, whenCancelled: 'interrupt' };
+}
