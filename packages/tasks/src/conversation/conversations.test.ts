@@ -1,0 +1,146 @@
+import { createAgent, type Message, type Planner, reply, sleep } from '@whoa/core';
+import { createVirtualWorld, letEverythingReact } from '@whoa/core/testing';
+import { expect, test } from 'vitest';
+import { createMemoryStore } from '../stores/memory.ts';
+import { createConversations, type StoreReply } from './conversations.ts';
+
+/** Says back what it heard, after a while. */
+const echo: Planner = {
+  async next(history, { token }) {
+    await sleep(1_000, { clock: token.clock, token });
+    return reply(`heard ${wordsOf(history).join('+')}`);
+  },
+};
+
+const wordsOf = (history: readonly Message[]): string[] =>
+  history.flatMap((message) => (message.role === 'user' ? [String(message.content as string)] : []));
+
+function setUp() {
+  const world = createVirtualWorld();
+  const store = createMemoryStore({ world });
+  const sent: StoreReply[] = [];
+  const agent = createAgent({ name: 'echo', planner: echo, world });
+  const open = () => createConversations({ agent, store, world, onReply: (said) => sent.push(said) });
+  return { world, store, sent, open, conversations: open() };
+}
+
+test('a message is answered, sent once and kept in the history', async () => {
+  const { conversations, world, sent } = setUp();
+  const answering = conversations.processMessage('c', 'hi');
+  await world.clock.advance(1_000);
+  expect(await answering).toMatchObject({ status: 'answered', text: 'heard hi' });
+  expect(sent).toHaveLength(1);
+  expect(await conversations.history('c')).toMatchObject([{ role: 'user', content: 'hi' }, { role: 'assistant' }]);
+  await conversations[Symbol.asyncDispose]();
+});
+
+test('the next message knows what was said before, also in another instance', async () => {
+  const { conversations, open, world } = setUp();
+  const first = conversations.processMessage('c', 'one');
+  await world.clock.advance(1_000);
+  await first;
+  const second = open().processMessage('c', 'two');
+  await world.clock.advance(1_000);
+  expect((await second).text).toBe('heard one+two');
+});
+
+test('a newer message supersedes the one under way in another instance', async () => {
+  const { conversations, open, world, sent } = setUp();
+  const first = conversations.processMessage('c', 'one');
+  await letEverythingReact();
+  const second = open().processMessage('c', 'two');
+  await world.clock.advance(2_000);
+  expect((await first).status).toBe('superseded');
+  expect(await second).toMatchObject({ status: 'answered', text: 'heard one+two' });
+  expect(sent.map(({ text }) => text)).toEqual(['heard one+two']);
+});
+
+test('a message that is delivered twice, to two instances, is processed once', async () => {
+  const { conversations, open, world, sent } = setUp();
+  const first = conversations.processMessage('c', 'one', { messageId: 'm1' });
+  const again = open().processMessage('c', 'one', { messageId: 'm1' });
+  await world.clock.advance(1_000);
+  expect((await again).status).toBe('duplicate');
+  expect((await first).status).toBe('answered');
+  expect(sent).toHaveLength(1);
+});
+
+test('queued messages are answered in turn', async () => {
+  const { conversations, world } = setUp();
+  const replies = ['one', 'two', 'three'].map((text) => conversations.processMessage('c', text, { policy: 'queue' }));
+  await world.clock.advance(3_000);
+  expect((await Promise.all(replies)).map(({ text }) => text)).toEqual([
+    'heard one',
+    'heard one+two',
+    'heard one+two+three',
+  ]);
+});
+
+test('a message that may not wait is rejected', async () => {
+  const { conversations, world } = setUp();
+  const first = conversations.processMessage('c', 'one');
+  await letEverythingReact();
+  expect((await conversations.processMessage('c', 'two', { policy: 'reject' })).status).toBe('rejected');
+  await world.clock.advance(1_000);
+  expect((await first).status).toBe('answered');
+});
+
+test('messages that follow each other closely are taken as one', async () => {
+  const { conversations, world, sent } = setUp();
+  const first = conversations.processMessage('c', 'one', { debounceMs: 500 });
+  await world.clock.advance(300);
+  const second = conversations.processMessage('c', 'two', { debounceMs: 500 });
+  await world.clock.advance(3_000);
+  expect((await first).status).toBe('merged');
+  expect(await second).toMatchObject({ status: 'answered', text: 'heard one+two' });
+  expect(sent).toHaveLength(1);
+});
+
+test('a steered message is read by the run under way, or answered on its own', async () => {
+  const { conversations, world } = setUp();
+  const first = conversations.processMessage('c', 'one');
+  await letEverythingReact();
+  const second = conversations.processMessage('c', 'two', { policy: 'steer' });
+  await world.clock.advance(3_000);
+  expect(await first).toMatchObject({ status: 'answered', text: 'heard one+two' });
+  expect((await second).status).toBe('steered');
+});
+
+test('a cancel stops the run under way and drops what waits', async () => {
+  const { conversations, open, world, sent } = setUp();
+  const first = conversations.processMessage('c', 'one');
+  await letEverythingReact();
+  const second = conversations.processMessage('c', 'two', { policy: 'queue' });
+  await letEverythingReact();
+  expect(await open().cancel('c', { by: 'ann' })).toMatchObject({ answer: 'accepted' });
+  await world.clock.advance(2_000);
+  expect([(await first).status, (await second).status]).toEqual(['cancelled', 'cancelled']);
+  expect(sent).toHaveLength(2);
+  expect(await conversations.cancel('c')).toEqual({ answer: 'unknown' });
+});
+
+test('a signal withdraws its own message and nothing else', async () => {
+  const { conversations, world } = setUp();
+  const controller = new AbortController();
+  const first = conversations.processMessage('c', 'one');
+  await letEverythingReact();
+  const second = conversations.processMessage('c', 'two', { policy: 'queue', signal: controller.signal });
+  await letEverythingReact();
+  controller.abort();
+  await world.clock.advance(2_000);
+  expect([(await first).status, (await second).status]).toEqual(['answered', 'cancelled']);
+});
+
+test('a message whose instance was shut down is answered by another', async () => {
+  const { conversations, open, world, sent } = setUp();
+  const first = conversations.processMessage('c', 'one');
+  await letEverythingReact();
+  await conversations[Symbol.asyncDispose]();
+  expect((await first).status).toBe('released');
+  const other = open();
+  await other.serve();
+  await world.clock.advance(3_000);
+  expect(await other.history('c')).toHaveLength(2);
+  expect(sent).toMatchObject([{ conversationId: 'c', status: 'answered', text: 'heard one' }]);
+  await other[Symbol.asyncDispose]();
+});

@@ -1,0 +1,39 @@
+/** Thrown to a worker whose task belongs to another by now, or to nobody. Stop; none of your writes counts any more. */
+export class LeaseLostError extends Error {
+  override readonly name: string = 'LeaseLostError';
+  readonly code: string = 'LEASE_LOST';
+  readonly taskId: string;
+  readonly epoch: number;
+
+  constructor(taskId: string, epoch: number, options: { cause?: unknown } = {}) {
+    super(`Epoch ${epoch} of task ${taskId} is over; stop working on it`, options);
+    this.taskId = taskId;
+    this.epoch = epoch;
+  }
+}
+
+/** Thrown when a batch does not continue the journal where it ends. */
+export class JournalGapError extends Error {
+  override readonly name: string = 'JournalGapError';
+  readonly code: string = 'JOURNAL_GAP';
+
+  constructor(taskId: string, expected: number, given: number) {
+    super(`The journal of task ${taskId} ends at ${expected}, not at ${given}; read it and append after its end`);
+  }
+}
+
+/** Thrown when a store could not be had in time. Nothing was changed; try again. */
+export class StoreBusyError extends Error {
+  override readonly name: string = 'StoreBusyError';
+  readonly code: string = 'STORE_BUSY';
+}
+
+/** Thrown when a store has been closed. */
+export class StoreClosedError extends Error {
+  override readonly name: string = 'StoreClosedError';
+  readonly code: string = 'STORE_CLOSED';
+
+  constructor() {
+    super('This task store has been closed; create another');
+  }
+}

@@ -1,0 +1,36 @@
+import { createHash } from 'node:crypto';
+import type { World } from '@whoa/core';
+import type { ConversationRef, NewTask } from './task.ts';
+
+const ID = /^t([0-9a-z]+)-[0-9A-Za-z_-]{1,64}$/;
+
+/**
+ * Names a new task. The shard is part of the name, so that any node finds a task without asking, and the tasks of one
+ * conversation share one. A task with a key always gets the same name: that is what makes creating it twice harmless.
+ */
+export function createTaskId(task: NewTask, { world, shards }: { world: World; shards: number }): string {
+  const { tenant, conversation, key } = task;
+  const unique = key === undefined ? world.createId() : digest([tenant, conversation ?? '', key]).toString('base64url');
+  const place = placeOf([tenant, conversation ?? key ?? unique], shards);
+  return `t${place.toString(36)}-${key === undefined ? unique.replaceAll(/[^0-9A-Za-z_-]/g, '').slice(0, 64) : unique.slice(0, 32)}`;
+}
+
+/** The shard a conversation lives in, with all its tasks. */
+export function shardOfLine({ tenant, conversation }: ConversationRef, shards: number): number {
+  return placeOf([tenant, conversation], shards);
+}
+
+/** The shard a task lives in; throws on what is no task id. */
+export function shardOf(id: string): number {
+  const shard = ID.exec(id)?.[1];
+  if (shard === undefined) throw new TypeError(`id: '${id}' is no task id`);
+  return Number.parseInt(shard, 36);
+}
+
+function placeOf(parts: readonly string[], shards: number): number {
+  return digest(parts).readUInt32BE(0) % shards;
+}
+
+function digest(parts: readonly string[]): Buffer {
+  return createHash('sha256').update(JSON.stringify(parts)).digest();
+}

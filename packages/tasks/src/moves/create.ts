@@ -1,0 +1,73 @@
+import { createReason, type Policy } from '@whoa/core';
+import type { CreateReceipt } from '../store.ts';
+import type { NewTask, TaskRecord } from '../task.ts';
+import { admit, endUnstarted, lineOf, ready } from './line.ts';
+import { hintOf, type Moment, type Tables } from './tables.ts';
+
+/** Writes a new task down and lets it into its conversation, if it has one. */
+export function createMove(
+  tables: Tables,
+  { id, task, policy }: { id: string; task: NewTask; policy: Policy },
+  moment: Moment,
+): CreateReceipt {
+  const existing = tables.task(id);
+  if (existing !== undefined) return { answer: 'duplicate', task: existing };
+  const record = recordOf(id, task, moment.now);
+  if (task.conversation === undefined) {
+    const alone = ready(record, moment.now);
+    tables.saveTask(alone);
+    tables.tell(hintOf('status', alone));
+    return { answer: 'created', task: alone, superseded: [] };
+  }
+  const holdMs = task.holdMs ?? 0;
+  // Don't let a message that is refused take those along that were accepted and are still held back.
+  const refuses = policy === 'reject' && holdMs === 0 && lineOf(record, tables)!.current !== undefined;
+  if (refuses) return { answer: 'rejected' };
+  const gathered = joinGathering(record, tables, moment.now);
+  return holdMs > 0
+    ? hold(gathered, { until: moment.now + holdMs, policy }, { tables, now: moment.now })
+    : admit(gathered, policy, { ...moment, tables });
+}
+
+function recordOf(id: string, task: NewTask, now: number): TaskRecord {
+  const { tenant, agent, conversation, key, worker } = task;
+  return {
+    id,
+    tenant,
+    agent,
+    ...(conversation !== undefined && { conversation }),
+    ...(key !== undefined && { key }),
+    ...(worker !== undefined && { worker }),
+    inputs: [task.input],
+    status: 'init',
+    epoch: 0,
+    attempts: 0,
+    createdAt: now,
+    commands: [],
+    commandsSent: 0,
+    position: 0,
+  };
+}
+
+/** Messages that are still held back are taken over by the newest; the older ones end as `merged`. */
+function joinGathering(task: TaskRecord, tables: Tables, now: number): TaskRecord {
+  const line = lineOf(task, tables)!;
+  if (line.gathering === undefined) return task;
+  const held = tables.task(line.gathering)!;
+  endUnstarted(held, createReason({ kind: 'merged', message: `taken over by ${task.id}` }, now), { tables, now });
+  const { gathering: _, ...rest } = line;
+  tables.saveConversation({ ...rest, changedAt: now });
+  return { ...task, inputs: [...held.inputs, ...task.inputs] };
+}
+
+function hold(
+  task: TaskRecord,
+  held: NonNullable<TaskRecord['held']>,
+  { tables, now }: { tables: Tables; now: number },
+): CreateReceipt {
+  const record: TaskRecord = { ...ready(task, held.until), held };
+  tables.saveTask(record);
+  tables.saveConversation({ ...lineOf(task, tables)!, gathering: task.id, changedAt: now });
+  tables.tell(hintOf('status', record));
+  return { answer: 'created', task: record, superseded: [] };
+}

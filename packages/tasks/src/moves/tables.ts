@@ -1,0 +1,40 @@
+import type { Hint, ListFilter } from '../store.ts';
+import type { ConversationRecord, ConversationRef, JournalEntry, TaskRecord } from '../task.ts';
+
+/** What the moves work on: one transaction on a local store. Nothing here waits, so nothing can come in between. */
+export interface Tables {
+  task(id: string): TaskRecord | undefined;
+  saveTask(task: TaskRecord): void;
+  conversation(ref: ConversationRef): ConversationRecord | undefined;
+  saveConversation(conversation: ConversationRecord): void;
+  addEntries(id: string, entries: readonly JournalEntry[]): void;
+  /** Told to watchers once the transaction has been committed. */
+  tell(hint: Hint): void;
+}
+
+/** What a local store is asked. */
+export interface Queries {
+  list(filter: ListFilter & { readonly limit: number }): readonly TaskRecord[];
+  entries(id: string, range: { readonly after: number; readonly limit: number }): readonly JournalEntry[];
+  due(query: { readonly now: number; readonly limit: number; readonly shard: number | undefined }): readonly string[];
+  /** Forgets a few tasks that ended before, and conversations untouched since; constant work each time. */
+  forget(before: { readonly endedAt: number; readonly changedAt: number }): void;
+}
+
+/** When and under which rules a move happens. */
+export interface Moment {
+  readonly now: number;
+  readonly attemptsMax: number;
+}
+
+/** A task as its watchers know it. */
+export function hintOf(type: Exclude<Hint, { type: 'resync' }>['type'], task: TaskRecord): Hint {
+  const { id, tenant, worker, conversation } = task;
+  return {
+    type,
+    id,
+    tenant,
+    ...(worker !== undefined && { worker }),
+    ...(conversation !== undefined && { conversation }),
+  };
+}

@@ -1,0 +1,40 @@
+import type { Clock } from '@whoa/core';
+
+/** Wakes those who wait for something to happen to a task. */
+export class News {
+  readonly #waiting = new Map<string, Set<() => void>>();
+  readonly #clock: Clock;
+  /** Nobody waits longer than this without looking again. */
+  readonly #pollMs: number;
+
+  constructor(clock: Clock, pollMs: number) {
+    this.#clock = clock;
+    this.#pollMs = pollMs;
+  }
+
+  /** Listens from now on: what happens before `wait` is called ends it at once. */
+  of(id: string): Disposable & { wait(ms?: number): Promise<void> } {
+    const waiting = this.#waiting.get(id) ?? new Set();
+    this.#waiting.set(id, waiting);
+    let wake = (): void => {};
+    const woken = new Promise<void>((resolve) => (wake = resolve));
+    waiting.add(wake);
+    return {
+      wait: async (ms = this.#pollMs) => {
+        const timer = this.#clock.setTimer(Math.max(1, Math.min(ms, this.#pollMs)), wake);
+        await woken;
+        timer[Symbol.dispose]();
+      },
+      [Symbol.dispose]: () => {
+        waiting.delete(wake);
+        if (waiting.size === 0 && this.#waiting.get(id) === waiting) this.#waiting.delete(id);
+      },
+    };
+  }
+
+  /** Something happened to this task, or to any. */
+  tell(id?: string): void {
+    const woken = id === undefined ? [...this.#waiting.values()] : [this.#waiting.get(id) ?? []];
+    for (const waiting of woken) for (const wake of waiting) wake();
+  }
+}

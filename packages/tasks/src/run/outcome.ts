@@ -1,0 +1,36 @@
+import { type CancellationToken, isCancelledError, type Json, type Message, type Outcome } from '@whoa/core';
+import type { TaskOutcome } from '../task.ts';
+import { describeError, entryFor } from './entry.ts';
+
+/** A run's outcome as a store keeps it. */
+export function outcomeOfRun(outcome: Outcome): TaskOutcome {
+  const base = { answer: outcome.text, usage: outcome.usage, history: jsonOf(outcome.messages) };
+  if (outcome.status === 'success') return { ...base, status: 'success' };
+  if (outcome.status === 'failed') return { ...base, status: 'failed', error: describeError(outcome.error) };
+  return {
+    ...base,
+    status: 'cancelled',
+    reason: outcome.reason,
+    complete: outcome.complete,
+    stop: entryFor(outcome.stop),
+    ...(outcome.error !== undefined && { error: describeError(outcome.error) }),
+  };
+}
+
+/** What became of a function. */
+export async function outcomeOfWork(work: Promise<Json | undefined>, token: CancellationToken): Promise<TaskOutcome> {
+  try {
+    const value = await work;
+    const kept = typeof value === 'string' ? { answer: value } : value === undefined ? {} : { result: value };
+    return { ...kept, status: 'success' };
+  } catch (error) {
+    if (token.reason !== undefined && isCancelledError(error)) {
+      return { status: 'cancelled', reason: token.reason, complete: false };
+    }
+    return { status: 'failed', error: describeError(error) };
+  }
+}
+
+export function jsonOf(messages: readonly Message[]): readonly Json[] {
+  return entryFor(messages) as readonly Json[];
+}

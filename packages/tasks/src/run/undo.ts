@@ -1,0 +1,48 @@
+import { type CallResult, type CancellationToken, shield, type Tool, waitUnder } from '@whoa/core';
+import type { Journal } from './journal.ts';
+import type { Standing } from './resume.ts';
+
+/** All undos of a task share this time. */
+const UNDO_MS = 30_000;
+
+type Undone = Standing['undone'];
+
+interface UndoOptions {
+  readonly tools: readonly Tool[];
+  readonly journal: Journal;
+  readonly token: CancellationToken;
+}
+
+/**
+ * Takes back what a lost worker had completed and not undone, last call first. Each undo is written down before it starts,
+ * so it starts at most once; one that had been started is left alone, unless its tool says it can be repeated.
+ */
+export async function undoLost(standing: Standing, { tools, journal, token }: UndoOptions): Promise<Undone> {
+  const undone = new Map(standing.undone);
+  const shielded = shield(token, { boundMs: UNDO_MS, name: 'undo' });
+  try {
+    for (const call of standing.results.toReversed()) {
+      const tool = tools.find(({ name }) => name === call.tool);
+      if (!needsUndo(call, tool, undone) || shielded.isCancelled) continue;
+      const about = { callId: call.callId, tool: call.tool };
+      journal.add({ type: 'undo-start', ...about });
+      await journal.flush();
+      const result = { ...call, input: standing.inputs.get(call.callId) };
+      const undoing = (async () => tool!.undo!(result, { callId: call.callId, signal: shielded.signal }))();
+      const end = await waitUnder(undoing, shielded, 'kill');
+      const state = end.by === 'value' ? 'undone' : end.by === 'error' ? 'failed' : 'unknown';
+      undone.set(call.callId, state);
+      journal.add({ type: 'undo-end', ...about, state });
+    }
+    await journal.flush();
+  } finally {
+    shielded[Symbol.dispose]();
+  }
+  return undone;
+}
+
+function needsUndo(call: CallResult, tool: Tool | undefined, undone: Undone): boolean {
+  if (call.state !== 'finished' || tool === undefined || !('undo' in tool)) return false;
+  const before = undone.get(call.callId);
+  return before === undefined || (before === 'unknown' && tool.undoRepeatable);
+}

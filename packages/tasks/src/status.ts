@@ -1,0 +1,79 @@
+/** How a task ended. */
+export type FinalStatus = 'success' | 'failed' | 'cancelled';
+
+/**
+ * Where a task stands. `cancelling` seals its fate: from there only `cancelled` is possible, so a cancel that was
+ * accepted is a cancel, and `cancelled` means settled.
+ */
+export type TaskStatus = 'init' | 'running' | 'cancelling' | FinalStatus;
+
+/** What can be done to a task. A finish is named by the end it asks for. */
+export type Move = 'claim' | 'release' | 'cancel' | FinalStatus;
+
+/**
+ * Why a move is refused.
+ *
+ * - `not-running`: nobody has claimed it.
+ * - `sealed`: it is being cancelled; it can only be settled.
+ * - `final`: it has ended.
+ */
+export type Refusal = 'not-running' | 'sealed' | 'final';
+
+export type MoveAnswer =
+  | { readonly moved: true; readonly status: TaskStatus }
+  | { readonly moved: false; readonly refused: Refusal; readonly status: TaskStatus };
+
+const ENDED = {
+  claim: 'final',
+  release: 'final',
+  cancel: 'final',
+  success: 'final',
+  failed: 'final',
+  cancelled: 'final',
+};
+
+/** Every status and every move: where it leads, or why it does not. */
+const TABLE: Record<TaskStatus, Record<Move, TaskStatus | Refusal>> = {
+  init: {
+    claim: 'running',
+    release: 'not-running',
+    cancel: 'cancelled',
+    success: 'not-running',
+    failed: 'not-running',
+    cancelled: 'not-running',
+  },
+  running: {
+    claim: 'running',
+    release: 'init',
+    cancel: 'cancelling',
+    success: 'success',
+    failed: 'failed',
+    cancelled: 'cancelled',
+  },
+  cancelling: {
+    claim: 'cancelling',
+    release: 'sealed',
+    cancel: 'cancelling',
+    success: 'cancelled',
+    failed: 'cancelled',
+    cancelled: 'cancelled',
+  },
+  success: ENDED as Record<Move, Refusal>,
+  failed: ENDED as Record<Move, Refusal>,
+  cancelled: ENDED as Record<Move, Refusal>,
+};
+
+/** The one place that decides what a move does to a status. Leases and epochs are checked before. */
+export function move(status: TaskStatus, asked: Move): MoveAnswer {
+  const next = TABLE[status][asked];
+  return isRefusal(next) ? { moved: false, refused: next, status } : { moved: true, status: next };
+}
+
+/** Whether a task has ended: its record never changes again. */
+export function isFinal(status: TaskStatus): status is FinalStatus {
+  return TABLE[status] === TABLE.success;
+}
+
+function isRefusal(next: TaskStatus | Refusal): next is Refusal {
+  return next === 'not-running' || next === 'sealed' || next === 'final';
+}

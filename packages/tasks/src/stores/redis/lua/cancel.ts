@@ -1,0 +1,59 @@
+import { COMMANDS_MAX } from '../../../store.ts';
+
+/** Asks a task to stop. One that never started has ended with the answer. */
+const CANCEL_ONE = /* lua */ `
+-- The store's clock dates a reason that its sender did not.
+local function asked_by(level, abortMs, killMs, undo, reason, dated)
+  if dated == '0' then reason = string.sub(reason, 1, -2) .. ',"at":' .. now .. '}' end
+  return { level = level, abortMs = tonumber(abortMs), killMs = tonumber(killMs), undo = undo == '1', reason = reason }
+end
+
+local function cancel_task(task, asked)
+  if FINAL[task.status] then return { 'too-late', task.status } end
+  if task.status == 'init' then
+    end_unstarted(task, asked.reason)
+    leave_line(task)
+    return { 'accepted', 'cancelled', 'drain', asked.reason, tostring(now) }
+  end
+  local answer = order_stop(task, asked)
+  return { answer, 'cancelling', level_now(task), task.stopReason, tostring(task.killAt) }
+end
+`;
+
+export const CANCEL: string = /* lua */ `
+${CANCEL_ONE}
+local task = load(ARGV[5])
+if not task or task.tenant ~= ARGV[6] then return { 'unknown' } end
+return cancel_task(task, asked_by(unpack(ARGV, 7)))
+`;
+
+/** Asks the current task of a conversation to stop, and ends everything that waits. */
+export const CANCEL_LINE: string = /* lua */ `
+${CANCEL_ONE}
+local line = load_line(ARGV[5], ARGV[6])
+local asked = asked_by(unpack(ARGV, 7))
+local ids, receipt = {}, { 'unknown' }
+if line.gathering then ids[1] = line.gathering end
+for _, id in ipairs(line.waiting) do ids[#ids + 1] = id end
+-- The current one last: as long as it lives, nobody's turn comes.
+if line.current then ids[#ids + 1] = line.current end
+for _, id in ipairs(ids) do
+  local task = load(id)
+  if task then receipt = cancel_task(task, asked) end
+end
+return receipt
+`;
+
+/** Leaves the worker of a task something to do. */
+export const SEND: string = /* lua */ `
+local task = load(ARGV[5])
+if not task or task.tenant ~= ARGV[6] then return { 'unknown' } end
+if task.status ~= 'init' and task.status ~= 'running' then return { 'too-late', task.status } end
+local key = tag .. 'commands:' .. task.id
+if redis.call('HLEN', key) >= ${COMMANDS_MAX} then return { 'full' } end
+local number = task.commandsSent + 1
+redis.call('HSET', key, number, ARGV[7] .. '\\n' .. ARGV[8])
+set(task, { commandsSent = number })
+tell('command', task)
+return { 'accepted', tostring(number) }
+`;

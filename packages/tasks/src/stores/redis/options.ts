@@ -1,0 +1,40 @@
+import type { ConnectionOptions } from 'node:tls';
+import type { World } from '@whoa/core';
+import type { StoreOptions } from '../../store.ts';
+
+export interface RedisStoreOptions extends StoreOptions {
+  /**
+   * Where: `redis://user:password@host:6379/0`, or `rediss://` for TLS. Several addresses for a Cluster's nodes or for
+   * Sentinels; user, password and TLS are those of the first.
+   */
+  readonly url: string | readonly string[];
+  /** The addresses are nodes of a Cluster. */
+  readonly cluster?: boolean;
+  /** The addresses are Sentinels that watch a master by this name; `password` is the Sentinels' own, if they have one. */
+  readonly sentinel?: { readonly name: string; readonly password?: string; readonly username?: string };
+  /** More about TLS than the address says: a certificate authority, a client certificate. */
+  readonly tls?: ConnectionOptions;
+  /** Every key begins with it; `whoa` unless said otherwise. */
+  readonly prefix?: string;
+  /** How long an operation may take before it is given up. */
+  readonly timeoutMs?: number;
+  /** Answer a write only when so many replicas have it too. Not on a Cluster. */
+  readonly replicas?: { readonly atLeast: number; readonly waitMs?: number };
+  readonly world?: World;
+}
+
+export const PREFIX = 'whoa';
+export const TIMEOUT_MS = 5_000;
+export const REPLICAS_WAIT_MS = 1_000;
+
+/** Where a shard's keys are. The part in braces is what a Cluster goes by, so a whole shard is in one place. */
+export function tagOf(prefix: string, shard: number): string {
+  return `${prefix}:{s${shard.toString(36)}}:`;
+}
+
+/** Braces would move keys to other places; spaces and stars would make them hard to name in an ACL. */
+export function checkPrefix(prefix: string): void {
+  if (!/^[\w.:-]{1,64}$/.test(prefix)) {
+    throw new TypeError(`prefix: expected 1 to 64 letters, digits, '_', '.', ':' or '-', got '${prefix}'`);
+  }
+}

@@ -1,0 +1,127 @@
+import { StoreClosedError } from '../errors.ts';
+import { checkLimit, checkName } from './checks.ts';
+import { Database, type Row } from './sqlite/database.ts';
+import { defaultPath, prepareFile } from './sqlite/place.ts';
+import { SCHEMA, SCHEMA_VERSION } from './sqlite/schema.ts';
+
+/** What a store must know of a session. Everything else in it is kept as it is; it must be JSON. */
+export interface KeptSession {
+  readonly id: string;
+  readonly cwd: string;
+  /** Milliseconds since the epoch. */
+  readonly updatedAt: number;
+  readonly messages: readonly unknown[];
+}
+
+export interface SessionsFilter {
+  readonly cwd?: string;
+  readonly limit?: number;
+  /** `next` of the page before. */
+  readonly cursor?: string;
+}
+
+/** Keeps sessions in the file of the tasks. Several processes may use it; the last save of a session counts. */
+export interface SqliteSessions<Session extends KeptSession> extends AsyncDisposable {
+  load(id: string): Promise<Session | undefined>;
+  save(session: Session): Promise<void>;
+  /** The latest first, without their messages. */
+  list(
+    filter?: SessionsFilter,
+  ): Promise<{ readonly sessions: readonly Omit<Session, 'messages'>[]; readonly next?: string }>;
+  remove(id: string): Promise<void>;
+}
+
+const LIST_LIMIT = 50;
+
+const SAVE = `
+INSERT INTO sessions (id, cwd, updatedAt, head, messages) VALUES (?, ?, ?, ?, ?)
+ON CONFLICT (id) DO UPDATE SET cwd = excluded.cwd, updatedAt = excluded.updatedAt, head = excluded.head,
+  messages = excluded.messages
+`;
+
+/** `file` is that of `createSqliteStore`, and by default the same one. */
+export function createSqliteSessions<Session extends KeptSession>({
+  file = defaultPath(),
+}: {
+  readonly file?: string;
+} = {}): SqliteSessions<Session> {
+  prepareFile(file);
+  return new Sessions(new Database(file, { schema: SCHEMA, version: SCHEMA_VERSION, synchronous: 'NORMAL' }));
+}
+
+class Sessions<Session extends KeptSession> implements SqliteSessions<Session> {
+  readonly #database: Database;
+  /** The save that was asked for last, of sessions that are being saved. */
+  readonly #saving = new Map<string, object>();
+  #closed = false;
+
+  constructor(database: Database) {
+    this.#database = database;
+  }
+
+  async load(id: string): Promise<Session | undefined> {
+    const row = await this.#read(() => this.#database.get('SELECT head, messages FROM sessions WHERE id = ?', [id]));
+    if (row === undefined) return undefined;
+    return { ...headOf(row), messages: JSON.parse(row['messages'] as string) as unknown[] } as unknown as Session;
+  }
+
+  async save(session: Session): Promise<void> {
+    checkName('id', session.id);
+    const { messages, ...head } = session;
+    const { id, cwd, updatedAt } = session;
+    const values = [id, cwd, updatedAt, JSON.stringify(head), JSON.stringify(messages)];
+    const own = {};
+    this.#saving.set(id, own);
+    try {
+      await this.#write(() => {
+        // It may have waited for other processes so long that a later save was faster; that one must stay.
+        if (this.#saving.get(id) === own) this.#database.run(SAVE, values);
+      });
+    } finally {
+      if (this.#saving.get(id) === own) this.#saving.delete(id);
+    }
+  }
+
+  async list({ cwd, cursor, limit = LIST_LIMIT }: SessionsFilter = {}): ReturnType<SqliteSessions<Session>['list']> {
+    checkLimit('limit', limit);
+    const { updatedAt, id } = cursor === undefined ? { updatedAt: Infinity, id: '' } : placeOf(cursor);
+    const [where, values] = cwd === undefined ? ['', []] : ['cwd = ? AND ', [cwd]];
+    const sql = `SELECT id, updatedAt, head FROM sessions WHERE ${where}(updatedAt, id) < (?, ?) ORDER BY updatedAt DESC, id DESC LIMIT ?`;
+    const rows = await this.#read(() => this.#database.all(sql, [...values, updatedAt, id, limit + 1]));
+    const page = rows.slice(0, limit);
+    const last = page.at(-1);
+    const sessions = page.map((row) => headOf<Session>(row));
+    if (rows.length <= limit || last === undefined) return { sessions };
+    return { sessions, next: `${last['updatedAt'] as number}/${last['id'] as string}` };
+  }
+
+  async remove(id: string): Promise<void> {
+    // A save that still waits must not bring it back.
+    this.#saving.delete(id);
+    await this.#write(() => this.#database.run('DELETE FROM sessions WHERE id = ?', [id]));
+  }
+
+  [Symbol.asyncDispose](): Promise<void> {
+    if (!this.#closed) this.#database.close();
+    this.#closed = true;
+    return Promise.resolve();
+  }
+
+  #read<T>(work: () => T): Promise<T> {
+    return this.#closed ? Promise.reject(new StoreClosedError()) : this.#database.read(work);
+  }
+
+  #write<T>(work: () => T): Promise<T> {
+    return this.#closed ? Promise.reject(new StoreClosedError()) : this.#database.write(work);
+  }
+}
+
+function headOf<Session>(row: Row): Omit<Session, 'messages'> {
+  return JSON.parse(row['head'] as string) as Omit<Session, 'messages'>;
+}
+
+function placeOf(cursor: string): { updatedAt: number; id: string } {
+  const [, updatedAt, id] = /^(-?\d+(?:\.\d+)?)\/(.*)$/s.exec(cursor) ?? [];
+  if (updatedAt === undefined || id === undefined) throw new RangeError('cursor: use one that a list has answered');
+  return { updatedAt: Number(updatedAt), id };
+}

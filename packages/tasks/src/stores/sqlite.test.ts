@@ -1,0 +1,149 @@
+import { mkdtempSync, rmSync, statSync, writeFileSync } from 'node:fs';
+import { chmod } from 'node:fs/promises';
+import { tmpdir } from 'node:os';
+import { join } from 'node:path';
+import { createVirtualWorld } from '@whoa/core/testing';
+import { expect, test } from 'vitest';
+import type { Hint } from '../store.ts';
+import { defaultPath } from './sqlite/place.ts';
+import { createSqliteStore } from './sqlite.ts';
+
+function temporaryFolder(): Disposable & { readonly path: string; readonly file: string } {
+  const path = mkdtempSync(join(tmpdir(), 'whoa-sqlite-'));
+  return { path, file: join(path, 'tasks.db'), [Symbol.dispose]: () => rmSync(path, { recursive: true }) };
+}
+
+test('what was written is there after the store was closed and opened again', async () => {
+  using folder = temporaryFolder();
+  const ref = { tenant: 'acme', id: '' };
+  {
+    await using store = createSqliteStore(folder);
+    const receipt = await store.create({ tenant: 'acme', agent: 'a', input: 'hello', conversation: 'c' });
+    ref.id = receipt.answer === 'created' ? receipt.task.id : '';
+    await store.claim(ref.id, 'w1', 60_000);
+    await store.append(ref.id, 1, { after: 0, events: ['said'] });
+    await store.cancel(ref, { by: 'ann' });
+  }
+  await using again = createSqliteStore(folder);
+  expect(await again.get(ref)).toMatchObject({ status: 'cancelling', stop: { reason: { by: 'ann' } }, position: 1 });
+  expect(await again.read(ref)).toMatchObject([{ event: 'said' }]);
+  expect(await again.conversation({ tenant: 'acme', conversation: 'c' })).toMatchObject({ current: ref.id });
+});
+
+test('every file is readable by its owner alone', async () => {
+  using folder = temporaryFolder();
+  await using store = createSqliteStore(folder);
+  await store.create({ tenant: 'acme', agent: 'a', input: 'secret' });
+  for (const suffix of ['', '-wal', '-shm', '-bell']) {
+    expect([suffix, statSync(folder.file + suffix).mode & 0o777]).toEqual([suffix, 0o600]);
+  }
+});
+
+test('a folder that anybody can write to is refused', async () => {
+  using folder = temporaryFolder();
+  await chmod(folder.path, 0o777);
+  expect(() => createSqliteStore(folder)).toThrow(/use a folder of your own/);
+});
+
+test('the default place is in the state folder of the user', () => {
+  expect(defaultPath({ XDG_STATE_HOME: '/home/ann/.state' })).toBe('/home/ann/.state/whoa/tasks.db');
+  expect(defaultPath({})).not.toContain(tmpdir());
+});
+
+test('a file of a newer version is left alone', async () => {
+  using folder = temporaryFolder();
+  await createSqliteStore(folder)[Symbol.asyncDispose]();
+  const { DatabaseSync } = process.getBuiltinModule('node:sqlite');
+  const raw = new DatabaseSync(folder.file);
+  raw.exec('PRAGMA user_version = 99');
+  raw.close();
+  expect(() => createSqliteStore(folder)).toThrow(/newer version/);
+});
+
+test('no operation reads a whole table', async () => {
+  using folder = temporaryFolder();
+  await createSqliteStore(folder)[Symbol.asyncDispose]();
+  const { DatabaseSync } = process.getBuiltinModule('node:sqlite');
+  using raw = new DatabaseSync(folder.file);
+  const queries = [
+    'SELECT record FROM tasks WHERE id = ?1',
+    'SELECT record FROM tasks WHERE tenant = ?1 ORDER BY createdAt DESC, id DESC LIMIT 5',
+    'SELECT record FROM tasks WHERE tenant = ?1 AND status = ?2 AND (createdAt, id) < (?3, ?4) ORDER BY createdAt DESC, id DESC LIMIT 5',
+    'SELECT id FROM tasks WHERE dueAt <= ?1 ORDER BY dueAt LIMIT 5',
+    'SELECT id FROM tasks WHERE shard = ?1 AND dueAt <= ?2 ORDER BY dueAt LIMIT 5',
+    'SELECT id FROM tasks WHERE endedAt <= ?1 LIMIT 5',
+    'SELECT * FROM journal WHERE id = ?1 AND position > ?2 ORDER BY position LIMIT 5',
+    'SELECT number FROM changes WHERE number > ?1 ORDER BY number LIMIT 5',
+    'SELECT head FROM sessions WHERE id = ?1',
+    'SELECT head FROM sessions WHERE (updatedAt, id) < (?1, ?2) ORDER BY updatedAt DESC, id DESC LIMIT 5',
+    'SELECT head FROM sessions WHERE cwd = ?1 AND (updatedAt, id) < (?2, ?3) ORDER BY updatedAt DESC, id DESC LIMIT 5',
+  ];
+  for (const sql of queries) {
+    const plan = raw.prepare(`EXPLAIN QUERY PLAN ${sql}`).all() as { detail: string }[];
+    for (const { detail } of plan) expect(`${sql}: ${detail}`).toMatch(/SEARCH/);
+  }
+});
+
+/** A running task, and a store that watches its worker. */
+async function watched(folder: { file: string }, world = createVirtualWorld()) {
+  const store = createSqliteStore({ file: folder.file, world, pollMs: 1_000 });
+  const receipt = await store.create({ tenant: 'acme', agent: 'a', input: 'hello' });
+  const id = receipt.answer === 'created' ? receipt.task.id : '';
+  await store.claim(id, 'w1', 60_000);
+  const hints: Hint[] = [];
+  let wake = (): void => {};
+  await store.watch({ worker: 'w1' }, (hint) => {
+    hints.push(hint);
+    wake();
+  });
+  const next = (): Promise<void> => new Promise((resolve) => (wake = resolve));
+  return { store, world, ref: { tenant: 'acme', id }, hints, next };
+}
+
+test('a note on the bell that makes no sense is not believed, and the next cancel is heard all the same', async () => {
+  using folder = temporaryFolder();
+  const { store, ref, hints, next } = await watched(folder);
+  await using other = createSqliteStore(folder);
+  const told = next();
+  for (const garbage of ['x\n', '1 {"first":1,"hints":[{"type":"cancel","id":"forged"}]}\n', '\n', '0 \n']) {
+    writeFileSync(`${folder.file}-bell`, garbage);
+  }
+  await other.cancel(ref);
+  await told;
+  expect(hints.map((hint) => 'id' in hint && hint.id)).toEqual([ref.id]);
+  await store[Symbol.asyncDispose]();
+});
+
+test('a cancel whose ring nobody heard is found by the poll', async () => {
+  using folder = temporaryFolder();
+  const { store, world, ref, hints } = await watched(folder);
+  // The other process rings a bell that is not the one we listen to.
+  rmSync(`${folder.file}-bell`);
+  await using other = createSqliteStore(folder);
+  await other.cancel(ref);
+  expect(hints).toEqual([]);
+  await world.clock.advance(1_000);
+  expect(hints).toMatchObject([{ type: 'cancel', id: ref.id }]);
+  await store[Symbol.asyncDispose]();
+});
+
+test('a process that missed changes is told to look at everything', async () => {
+  using folder = temporaryFolder();
+  const { store, world, ref, hints } = await watched(folder);
+  rmSync(`${folder.file}-bell`);
+  await using other = createSqliteStore(folder);
+  for (let i = 0; i < 3; i++) await other.send(ref, { type: 'steer', message: i });
+  const { DatabaseSync } = process.getBuiltinModule('node:sqlite');
+  using raw = new DatabaseSync(folder.file);
+  raw.exec('DELETE FROM changes WHERE number < (SELECT max(number) FROM changes)');
+  await world.clock.advance(1_000);
+  expect(hints).toEqual([{ type: 'resync' }]);
+  await store[Symbol.asyncDispose]();
+});
+
+test('the bell does not grow', async () => {
+  using folder = temporaryFolder();
+  await using store = createSqliteStore(folder);
+  for (let i = 0; i < 50; i++) await store.create({ tenant: 'acme', agent: 'a', input: i });
+  expect(statSync(`${folder.file}-bell`).size).toBeLessThanOrEqual(4_096);
+});

@@ -1,0 +1,160 @@
+import { type Clock, systemClock, type World } from '@whoa/core';
+import type { Queries, Tables } from '../moves/tables.ts';
+import type { Hint, StoreOptions, TaskStore, WatchFilter } from '../store.ts';
+import { createLocalStore, type Engine } from './local.ts';
+import { Database, isBusy } from './sqlite/database.ts';
+import { Doorbell } from './sqlite/doorbell.ts';
+import { defaultPath, prepareFile } from './sqlite/place.ts';
+import { SCHEMA, SCHEMA_VERSION } from './sqlite/schema.ts';
+import { CHANGES_MAX, changesAfter, createTables, lastChange } from './sqlite/tables.ts';
+import { Watchers } from './watchers.ts';
+
+export interface SqliteStoreOptions extends StoreOptions {
+  /** The database file; in the user's state folder unless said otherwise. Not in a folder that anybody can write to. */
+  readonly file?: string;
+  /** `process`: survives the death of any process. `power`: also a power cut, at the price of a disk flush per write. */
+  readonly durability?: 'process' | 'power';
+  /** How often watchers look for themselves, in case the doorbell was not heard. */
+  readonly pollMs?: number;
+  readonly world?: World;
+}
+
+const POLL_MS = 1_000;
+
+/** A store in a file, for the processes of one machine. */
+export function createSqliteStore(options: SqliteStoreOptions = {}): TaskStore {
+  return createLocalStore(new SqliteEngine(options), options);
+}
+
+class SqliteEngine implements Engine {
+  readonly name = 'sqlite';
+  readonly now: () => number;
+  readonly #database: Database;
+  readonly #bell: Doorbell;
+  readonly #tables: Tables & Queries;
+  readonly #watchers = new Watchers();
+  readonly #clock: Clock;
+  readonly #pollMs: number;
+  #poll: Disposable | undefined;
+  #listening: Promise<void> | undefined;
+  #heard = 0;
+  #changes: { readonly hint: Hint; readonly number: number }[] = [];
+  #told = 0;
+
+  constructor({ file = defaultPath(), durability = 'process', pollMs = POLL_MS, world }: SqliteStoreOptions) {
+    prepareFile(file);
+    const synchronous = durability === 'power' ? 'FULL' : 'NORMAL';
+    this.#database = new Database(file, { schema: SCHEMA, version: SCHEMA_VERSION, synchronous });
+    this.#bell = new Doorbell(`${file}-bell`);
+    this.#tables = createTables(this.#database, (hint, number) => this.#changes.push({ hint, number }));
+    this.#clock = world?.clock ?? systemClock;
+    this.#pollMs = pollMs;
+    // The wall clock is what the processes of one machine share; a monotonic one starts anew in each of them.
+    this.now = world === undefined ? () => Date.now() : () => world.clock.now();
+  }
+
+  async transact<T>(work: (tables: Tables & Queries) => T): Promise<T> {
+    const { answer, changes } = await this.#database.write(() => {
+      this.#changes = [];
+      const done = work(this.#tables);
+      if (this.#changes.length > 0) this.#trimChanges();
+      return { answer: done, changes: this.#changes };
+    });
+    if (changes.length > 0) this.#bell.ring({ first: changes[0]!.number, hints: changes.map(({ hint }) => hint) });
+    return answer;
+  }
+
+  query<T>(work: (tables: Tables & Queries) => T): Promise<T> {
+    return this.#database.read(() => work(this.#tables));
+  }
+
+  async watch(filter: WatchFilter, listener: (hint: Hint) => void): Promise<AsyncDisposable> {
+    const watcher = this.#watchers.add(filter, listener);
+    const leave = async (): Promise<void> => {
+      await watcher[Symbol.asyncDispose]();
+      if (this.#watchers.size === 0) this.#stopListening();
+    };
+    try {
+      await (this.#listening ??= this.#startListening());
+    } catch (error) {
+      await leave();
+      throw error;
+    }
+    return { [Symbol.asyncDispose]: leave };
+  }
+
+  [Symbol.asyncDispose](): Promise<void> {
+    this.#watchers.clear();
+    this.#stopListening();
+    this.#bell[Symbol.dispose]();
+    this.#database.close();
+    return Promise.resolve();
+  }
+
+  #trimChanges(): void {
+    this.#told += this.#changes.length;
+    if (this.#told < CHANGES_MAX / 10) return;
+    this.#told = 0;
+    this.#database.run('DELETE FROM changes WHERE number <= (SELECT max(number) FROM changes) - ?', [CHANGES_MAX]);
+  }
+
+  /** Somebody rang. If the note on the bell is what comes next, the database need not be asked what happened. */
+  #hear(): void {
+    const ring = this.#bell.lastRing();
+    const next = this.#heard + 1;
+    if (ring?.first !== next) {
+      const isOld = ring !== undefined && ring.first + ring.hints.length <= next;
+      if (!isOld) this.#listen();
+      return;
+    }
+    this.#heard += ring.hints.length;
+    for (const hint of ring.hints) this.#watchers.tell(hint);
+  }
+
+  /** Tells watchers what has changed since they were last told. */
+  #listen(): void {
+    try {
+      if (this.#watchers.size > 0) this.#tellChanges();
+    } catch (error) {
+      // Another process is in the way; the next ring or poll finds the same changes again.
+      if (!isBusy(error)) throw error;
+    }
+  }
+
+  #tellChanges(): void {
+    for (;;) {
+      const { hints, last, missed, more } = changesAfter(this.#database, this.#heard);
+      this.#heard = last;
+      if (missed) this.#watchers.tell({ type: 'resync' });
+      for (const hint of hints) this.#watchers.tell(hint);
+      if (!more) return;
+    }
+  }
+
+  #pollAgain(): void {
+    this.#poll?.[Symbol.dispose]();
+    this.#poll = this.#clock.setTimer(
+      this.#pollMs,
+      () => {
+        this.#listen();
+        this.#pollAgain();
+      },
+      { keepAlive: false },
+    );
+  }
+
+  async #startListening(): Promise<void> {
+    this.#heard = await this.#database.read(() => lastChange(this.#database));
+    // Everybody may have left meanwhile.
+    if (this.#watchers.size === 0) return;
+    this.#bell.listen(() => this.#hear());
+    this.#pollAgain();
+  }
+
+  #stopListening(): void {
+    this.#listening = undefined;
+    this.#bell.silence();
+    this.#poll?.[Symbol.dispose]();
+    this.#poll = undefined;
+  }
+}

@@ -1,0 +1,64 @@
+import { closeSync, constants, type FSWatcher, openSync, readSync, watch, writeSync } from 'node:fs';
+import { crc32 } from 'node:zlib';
+import type { Hint } from '../../store.ts';
+
+/** What was rung last: some changes, and the number of the first of them. */
+export interface Ring {
+  readonly first: number;
+  readonly hints: readonly Hint[];
+}
+
+/** More than this is not written on the bell; who hears it reads the changes instead. */
+const NOTE_BYTES_MAX = 4_096;
+
+/**
+ * A file that processes on one machine ring to wake each other. The last change is written on it, which spares whoever
+ * hears it a look into the database; rings overwrite each other, so a note that does not fit on is simply not used.
+ */
+export class Doorbell implements Disposable {
+  readonly #path: string;
+  readonly #file: number;
+  readonly #note: Buffer = Buffer.alloc(NOTE_BYTES_MAX);
+  #watcher: FSWatcher | undefined;
+
+  constructor(path: string) {
+    this.#path = path;
+    this.#file = openSync(path, constants.O_RDWR | constants.O_CREAT, 0o600);
+  }
+
+  ring(ring: Ring): void {
+    const text = JSON.stringify(ring);
+    const note = Buffer.from(`${crc32(text)} ${text}\n`);
+    writeSync(this.#file, note.length > NOTE_BYTES_MAX ? Buffer.from('\n') : note, 0, undefined, 0);
+  }
+
+  /** What the last ring said; `undefined` if it cannot be read, for example because somebody is writing it. */
+  lastRing(): Ring | undefined {
+    const length = readSync(this.#file, this.#note, 0, NOTE_BYTES_MAX, 0);
+    const note = this.#note.toString('utf8', 0, length);
+    const [sum, text] = splitOnce(note.slice(0, note.indexOf('\n')));
+    return text !== '' && Number(sum) === crc32(text) ? (JSON.parse(text) as Ring) : undefined;
+  }
+
+  /** Listens from now on. A watcher that fails is not a fault: the poll finds everything. */
+  listen(onRing: () => void): void {
+    if (this.#watcher !== undefined) return;
+    this.#watcher = watch(this.#path, { persistent: false }, onRing);
+    this.#watcher.on('error', () => this.silence());
+  }
+
+  silence(): void {
+    this.#watcher?.close();
+    this.#watcher = undefined;
+  }
+
+  [Symbol.dispose](): void {
+    this.silence();
+    closeSync(this.#file);
+  }
+}
+
+function splitOnce(text: string): [string, string] {
+  const space = text.indexOf(' ');
+  return [text.slice(0, space), text.slice(space + 1)];
+}

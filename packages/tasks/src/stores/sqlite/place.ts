@@ -1,0 +1,28 @@
+import { chmodSync, closeSync, mkdirSync, openSync, statSync } from 'node:fs';
+import { homedir } from 'node:os';
+import { dirname, join } from 'node:path';
+
+/** Where tasks are kept when nobody says: in the user's own state folder. */
+export function defaultPath(env: NodeJS.ProcessEnv = process.env): string {
+  return join(stateFolder(env), 'whoa', 'tasks.db');
+}
+
+function stateFolder(env: NodeJS.ProcessEnv): string {
+  if (env['XDG_STATE_HOME']) return env['XDG_STATE_HOME'];
+  if (process.platform === 'win32') return env['LOCALAPPDATA'] ?? join(homedir(), 'AppData', 'Local');
+  if (process.platform === 'darwin') return join(homedir(), 'Library', 'Application Support');
+  return join(homedir(), '.local', 'state');
+}
+
+/** Makes the file, readable by its owner alone. SQLite gives the files beside it the same mode. */
+export function prepareFile(path: string): void {
+  const folder = dirname(path);
+  mkdirSync(folder, { recursive: true, mode: 0o700 });
+  if (process.platform !== 'win32' && (statSync(folder).mode & 0o002) !== 0) {
+    throw new Error(
+      `file: anybody can write to ${folder}, so anybody could replace the tasks; use a folder of your own`,
+    );
+  }
+  closeSync(openSync(path, 'a', 0o600));
+  chmodSync(path, 0o600);
+}

@@ -1,0 +1,135 @@
+import type { Json } from '@whoa/core';
+import { shardOf } from '../../id.ts';
+import type { Queries, Tables } from '../../moves/tables.ts';
+import type { Hint } from '../../store.ts';
+import type { ConversationRecord, JournalEntry, TaskRecord } from '../../task.ts';
+import type { Database, Row, Value } from './database.ts';
+
+/** How many expired things are looked for each time a task is created. */
+const FORGET_MAX = 10;
+/** How many changes are kept for processes that are slow to hear of them; older ones make them look at everything. */
+export const CHANGES_MAX = 10_000;
+const CHANGES_PIECE = 1_000;
+
+/** Updates in place: a replacement would write every index again. */
+const SAVE_TASK = `
+INSERT INTO tasks (id, shard, tenant, conversation, status, createdAt, dueAt, endedAt, record)
+VALUES (?, ?, ?, ?, ?, ?, ?, ?, ?)
+ON CONFLICT (id) DO UPDATE SET status = excluded.status, createdAt = excluded.createdAt, dueAt = excluded.dueAt,
+  endedAt = excluded.endedAt, record = excluded.record
+`;
+
+/** The moves' tables in a database. Every statement finds its rows through an index. */
+export function createTables(database: Database, onHint: (hint: Hint, number: number) => void): Tables & Queries {
+  return {
+    task: (id) => recordOf<TaskRecord>(database.get('SELECT record FROM tasks WHERE id = ?', [id])),
+    saveTask(task) {
+      const { id, tenant, conversation = null, status, createdAt, dueAt = null, endedAt = null } = task;
+      const record = JSON.stringify(task);
+      database.run(SAVE_TASK, [id, shardOf(id), tenant, conversation, status, createdAt, dueAt, endedAt, record]);
+      // A name that is used again after its task was forgotten starts a new journal.
+      if (task.epoch === 0) database.run('DELETE FROM journal WHERE id = ?', [id]);
+    },
+    conversation: ({ tenant, conversation }) =>
+      recordOf<ConversationRecord>(
+        database.get('SELECT record FROM conversations WHERE tenant = ? AND conversation = ?', [tenant, conversation]),
+      ),
+    saveConversation(line) {
+      const isIdle = line.current === undefined && line.gathering === undefined;
+      database.run(
+        'INSERT OR REPLACE INTO conversations (tenant, conversation, idleSince, record) VALUES (?, ?, ?, ?)',
+        [line.tenant, line.conversation, isIdle ? line.changedAt : null, JSON.stringify(line)],
+      );
+    },
+    addEntries(id, entries) {
+      for (const { position, epoch, at, event } of entries) {
+        database.run('INSERT INTO journal (id, position, epoch, at, event) VALUES (?, ?, ?, ?, ?)', [
+          id,
+          position,
+          epoch,
+          at,
+          JSON.stringify(event),
+        ]);
+      }
+    },
+    tell(hint) {
+      onHint(hint, database.run('INSERT INTO changes (hint) VALUES (?)', [JSON.stringify(hint)]));
+    },
+    list: (filter) => list(database, filter),
+    entries: (id, { after, limit }) =>
+      database
+        .all('SELECT * FROM journal WHERE id = ? AND position > ? ORDER BY position LIMIT ?', [id, after, limit])
+        .map(entryOf),
+    due: ({ now, limit, shard }) => {
+      const [where, values] = shard === undefined ? ['', []] : ['shard = ? AND ', [shard]];
+      const sql = `SELECT id FROM tasks WHERE ${where}dueAt <= ? ORDER BY dueAt LIMIT ?`;
+      return database.all(sql, [...values, now, limit]).map((row) => row['id'] as string);
+    },
+    forget: (before) => forget(database, before),
+  };
+}
+
+function list(database: Database, filter: Parameters<Queries['list']>[0]): TaskRecord[] {
+  const { tenant, status, conversation, limit, cursor } = filter;
+  const conditions = ['tenant = ?'];
+  const values: Value[] = [tenant];
+  const narrow = (condition: string, ...more: Value[]): void => {
+    conditions.push(condition);
+    values.push(...more);
+  };
+  if (status !== undefined) narrow('status = ?', status);
+  if (conversation !== undefined) narrow('conversation = ?', conversation);
+  if (cursor !== undefined) {
+    const slash = cursor.indexOf('/');
+    narrow('(createdAt, id) < (?, ?)', Number(cursor.slice(0, slash)), cursor.slice(slash + 1));
+  }
+  const where = conditions.join(' AND ');
+  const sql = `SELECT record FROM tasks WHERE ${where} ORDER BY createdAt DESC, id DESC LIMIT ?`;
+  return database.all(sql, [...values, limit]).map((row) => recordOf<TaskRecord>(row)!);
+}
+
+function forget(database: Database, before: { endedAt: number; changedAt: number }): void {
+  const ended = database.all('SELECT id FROM tasks WHERE endedAt <= ? LIMIT ?', [before.endedAt, FORGET_MAX]);
+  for (const { id } of ended as { id: string }[]) {
+    database.run('DELETE FROM tasks WHERE id = ?', [id]);
+    database.run('DELETE FROM journal WHERE id = ?', [id]);
+  }
+  database.run(
+    'DELETE FROM conversations WHERE (tenant, conversation) IN (SELECT tenant, conversation FROM conversations WHERE idleSince <= ? LIMIT ?)',
+    [before.changedAt, FORGET_MAX],
+  );
+}
+
+/** Changes after a number, oldest first, and whether some in between are gone. */
+export function changesAfter(
+  database: Database,
+  number: number,
+): {
+  hints: Hint[];
+  last: number;
+  missed: boolean;
+  more: boolean;
+} {
+  const rows = database.all('SELECT number, hint FROM changes WHERE number > ? ORDER BY number LIMIT ?', [
+    number,
+    CHANGES_PIECE,
+  ]);
+  const changes = rows as { number: number; hint: string }[];
+  const more = changes.length === CHANGES_PIECE;
+  const last = changes.at(-1)?.number ?? number;
+  if (last - number > changes.length) return { hints: [], last, missed: true, more };
+  return { hints: changes.map(({ hint }) => JSON.parse(hint) as Hint), last, missed: false, more };
+}
+
+export function lastChange(database: Database): number {
+  return Number(database.get('SELECT max(number) AS last FROM changes')?.['last'] ?? 0);
+}
+
+function recordOf<T>(row: Row | undefined): T | undefined {
+  return row === undefined ? undefined : (JSON.parse(row['record'] as string) as T);
+}
+
+function entryOf(row: Row): JournalEntry {
+  const { position, epoch, at, event } = row as { position: number; epoch: number; at: number; event: string };
+  return { position, epoch, at, event: JSON.parse(event) as Json };
+}

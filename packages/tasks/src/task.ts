@@ -1,0 +1,161 @@
+import type { CancelReason, Json, Policy, StopLevel, Usage } from '@whoa/core';
+import type { FinalStatus, TaskStatus } from './status.ts';
+
+/** Names a task to somebody who may only see one tenant's. */
+export interface TaskRef {
+  readonly tenant: string;
+  readonly id: string;
+}
+
+/** Names a conversation. */
+export interface ConversationRef {
+  readonly tenant: string;
+  readonly conversation: string;
+}
+
+/** What is wanted. */
+export interface NewTask {
+  readonly tenant: string;
+  /** Which agent, by the name its workers know it by. */
+  readonly agent: string;
+  readonly input: Json;
+  readonly conversation?: string | undefined;
+  /** The sender's own name for it: created twice under one key, it exists once. */
+  readonly key?: string | undefined;
+  /** Who will probably run it, and is told when its turn comes. */
+  readonly worker?: string | undefined;
+  /** Hold it back this long: a newer message in the conversation joins it. */
+  readonly holdMs?: number | undefined;
+}
+
+/** How a cancel is to be carried out, pinned to the store's clock. */
+export interface StopOrder {
+  readonly level: StopLevel;
+  readonly reason: CancelReason;
+  readonly abortAt: number;
+  readonly killAt: number;
+  readonly undo: boolean;
+}
+
+/** Something for the worker of a task to do. It is kept until the worker says it is done. */
+export type Command =
+  | { readonly type: 'cancel-call'; readonly callId: string; readonly reason?: CancelReason }
+  | { readonly type: 'approve'; readonly callId: string; readonly approved: boolean | string }
+  | { readonly type: 'steer'; readonly message: Json };
+
+/** A command as a worker finds it. `task`, which only a store writes, waits in case the message comes too late. */
+export type NumberedCommand = { readonly number: number } & (
+  | Exclude<Command, { type: 'steer' }>
+  | { readonly type: 'steer'; readonly message: Json; readonly task?: string }
+);
+
+/** What is kept of a command that somebody sends: a message from outside may not name a task that it would end. */
+export function sendable(command: Command): Command {
+  return command.type === 'steer' ? { type: 'steer', message: command.message } : command;
+}
+
+/** What a finished task leaves. */
+export interface TaskOutcome {
+  readonly status: FinalStatus;
+  readonly answer?: string;
+  readonly error?: { readonly message: string; readonly code?: string };
+  /** Why it was cancelled; the store's own reason wins over this one. */
+  readonly reason?: CancelReason;
+  /** It was cancelled, but the work was done or had failed before the stop took hold. */
+  readonly complete?: boolean;
+  readonly usage?: Usage;
+  /** The stop report. */
+  readonly stop?: Json;
+  /** Whatever else the work returned. */
+  readonly result?: Json;
+  /** The conversation's history from now on. It is kept with the conversation, not with the task. */
+  readonly history?: readonly Json[];
+}
+
+/** Everything a store knows of a task but its journal. Plain data. */
+export interface TaskRecord {
+  readonly id: string;
+  readonly tenant: string;
+  readonly agent: string;
+  readonly conversation?: string;
+  /** The sender's own name for it. */
+  readonly key?: string;
+  /** More than one when messages that followed each other closely were taken as one. */
+  readonly inputs: readonly Json[];
+  readonly status: TaskStatus;
+  /** Fences workers: each claim has a higher one. */
+  readonly epoch: number;
+  /** Claims that were not handed back; each one more than the first means a worker died. */
+  readonly attempts: number;
+  /** Who runs it, or will probably run it. */
+  readonly worker?: string;
+  readonly leaseUntil?: number;
+  /** In a conversation: not its turn yet. */
+  readonly waiting?: boolean;
+  /** Held back until then, in case more messages follow, and what it does to others then. */
+  readonly held?: { readonly until: number; readonly policy: Policy };
+  /** When a worker that has nothing to do with it should look at it. */
+  readonly dueAt?: number;
+  readonly createdAt: number;
+  readonly startedAt?: number;
+  readonly endedAt?: number;
+  readonly stop?: StopOrder;
+  readonly commands: readonly NumberedCommand[];
+  readonly commandsSent: number;
+  /** The position of the last journal entry. */
+  readonly position: number;
+  /** Somebody reads the journal along until then. */
+  readonly watchedUntil?: number;
+  readonly outcome?: Omit<TaskOutcome, 'history'>;
+}
+
+/** Whether somebody reads the journal of a task along. */
+export function isWatched({ watchedUntil = 0 }: Pick<TaskRecord, 'watchedUntil'>, now: number): boolean {
+  return now < watchedUntil;
+}
+
+/** One event of a task, in order. Positions start at 1 and have no gaps. */
+export interface JournalEntry {
+  readonly position: number;
+  readonly epoch: number;
+  readonly at: number;
+  readonly event: Json;
+}
+
+/** Where a conversation stands. At most one of its tasks is current; the others wait. */
+export interface ConversationRecord extends ConversationRef {
+  readonly current?: string;
+  readonly waiting: readonly string[];
+  /** The task that closely following messages still join. */
+  readonly gathering?: string;
+  readonly history: readonly Json[];
+  readonly changedAt: number;
+}
+
+/** The answer the outside world gets: a view of the record. */
+export interface TaskResponse {
+  readonly id: string;
+  readonly status: TaskStatus;
+  readonly success: boolean;
+  readonly answer: string;
+  readonly msg: string;
+  readonly usage: Usage | undefined;
+  /** Milliseconds from start to end; 0 if it never started. */
+  readonly timeCost: number;
+  readonly trajectory: readonly Json[];
+}
+
+/** Sums a record, and its journal if you have it, up for the outside world. */
+export function responseOf(task: TaskRecord, journal: readonly JournalEntry[] = []): TaskResponse {
+  const { id, status, outcome, startedAt, endedAt } = task;
+  return {
+    id,
+    status,
+    success: status === 'success',
+    answer: outcome?.answer ?? '',
+    msg: outcome?.error?.message ?? (status === 'cancelled' ? (outcome?.reason?.message ?? 'cancelled') : ''),
+    usage: outcome?.usage,
+    timeCost: startedAt === undefined || endedAt === undefined ? 0 : endedAt - startedAt,
+    trajectory: journal.map(({ event }) => event),
+  };
+}

@@ -1,0 +1,97 @@
+import type { StoreOptions, TaskStore } from '../store.ts';
+import { type CaseContext, type ContractCase, withOwned } from './case.ts';
+import { cancelCases } from './contract/cancel.ts';
+import { conversationCases } from './contract/conversation.ts';
+import { createCases } from './contract/create.ts';
+import { holdCases } from './contract/hold.ts';
+import { journalCases } from './contract/journal.ts';
+import { leaseCases } from './contract/lease.ts';
+import { statusCases } from './contract/status.ts';
+import { visibilityCases } from './contract/visibility.ts';
+
+/** How the contract reaches a kind of store. One is made for every case. */
+export interface StoreHarness extends AsyncDisposable {
+  /** A store on data of its own. */
+  open(options: StoreOptions): Promise<TaskStore>;
+  /** Another client on the same data; leave it out if there can be none, and say why in `skips`. */
+  openSecond?(): Promise<TaskStore>;
+  advance(ms: number): Promise<void>;
+}
+
+export interface StoreKind {
+  readonly name: string;
+  createHarness(): Promise<StoreHarness>;
+  /** Why cases with a need are left out. */
+  readonly skips?: Partial<Record<NonNullable<ContractCase['needs']>, string>>;
+}
+
+/** Everything every store must do. */
+export const storeContract: readonly ContractCase[] = [
+  ...statusCases,
+  ...createCases,
+  ...leaseCases,
+  ...journalCases,
+  ...cancelCases,
+  ...conversationCases,
+  ...holdCases,
+  ...visibilityCases,
+];
+
+/** Runs one case against one kind of store. Throws if the store does not keep the contract. */
+export async function runContractCase(kind: StoreKind, one: ContractCase): Promise<void> {
+  await withOwned(await kind.createHarness(), async (harness) => {
+    await withOwned(await harness.open(one.options ?? {}), async (store) => {
+      const context: CaseContext = {
+        store,
+        advance: (ms) => harness.advance(ms),
+        openSecond: () => harness.openSecond?.() ?? Promise.reject(new Error(`${kind.name} has no second client`)),
+      };
+      await one.run(context);
+    });
+  });
+}
+
+export interface ContractReport {
+  readonly store: string;
+  readonly cases: number;
+  readonly passed: number;
+  readonly skipped: readonly { readonly title: string; readonly reason: string }[];
+  readonly failed: readonly { readonly title: string; readonly error: unknown }[];
+}
+
+/** Runs the whole contract, without any test framework. */
+export async function runStoreContract(kind: StoreKind): Promise<ContractReport> {
+  const skipped: { title: string; reason: string }[] = [];
+  const failed: { title: string; error: unknown }[] = [];
+  for (const one of storeContract) {
+    const reason = skipReason(kind, one);
+    if (reason !== undefined) {
+      skipped.push({ title: one.title, reason });
+      continue;
+    }
+    try {
+      await runContractCase(kind, one);
+    } catch (error) {
+      failed.push({ title: one.title, error });
+    }
+  }
+  const passed = storeContract.length - skipped.length - failed.length;
+  return { store: kind.name, cases: storeContract.length, passed, skipped, failed };
+}
+
+/** Why a case does not apply to a kind of store; `undefined` if it does. */
+export function skipReason(kind: StoreKind, one: ContractCase): string | undefined {
+  return one.needs === undefined ? undefined : kind.skips?.[one.needs];
+}
+
+/** Reports as a table for people. */
+export function formatContractReports(reports: readonly ContractReport[]): string {
+  const lines = ['store      cases  passed  skipped  failed'];
+  for (const { store, cases, passed, skipped, failed } of reports) {
+    const figures = [cases, passed, skipped.length, failed.length].map((n, i) => `${n}`.padStart([5, 6, 7, 6][i]!));
+    lines.push(`${store.padEnd(10)} ${figures.join('  ')}`);
+    for (const reason of new Set(skipped.map((skip) => skip.reason))) lines.push(`           skipped: ${reason}`);
+    for (const { title } of failed) lines.push(`           FAILED: ${title}`);
+  }
+  return lines.join('\n');
+}

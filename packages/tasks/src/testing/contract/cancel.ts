@@ -1,0 +1,253 @@
+import assert from 'node:assert/strict';
+import { bring, type ContractCase, claim, create, LEASE_MS, record, TENANT } from '../case.ts';
+
+/** Cancels, their levels and their receipts; commands. */
+export const cancelCases: readonly ContractCase[] = [
+  {
+    title: 'a cancel before the start ends the task, which then cannot be claimed',
+    async run({ store }) {
+      const { id } = await create(store);
+      const receipt = await store.cancel({ tenant: TENANT, id }, { kind: 'user', by: 'ann' });
+      assert.deepEqual([receipt.answer, 'status' in receipt && receipt.status], ['accepted', 'cancelled']);
+      assert.deepEqual(await store.claim(id, 'w1', LEASE_MS), { answer: 'too-late', status: 'cancelled' });
+      assert.deepEqual((await record(store, id)).outcome?.reason?.by, 'ann');
+    },
+  },
+  {
+    title: 'a reason is kept whole: kind, message, by, via and at',
+    async run({ store }) {
+      const { id, ref, epoch } = await bring(store, 'running');
+      const reason = { kind: 'budget', message: 'too dear', by: 'ann', via: 'http', at: 123 };
+      await store.cancel(ref, reason);
+      assert.deepEqual((await store.renew(id, epoch, LEASE_MS)).stop?.reason, reason);
+      await store.finish(id, epoch, { status: 'cancelled', reason: { kind: 'user', at: 5 } });
+      assert.deepEqual((await record(store, id)).outcome?.reason, reason);
+    },
+  },
+  {
+    title: 'a cancel without a word means a person asked, gracefully',
+    async run({ store }) {
+      const { ref } = await bring(store, 'running');
+      const receipt = await store.cancel(ref);
+      assert.ok('reason' in receipt && receipt.reason.kind === 'user' && receipt.level === 'drain');
+    },
+  },
+  ...(
+    [
+      ['graceful', 'drain', 12_000],
+      ['now', 'abort', 2_000],
+      ['kill', 'kill', 0],
+      [{ drainMs: 5, abortMs: 7 }, 'drain', 12],
+    ] as const
+  ).map(
+    ([how, level, killMs]): ContractCase => ({
+      title: `a cancel with ${JSON.stringify(how)} starts at ${level} and pins its last level ${killMs} ms ahead`,
+      async run({ store }) {
+        const { id, ref, epoch } = await bring(store, 'running');
+        const receipt = await store.cancel(ref, {}, { how });
+        const { stop, now } = await store.renew(id, epoch, LEASE_MS);
+        assert.ok(stop && 'killAt' in receipt && receipt.killAt === stop.killAt);
+        assert.equal(stop.level, level);
+        assert.ok(Math.abs(stop.killAt - now - killMs) <= 1_000);
+      },
+    }),
+  ),
+  {
+    title: 'a second cancel as hard as the first says already, and gives the first reason',
+    async run({ store }) {
+      const { ref } = await bring(store, 'running');
+      await store.cancel(ref, { by: 'first' });
+      const second = await store.cancel(ref, { by: 'second' });
+      assert.ok(second.answer === 'already' && second.reason.by === 'first');
+    },
+  },
+  {
+    title: 'a harder cancel escalates, keeps the first reason and brings the end closer',
+    async run({ store }) {
+      const { id, ref, epoch } = await bring(store, 'running');
+      const first = await store.cancel(ref, { by: 'first' });
+      const second = await store.cancel(ref, { by: 'second' }, { how: 'now' });
+      assert.ok(second.answer === 'escalated' && second.reason.by === 'first' && second.level === 'abort');
+      assert.ok('killAt' in first && second.killAt < first.killAt);
+      assert.equal((await store.renew(id, epoch, LEASE_MS)).stop?.level, 'abort');
+    },
+  },
+  {
+    title: 'a softer cancel never lowers the level',
+    async run({ store }) {
+      const { id, ref, epoch } = await bring(store, 'running');
+      await store.cancel(ref, {}, { how: 'kill' });
+      assert.equal((await store.cancel(ref, {}, { how: 'graceful' })).answer, 'already');
+      assert.equal((await store.renew(id, epoch, LEASE_MS)).stop?.level, 'kill');
+    },
+  },
+  {
+    title: 'a level whose time has come counts as reached',
+    async run({ store, advance }) {
+      const { ref } = await bring(store, 'running');
+      await store.cancel(ref, {}, { how: { drainMs: 100, abortMs: 50_000 } });
+      await advance(100);
+      const receipt = await store.cancel(ref, {}, { how: { abortMs: 60_000 } });
+      assert.ok(receipt.answer === 'already' && receipt.level === 'abort');
+    },
+  },
+  {
+    title: 'asking for undo later escalates, once',
+    async run({ store }) {
+      const { id, ref, epoch } = await bring(store, 'running');
+      await store.cancel(ref, {}, { how: 'kill' });
+      assert.equal((await store.cancel(ref, {}, { how: 'kill', undo: true })).answer, 'escalated');
+      assert.equal((await store.cancel(ref, {}, { how: 'kill', undo: true })).answer, 'already');
+      assert.equal((await store.renew(id, epoch, LEASE_MS)).stop?.undo, true);
+    },
+  },
+  {
+    title: 'of many cancels at once exactly one is accepted',
+    async run({ store }) {
+      const { ref } = await bring(store, 'running');
+      const receipts = await Promise.all(Array.from({ length: 20 }, (_, i) => store.cancel(ref, { by: `b${i}` })));
+      assert.equal(receipts.filter(({ answer }) => answer === 'accepted').length, 1);
+      const reasons = receipts.map((receipt) => ('reason' in receipt ? receipt.reason.by : undefined));
+      assert.equal(new Set(reasons).size, 1);
+    },
+  },
+  {
+    title: 'after an accepted cancel a success becomes cancelled, with the result kept and complete',
+    async run({ store }) {
+      const { id, ref, epoch } = await bring(store, 'running');
+      await store.cancel(ref, { by: 'ann' });
+      const receipt = await store.finish(id, epoch, { status: 'success', answer: 'all done' });
+      assert.deepEqual(receipt, { answer: 'finished', status: 'cancelled' });
+      const { outcome } = await record(store, id);
+      assert.deepEqual(
+        [outcome?.status, outcome?.answer, outcome?.complete, outcome?.reason?.by],
+        ['cancelled', 'all done', true, 'ann'],
+      );
+    },
+  },
+  {
+    title: 'a run that was cut off is cancelled and not complete',
+    async run({ store }) {
+      const { id, ref, epoch } = await bring(store, 'running');
+      await store.cancel(ref);
+      await store.finish(id, epoch, { status: 'cancelled', answer: 'half' });
+      assert.equal((await record(store, id)).outcome?.complete, false);
+    },
+  },
+  {
+    title: 'a run that stopped by itself is cancelled for its own reason',
+    async run({ store }) {
+      const { id, epoch } = await bring(store, 'running');
+      const reason = { kind: 'deadline', at: 7 };
+      await store.finish(id, epoch, { status: 'cancelled', reason });
+      assert.deepEqual((await record(store, id)).outcome?.reason, reason);
+    },
+  },
+  ...(['success', 'failed', 'cancelled'] as const).map(
+    (status): ContractCase => ({
+      title: `a cancel of a task that is ${status} is too late and says so`,
+      async run({ store }) {
+        const { ref } = await bring(store, status);
+        assert.deepEqual(await store.cancel(ref, {}, { how: 'kill' }), { answer: 'too-late', status });
+      },
+    }),
+  ),
+  {
+    title: 'a cancel of a task that does not exist is unknown',
+    async run({ store }) {
+      assert.deepEqual(await store.cancel({ tenant: TENANT, id: 't0-nothing' }), { answer: 'unknown' });
+    },
+  },
+  {
+    title: 'a cancel that races a finish is either accepted or too late, and the record agrees',
+    async run({ store }) {
+      for (let i = 0; i < 20; i++) {
+        const { id, ref, epoch } = await bring(store, 'running');
+        const finish = (): Promise<unknown> => store.finish(id, epoch, { status: 'success' });
+        const cancel = () => store.cancel(ref);
+        const [first, second] = i % 2 === 0 ? [cancel(), finish()] : [finish(), cancel()];
+        const receipt = (i % 2 === 0 ? await first : await second) as Awaited<ReturnType<typeof cancel>>;
+        await Promise.all([first, second]);
+        const { status } = await record(store, id);
+        if (receipt.answer === 'too-late') assert.equal(status, receipt.status);
+        else assert.deepEqual([receipt.answer, status], ['accepted', 'cancelled']);
+      }
+    },
+  },
+  {
+    title: 'commands reach the worker in order, again and again, until it says they are done',
+    async run({ store }) {
+      const { id, ref, epoch } = await bring(store, 'running');
+      await store.send(ref, { type: 'cancel-call', callId: 'c1' });
+      await store.send(ref, { type: 'approve', callId: 'c2', approved: 'no, too dear' });
+      await store.send(ref, { type: 'steer', message: 'be brief' });
+      const { commands } = await store.renew(id, epoch, LEASE_MS);
+      assert.deepEqual(
+        commands.map(({ type, number }) => [type, number]),
+        [
+          ['cancel-call', 1],
+          ['approve', 2],
+          ['steer', 3],
+        ],
+      );
+      const left = await store.append(id, epoch, { after: 0, events: [], done: [1, 3] });
+      assert.deepEqual(left.commands, [{ type: 'approve', callId: 'c2', approved: 'no, too dear', number: 2 }]);
+      assert.deepEqual((await store.renew(id, epoch, LEASE_MS)).commands, left.commands);
+    },
+  },
+  {
+    title: 'a command sent before the start waits for the worker',
+    async run({ store }) {
+      const { id } = await create(store);
+      assert.deepEqual(await store.send({ tenant: TENANT, id }, { type: 'steer', message: 'hi' }), {
+        answer: 'accepted',
+        number: 1,
+      });
+      assert.equal((await claim(store, id)).orders.commands.length, 1);
+    },
+  },
+  {
+    title: 'a command that was not done is given to the next worker',
+    async run({ store }) {
+      const { id, ref, epoch } = await bring(store, 'running');
+      await store.send(ref, { type: 'approve', callId: 'c', approved: true });
+      await store.release(id, epoch);
+      assert.equal((await claim(store, id)).orders.commands[0]?.type, 'approve');
+    },
+  },
+  {
+    title: 'a message sent from outside cannot name a task that it would end',
+    async run({ store }) {
+      const victim = await bring(store, 'init');
+      const { id, ref, epoch } = await bring(store, 'running');
+      const forged = { type: 'steer', message: 'x', task: victim.id } as const;
+      await store.send(ref, forged);
+      await store.append(id, epoch, { after: 0, events: [], done: [1] });
+      assert.equal((await store.get(victim.ref))?.status, 'init');
+    },
+  },
+  {
+    title: 'numbers of commands never repeat',
+    async run({ store }) {
+      const { id, ref, epoch } = await bring(store, 'running');
+      await store.send(ref, { type: 'steer', message: 'a' });
+      await store.append(id, epoch, { after: 0, events: [], done: [1] });
+      assert.deepEqual(await store.send(ref, { type: 'steer', message: 'b' }), { answer: 'accepted', number: 2 });
+    },
+  },
+  {
+    title: 'more commands than a worker can be behind with are refused',
+    async run({ store }) {
+      const { ref } = await bring(store, 'running');
+      for (let i = 0; i < 100; i++) await store.send(ref, { type: 'steer', message: i });
+      assert.deepEqual(await store.send(ref, { type: 'steer', message: 'one more' }), { answer: 'full' });
+    },
+  },
+  {
+    title: 'a command to a task that does not exist is unknown',
+    async run({ store }) {
+      const receipt = await store.send({ tenant: TENANT, id: 't0-nothing' }, { type: 'steer', message: 'x' });
+      assert.deepEqual(receipt, { answer: 'unknown' });
+    },
+  },
+];

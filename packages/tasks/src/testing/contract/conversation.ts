@@ -1,0 +1,266 @@
+import assert from 'node:assert/strict';
+import type { Policy } from '@whoa/core';
+import { type ContractCase, claim, LEASE_MS, record, SHORT_MS, TENANT } from '../case.ts';
+import { kindOf, LINE, say, statuses } from './talk.ts';
+
+/** One live task in a conversation, and what a newer message does to it. */
+export const conversationCases: readonly ContractCase[] = [
+  {
+    title: 'the first message of a conversation is its current task',
+    async run({ store }) {
+      const { id } = await say(store, 'one', 'replace');
+      assert.equal((await store.conversation(LINE))?.current, id);
+    },
+  },
+  {
+    title: 'replace ends a task that has not started, and takes its place',
+    async run({ store }) {
+      const one = await say(store, 'one', 'replace');
+      const two = await say(store, 'two', 'replace');
+      assert.deepEqual(await statuses(store, [one, two]), ['cancelled', 'init']);
+      assert.equal(await kindOf(store, one), 'superseded');
+      await claim(store, two.id);
+    },
+  },
+  {
+    title: 'replace cancels a running task in the same step and waits for its end',
+    async run({ store }) {
+      const one = await say(store, 'one', 'replace');
+      await claim(store, one.id);
+      const receipt = await store.create({ ...LINE, agent: 'assistant', input: 'two' }, { policy: 'replace' });
+      assert.ok(receipt.answer === 'created');
+      assert.deepEqual(receipt.superseded, [one.id]);
+      assert.equal((await record(store, one.id)).status, 'cancelling');
+      assert.deepEqual(await store.claim(receipt.task.id, 'w1', LEASE_MS), { answer: 'waiting' });
+      const ended = await store.finish(one.id, 1, { status: 'cancelled' });
+      assert.equal(ended.successor, receipt.task.id);
+      await claim(store, receipt.task.id);
+    },
+  },
+  {
+    title: 'replace drops what waited, and only the newest is next',
+    async run({ store }) {
+      const one = await say(store, 'one', 'queue');
+      await claim(store, one.id);
+      const others = [await say(store, 'two', 'queue'), await say(store, 'three', 'replace')];
+      const newest = await say(store, 'four', 'replace');
+      assert.deepEqual(await statuses(store, others), ['cancelled', 'cancelled']);
+      const { successor } = await store.finish(one.id, 1, { status: 'success' });
+      assert.equal(successor, newest.id);
+      assert.equal((await record(store, one.id)).status, 'cancelled');
+    },
+  },
+  {
+    title: 'replace keeps the reason of a cancel that came before it',
+    async run({ store }) {
+      const one = await say(store, 'one', 'replace');
+      await claim(store, one.id);
+      await store.cancel({ tenant: TENANT, id: one.id }, { kind: 'user', by: 'ann' });
+      await say(store, 'two', 'replace');
+      await store.finish(one.id, 1, { status: 'cancelled' });
+      assert.equal(await kindOf(store, one), 'user');
+    },
+  },
+  {
+    title: 'queue lets each have its turn, in order',
+    async run({ store }) {
+      const tasks = [];
+      for (const text of ['one', 'two', 'three']) tasks.push(await say(store, text, 'queue'));
+      for (const [index, { id }] of tasks.entries()) {
+        for (const later of tasks.slice(index + 1))
+          assert.equal((await store.claim(later.id, 'w', 1)).answer, 'waiting');
+        await claim(store, id);
+        const { successor } = await store.finish(id, 1, { status: 'success' });
+        assert.equal(successor, tasks[index + 1]?.id);
+      }
+      assert.deepEqual(await statuses(store, tasks), ['success', 'success', 'success']);
+    },
+  },
+  {
+    title: 'queue refuses more than may wait',
+    async run({ store }) {
+      await say(store, 'current', 'queue');
+      for (let i = 0; i < 100; i++) await say(store, `${i}`, 'queue');
+      const receipt = await store.create({ ...LINE, agent: 'assistant', input: 'too many' }, { policy: 'queue' });
+      assert.deepEqual(receipt, { answer: 'rejected' });
+    },
+  },
+  {
+    title: 'reject refuses while a task lives, and its key may be used again',
+    async run({ store }) {
+      const one = await say(store, 'one', 'reject');
+      const again = { ...LINE, agent: 'assistant', input: 'two', key: 'm2' };
+      assert.deepEqual(await store.create(again, { policy: 'reject' }), { answer: 'rejected' });
+      await claim(store, one.id);
+      await store.finish(one.id, 1, { status: 'success' });
+      assert.equal((await store.create(again, { policy: 'reject' })).answer, 'created');
+    },
+  },
+  {
+    title: 'a refused message takes none along that was accepted and is held back',
+    async run({ store }) {
+      const one = await say(store, 'one', 'queue');
+      await claim(store, one.id);
+      const held = await say(store, 'held', { holdMs: LEASE_MS });
+      const refused = { ...LINE, agent: 'assistant', input: 'refused' };
+      assert.deepEqual(await store.create(refused, { policy: 'reject' }), { answer: 'rejected' });
+      assert.equal((await record(store, held.id)).status, 'init');
+      assert.equal((await store.conversation(LINE))?.gathering, held.id);
+    },
+  },
+  {
+    title: 'steer gives the message to the running task and keeps it in case it comes too late',
+    async run({ store }) {
+      const one = await say(store, 'one', 'steer');
+      await claim(store, one.id);
+      const receipt = await store.create({ ...LINE, agent: 'assistant', input: 'also' }, { policy: 'steer' });
+      assert.ok(receipt.answer === 'created' && receipt.steered === one.id);
+      const { commands } = await store.renew(one.id, 1, LEASE_MS);
+      assert.deepEqual(commands, [{ type: 'steer', message: 'also', task: receipt.task.id, number: 1 }]);
+      assert.equal((await store.finish(one.id, 1, { status: 'success' })).successor, receipt.task.id);
+    },
+  },
+  {
+    title: 'a message that was read by the running task needs no turn of its own',
+    async run({ store }) {
+      const one = await say(store, 'one', 'steer');
+      await claim(store, one.id);
+      const steered = await say(store, 'also', 'steer');
+      await store.append(one.id, 1, { after: 0, events: [], done: [1] });
+      assert.deepEqual([await statuses(store, [steered]), await kindOf(store, steered)], [['cancelled'], 'steered']);
+      assert.equal((await store.finish(one.id, 1, { status: 'success' })).successor, undefined);
+    },
+  },
+  {
+    title: 'messages given to a task that never read them come before those that queued',
+    async run({ store }) {
+      const one = await say(store, 'one', 'queue');
+      await claim(store, one.id);
+      const queued = await say(store, 'queued', 'queue');
+      const first = await say(store, 'first', 'steer');
+      const second = await say(store, 'second', 'steer');
+      assert.deepEqual((await store.conversation(LINE))?.waiting, [first.id, second.id, queued.id]);
+    },
+  },
+  {
+    title: 'steer waits its turn when the current task is being cancelled',
+    async run({ store }) {
+      const one = await say(store, 'one', 'steer');
+      await claim(store, one.id);
+      await store.cancel({ tenant: TENANT, id: one.id });
+      const receipt = await store.create({ ...LINE, agent: 'assistant', input: 'late' }, { policy: 'steer' });
+      assert.ok(receipt.answer === 'created' && receipt.steered === undefined);
+      assert.deepEqual((await store.renew(one.id, 1, LEASE_MS)).commands, []);
+    },
+  },
+  {
+    title: 'never two tasks of a conversation can be claimed at once, whatever is thrown at it',
+    async run({ store }) {
+      const policies: Policy[] = ['replace', 'queue', 'steer', 'replace', 'queue'];
+      const first = await say(store, 'first', 'queue');
+      const tasks = [first];
+      for (const policy of policies) tasks.push(await say(store, policy, policy));
+      const answers = await Promise.all(tasks.map(({ id }) => store.claim(id, 'w', LEASE_MS)));
+      assert.equal(answers.filter(({ answer }) => answer === 'claimed').length, 1);
+    },
+  },
+  {
+    title: 'a history is kept with the conversation and given to the next claim',
+    async run({ store }) {
+      const one = await say(store, 'one', 'queue');
+      const two = await say(store, 'two', 'queue');
+      assert.deepEqual((await claim(store, one.id)).history, []);
+      const history = [{ role: 'user', content: 'one' }];
+      await store.finish(one.id, 1, { status: 'success', history });
+      assert.deepEqual((await claim(store, two.id)).history, history);
+      assert.equal('history' in ((await record(store, one.id)).outcome ?? {}), false);
+    },
+  },
+  {
+    title: 'an end without a history leaves the one there was',
+    async run({ store }) {
+      const one = await say(store, 'one', 'queue');
+      await claim(store, one.id);
+      await store.finish(one.id, 1, { status: 'success', history: ['kept'] });
+      const two = await say(store, 'two', 'queue');
+      await claim(store, two.id);
+      await store.finish(two.id, 1, { status: 'failed', error: { message: 'oops' } });
+      assert.deepEqual((await store.conversation(LINE))?.history, ['kept']);
+    },
+  },
+  {
+    title: 'a cancel of a conversation ends what waits and stops what runs',
+    async run({ store }) {
+      const one = await say(store, 'one', 'queue');
+      await claim(store, one.id);
+      const two = await say(store, 'two', 'queue');
+      const three = await say(store, 'three', { holdMs: SHORT_MS });
+      const receipt = await store.cancel(LINE, { kind: 'user', by: 'ann' });
+      assert.equal(receipt.answer, 'accepted');
+      assert.deepEqual(await statuses(store, [one, two, three]), ['cancelling', 'cancelled', 'cancelled']);
+      assert.equal((await store.finish(one.id, 1, { status: 'cancelled' })).successor, undefined);
+      assert.equal((await store.conversation(LINE))?.current, undefined);
+    },
+  },
+  {
+    title: 'a cancel of a conversation where nothing lives is unknown',
+    async run({ store }) {
+      assert.deepEqual(await store.cancel(LINE), { answer: 'unknown' });
+    },
+  },
+  {
+    title: 'a cancelled task that waited gives its place to nobody',
+    async run({ store }) {
+      const one = await say(store, 'one', 'queue');
+      await claim(store, one.id);
+      const two = await say(store, 'two', 'queue');
+      const three = await say(store, 'three', 'queue');
+      await store.cancel({ tenant: TENANT, id: two.id });
+      assert.equal((await store.finish(one.id, 1, { status: 'success' })).successor, three.id);
+    },
+  },
+  {
+    title: 'a cancelled task that had not started gives its turn to the next',
+    async run({ store }) {
+      const one = await say(store, 'one', 'queue');
+      const two = await say(store, 'two', 'queue');
+      await store.cancel({ tenant: TENANT, id: one.id });
+      await claim(store, two.id);
+    },
+  },
+  {
+    title: 'a task whose workers keep dying gives its turn to the next',
+    options: { attemptsMax: 1 },
+    async run({ store, advance }) {
+      const one = await say(store, 'one', 'queue');
+      const two = await say(store, 'two', 'queue');
+      await claim(store, one.id, { leaseMs: SHORT_MS });
+      await advance(SHORT_MS);
+      assert.equal((await store.claim(one.id, 'w2', LEASE_MS)).answer, 'too-late');
+      await claim(store, two.id);
+    },
+  },
+  {
+    title: 'a released task stays the current one',
+    async run({ store }) {
+      const one = await say(store, 'one', 'queue');
+      const two = await say(store, 'two', 'queue');
+      await claim(store, one.id);
+      await store.release(one.id, 1);
+      assert.equal((await store.claim(two.id, 'w', LEASE_MS)).answer, 'waiting');
+      await claim(store, one.id);
+    },
+  },
+  {
+    title: 'conversations do not disturb each other',
+    async run({ store }) {
+      const one = await say(store, 'one', 'replace');
+      await claim(store, one.id);
+      const other = await say(store, 'other', { conversation: 'c2' });
+      const foreign = await say(store, 'foreign', { tenant: 'other' });
+      await claim(store, other.id);
+      await claim(store, foreign.id);
+      assert.deepEqual(await statuses(store, [one, other]), ['running', 'running']);
+    },
+  },
+];

@@ -1,0 +1,121 @@
+import assert from 'node:assert/strict';
+import { shardOf } from '../../id.ts';
+import { type ContractCase, claim, create, record, TENANT } from '../case.ts';
+
+/** What is written down when a task is created. */
+export const createCases: readonly ContractCase[] = [
+  {
+    title: 'a new task is init and keeps its tenant, agent and input',
+    async run({ store }) {
+      const { id } = await create(store, { input: { text: 'hi', n: [1, null] } });
+      const { tenant, agent, inputs, status, epoch, position } = await record(store, id);
+      assert.deepEqual(
+        { tenant, agent, inputs, status, epoch, position },
+        {
+          tenant: TENANT,
+          agent: 'assistant',
+          inputs: [{ text: 'hi', n: [1, null] }],
+          status: 'init',
+          epoch: 0,
+          position: 0,
+        },
+      );
+    },
+  },
+  {
+    title: 'two tasks without a key are two tasks',
+    async run({ store }) {
+      assert.notEqual((await create(store)).id, (await create(store)).id);
+    },
+  },
+  {
+    title: 'a task created twice under one key exists once',
+    async run({ store }) {
+      const first = await create(store, { key: 'm1', input: 'one' });
+      const again = await store.create({ tenant: TENANT, agent: 'assistant', input: 'two', key: 'm1' });
+      assert.deepEqual(again, { answer: 'duplicate', task: first });
+    },
+  },
+  {
+    title: 'a key still counts after its task has ended',
+    async run({ store }) {
+      const { id } = await create(store, { key: 'm1' });
+      const { task } = await claim(store, id);
+      await store.finish(id, task.epoch, { status: 'success', answer: 'done' });
+      const again = await store.create({ tenant: TENANT, agent: 'assistant', input: 'x', key: 'm1' });
+      assert.equal(again.answer === 'duplicate' && again.task.outcome?.answer, 'done');
+    },
+  },
+  {
+    title: 'one key in two tenants names two tasks',
+    async run({ store }) {
+      assert.notEqual((await create(store, { key: 'k' })).id, (await create(store, { key: 'k', tenant: 'other' })).id);
+    },
+  },
+  {
+    title: 'one key in two conversations names two tasks',
+    async run({ store }) {
+      const a = await create(store, { key: 'k', conversation: 'a' });
+      const b = await create(store, { key: 'k', conversation: 'b' });
+      assert.notEqual(a.id, b.id);
+    },
+  },
+  {
+    title: 'the tasks of one conversation share a shard, which stands in their ids',
+    options: { shards: 64 },
+    async run({ store }) {
+      const shards = new Set<number>();
+      for (let i = 0; i < 8; i++) shards.add(shardOf((await create(store, { conversation: 'c', key: `k${i}` })).id));
+      assert.equal(shards.size, 1);
+    },
+  },
+  {
+    title: 'tasks of many conversations are spread over the shards',
+    options: { shards: 8 },
+    async run({ store }) {
+      const shards = new Set<number>();
+      for (let i = 0; i < 64; i++) shards.add(shardOf((await create(store, { conversation: `c${i}` })).id));
+      assert.ok(shards.size >= 6 && Math.max(...shards) < 8);
+    },
+  },
+  {
+    title: 'what the creator does to its input afterwards changes nothing',
+    async run({ store }) {
+      const input = { list: ['a'] };
+      const { id } = await create(store, { input });
+      input.list.push('b');
+      assert.deepEqual((await record(store, id)).inputs, [{ list: ['a'] }]);
+    },
+  },
+  {
+    title: 'what a reader does to a record changes nothing',
+    async run({ store }) {
+      const { id } = await create(store, { input: { list: ['a'] } });
+      ((await record(store, id)).inputs as { list: string[] }[])[0]!.list.push('b');
+      assert.deepEqual((await record(store, id)).inputs, [{ list: ['a'] }]);
+    },
+  },
+  {
+    title: 'text of any script and size survives',
+    async run({ store }) {
+      const input = `ñ 漢字 🙂 \u0000 \\ " ${'x'.repeat(100_000)}`;
+      const { id } = await create(store, { input });
+      assert.equal((await record(store, id)).inputs[0], input);
+    },
+  },
+  ...(['tenant', 'agent'] as const).map(
+    (argument): ContractCase => ({
+      title: `an empty ${argument} is refused by name`,
+      async run({ store }) {
+        await assert.rejects(create(store, { [argument]: '' }), new RegExp(argument));
+      },
+    }),
+  ),
+  {
+    title: 'a lease that is not a time is refused by name',
+    async run({ store }) {
+      const { id } = await create(store);
+      for (const leaseMs of [0, -1, Number.NaN]) await assert.rejects(store.claim(id, 'w', leaseMs), /leaseMs/);
+    },
+  },
+];

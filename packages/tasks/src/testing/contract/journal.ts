@@ -1,0 +1,152 @@
+import assert from 'node:assert/strict';
+import { bring, type ContractCase, claim, create, LEASE_MS, record, SHORT_MS, TENANT } from '../case.ts';
+
+const events = (from: number, count: number): number[] => Array.from({ length: count }, (_, i) => from + i);
+
+/** The journal: ordered, gapless, never twice. */
+export const journalCases: readonly ContractCase[] = [
+  {
+    title: 'entries come back in order, with positions from 1, the epoch and the time',
+    async run({ store }) {
+      const { id, ref, epoch } = await bring(store, 'running');
+      const { now } = await store.append(id, epoch, { after: 0, events: ['a', { b: 1 }] });
+      assert.deepEqual(await store.read(ref), [
+        { position: 1, epoch, at: now, event: 'a' },
+        { position: 2, epoch, at: now, event: { b: 1 } },
+      ]);
+      assert.equal((await record(store, id)).position, 2);
+    },
+  },
+  {
+    title: 'a batch that arrives twice is written once',
+    async run({ store }) {
+      const { id, ref, epoch } = await bring(store, 'running');
+      for (let i = 0; i < 3; i++) await store.append(id, epoch, { after: 0, events: ['a', 'b'] });
+      assert.deepEqual(
+        (await store.read(ref)).map(({ event }) => event),
+        ['a', 'b'],
+      );
+    },
+  },
+  {
+    title: 'a batch that leaves a gap is refused and nothing is written',
+    async run({ store }) {
+      const { id, ref, epoch } = await bring(store, 'running');
+      await assert.rejects(store.append(id, epoch, { after: 5, events: ['x'] }), { code: 'JOURNAL_GAP' });
+      assert.deepEqual(await store.read(ref), []);
+    },
+  },
+  {
+    title: 'an empty batch writes nothing and brings orders',
+    async run({ store }) {
+      const { id, ref, epoch } = await bring(store, 'running');
+      await store.cancel(ref, { kind: 'user' });
+      const { stop } = await store.append(id, epoch, { after: 0, events: [] });
+      assert.equal(stop?.reason.kind, 'user');
+      assert.deepEqual(await store.read(ref), []);
+    },
+  },
+  {
+    title: 'a reader goes on where it stopped',
+    async run({ store }) {
+      const { id, ref, epoch } = await bring(store, 'running');
+      await store.append(id, epoch, { after: 0, events: events(1, 25) });
+      const seen: unknown[] = [];
+      for (let after = 0; ; ) {
+        const piece = await store.read(ref, { after, limit: 10 });
+        if (piece.length === 0) break;
+        seen.push(...piece.map(({ event }) => event));
+        after = piece.at(-1)!.position;
+      }
+      assert.deepEqual(seen, events(1, 25));
+    },
+  },
+  {
+    title: 'a reader who is ahead gets nothing',
+    async run({ store }) {
+      const { id, ref, epoch } = await bring(store, 'running');
+      await store.append(id, epoch, { after: 0, events: ['a'] });
+      assert.deepEqual(await store.read(ref, { after: 1 }), []);
+      assert.deepEqual(await store.read(ref, { after: 99 }), []);
+    },
+  },
+  {
+    title: 'the next worker appends where the last one stopped',
+    async run({ store, advance }) {
+      const { id } = await create(store);
+      await claim(store, id, { leaseMs: SHORT_MS });
+      await store.append(id, 1, { after: 0, events: ['one'] });
+      await advance(SHORT_MS);
+      const { task } = await claim(store, id, { worker: 'w2' });
+      await store.append(id, 2, { after: task.position, events: ['two'] });
+      const journal = await store.read({ tenant: TENANT, id });
+      assert.deepEqual(
+        journal.map(({ epoch, event }) => [epoch, event]),
+        [
+          [1, 'one'],
+          [2, 'two'],
+        ],
+      );
+    },
+  },
+  {
+    title: 'what is left to write while a task is being cancelled is kept',
+    async run({ store }) {
+      const { id, ref, epoch } = await bring(store, 'cancelling');
+      await store.append(id, epoch, { after: 0, events: ['last words'] });
+      await store.finish(id, epoch, { status: 'cancelled' });
+      assert.deepEqual(
+        (await store.read(ref)).map(({ event }) => event),
+        ['last words'],
+      );
+    },
+  },
+  {
+    title: 'a journal can be read after the end',
+    async run({ store }) {
+      const { id, ref, epoch } = await bring(store, 'running');
+      await store.append(id, epoch, { after: 0, events: ['a'] });
+      await store.finish(id, epoch, { status: 'success' });
+      assert.equal((await store.read(ref)).length, 1);
+    },
+  },
+  {
+    title: 'one task hears nothing of the journal of another',
+    async run({ store }) {
+      const one = await bring(store, 'running');
+      const other = await bring(store, 'running');
+      await store.append(one.id, one.epoch, { after: 0, events: ['mine'] });
+      assert.deepEqual(await store.read(other.ref), []);
+    },
+  },
+  {
+    title: 'a batch of a thousand events is written whole',
+    async run({ store }) {
+      const { id, ref, epoch } = await bring(store, 'running');
+      await store.append(id, epoch, { after: 0, events: events(1, 1_000) });
+      assert.equal((await store.read(ref, { after: 990 })).length, 10);
+    },
+  },
+  {
+    title: 'a worker is told that somebody reads along, and when nobody does any more',
+    async run({ store, advance }) {
+      const { id, ref, epoch } = await bring(store, 'running');
+      assert.equal((await store.renew(id, epoch, LEASE_MS)).watched, false);
+      await store.append(id, epoch, { after: 0, events: ['a'] });
+      assert.equal((await store.read(ref, { watchMs: SHORT_MS })).length, 1);
+      assert.equal((await store.renew(id, epoch, LEASE_MS)).watched, true);
+      await advance(SHORT_MS);
+      assert.equal((await store.renew(id, epoch, LEASE_MS)).watched, false);
+    },
+  },
+  {
+    title: 'reading an ended task along changes nothing',
+    async run({ store }) {
+      const { id, ref } = await bring(store, 'success');
+      const before = await record(store, id);
+      await store.read(ref, { watchMs: SHORT_MS });
+      await store.read({ tenant: 'other', id }, { watchMs: SHORT_MS });
+      assert.deepEqual(await record(store, id), before);
+    },
+  },
+];

@@ -1,0 +1,262 @@
+import assert from 'node:assert/strict';
+import type { Hint, TaskStore, WatchFilter } from '../../store.ts';
+import { bring, type ContractCase, claim, create, LEASE_MS, record, SHORT_MS, TENANT, withOwned } from '../case.ts';
+
+interface Hearing {
+  readonly filter: WatchFilter;
+  readonly wanted: (hint: Hint & { id: string }) => boolean;
+  readonly when: () => Promise<unknown>;
+}
+
+/** Does something and waits until it was told to somebody who watches. */
+async function hears(store: TaskStore, { filter, wanted, when }: Hearing): Promise<void> {
+  let tell = (): void => {};
+  const told = new Promise<void>((resolve) => (tell = resolve));
+  const watching = await store.watch(filter, (hint) => (hint.type === 'resync' || wanted(hint)) && tell());
+  try {
+    await when();
+    await told;
+  } finally {
+    await watching[Symbol.asyncDispose]();
+  }
+}
+
+/** Who sees what, for how long, and who is told. */
+export const visibilityCases: readonly ContractCase[] = [
+  {
+    title: 'another tenant sees nothing of a task: no record, no journal, no list, no conversation',
+    async run({ store }) {
+      const { id } = await create(store, { conversation: 'c' });
+      await claim(store, id);
+      await store.append(id, 1, { after: 0, events: ['secret'] });
+      const foreign = { tenant: 'other', id };
+      assert.equal(await store.get(foreign), undefined);
+      assert.deepEqual(await store.read(foreign), []);
+      assert.deepEqual((await store.list({ tenant: 'other' })).tasks, []);
+      assert.equal(await store.conversation({ tenant: 'other', conversation: 'c' }), undefined);
+    },
+  },
+  {
+    title: 'another tenant cannot cancel or command a task, or tell that it exists',
+    async run({ store }) {
+      const { id } = await bring(store, 'running');
+      const [foreign, nothing] = [
+        { tenant: 'other', id },
+        { tenant: 'other', id: 't0-nothing' },
+      ];
+      assert.deepEqual(await store.cancel(foreign), await store.cancel(nothing));
+      const command = { type: 'cancel-call', callId: 'c' } as const;
+      assert.deepEqual(await store.send(foreign, command), await store.send(nothing, command));
+      const { status, commands } = await record(store, id);
+      assert.deepEqual([status, commands], ['running', []]);
+    },
+  },
+  {
+    title: 'another tenant cannot cancel a conversation of the same name',
+    async run({ store }) {
+      const { id } = await create(store, { conversation: 'c' });
+      await store.cancel({ tenant: 'other', conversation: 'c' });
+      assert.equal((await record(store, id)).status, 'init');
+    },
+  },
+  {
+    title: 'a list gives the newest first, page by page, each once',
+    async run({ store, advance }) {
+      const ids: string[] = [];
+      for (let i = 0; i < 7; i++) {
+        ids.unshift((await create(store)).id);
+        await advance(i % 2);
+      }
+      const seen: string[] = [];
+      let cursor: string | undefined;
+      do {
+        const page = await store.list({ tenant: TENANT, limit: 3, ...(cursor !== undefined && { cursor }) });
+        seen.push(...page.tasks.map(({ id }) => id));
+        cursor = page.next;
+      } while (cursor !== undefined);
+      assert.deepEqual(seen.toSorted(), ids.toSorted());
+      const times = await Promise.all(seen.map(async (id) => (await record(store, id)).createdAt));
+      assert.deepEqual(
+        times,
+        times.toSorted((a, b) => b - a),
+      );
+    },
+  },
+  {
+    title: 'a list can be narrowed to a status and to a conversation',
+    async run({ store }) {
+      const running = await bring(store, 'running');
+      const other = await create(store, { conversation: 'c' });
+      const ids = async (filter: object) => (await store.list({ tenant: TENANT, ...filter })).tasks.map(({ id }) => id);
+      assert.deepEqual(await ids({ status: 'running' }), [running.id]);
+      assert.deepEqual(await ids({ conversation: 'c' }), [other.id]);
+      assert.deepEqual(await ids({ conversation: 'c', status: 'running' }), []);
+    },
+  },
+  {
+    title: 'a limit that is not a number of things is refused by name',
+    async run({ store }) {
+      await assert.rejects(store.list({ tenant: TENANT, limit: 0 }), /limit/);
+      await assert.rejects(store.due({ limit: -1 }), /limit/);
+    },
+  },
+  {
+    title: 'the record of an ended task never changes again',
+    async run({ store }) {
+      const { id, ref, epoch } = await bring(store, 'success');
+      const before = await record(store, id);
+      await store.cancel(ref, {}, { how: 'kill' });
+      await store.send(ref, { type: 'steer', message: 'x' });
+      await store.claim(id, 'w2', LEASE_MS);
+      await store.finish(id, epoch, { status: 'failed' });
+      assert.deepEqual(await record(store, id), before);
+    },
+  },
+  {
+    title: 'an ended task is forgotten after its retention, with its journal and its key',
+    options: { retentionMs: SHORT_MS },
+    async run({ store, advance }) {
+      const { id } = await create(store, { key: 'k' });
+      const ref = { tenant: TENANT, id };
+      await claim(store, id);
+      await store.append(id, 1, { after: 0, events: ['x'] });
+      await store.finish(id, 1, { status: 'success' });
+      await advance(SHORT_MS / 2);
+      assert.equal((await store.get(ref))?.status, 'success');
+      await advance(SHORT_MS);
+      assert.equal(await store.get(ref), undefined);
+      assert.deepEqual(await store.read(ref), []);
+      assert.deepEqual((await store.list({ tenant: TENANT })).tasks, []);
+      assert.deepEqual(await store.cancel(ref), { answer: 'unknown' });
+      const again = await create(store, { key: 'k' });
+      assert.deepEqual([again.id, again.status, again.position], [id, 'init', 0]);
+      assert.deepEqual(await store.read(ref), []);
+    },
+  },
+  {
+    title: 'a task that has not ended is never forgotten',
+    options: { retentionMs: SHORT_MS },
+    async run({ store, advance }) {
+      const { id } = await create(store);
+      await advance(10 * SHORT_MS);
+      await create(store);
+      assert.equal((await record(store, id)).status, 'init');
+    },
+  },
+  {
+    title: 'a history outlives its tasks, and is forgotten after a retention of its own',
+    options: { retentionMs: SHORT_MS, conversationRetentionMs: 10 * SHORT_MS },
+    async run({ store, advance }) {
+      const { id } = await create(store, { conversation: 'c' });
+      await claim(store, id);
+      await store.finish(id, 1, { status: 'success', history: ['said'] });
+      await advance(2 * SHORT_MS);
+      await create(store);
+      assert.deepEqual((await store.conversation({ tenant: TENANT, conversation: 'c' }))?.history, ['said']);
+      await advance(20 * SHORT_MS);
+      await create(store);
+      assert.equal(await store.conversation({ tenant: TENANT, conversation: 'c' }), undefined);
+    },
+  },
+  ...(
+    [
+      ['cancel', 'a cancel'],
+      ['command', 'a command'],
+      ['journal', 'an append'],
+      ['status', 'an end'],
+    ] as const
+  ).map(
+    ([type, name]): ContractCase => ({
+      title: `${name} is told to those who watch its worker`,
+      async run({ store }) {
+        const { id, ref, epoch } = await bring(store, 'running');
+        const changes = {
+          cancel: () => store.cancel(ref),
+          command: () => store.send(ref, { type: 'steer', message: 'x' }),
+          journal: () => store.append(id, epoch, { after: 0, events: ['x'] }),
+          status: () => store.finish(id, epoch, { status: 'success' }),
+        };
+        const wanted = (hint: Hint & { id: string }): boolean => hint.type === type && hint.id === id;
+        await hears(store, { filter: { worker: 'w1' }, wanted, when: changes[type] });
+      },
+    }),
+  ),
+  {
+    title: 'the turn of a task that waited is told to its worker',
+    async run({ store }) {
+      const one = await create(store, { conversation: 'c', worker: 'home' });
+      await claim(store, one.id);
+      const two = await create(store, { conversation: 'c', worker: 'home' });
+      await hears(store, {
+        filter: { worker: 'home' },
+        wanted: (hint) => hint.type === 'wake' && hint.id === two.id,
+        when: () => store.finish(one.id, 1, { status: 'cancelled' }),
+      });
+    },
+  },
+  {
+    title: 'a watcher hears only what it asked for',
+    async run({ store }) {
+      const one = await bring(store, 'running');
+      const other = await bring(store, 'running');
+      const seen: string[] = [];
+      const watching = await store.watch({ tenant: TENANT, id: one.id }, (hint) => 'id' in hint && seen.push(hint.id));
+      const when = async (): Promise<void> => {
+        await store.cancel(one.ref);
+        await store.cancel(other.ref);
+      };
+      await hears(store, { filter: { id: other.id }, wanted: () => true, when });
+      await watching[Symbol.asyncDispose]();
+      assert.ok(seen.every((id) => id === one.id));
+    },
+  },
+  {
+    title: 'a watcher that left hears nothing more',
+    async run({ store }) {
+      const { ref } = await bring(store, 'running');
+      let calls = 0;
+      const watching = await store.watch({ tenant: TENANT }, () => calls++);
+      await watching[Symbol.asyncDispose]();
+      await hears(store, { filter: { tenant: TENANT }, wanted: () => true, when: () => store.cancel(ref) });
+      assert.equal(calls, 0);
+    },
+  },
+  {
+    title: 'a closed store refuses everything and can be closed again',
+    async run({ store }) {
+      await store[Symbol.asyncDispose]();
+      await store[Symbol.asyncDispose]();
+      await assert.rejects(create(store), { code: 'STORE_CLOSED' });
+      await assert.rejects(store.get({ tenant: TENANT, id: 'x' }), { code: 'STORE_CLOSED' });
+    },
+  },
+  {
+    title: 'another client sees a task, cancels it, and the first learns of it',
+    needs: 'second client',
+    async run({ store, openSecond }) {
+      const { id, ref, epoch } = await bring(store, 'running');
+      await withOwned(await openSecond(), async (second) => {
+        assert.equal((await second.get(ref))?.status, 'running');
+        await hears(store, {
+          filter: { worker: 'w1' },
+          wanted: ({ type }) => type === 'cancel',
+          when: () => second.cancel(ref, { by: 'second' }),
+        });
+      });
+      assert.equal((await store.renew(id, epoch, LEASE_MS)).stop?.reason.by, 'second');
+    },
+  },
+  {
+    title: 'of the claims of two clients one wins',
+    needs: 'second client',
+    async run({ store, openSecond }) {
+      await withOwned(await openSecond(), async (second) => {
+        for (let i = 0; i < 10; i++) {
+          const { id } = await create(store);
+          const claims = await Promise.all([store.claim(id, 'a', LEASE_MS), second.claim(id, 'b', LEASE_MS)]);
+          assert.deepEqual(claims.map(({ answer }) => answer).toSorted(), ['claimed', 'held']);
+        }
+      });
+    },
+  },
+];
