@@ -1,0 +1,114 @@
+import { resolve } from 'node:path';
+import type { CallResult, Content, Effects, Json, Tool } from '@whoa/core';
+import { hunksOf } from './hunks.ts';
+import type { CallContent, CallKind, CallStatus, CallUpdate, Location, PlanEntry } from './updates.ts';
+
+const TITLE_CHARACTERS_MAX = 120;
+
+const KINDS: Readonly<Record<string, CallKind>> = {
+  read: 'read',
+  ls: 'search',
+  find: 'search',
+  grep: 'search',
+  bash: 'execute',
+  fetch: 'fetch',
+};
+const KIND_OF_EFFECTS: Readonly<Record<Effects, CallKind>> = { read: 'read', write: 'edit', execute: 'execute' };
+
+/** What a person needs to see of a call before it runs. */
+export function announceCall(
+  call: { readonly callId: string; readonly tool: string; readonly input?: unknown },
+  context: { readonly cwd: string; readonly tools: readonly Tool[] },
+): CallUpdate {
+  const { callId, tool, input } = call;
+  const effects = context.tools.find(({ name }) => name === tool)?.effects;
+  const path = fieldOf(input, 'path');
+  const subject = fieldOf(input, 'command') ?? path ?? fieldOf(input, 'pattern') ?? fieldOf(input, 'glob');
+  return {
+    type: 'call',
+    callId,
+    tool,
+    title: oneLine(subject === undefined ? tool : `${tool}: ${subject}`),
+    kind: KINDS[tool] ?? (effects === undefined ? 'other' : KIND_OF_EFFECTS[effects]),
+    status: 'pending',
+    ...(path !== undefined && { locations: [{ path: resolve(context.cwd, path) }] }),
+    ...(input !== undefined && { input }),
+  };
+}
+
+/** The end of a call. `details` go to the client whole; what changed in files is shown as a diff. */
+export function endCall(result: CallResult, { cwd }: { readonly cwd: string }): CallUpdate {
+  const { callId, state, content, details, reason } = result;
+  const diff = diffIn(details, cwd);
+  const locations = locationsIn(details, cwd);
+  return {
+    type: 'call',
+    callId,
+    status: statusOf(result),
+    content: [...(diff === undefined ? [] : [diff]), { type: 'content', content: neverEmpty(content) }],
+    isCancellable: false,
+    ...(locations !== undefined && { locations }),
+    ...(details !== undefined && { output: details }),
+    ...(reason !== undefined && { stopped: { state, reason: reason.kind } }),
+  };
+}
+
+/** A plan, if the details of a tool carry one: `{ plan: [{ content, status?, priority? }] }`. */
+export function planIn(details: Json | undefined): readonly PlanEntry[] | undefined {
+  const plan = isRecord(details) ? details['plan'] : undefined;
+  if (!Array.isArray(plan)) return undefined;
+  return plan.filter(isRecord).map((entry) => ({
+    content: typeof entry['content'] === 'string' ? entry['content'] : '',
+    status: oneOf(entry['status'], ['pending', 'in_progress', 'completed', 'cancelled']) ?? 'pending',
+    priority: oneOf(entry['priority'], ['high', 'medium', 'low']) ?? 'medium',
+  }));
+}
+
+/** A cancel is told as one, never as a failure; a call that could not begin for a reason of its own has failed. */
+function statusOf({ state, isError, reason }: CallResult): CallStatus {
+  if (reason !== undefined && state !== 'finished') return 'cancelled';
+  return state === 'finished' && !isError ? 'completed' : 'failed';
+}
+
+/** Clients have been seen to break on an end without words. */
+function neverEmpty(content: Content): Content {
+  const isEmpty = typeof content === 'string' ? content.trim() === '' : content.length === 0;
+  return isEmpty ? '(no output)' : content;
+}
+
+function diffIn(details: Json | undefined, cwd: string): CallContent | undefined {
+  if (!isRecord(details) || typeof details['path'] !== 'string') return undefined;
+  const { path, diff, oldText, newText, created } = details;
+  const about = { type: 'diff' as const, path: resolve(cwd, path as string), isNew: created === true };
+  if (typeof diff === 'string') return { ...about, patch: diff, hunks: hunksOf(diff) };
+  if (typeof newText !== 'string') return undefined;
+  const before = typeof oldText === 'string' ? oldText : '';
+  return { ...about, isNew: typeof oldText !== 'string', hunks: [{ oldText: before, newText }] };
+}
+
+function locationsIn(details: Json | undefined, cwd: string): Location[] | undefined {
+  if (!isRecord(details) || typeof details['path'] !== 'string') return undefined;
+  const path = resolve(cwd, details['path']);
+  const { changedLines } = details;
+  const lines = (Array.isArray(changedLines) ? changedLines : []).filter((line) => typeof line === 'number');
+  return lines.length === 0 ? [{ path }] : lines.map((line) => ({ path, line }));
+}
+
+function fieldOf(input: unknown, name: string): string | undefined {
+  const value = typeof input === 'object' && input !== null ? (input as Record<string, unknown>)[name] : undefined;
+  return typeof value === 'string' && value !== '' ? value : undefined;
+}
+
+/** The first line, short enough for a heading. */
+export function oneLine(text: string): string {
+  const line = text.trim().split('\n', 1)[0] ?? '';
+  return line.length > TITLE_CHARACTERS_MAX ? `${line.slice(0, TITLE_CHARACTERS_MAX - 1)}…` : line;
+}
+
+function oneOf<const T extends string>(value: unknown, allowed: readonly T[]): T | undefined {
+  return allowed.find((one) => one === value);
+}
+
+function isRecord(value: unknown): value is { readonly [key: string]: Json | undefined } {
+  return typeof value === 'object' && value !== null && !Array.isArray(value);
+}

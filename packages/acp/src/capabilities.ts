@@ -1,0 +1,44 @@
+import type { AcpOptions, AuthMethod } from './options.ts';
+
+/** Stops one call in v1, which has no method of its own for it. */
+export const CANCEL_CALL_METHOD = '_whoa/tool_call/cancel';
+
+/** The names of what we add to messages. */
+export const META = {
+  cancelled: 'whoa/cancelled',
+  usage: 'whoa/usage',
+  report: 'whoa/stopReport',
+  cancelCall: 'whoa/cancelCall',
+} as const;
+
+/** The registry of agents takes only those that say how a person gets in. */
+const FROM_ENVIRONMENT: AuthMethod = {
+  id: 'environment',
+  name: 'API key from the environment',
+  description: "Set the key of your model's provider in the environment of this agent, in the editor's settings.",
+};
+
+const INFO = { name: 'whoa', title: 'Whoa', version: '0.1.0' };
+
+/** What this agent says about itself, in both versions. */
+export function introduce(options: AcpOptions): {
+  readonly info: { readonly name: string; readonly title?: string; readonly version: string };
+  readonly authMethods: readonly AuthMethod[];
+  readonly mcp: { readonly stdio: boolean; readonly http: boolean };
+} {
+  const { info = INFO, authMethods = [], mcp = {} } = options;
+  return {
+    info,
+    authMethods: authMethods.length > 0 ? authMethods : [FROM_ENVIRONMENT],
+    mcp: { stdio: mcp.stdio ?? false, http: mcp.http ?? false },
+  };
+}
+
+/** Lets a person in by a method we offered; refuses any other. */
+export async function authenticate(options: AcpOptions, methodId: string): Promise<boolean> {
+  const isOffered = introduce(options).authMethods.some(
+    ({ id, terminal }) => id === methodId && terminal === undefined,
+  );
+  if (isOffered) await options.authenticate?.(methodId);
+  return isOffered;
+}

@@ -1,0 +1,47 @@
+import type { Content, ContentPart } from '@whoa/core';
+
+/** A piece of a prompt, of either protocol version. Both say these the same way. */
+export type PromptBlock = { readonly type: string } & Readonly<Record<string, unknown>>;
+
+/** What a client said, for the model to read. What we never said we could take is named, not dropped. */
+export function contentOf(blocks: readonly PromptBlock[]): Content {
+  const parts = blocks.map(partOf);
+  return parts.every((part) => part.type === 'text') ? parts.map((part) => part.text).join('\n') : parts;
+}
+
+/** Some content as blocks of either protocol version. */
+export function blocksOf(
+  content: Content,
+): ({ type: 'text'; text: string } | { type: 'image'; data: string; mimeType: string })[] {
+  const parts = typeof content === 'string' ? [{ type: 'text' as const, text: content }] : content;
+  return parts.map((part) =>
+    part.type === 'text'
+      ? { type: 'text', text: part.text }
+      : { type: 'image', data: part.data, mimeType: part.mediaType },
+  );
+}
+
+function partOf(block: PromptBlock): ContentPart {
+  switch (block.type) {
+    case 'text':
+      return { type: 'text', text: textIn(block['text']) };
+    case 'image':
+      return { type: 'image', mediaType: textIn(block['mimeType']), data: textIn(block['data']) };
+    case 'resource_link':
+      return { type: 'text', text: `[${textIn(block['name'])}](${textIn(block['uri'])})` };
+    case 'resource':
+      return { type: 'text', text: resourceIn(block['resource']) };
+    default:
+      return { type: 'text', text: `(${block.type} that cannot be read here)` };
+  }
+}
+
+function resourceIn(value: unknown): string {
+  const { uri, text } = (value ?? {}) as { uri?: unknown; text?: unknown };
+  if (typeof text !== 'string') return `(${textIn(uri)}, which is not text)`;
+  return `<resource uri="${textIn(uri)}">\n${text}\n</resource>`;
+}
+
+function textIn(value: unknown): string {
+  return typeof value === 'string' ? value : '';
+}

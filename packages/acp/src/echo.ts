@@ -1,0 +1,24 @@
+import { createAgent, type Planner, reply, sleep, systemWorld, textOf, type World } from '@whoa/core';
+import { type AcpConnection, type ServeOptions, serveAcp } from './serve.ts';
+
+export interface EchoOptions extends ServeOptions {
+  /** How long it thinks before it answers; 1 unless given. */
+  readonly delaySeconds?: number;
+  readonly world?: World;
+}
+
+/** Serves the simplest agent there is: it waits, then says what it was told. A good first thing to cancel. */
+export function serveEcho({ delaySeconds = 1, world = systemWorld, ...options }: EchoOptions = {}): AcpConnection {
+  if (!(delaySeconds >= 0 && Number.isFinite(delaySeconds))) {
+    throw new RangeError(`delaySeconds: expected 0 or more, got ${delaySeconds}`);
+  }
+  const planner: Planner = {
+    async next(history, { token }) {
+      const said = history.findLast((message) => message.role === 'user');
+      await sleep(delaySeconds * 1_000, { clock: world.clock, token });
+      return reply(textOf(said?.content ?? ''));
+    },
+  };
+  const info = { name: 'whoa-echo', title: 'Whoa echo', version: '0.1.0' };
+  return serveAcp({ createAgent: () => createAgent({ name: 'echo', planner, world }), info, world }, options);
+}

@@ -1,0 +1,136 @@
+import type { Readable, Writable } from 'node:stream';
+import type { AgentApp, AnyMessage } from '@agentclientprotocol/sdk';
+import { type Agent, CancellationToken, type CancelReasonInit, systemWorld, waitUnder } from '@whoa/core';
+import type { AcpOptions } from './options.ts';
+import type { Client } from './session/client.ts';
+import { Sessions } from './session/sessions.ts';
+import { createMemorySessions } from './store/memory.ts';
+import { type AppOptions, createV1App, methodsV1, type V1Method } from './v1/app.ts';
+import { takeStandardOutput } from './wire/stdout.ts';
+import { Wire } from './wire/wire.ts';
+
+const FLUSH_MS = 200;
+/** Once we want to end, a client that takes nothing for this long is not waited for. */
+const STUCK_MS = 1_000;
+
+export interface ServeOptions {
+  /**
+   * The process's own standard streams unless given. Standard output is then the protocol's alone: what others print
+   * goes to standard error.
+   */
+  readonly input?: Readable;
+  readonly output?: Writable;
+  /** Ends everything: prompts are cancelled and answered, then the connection is closed. Cancel it on SIGTERM. */
+  readonly token?: CancellationToken;
+  readonly signal?: AbortSignal;
+}
+
+/** Why a connection ended. */
+export interface AcpEnd {
+  readonly by: 'client' | 'us' | 'error';
+  readonly error?: Error;
+}
+
+/** A connection to a client. */
+export interface AcpConnection extends AsyncDisposable {
+  /** Settles when the connection is over and nothing of it runs any more. It never rejects. */
+  readonly closed: Promise<AcpEnd>;
+  close(reason?: CancelReasonInit): Promise<AcpEnd>;
+}
+
+/**
+ * Serves an agent to one client, in whichever version of the Agent Client Protocol it speaks.
+ *
+ * Give options with `createAgent` rather than an agent to have one made for each session: it is told the folder and the
+ * MCP servers, and can ask for permission. An agent that is given as it is knows nothing of the client.
+ */
+export function serveAcp(agent: Agent | AcpOptions, options: ServeOptions = {}): AcpConnection {
+  return connect('run' in agent ? { createAgent: () => agent } : agent, options);
+}
+
+/** As `serveAcp`. `arrange` puts the methods in another order, which must change nothing. */
+export function connect(
+  options: AcpOptions,
+  { input = process.stdin, output: given, token: parent, signal }: ServeOptions,
+  arrange: (methods: V1Method[]) => V1Method[] = (methods) => methods,
+): AcpConnection {
+  const { world = systemWorld, store = createMemorySessions(), ladder: how = 'now', flushMs = FLUSH_MS } = options;
+  const onProblem = options.onProblem ?? warn;
+  const tokenOptions = { parent, name: 'acp', clock: world.clock };
+  const token = signal ? CancellationToken.from(signal, tokenOptions) : new CancellationToken(tokenOptions);
+  const gone = new CancellationToken({ name: 'gone', clock: world.clock });
+  const sessions = new Sessions(options.settings ?? []);
+  const { output, giveBack } = given ? { output: given, giveBack: () => {} } : takeStandardOutput();
+  const wire = new Wire({ input, output, tap: sessions, onProblem });
+  const onClient = (client: Client): void =>
+    sessions.attach({ options, client, store, how, flushMs, onProblem, world, token, gone });
+  const parts = { options, sessions, onClient };
+  const v1 = createV1App(arrange(methodsV1(parts)));
+  route(wire, v1, parts).catch((error: unknown) =>
+    wire.close(error instanceof Error ? error : new Error(String(error))),
+  );
+  const closed = live({ wire, token, gone, sessions }).finally(giveBack);
+  return {
+    closed,
+    close(reason = { kind: 'shutdown' }) {
+      token.cancel(reason, { how });
+      return closed;
+    },
+    async [Symbol.asyncDispose]() {
+      token.cancel({ kind: 'shutdown' }, { how });
+      await closed;
+    },
+  };
+}
+
+/** Today's editors speak v1, and the other half of the SDK takes as long to load again: it is loaded for those who need it. */
+async function route(wire: Wire, v1: AgentApp, parts: AppOptions): Promise<void> {
+  const first = await wire.first;
+  if (first === undefined) return;
+  if (isHelloV1(first)) {
+    v1.connect(wire.stream);
+    return;
+  }
+  const { connectByVersion } = await import('./v2/router.ts');
+  connectByVersion(wire.stream, v1, parts);
+}
+
+function isHelloV1(message: AnyMessage): boolean {
+  if (!('method' in message) || !('id' in message) || message.method !== 'initialize') return false;
+  return (message.params as { protocolVersion?: unknown } | undefined)?.protocolVersion === 1;
+}
+
+interface Parts {
+  readonly wire: Wire;
+  readonly token: CancellationToken;
+  readonly gone: CancellationToken;
+  readonly sessions: Sessions;
+}
+
+/** Until one side ends it; then everything is stopped, told as far as the client still listens, and let go. */
+async function live({ wire, token, gone, sessions }: Parts): Promise<AcpEnd> {
+  const ended = wire.over.then(({ error }) => {
+    // First the stop, then the silence: what runs must hear why.
+    token.cancel({ kind: 'disconnect', message: 'the client has gone', via: 'acp' }, { how: 'now' });
+    gone.cancel({ kind: 'disconnect' }, { how: 'kill' });
+    sessions.giveUpAnswers();
+    return error;
+  });
+  const first = await waitUnder(ended, token, 'drain');
+  const byUs = first.by === 'level' && !gone.isCancelled;
+  const patience = wire.closeWhenStuck(STUCK_MS, token.clock);
+  await sessions.closeAll({ kind: 'shutdown' });
+  // The caller may end the process as soon as this is over.
+  await wire.drained();
+  patience[Symbol.dispose]();
+  wire.close();
+  const error = await ended;
+  token[Symbol.dispose]();
+  gone[Symbol.dispose]();
+  if (error !== undefined) return { by: 'error', error };
+  return { by: byUs ? 'us' : 'client' };
+}
+
+function warn(error: unknown): void {
+  process.emitWarning(error instanceof Error ? error : new Error(String(error)));
+}

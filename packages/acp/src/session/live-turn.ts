@@ -1,0 +1,117 @@
+import type { Agent, Content, Message, Outcome, World } from '@whoa/core';
+import { Journal } from '../turn/journal.ts';
+import { Outbox } from '../turn/outbox.ts';
+import { Teller } from '../turn/teller.ts';
+import type { Turn } from '../turn/turn.ts';
+import type { TurnEnd, Update } from '../updates.ts';
+import type { Asking } from './permission.ts';
+
+export interface LiveTurnOptions {
+  readonly turn: Turn;
+  readonly agent: Agent;
+  readonly content: Content;
+  readonly history: readonly Message[];
+  readonly cwd: string;
+  readonly contextTokens: number | undefined;
+  readonly deadlineMs: number | undefined;
+  readonly flushMs: number;
+  readonly world: World;
+  readonly send: (update: Update) => Promise<void>;
+  /** Saves the session with what this turn has so far. */
+  readonly save: () => Promise<void>;
+}
+
+/** A turn at work: a run, what the client is told of it, and what is kept of it. */
+export class LiveTurn {
+  readonly journal: Journal;
+  readonly #options: LiveTurnOptions;
+  readonly #outbox: Outbox;
+  readonly #teller: Teller;
+  #flush: Disposable | undefined;
+
+  constructor(options: LiveTurnOptions) {
+    const { history, content, send, save, cwd, agent, contextTokens } = options;
+    this.#options = options;
+    this.#outbox = new Outbox(send);
+    this.journal = new Journal(history, content);
+    const push = (update: Update, { isKept = false } = {}): void =>
+      this.#outbox.push(update, isKept ? save : undefined);
+    this.#teller = new Teller({ journal: this.journal, cwd, tools: agent.tools, contextTokens, push });
+  }
+
+  /** Where the person's message stands in the history. */
+  get messageId(): string {
+    return `m${this.#options.history.length}`;
+  }
+
+  /** How questions to the person are asked in this turn. */
+  get asking(): Asking {
+    const { turn } = this.#options;
+    return {
+      begin: async () => {
+        this.#outbox.push({ type: 'state', state: 'requires_action' });
+        await this.#outbox.drained();
+      },
+      end: () => this.#outbox.push({ type: 'state', state: 'running' }),
+      cancel: () => turn.cancel({ kind: 'user', via: 'session/request_permission' }),
+    };
+  }
+
+  /** Runs the agent to its end: it has stopped, and everything it said has been sent. */
+  async run(title: string | undefined): Promise<Outcome> {
+    const { turn, agent, content, history, deadlineMs, world } = this.#options;
+    this.#outbox.push({ type: 'user', messageId: this.messageId, content, isEcho: true });
+    this.#outbox.push({ type: 'state', state: 'running' });
+    if (title !== undefined) this.#outbox.push({ type: 'info', title, updatedAt: world.clock.now() });
+    if (deadlineMs !== undefined) {
+      const reason = { kind: 'deadline', message: `the prompt took longer than ${deadlineMs} ms`, via: 'acp' };
+      turn.token.cancelAfter(deadlineMs, reason, { how: 'now' });
+    }
+    const run = agent.run(content, {
+      history,
+      token: turn.token,
+      hooks: {
+        any: (event) => {
+          this.#teller.hear(event);
+          if (event.type !== 'run-end') this.#saveSoon();
+        },
+      },
+    });
+    turn.running(run);
+    const outcome = await run.outcome;
+    this.#flush?.[Symbol.dispose]();
+    await this.#outbox.drained();
+    return outcome;
+  }
+
+  /** Tells what is left to tell, once the history is kept; nothing follows. */
+  async end(end: TurnEnd): Promise<void> {
+    this.#teller.close({ isCancelled: end.stop === 'cancelled' || end.stop === 'max_turn_requests' });
+    this.#outbox.push({ type: 'state', state: 'idle', end });
+    await this.#outbox.close();
+  }
+
+  #saveSoon(): void {
+    const { world, flushMs, save } = this.#options;
+    this.#flush ??= world.clock.setTimer(flushMs, () => {
+      this.#flush = undefined;
+      save().catch(() => {});
+    });
+  }
+}
+
+/** How an outcome is told. */
+export function endOf(outcome: Outcome): TurnEnd {
+  const { usage } = outcome;
+  if (outcome.status === 'failed') return { stop: 'error', message: messageOf(outcome.error), usage };
+  if (outcome.status === 'cancelled') {
+    const stop = outcome.reason.kind === 'budget' ? 'max_turn_requests' : 'cancelled';
+    return { stop, usage, report: outcome.stop };
+  }
+  const last = outcome.messages.findLast((message) => message.role === 'assistant');
+  return { stop: last?.stopReason === 'length' ? 'max_tokens' : 'end_turn', usage };
+}
+
+export function messageOf(error: unknown): string {
+  return error instanceof Error ? error.message : String(error);
+}

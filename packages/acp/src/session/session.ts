@@ -1,0 +1,250 @@
+import { type Agent, CancellationToken, type CancelReasonInit, type Content, textOf, waitUnder } from '@whoa/core';
+import { oneLine } from '../calls.ts';
+import type { AcpSession, McpServer } from '../options.ts';
+import type { SessionRecord } from '../store/store.ts';
+import { Saver } from '../turn/saver.ts';
+import { Turn } from '../turn/turn.ts';
+import type { TurnEnd, Update } from '../updates.ts';
+import { AgentSlot } from './agent-slot.ts';
+import { endOf, LiveTurn, messageOf } from './live-turn.ts';
+import { createApprove } from './permission.ts';
+import { replay } from './replay.ts';
+import type { Surroundings } from './surroundings.ts';
+
+/** How many prompts may wait in a session. */
+const WAITING_MAX = 16;
+/** A store that takes longer is not waited for. */
+const SAVE_MS = 2_000;
+
+export interface StartedTurn {
+  /** The name of the person's message once it is in the history; `undefined` if it never will be. */
+  readonly inserted: Promise<string | undefined>;
+  /** Never rejects. */
+  readonly end: Promise<TurnEnd>;
+}
+
+/** One session: turns one after the other, an agent made for it, and a record that is kept. */
+export class Session {
+  readonly #around: Surroundings;
+  readonly #token: CancellationToken;
+  readonly #turns = new Set<Turn>();
+  readonly #saver = new Saver(() => this.#write());
+  readonly #approve: AcpSession['approve'];
+  readonly #retired: AgentSlot[] = [];
+  #mcpServers: readonly McpServer[];
+  #record: SessionRecord;
+  #slot: AgentSlot;
+  #lastTurn: Turn | undefined;
+  #live: LiveTurn | undefined;
+
+  constructor(record: SessionRecord, mcpServers: readonly McpServer[], around: Surroundings) {
+    this.#record = record;
+    this.#mcpServers = mcpServers;
+    this.#around = around;
+    this.#token = new CancellationToken({ parent: around.token, name: `session ${record.id}` });
+    this.#slot = this.#createSlot();
+    const { id: sessionId, cwd } = record;
+    this.#approve = createApprove({ sessionId, cwd, client: around.client, asking: () => this.#live?.asking });
+  }
+
+  get record(): SessionRecord {
+    return this.#record;
+  }
+
+  /** Makes the agent, so that what is wrong with it is known before the first prompt. */
+  async open(): Promise<Agent> {
+    const slot = this.#slot;
+    try {
+      return await slot.open(() => this.#around.options.createAgent(this.#describe(slot)));
+    } catch (error) {
+      // The next prompt tries again.
+      if (this.#slot === slot) this.#retire();
+      throw error;
+    }
+  }
+
+  /** Takes the place of the next prompt, at once. */
+  reserve({ hearsAnswer = true }: { readonly hearsAnswer?: boolean } = {}): Turn {
+    const turn = new Turn(this.#token, {
+      how: this.#around.how,
+      previous: this.#lastTurn,
+      hearsAnswer,
+      onSettled: (settled) => this.#turns.delete(settled),
+    });
+    this.#lastTurn = turn;
+    this.#turns.add(turn);
+    return turn;
+  }
+
+  /** Works on a prompt in its place. The one before it must be settled first. */
+  start(turn: Turn, content: Content): StartedTurn {
+    const inserted = Promise.withResolvers<string | undefined>();
+    const end = this.#work(turn, content, inserted.resolve)
+      .catch((error: unknown): TurnEnd => ({ stop: 'error', message: messageOf(error) }))
+      .finally(() => {
+        inserted.resolve(undefined);
+        turn.ended();
+      });
+    return { inserted: inserted.promise, end };
+  }
+
+  /** Cancels the prompts there are now: the one that runs and those that wait. Without any it does nothing. */
+  cancel(reason: CancelReasonInit): void {
+    for (const turn of this.#turns) turn.cancel(reason);
+  }
+
+  /** Stops one call. Answers why not, if not. */
+  cancelCall(callId: string, reason: CancelReasonInit): string | undefined {
+    for (const turn of this.#turns) {
+      const receipt = turn.cancelCall(callId, reason);
+      if (receipt.answer === 'refused') return receipt.message;
+      if (receipt.answer !== 'too-late') return undefined;
+    }
+    return 'the call is unknown, has ended, or has not begun';
+  }
+
+  /** Changes a setting; the next prompt finds an agent made with it. */
+  async choose(id: string, value: string): Promise<void> {
+    if (this.#record.settings[id] === value) return;
+    this.#record = { ...this.#record, settings: { ...this.#record.settings, [id]: value } };
+    this.#retire();
+    await this.#closeRetired();
+    // A session that nobody has talked to yet is not kept.
+    if (this.#record.messages.length > 0) await this.#saver.save();
+  }
+
+  /** Takes the servers a client wants for it now. */
+  reconnect(mcpServers: readonly McpServer[]): void {
+    if (JSON.stringify(mcpServers) === JSON.stringify(this.#mcpServers)) return;
+    this.#mcpServers = mcpServers;
+    this.#retire();
+  }
+
+  /** Shows the client everything so far; a turn that is running goes on. */
+  async replay(): Promise<void> {
+    const { tools } = await this.open();
+    const messages = this.#live?.journal.soFar ?? this.#record.messages;
+    for (const update of replay(messages, { cwd: this.#record.cwd, tools })) await this.#send(update);
+  }
+
+  /** Cancels what runs, waits until it is settled, and lets go of everything. */
+  async close(reason: CancelReasonInit): Promise<void> {
+    this.cancel(reason);
+    await Promise.all([...this.#turns].map((turn) => turn.settled));
+    await Promise.all([this.#closeRetired(), this.#slot.close()]);
+    this.#token[Symbol.dispose]();
+  }
+
+  async #work(turn: Turn, content: Content, onInserted: (messageId: string) => void): Promise<TurnEnd> {
+    if (!turn.take()) return { stop: 'cancelled' };
+    if (this.#turns.size > WAITING_MAX) {
+      return { stop: 'error', message: `${WAITING_MAX} prompts are waiting already; wait for one to end` };
+    }
+    if (turn.previous !== undefined) {
+      const wait = await waitUnder(turn.previous.settled, turn.token, 'drain');
+      if (wait.by === 'level') return { stop: 'cancelled' };
+    }
+    let slot = this.#slot;
+    let opened = await waitUnder(this.open(), turn.token, 'drain');
+    // A setting may have changed meanwhile, and with it the agent.
+    while (opened.by === 'value' && slot !== this.#slot) {
+      slot = this.#slot;
+      opened = await waitUnder(this.open(), turn.token, 'drain');
+    }
+    if (opened.by === 'error') return { stop: 'error', message: messageOf(opened.error) };
+    if (opened.by === 'level') {
+      await this.#keep([...this.#record.messages, { role: 'user', content }]);
+      return { stop: 'cancelled' };
+    }
+    return this.#run(turn, { agent: opened.value, content, onInserted });
+  }
+
+  async #run(
+    turn: Turn,
+    { agent, content, onInserted }: { agent: Agent; content: Content; onInserted: (messageId: string) => void },
+  ): Promise<TurnEnd> {
+    const { options, world } = this.#around;
+    const live = new LiveTurn({
+      turn,
+      agent,
+      content,
+      history: this.#record.messages,
+      cwd: this.#record.cwd,
+      contextTokens: options.contextTokens,
+      deadlineMs: options.deadlineMs,
+      flushMs: this.#around.flushMs,
+      world,
+      send: (update) => this.#send(update),
+      save: () => this.#saver.save(),
+    });
+    const title = this.#record.title === undefined ? oneLine(textOf(content)) || 'Untitled' : undefined;
+    if (title !== undefined) this.#record = { ...this.#record, title };
+    this.#live = live;
+    onInserted(live.messageId);
+    try {
+      const outcome = await live.run(title);
+      const end = endOf(outcome);
+      this.#live = undefined;
+      await this.#keep(outcome.messages);
+      await live.end(end);
+      return end;
+    } finally {
+      this.#live = undefined;
+      await this.#closeRetired();
+    }
+  }
+
+  async #keep(messages: SessionRecord['messages']): Promise<void> {
+    this.#record = { ...this.#record, messages };
+    await this.#saver.save();
+  }
+
+  async #write(): Promise<void> {
+    const { store, onProblem, world } = this.#around;
+    const now = world.clock.now();
+    this.#record = { ...this.#record, updatedAt: Math.round(now) };
+    const messages = this.#live?.journal.ifEndedNow(now) ?? this.#record.messages;
+    const bound = new CancellationToken({ name: 'save', clock: world.clock });
+    bound.cancelAfter(SAVE_MS, { kind: 'deadline' }, { how: 'kill' });
+    const end = await waitUnder(store.save({ ...this.#record, messages }), bound, 'kill');
+    bound[Symbol.dispose]();
+    if (end.by === 'error') onProblem(end.error);
+    if (end.by === 'level') onProblem(new Error(`Session ${this.#record.id} was not saved within ${SAVE_MS} ms`));
+  }
+
+  /** Never rejects, and never waits for a client that has gone. */
+  async #send(update: Update): Promise<void> {
+    const { client, gone } = this.#around;
+    if (!gone.isCancelled) await waitUnder(client.update(this.#record.id, update), gone, 'drain');
+  }
+
+  #createSlot(): AgentSlot {
+    return new AgentSlot(this.#token, this.#around.onProblem);
+  }
+
+  /** The agent is replaced; a turn that is using it may finish first. */
+  #retire(): void {
+    this.#retired.push(this.#slot);
+    this.#slot = this.#createSlot();
+  }
+
+  async #closeRetired(): Promise<void> {
+    if (this.#live !== undefined) return;
+    await Promise.all(this.#retired.splice(0).map((slot) => slot.close()));
+  }
+
+  #describe(slot: AgentSlot): AcpSession {
+    const { id, cwd, additionalDirectories, settings } = this.#record;
+    return {
+      id,
+      cwd,
+      additionalDirectories,
+      settings,
+      mcpServers: this.#mcpServers,
+      approve: this.#approve,
+      files: this.#around.client.files(id),
+      token: slot.token,
+      defer: (cleanup) => slot.defer(cleanup),
+    };
+  }
+}

@@ -1,0 +1,212 @@
+import { isAbsolute } from 'node:path';
+import { type AnyMessage, RequestError } from '@agentclientprotocol/sdk';
+import type { CancelReasonInit } from '@whoa/core';
+import type { McpServer, SessionSetting } from '../options.ts';
+import type { SessionPage, SessionRecord } from '../store/store.ts';
+import type { Turn } from '../turn/turn.ts';
+import type { FrameId } from '../wire/frame.ts';
+import type { WireTap } from '../wire/wire.ts';
+import { Session } from './session.ts';
+import type { Surroundings } from './surroundings.ts';
+
+/** How many sessions one connection may have open. */
+const SESSIONS_MAX = 256;
+
+export interface Place {
+  readonly cwd: string;
+  readonly additionalDirectories: readonly string[];
+  readonly mcpServers: readonly McpServer[];
+}
+
+/** A prompt that has its place. */
+export interface PlacedPrompt {
+  readonly session: Session;
+  readonly turn: Turn;
+}
+
+/**
+ * The sessions of one connection. It hears the wire: a prompt takes its place the moment it is read, and a cancel reaches
+ * exactly the prompts that were read before it, however the messages are dispatched afterwards.
+ */
+export class Sessions implements WireTap {
+  readonly #sessions = new Map<string, Session>();
+  readonly #prompts = new Map<FrameId, PlacedPrompt>();
+  readonly #closing = new Set<Promise<void>>();
+  readonly #settings: readonly SessionSetting[];
+  #around: Surroundings | undefined;
+
+  constructor(settings: readonly SessionSetting[]) {
+    this.#settings = settings;
+  }
+
+  /** Which client there is, is known only once it has said hello. */
+  attach(around: Surroundings): void {
+    this.#around ??= around;
+  }
+
+  received(message: AnyMessage): boolean {
+    if (!('method' in message)) return true;
+    const params = (message.params ?? {}) as { sessionId?: unknown; requestId?: unknown };
+    const isRequest = 'id' in message;
+    if (message.method === 'session/prompt' && isRequest && isOwnable(message.id)) {
+      const session = this.#find(params.sessionId);
+      // Two prompts with one id: nobody can tell their answers apart, so the older one is not waited for.
+      this.#prompts.get(message.id)?.turn.answered();
+      if (session !== undefined) this.#prompts.set(message.id, { session, turn: session.reserve() });
+    } else if (message.method === 'session/cancel' && !isRequest) {
+      this.#find(params.sessionId)?.cancel(by('session/cancel'));
+      // The SDK would complain on stderr, which a client need not read.
+      return typeof params.sessionId === 'string';
+    } else if (message.method === '$/cancel_request' && !isRequest) {
+      this.#prompts.get(params.requestId as FrameId)?.turn.cancel(by('$/cancel_request'));
+    }
+    return true;
+  }
+
+  sent(message: AnyMessage): void {
+    if ('method' in message || !('id' in message)) return;
+    const placed = this.#prompts.get(message.id);
+    this.#prompts.delete(message.id);
+    placed?.turn.answered();
+  }
+
+  /** The place that a prompt took. A prompt with an id that nobody can cancel gets its place only now. */
+  claim(requestId: FrameId, sessionId: string): PlacedPrompt {
+    const placed = this.#prompts.get(requestId);
+    if (placed !== undefined) return placed;
+    const session = this.get(sessionId);
+    return { session, turn: session.reserve({ hearsAnswer: false }) };
+  }
+
+  async create(place: Place): Promise<Session> {
+    checkPlace(place);
+    const { world } = this.#surroundings;
+    const now = Math.round(world.clock.now());
+    const { cwd, additionalDirectories } = place;
+    const settings = Object.fromEntries(this.#settings.map((one) => [one.id, initialOf(one)]));
+    const id = world.createId();
+    return this.#open(
+      { id, cwd, additionalDirectories, settings, messages: [], createdAt: now, updatedAt: now },
+      place.mcpServers,
+    );
+  }
+
+  /** A session of this connection or of an earlier one. One that is running goes on running. */
+  async resume(id: string, place: Place): Promise<Session> {
+    checkPlace(place);
+    const running = this.#sessions.get(id);
+    if (running !== undefined) {
+      running.reconnect(place.mcpServers);
+      return running;
+    }
+    const record = await this.#surroundings.store.load(id);
+    if (record === undefined) throw RequestError.sessionNotFound(id);
+    // Somebody may have asked for the same one meanwhile.
+    const { cwd, additionalDirectories } = place;
+    return this.#sessions.get(id) ?? this.#open({ ...record, cwd, additionalDirectories }, place.mcpServers);
+  }
+
+  get(id: string): Session {
+    const session = this.#sessions.get(id);
+    if (session === undefined) throw RequestError.sessionNotFound(id);
+    return session;
+  }
+
+  async list(filter: { cwd?: string; cursor?: string }): Promise<SessionPage> {
+    try {
+      return await this.#surroundings.store.list(filter);
+    } catch (error) {
+      if (error instanceof RangeError) throw RequestError.invalidParams(undefined, error.message);
+      throw error;
+    }
+  }
+
+  async close(id: string): Promise<void> {
+    const session = this.get(id);
+    // Prompts that were read before have their place; those that come after find no session.
+    this.#sessions.delete(id);
+    const closing = session.close(by('session/close'));
+    this.#closing.add(closing);
+    await closing.finally(() => this.#closing.delete(closing));
+  }
+
+  async remove(id: string): Promise<void> {
+    if (this.#sessions.has(id)) await this.close(id);
+    await this.#surroundings.store.remove(id);
+  }
+
+  /** Changes a setting, after asking whether there is such a thing. */
+  async choose(id: string, setting: { readonly id: string; readonly value: unknown }): Promise<Session> {
+    const session = this.get(id);
+    const known = this.#settings.find((one) => one.id === setting.id);
+    const option = known?.options.find(({ value }) => value === setting.value);
+    if (option === undefined) {
+      const choices = known?.options.map(({ value }) => value) ?? this.#settings.map((one) => one.id);
+      throw RequestError.invalidParams(undefined, `choose one of ${choices.join(', ')}`);
+    }
+    await session.choose(setting.id, option.value);
+    return session;
+  }
+
+  /** Waits until everything has ended. The cancel has been given already, through the token. */
+  async closeAll(reason: CancelReasonInit): Promise<void> {
+    await Promise.all([...this.#closing, ...[...this.#sessions.values()].map((session) => session.close(reason))]);
+    this.#sessions.clear();
+  }
+
+  /** No answer can be sent any more, so nobody waits for one. */
+  giveUpAnswers(): void {
+    for (const { turn } of this.#prompts.values()) turn.answered();
+    this.#prompts.clear();
+  }
+
+  async #open(record: SessionRecord, mcpServers: readonly McpServer[]): Promise<Session> {
+    if (this.#sessions.size >= SESSIONS_MAX) {
+      throw RequestError.invalidRequest(undefined, `${SESSIONS_MAX} sessions are open; close one first`);
+    }
+    const session = new Session(record, mcpServers, this.#surroundings);
+    this.#sessions.set(record.id, session);
+    try {
+      await session.open();
+    } catch (error) {
+      this.#sessions.delete(record.id);
+      await session.close({ kind: 'shutdown' });
+      throw loginNeeded(error) ?? RequestError.internalError(undefined, error instanceof Error ? error.message : '');
+    }
+    return session;
+  }
+
+  #find(sessionId: unknown): Session | undefined {
+    return typeof sessionId === 'string' ? this.#sessions.get(sessionId) : undefined;
+  }
+
+  get #surroundings(): Surroundings {
+    if (this.#around === undefined) throw RequestError.invalidRequest(undefined, 'send initialize first');
+    return this.#around;
+  }
+}
+
+/** The value of a setting that nobody has chosen yet. */
+export function initialOf({ initial, options }: SessionSetting): string {
+  return initial ?? options[0]?.value ?? '';
+}
+
+function by(via: string): CancelReasonInit {
+  return { kind: 'user', via };
+}
+
+/** Only these ids come back unchanged on an answer: `null` stands for "unknown" there, and v2 refuses fractions. */
+function isOwnable(id: unknown): id is FrameId {
+  return typeof id === 'string' || Number.isInteger(id);
+}
+
+function checkPlace({ cwd, additionalDirectories }: Place): void {
+  for (const path of [cwd, ...additionalDirectories]) {
+    if (!isAbsolute(path)) throw RequestError.invalidParams(undefined, `'${path}' is not an absolute path`);
+  }
+}
+
+function loginNeeded(error: unknown): RequestError | undefined {
+  const isNeeded = error instanceof Error && 'code' in error && error.code === 'AUTH_REQUIRED';
+  return isNeeded ? RequestError.authRequired(undefined, error.message) : undefined;
+}

@@ -1,0 +1,19 @@
+import type { CancellationToken, StopHow, World } from '@whoa/core';
+import type { AcpOptions } from '../options.ts';
+import type { SessionStore } from '../store/store.ts';
+import type { Client } from './client.ts';
+
+/** What all sessions of one connection share. */
+export interface Surroundings {
+  readonly options: AcpOptions;
+  readonly client: Client;
+  readonly store: SessionStore;
+  readonly how: StopHow;
+  readonly flushMs: number;
+  readonly onProblem: (error: unknown) => void;
+  readonly world: World;
+  /** Cancelled when everything is to stop. */
+  readonly token: CancellationToken;
+  /** Cancelled when nothing can be sent any more. */
+  readonly gone: CancellationToken;
+}

@@ -1,0 +1,65 @@
+import { chmod, mkdir, readdir, readFile, rename, rm, writeFile } from 'node:fs/promises';
+import { join } from 'node:path';
+import { pageOf, type SessionRecord, type SessionStore, type SessionSummary, summaryOf } from './store.ts';
+
+const ID = /^[A-Za-z0-9][A-Za-z0-9_-]{0,127}$/;
+/** A list reads at most this many files. */
+const SESSIONS_MAX = 2_000;
+
+/** Keeps each session as a file of its own in a folder that only the user can read. */
+export function createFileSessions({ folder }: { readonly folder: string }): SessionStore {
+  const pathOf = (id: string): string => join(folder, `${id}.json`);
+  return {
+    load: (id) => (ID.test(id) ? readRecord(pathOf(id)) : Promise.resolve(undefined)),
+    async save(record) {
+      if (!ID.test(record.id)) throw new RangeError(`id: '${record.id}' cannot name a file`);
+      const path = pathOf(record.id);
+      const temporary = `${path}.${crypto.randomUUID()}.tmp`;
+      await mkdir(folder, { recursive: true, mode: 0o700 });
+      try {
+        await writeFile(temporary, JSON.stringify(record), { mode: 0o600, flag: 'wx' });
+        // The mode above is cut by the umask; this one is not.
+        await chmod(temporary, 0o600);
+        await rename(temporary, path);
+      } catch (error) {
+        await rm(temporary, { force: true });
+        throw error;
+      }
+    },
+    list: async (filter = {}) => pageOf(await readSummaries(folder), filter),
+    remove: (id) => (ID.test(id) ? rm(pathOf(id), { force: true }) : Promise.resolve()),
+  };
+}
+
+async function readRecord(path: string): Promise<SessionRecord | undefined> {
+  const text = await readFile(path, 'utf8').catch((error: unknown) => {
+    if (isMissing(error)) return undefined;
+    throw error;
+  });
+  if (text === undefined) return undefined;
+  try {
+    const record = JSON.parse(text) as SessionRecord;
+    if (typeof record.id === 'string' && Array.isArray(record.messages)) return record;
+  } catch {
+    // Told below.
+  }
+  throw new Error(`${path} does not hold a session; move it away`);
+}
+
+/** A file that cannot be read is left out: one broken session must not hide the others. */
+async function readSummaries(folder: string): Promise<SessionSummary[]> {
+  const names = await readdir(folder).catch((error: unknown) => {
+    if (isMissing(error)) return [];
+    throw error;
+  });
+  const summaries: SessionSummary[] = [];
+  for (const name of names.filter((one) => one.endsWith('.json')).slice(0, SESSIONS_MAX)) {
+    const record = await readRecord(join(folder, name)).catch(() => undefined);
+    if (record !== undefined) summaries.push(summaryOf(record));
+  }
+  return summaries;
+}
+
+function isMissing(error: unknown): boolean {
+  return error instanceof Error && 'code' in error && error.code === 'ENOENT';
+}

@@ -1,0 +1,18 @@
+import { pageOf, type SessionRecord, type SessionStore, summaryOf } from './store.ts';
+
+/** Keeps sessions for as long as the process lives. */
+export function createMemorySessions(): SessionStore {
+  const records = new Map<string, SessionRecord>();
+  return {
+    load: (id) => Promise.resolve(records.get(id)),
+    save(record) {
+      records.set(record.id, structuredClone(record));
+      return Promise.resolve();
+    },
+    list: async (filter = {}) => pageOf(await Promise.resolve([...records.values()].map(summaryOf)), filter),
+    remove(id) {
+      records.delete(id);
+      return Promise.resolve();
+    },
+  };
+}

@@ -1,0 +1,62 @@
+import { type CallResult, createAgent, defineTool, type Message, prepareMessages, type RunEvent } from '@whoa/core';
+import { scriptedModel } from '@whoa/core/testing';
+import { expect, test } from 'vitest';
+import { anything } from '../../test/process-tree.ts';
+import { Journal } from './journal.ts';
+
+/** Every call has exactly one result, and the other way round. */
+function isValid(messages: readonly Message[]): boolean {
+  const asked = messages.flatMap((message) =>
+    message.role === 'assistant' ? message.content.flatMap((part) => (part.type === 'call' ? part.callId : [])) : [],
+  );
+  const answered = messages.flatMap((message) => (message.role === 'tool' ? message.callId : []));
+  return JSON.stringify(asked.toSorted()) === JSON.stringify(answered.toSorted());
+}
+
+test('whenever the process dies, what is kept is a valid history, and at the end it is the history of the run', async () => {
+  const tool = defineTool({ name: 'tool', description: '', effects: 'read', input: anything, execute: () => 'done' });
+  const model = scriptedModel([['one two ', { call: 'tool' }, { call: 'tool' }, { call: 'nobody' }], ['three four']]);
+  const journal = new Journal([], 'go');
+  const views: (readonly Message[])[] = [];
+  const run = createAgent({ name: 'a', model, tools: [tool] }).run('go', {
+    hooks: {
+      any: (event) => {
+        journal.hear(event);
+        views.push(journal.ifEndedNow(0));
+      },
+    },
+  });
+  const outcome = await run.outcome;
+  expect(views.length).toBeGreaterThan(10);
+  expect(views.every(isValid)).toBe(true);
+  expect(views.every((view) => prepareMessages(view).length > 0)).toBe(true);
+  // Results stand in the order they came; a model gets them in the order of the calls either way.
+  expect(prepareMessages(journal.ifEndedNow(0))).toEqual(prepareMessages(outcome.messages));
+});
+
+test('a call that was running is unknown, one that had not begun had no effect, and the words so far are kept', () => {
+  const journal = new Journal([], 'go');
+  const hear = (event: object): void => journal.hear({ runId: 'r', at: 0, ...event } as RunEvent);
+  const call = (callId: string) => ({ type: 'call', callId, tool: 't', input: {} });
+  hear({
+    type: 'turn-end',
+    turn: 1,
+    message: { role: 'assistant', content: [call('a'), call('b')], stopReason: 'tool_use' },
+  });
+  hear({ type: 'call-start', callId: 'a', tool: 't', input: {} });
+  const states = (messages: readonly Message[]) =>
+    messages.flatMap((message) => (message.role === 'tool' ? [(message as CallResult).state] : []));
+  expect(states(journal.ifEndedNow(5))).toEqual(['unknown', 'not-started']);
+  hear({ type: 'turn-start', turn: 2 });
+  hear({ type: 'thinking', text: 'hm ' });
+  hear({ type: 'text', text: 'half ' });
+  hear({ type: 'text', text: 'a sen' });
+  expect(journal.soFar.at(-1)).toEqual({
+    role: 'assistant',
+    stopReason: 'aborted',
+    content: [
+      { type: 'thinking', text: 'hm ' },
+      { type: 'text', text: 'half a sen' },
+    ],
+  });
+});

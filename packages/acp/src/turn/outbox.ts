@@ -1,0 +1,74 @@
+import type { CallUpdate, Update } from '../updates.ts';
+
+interface Item {
+  update: Update;
+  /** What must be done before the client may see it. */
+  readonly after: (() => Promise<void>) | undefined;
+}
+
+/**
+ * Sends updates one after the other, in order. While one is on its way, words and news of the same call are gathered
+ * into one, so a slow client gets fewer and longer updates instead of a growing queue. Once closed it lets nothing through.
+ */
+export class Outbox {
+  readonly #send: (update: Update) => Promise<void>;
+  readonly #waiting: Item[] = [];
+  #pumping: Promise<void> | undefined;
+  #isClosed = false;
+  #late = 0;
+
+  /** `send` never rejects. */
+  constructor(send: (update: Update) => Promise<void>) {
+    this.#send = send;
+  }
+
+  /** How many updates came after the end, and were dropped. */
+  get late(): number {
+    return this.#late;
+  }
+
+  push(update: Update, after?: () => Promise<void>): void {
+    if (this.#isClosed) {
+      this.#late++;
+      return;
+    }
+    const last = this.#waiting.at(-1);
+    const joined = last !== undefined && after === undefined ? join(last.update, update) : undefined;
+    if (joined !== undefined) last!.update = joined;
+    else this.#waiting.push({ update, after });
+    this.#pumping ??= this.#pump();
+  }
+
+  /** Resolves when everything pushed so far has been sent. */
+  async drained(): Promise<void> {
+    await this.#pumping;
+  }
+
+  async close(): Promise<void> {
+    await this.drained();
+    this.#isClosed = true;
+  }
+
+  async #pump(): Promise<void> {
+    // Whatever is told in this very tick goes out together.
+    await Promise.resolve();
+    for (let item = this.#waiting.shift(); item !== undefined; item = this.#waiting.shift()) {
+      await item.after?.();
+      await this.#send(item.update);
+    }
+    this.#pumping = undefined;
+  }
+}
+
+function join(last: Update, next: Update): Update | undefined {
+  if ((last.type === 'text' || last.type === 'thought') && last.type === next.type) {
+    return last.messageId === next.messageId ? { ...last, text: last.text + next.text } : undefined;
+  }
+  if (last.type === 'call' && next.type === 'call' && last.callId === next.callId) return joinCalls(last, next);
+  return undefined;
+}
+
+/** A change of status is news of its own: nobody may miss that a call ran. */
+function joinCalls(last: CallUpdate, next: CallUpdate): CallUpdate | undefined {
+  return next.status === undefined || next.status === last.status ? { ...last, ...next } : undefined;
+}

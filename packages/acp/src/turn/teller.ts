@@ -1,0 +1,130 @@
+import type { AssistantMessage, RunEvent, Tool } from '@whoa/core';
+import { announceCall, endCall, planIn } from '../calls.ts';
+import type { CallUpdate, PlanEntry, Update } from '../updates.ts';
+import type { Journal } from './journal.ts';
+
+export interface TellerOptions {
+  readonly journal: Journal;
+  readonly cwd: string;
+  readonly tools: readonly Tool[];
+  readonly contextTokens: number | undefined;
+  /** `isKept`: the client may see it only once it is saved. */
+  readonly push: (update: Update, options?: { readonly isKept: boolean }) => void;
+}
+
+/** Tells a client what happens in a run. */
+export class Teller {
+  readonly #options: TellerOptions;
+  readonly #open = new Set<string>();
+  #shown = '';
+  #plan: readonly PlanEntry[] = [];
+  #usage: Update | undefined;
+
+  constructor(options: TellerOptions) {
+    this.#options = options;
+  }
+
+  hear(event: RunEvent): void {
+    const { push, journal } = this.#options;
+    switch (event.type) {
+      case 'turn-start':
+        this.#shown = '';
+        break;
+      case 'text':
+        this.#shown += event.text;
+        push({ type: 'text', messageId: this.#messageId, text: event.text });
+        break;
+      case 'thinking':
+        push({ type: 'thought', messageId: this.#messageId, text: event.text });
+        break;
+      case 'call-planned':
+        this.#announce({ callId: event.callId, tool: event.tool });
+        break;
+      case 'turn-end':
+        this.#endReply(event.message);
+        break;
+      case 'call-start':
+        push({
+          type: 'call',
+          callId: event.callId,
+          status: 'in_progress',
+          isCancellable: this.#bearsCancel(event.tool),
+        });
+        break;
+      case 'call-update':
+        push({ type: 'call', callId: event.callId, content: [{ type: 'content', content: event.partial.content }] });
+        this.#showPlan(planIn(event.partial.details));
+        break;
+      case 'call-end':
+        // A call that the client never heard of has nothing to close.
+        if (this.#open.delete(event.result.callId)) push(endCall(event.result, this.#options), { isKept: true });
+        this.#showPlan(planIn(event.result.details));
+        break;
+      default:
+        break;
+    }
+    journal.hear(event);
+  }
+
+  /** Ends what the run left open: calls that were never asked for to the end, and the plan. Then usage, the last word. */
+  close({ isCancelled }: { readonly isCancelled: boolean }): void {
+    const { push } = this.#options;
+    for (const callId of this.#open) {
+      const text = 'Not started: the reply ended before the call was complete. It had no effect.';
+      push({
+        type: 'call',
+        callId,
+        status: isCancelled ? 'cancelled' : 'failed',
+        content: [{ type: 'content', content: text }],
+        ...(isCancelled && { stopped: { state: 'not-started' } }),
+      });
+    }
+    this.#open.clear();
+    if (isCancelled && this.#plan.some(isOpen)) {
+      push({
+        type: 'plan',
+        entries: this.#plan.map((entry) => (isOpen(entry) ? { ...entry, status: 'cancelled' } : entry)),
+      });
+    }
+    if (this.#usage !== undefined) push(this.#usage);
+  }
+
+  /** Replies are named by their place in the history, so a replay names them alike. */
+  get #messageId(): string {
+    return `m${this.#options.journal.length}`;
+  }
+
+  #announce(call: { callId: string; tool: string; input?: unknown }): void {
+    const isNew = !this.#open.has(call.callId);
+    this.#open.add(call.callId);
+    const { status, ...update }: CallUpdate = announceCall(call, this.#options);
+    this.#options.push(isNew ? { ...update, status: 'pending', isNew } : update);
+  }
+
+  #endReply(message: AssistantMessage): void {
+    const words = message.content.map((part) => (part.type === 'text' ? part.text : '')).join('');
+    // A planner need not stream; what it has not shown yet is shown now.
+    const rest = words.startsWith(this.#shown) ? words.slice(this.#shown.length) : '';
+    if (rest !== '') this.#options.push({ type: 'text', messageId: this.#messageId, text: rest });
+    for (const part of message.content) if (part.type === 'call') this.#announce(part);
+    const { contextTokens: size } = this.#options;
+    if (message.usage !== undefined && size !== undefined) {
+      this.#usage = { type: 'usage', used: message.usage.inputTokens + message.usage.outputTokens, size };
+      if (message.stopReason === 'tool_use') this.#options.push(this.#usage);
+    }
+  }
+
+  #showPlan(plan: readonly PlanEntry[] | undefined): void {
+    if (plan === undefined) return;
+    this.#plan = plan;
+    this.#options.push({ type: 'plan', entries: plan });
+  }
+
+  #bearsCancel(name: string): boolean {
+    return this.#options.tools.find((tool) => tool.name === name)?.whenCancelled !== 'finish';
+  }
+}
+
+function isOpen({ status }: PlanEntry): boolean {
+  return status === 'pending' || status === 'in_progress';
+}

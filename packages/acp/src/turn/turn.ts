@@ -1,0 +1,85 @@
+import { type CallCancelReceipt, CancellationToken, type CancelReasonInit, type Run, type StopHow } from '@whoa/core';
+
+export interface TurnOptions {
+  readonly how: StopHow;
+  readonly previous: Turn | undefined;
+  readonly onSettled: (turn: Turn) => void;
+  /** Whether it will be told when its answer is out; without, its work is all it waits for. */
+  readonly hearsAnswer?: boolean;
+}
+
+/**
+ * One prompt. It is reserved the moment the prompt is read from the wire, so that whatever follows it there finds it; every
+ * cancel, wherever it comes from, ends in the same token. It is settled when its work has ended and its answer is out.
+ */
+export class Turn {
+  readonly token: CancellationToken;
+  readonly settled: Promise<void>;
+  readonly #how: StopHow;
+  readonly #end = Promise.withResolvers<void>();
+  readonly #onSettled: (turn: Turn) => void;
+  #previous: Turn | undefined;
+  #run: Run | undefined;
+  #isTaken = false;
+  #hasEnded = false;
+  #isAnswered = false;
+
+  constructor(parent: CancellationToken, { how, previous, onSettled, hearsAnswer = true }: TurnOptions) {
+    this.token = new CancellationToken({ parent, name: 'prompt' });
+    this.#how = how;
+    this.#onSettled = onSettled;
+    this.#isAnswered = !hearsAnswer;
+    this.#previous = previous?.isSettled === false ? previous : undefined;
+    this.settled = this.#end.promise;
+  }
+
+  /** The turn before it in the same session, unless that is settled: this one begins when it is. */
+  get previous(): Turn | undefined {
+    return this.#previous;
+  }
+
+  get isSettled(): boolean {
+    return this.#hasEnded && this.#isAnswered;
+  }
+
+  /** Before it runs, while it runs, twice, and after the end: all the same, and only this turn is meant. */
+  cancel(reason: CancelReasonInit): void {
+    this.token.cancel(reason, { how: this.#how });
+  }
+
+  cancelCall(callId: string, reason: CancelReasonInit): CallCancelReceipt {
+    return this.#run?.cancelCall(callId, reason) ?? { answer: 'too-late' };
+  }
+
+  /** Somebody works on it from now on. Answers `false` if it is over already. */
+  take(): boolean {
+    if (this.#isTaken || this.isSettled) return false;
+    this.#isTaken = true;
+    return true;
+  }
+
+  running(run: Run): void {
+    this.#run = run;
+  }
+
+  ended(): void {
+    this.#hasEnded = true;
+    this.#run = undefined;
+    this.#settle();
+  }
+
+  /** Its answer is out, or can never be. A turn that nobody took by then was refused. */
+  answered(): void {
+    this.#isAnswered = true;
+    if (!this.#isTaken) this.#hasEnded = true;
+    this.#settle();
+  }
+
+  #settle(): void {
+    if (!this.isSettled) return;
+    this.token[Symbol.dispose]();
+    this.#previous = undefined;
+    this.#onSettled(this);
+    this.#end.resolve();
+  }
+}

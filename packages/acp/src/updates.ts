@@ -1,0 +1,66 @@
+import type { CallState, Content, Json, StopReport, Usage } from '@whoa/core';
+
+/** What a client is told, before it is put in the words of its protocol version. */
+export type Update =
+  | { readonly type: 'user'; readonly messageId: string; readonly content: Content; readonly isEcho?: boolean }
+  | { readonly type: 'text' | 'thought'; readonly messageId: string; readonly text: string }
+  | CallUpdate
+  | { readonly type: 'plan'; readonly entries: readonly PlanEntry[] }
+  /** Model tokens in the window now, and how many fit. */
+  | { readonly type: 'usage'; readonly used: number; readonly size: number }
+  | { readonly type: 'info'; readonly title: string; readonly updatedAt: number }
+  | { readonly type: 'state'; readonly state: 'running' | 'requires_action' }
+  | { readonly type: 'state'; readonly state: 'idle'; readonly end: TurnEnd };
+
+export type CallKind = 'read' | 'edit' | 'search' | 'execute' | 'fetch' | 'think' | 'other';
+export type CallStatus = 'pending' | 'in_progress' | 'completed' | 'failed' | 'cancelled';
+
+/** One call, as far as something new is known about it. */
+export interface CallUpdate {
+  readonly type: 'call';
+  readonly callId: string;
+  /** The client hears of it for the first time. */
+  readonly isNew?: boolean;
+  readonly tool?: string;
+  readonly title?: string;
+  readonly kind?: CallKind;
+  readonly status?: CallStatus;
+  readonly content?: readonly CallContent[];
+  readonly locations?: readonly Location[];
+  readonly input?: unknown;
+  readonly output?: Json;
+  /** Whether it can be cancelled alone, from now on. */
+  readonly isCancellable?: boolean;
+  /** How it was stopped, if it was. */
+  readonly stopped?: { readonly state: CallState; readonly reason?: string };
+}
+
+export type CallContent =
+  | { readonly type: 'content'; readonly content: Content }
+  | {
+      readonly type: 'diff';
+      readonly path: string;
+      readonly isNew: boolean;
+      readonly patch?: string;
+      readonly hunks: readonly { readonly oldText: string; readonly newText: string }[];
+    };
+
+export interface Location {
+  readonly path: string;
+  readonly line?: number;
+}
+
+export interface PlanEntry {
+  readonly content: string;
+  readonly priority: 'high' | 'medium' | 'low';
+  readonly status: 'pending' | 'in_progress' | 'completed' | 'cancelled';
+}
+
+/** How a turn ended. */
+export interface TurnEnd {
+  readonly stop: 'end_turn' | 'max_tokens' | 'max_turn_requests' | 'cancelled' | 'error';
+  /** What to tell when it failed. */
+  readonly message?: string;
+  readonly usage?: Usage;
+  readonly report?: StopReport;
+}

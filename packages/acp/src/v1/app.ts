@@ -1,0 +1,166 @@
+import * as acp from '@agentclientprotocol/sdk';
+import { authenticate, CANCEL_CALL_METHOD, introduce, META } from '../capabilities.ts';
+import { contentOf, type PromptBlock } from '../content.ts';
+import type { AcpOptions, McpServer } from '../options.ts';
+import type { Client } from '../session/client.ts';
+import type { Place, Sessions } from '../session/sessions.ts';
+import { createV1Client } from './client.ts';
+import { metaOfEnd, settingsV1 } from './speak.ts';
+
+export interface AppOptions {
+  readonly options: AcpOptions;
+  readonly sessions: Sessions;
+  /** Called when the client is known, before it asks for anything. */
+  readonly onClient: (client: Client) => void;
+}
+
+/** Adds one method to an app. */
+export type V1Method = (app: acp.AgentApp) => acp.AgentApp;
+
+/** The methods of v1. Their order means nothing: who is cancelled is decided on the wire. */
+export function methodsV1({ options, sessions, onClient }: AppOptions): V1Method[] {
+  const { agent } = acp.methods;
+  const settings = options.settings ?? [];
+  const configOptions = (chosen: Readonly<Record<string, string>>) => ({ configOptions: settingsV1(settings, chosen) });
+  let capabilities: acp.ClientCapabilities = {};
+  return [
+    (app) => app.onConnect(({ client }) => onClient(createV1Client(client, () => capabilities))),
+    (app) =>
+      app.onRequest(agent.initialize, ({ params }) => {
+        capabilities = params.clientCapabilities ?? {};
+        return introduceV1(options);
+      }),
+    (app) => app.onRequest(agent.session.prompt, ({ params, requestId }) => promptV1(sessions, params, requestId)),
+    // The wire has done it.
+    (app) => app.onNotification(agent.session.cancel, () => {}),
+    (app) =>
+      app.onRequest(agent.session.new, async ({ params }) => {
+        const { record } = await sessions.create(placeV1(params));
+        return { sessionId: record.id, ...configOptions(record.settings) };
+      }),
+    (app) =>
+      app.onRequest(agent.session.load, async ({ params }) => {
+        const session = await sessions.resume(params.sessionId, placeV1(params));
+        await session.replay();
+        return configOptions(session.record.settings);
+      }),
+    (app) =>
+      app.onRequest(agent.session.resume, async ({ params }) => {
+        const session = await sessions.resume(params.sessionId, placeV1(params));
+        return configOptions(session.record.settings);
+      }),
+    (app) => app.onRequest(agent.session.list, ({ params }) => listV1(sessions, params)),
+    (app) =>
+      app.onRequest(agent.session.close, async ({ params }) => {
+        await sessions.close(params.sessionId);
+        return {};
+      }),
+    (app) =>
+      app.onRequest(agent.session.delete, async ({ params }) => {
+        await sessions.remove(params.sessionId);
+        return {};
+      }),
+    (app) =>
+      app.onRequest(agent.session.setConfigOption, async ({ params }) => {
+        const { record } = await sessions.choose(params.sessionId, { id: params.configId, value: params.value });
+        return configOptions(record.settings);
+      }),
+    (app) =>
+      app.onRequest(agent.authenticate, async ({ params }) => {
+        if (!(await authenticate(options, params.methodId))) throw acp.RequestError.invalidParams();
+        return {};
+      }),
+    (app) =>
+      app.onRequest(CANCEL_CALL_METHOD, readCallName, ({ params }) => {
+        const obstacle = sessions
+          .get(params.sessionId)
+          .cancelCall(params.toolCallId, { kind: 'user', via: CANCEL_CALL_METHOD });
+        if (obstacle !== undefined) throw acp.RequestError.invalidParams(undefined, obstacle);
+        return {};
+      }),
+  ];
+}
+
+/** An agent that speaks v1. */
+export function createV1App(methods: readonly V1Method[]): acp.AgentApp {
+  return methods.reduce((app, add) => add(app), acp.agent({ name: 'whoa' }));
+}
+
+function introduceV1(options: AcpOptions): acp.InitializeResponse {
+  const { info, authMethods, mcp } = introduce(options);
+  return {
+    protocolVersion: acp.PROTOCOL_VERSION,
+    agentInfo: info,
+    agentCapabilities: {
+      loadSession: true,
+      promptCapabilities: { image: true, audio: false, embeddedContext: true },
+      mcpCapabilities: { http: mcp.http, sse: false },
+      sessionCapabilities: { list: {}, delete: {}, resume: {}, close: {}, additionalDirectories: {} },
+      _meta: { [META.cancelCall]: { method: CANCEL_CALL_METHOD } },
+    },
+    authMethods: authMethods.map(({ terminal, ...method }) =>
+      terminal === undefined
+        ? method
+        : { type: 'terminal', ...method, args: [...terminal.args], ...(terminal.env && { env: { ...terminal.env } }) },
+    ),
+  };
+}
+
+async function promptV1(
+  sessions: Sessions,
+  params: acp.PromptRequest,
+  requestId: acp.JsonRpcId,
+): Promise<acp.PromptResponse> {
+  const { session, turn } = sessions.claim(requestId, params.sessionId);
+  const end = await session.start(turn, contentOf(params.prompt as readonly PromptBlock[])).end;
+  if (end.stop === 'error') throw acp.RequestError.internalError(metaOfEnd(end)._meta, end.message);
+  return { stopReason: end.stop, ...metaOfEnd(end) };
+}
+
+async function listV1(sessions: Sessions, { cwd, cursor }: acp.ListSessionsRequest): Promise<acp.ListSessionsResponse> {
+  const page = await sessions.list({ ...(cwd && { cwd }), ...(cursor && { cursor }) });
+  return {
+    sessions: page.sessions.map(({ id, cwd: folder, additionalDirectories, title, updatedAt }) => ({
+      sessionId: id,
+      cwd: folder,
+      additionalDirectories: [...additionalDirectories],
+      updatedAt: new Date(updatedAt).toISOString(),
+      ...(title !== undefined && { title }),
+    })),
+    ...(page.nextCursor !== undefined && { nextCursor: page.nextCursor }),
+  };
+}
+
+function placeV1(
+  params: Pick<acp.NewSessionRequest, 'cwd' | 'additionalDirectories'> & { mcpServers?: acp.McpServer[] },
+): Place {
+  return {
+    cwd: params.cwd,
+    additionalDirectories: params.additionalDirectories ?? [],
+    mcpServers: (params.mcpServers ?? []).map(serverV1),
+  };
+}
+
+function serverV1(server: acp.McpServer): McpServer {
+  if (!('type' in server)) {
+    const { name, command, args, env } = server;
+    return { type: 'stdio', name, command, args, env: recordOf(env) };
+  }
+  if (server.type === 'sse') {
+    throw acp.RequestError.invalidParams(undefined, `'${server.name}': use http or stdio; sse is out of use`);
+  }
+  const { name, url, headers } = server;
+  return { type: 'http', name, url, headers: recordOf(headers) };
+}
+
+function recordOf(pairs: readonly { name: string; value: string }[]): Record<string, string> {
+  return Object.fromEntries(pairs.map(({ name, value }) => [name, value]));
+}
+
+function readCallName(params: unknown): { sessionId: string; toolCallId: string } {
+  const { sessionId, toolCallId } = (params ?? {}) as { sessionId?: unknown; toolCallId?: unknown };
+  if (typeof sessionId !== 'string' || typeof toolCallId !== 'string') {
+    throw acp.RequestError.invalidParams(undefined, 'sessionId and toolCallId are needed');
+  }
+  return { sessionId, toolCallId };
+}

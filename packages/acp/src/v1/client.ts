@@ -1,0 +1,57 @@
+import {
+  type AgentContext,
+  type ClientCapabilities,
+  methods,
+  type RequestPermissionRequest,
+} from '@agentclientprotocol/sdk';
+import type { ClientFiles } from '../options.ts';
+import { answerOf, type Client, PERMISSION_OPTIONS } from '../session/client.ts';
+import { describeCallV1, speakV1 } from './speak.ts';
+
+/** A client that speaks v1. */
+export function createV1Client(client: AgentContext, capabilities: () => ClientCapabilities): Client {
+  return {
+    async update(sessionId, update) {
+      for (const words of speakV1(update))
+        await client.notify(methods.client.session.update, { sessionId, update: words });
+    },
+    async ask(sessionId, { call }, { signal }) {
+      const question: RequestPermissionRequest = {
+        sessionId,
+        toolCall: describeCallV1(call),
+        options: [...PERMISSION_OPTIONS],
+      };
+      const { outcome } = await client.request(
+        methods.client.session.requestPermission,
+        question,
+        // Without the second a client that never answers would hold the turn for ever.
+        { cancellationSignal: signal, stopWaitingOnCancel: true },
+      );
+      return answerOf(outcome);
+    },
+    files: (sessionId) => filesOf(client, sessionId, capabilities()),
+  };
+}
+
+function filesOf(client: AgentContext, sessionId: string, { fs }: ClientCapabilities): ClientFiles {
+  return {
+    ...(fs?.readTextFile && {
+      readText: async (path, { line, limit, signal }) => {
+        const range = { ...(line !== undefined && { line }), ...(limit !== undefined && { limit }) };
+        const options = { cancellationSignal: signal, stopWaitingOnCancel: true };
+        const { content } = await client.request(
+          methods.client.fs.readTextFile,
+          { sessionId, path, ...range },
+          options,
+        );
+        return content;
+      },
+    }),
+    ...(fs?.writeTextFile && {
+      writeText: async (path, content, { signal }) => {
+        const options = { cancellationSignal: signal, stopWaitingOnCancel: true };
+        await client.request(methods.client.fs.writeTextFile, { sessionId, path, content }, options);
+      },
+    }),
+  };
+}

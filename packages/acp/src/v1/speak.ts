@@ -1,0 +1,116 @@
+import type * as acp from '@agentclientprotocol/sdk';
+import { META } from '../capabilities.ts';
+import { blocksOf } from '../content.ts';
+import type { SessionSetting } from '../options.ts';
+import { initialOf } from '../session/sessions.ts';
+import type { CallContent, CallStatus, CallUpdate, TurnEnd, Update } from '../updates.ts';
+
+/** An update in the words of v1; some have none there. */
+export function* speakV1(update: Update): Generator<acp.SessionUpdate> {
+  switch (update.type) {
+    case 'user': {
+      // A client shows what the person typed by itself; only a replay repeats it.
+      const { messageId } = update;
+      if (update.isEcho) return;
+      for (const content of blocksOf(update.content)) yield { sessionUpdate: 'user_message_chunk', messageId, content };
+      return;
+    }
+    case 'text':
+    case 'thought':
+      yield {
+        sessionUpdate: update.type === 'text' ? 'agent_message_chunk' : 'agent_thought_chunk',
+        messageId: update.messageId,
+        content: { type: 'text', text: update.text },
+      };
+      return;
+    case 'call':
+      yield callV1(update);
+      return;
+    case 'plan':
+      // There is no cancelled entry in v1; one that will not be done is as before.
+      yield {
+        sessionUpdate: 'plan',
+        entries: update.entries.map((entry) => ({
+          ...entry,
+          status: entry.status === 'cancelled' ? 'pending' : entry.status,
+        })),
+      };
+      return;
+    case 'usage':
+      yield { sessionUpdate: 'usage_update', used: update.used, size: update.size };
+      return;
+    case 'info':
+      yield {
+        sessionUpdate: 'session_info_update',
+        title: update.title,
+        updatedAt: new Date(update.updatedAt).toISOString(),
+      };
+      return;
+    case 'state':
+      return;
+  }
+}
+
+/** The parts of a call that an update or a question carries. */
+export function describeCallV1(update: CallUpdate): acp.ToolCallUpdate {
+  const { callId, tool, title, kind, status, content, locations, input, output, stopped } = update;
+  const rawOutput = stopped === undefined ? output : { cancelled: true, ...stopped, details: output };
+  return {
+    toolCallId: callId,
+    ...(tool !== undefined && { name: tool }),
+    ...(title !== undefined && { title }),
+    ...(kind !== undefined && { kind }),
+    ...(status !== undefined && { status: statusV1(status) }),
+    ...(content !== undefined && { content: content.flatMap(contentV1) }),
+    ...(locations !== undefined && { locations: locations.map((location) => ({ ...location })) }),
+    ...(input !== undefined && { rawInput: input }),
+    ...(rawOutput !== undefined && { rawOutput }),
+    ...metaOf(update),
+  };
+}
+
+/** The settings of a session, with what is chosen. */
+export function settingsV1(
+  settings: readonly SessionSetting[],
+  chosen: Readonly<Record<string, string>>,
+): acp.SessionConfigOption[] {
+  return settings.map((setting) => ({
+    type: 'select',
+    id: setting.id,
+    name: setting.name,
+    currentValue: chosen[setting.id] ?? initialOf(setting),
+    options: setting.options.map((option) => ({ ...option })),
+    ...(setting.description !== undefined && { description: setting.description }),
+    ...(setting.category !== undefined && { category: setting.category }),
+  }));
+}
+
+/** What is told beside the protocol when a turn has ended: usage and, after a cancel, the stop report. */
+export function metaOfEnd({ usage, report }: TurnEnd): { _meta?: Record<string, unknown> } {
+  if (usage === undefined && report === undefined) return {};
+  return { _meta: { ...(usage && { [META.usage]: usage }), ...(report && { [META.report]: report }) } };
+}
+
+function callV1(update: CallUpdate): acp.SessionUpdate {
+  const call = describeCallV1(update);
+  return update.isNew
+    ? ({ ...call, sessionUpdate: 'tool_call', title: update.title ?? update.callId } as acp.SessionUpdate)
+    : { ...call, sessionUpdate: 'tool_call_update' };
+}
+
+function metaOf({ stopped, isCancellable, status }: CallUpdate): { _meta?: Record<string, unknown> } {
+  if (status === 'cancelled') return { _meta: { [META.cancelled]: stopped ?? true } };
+  return isCancellable ? { _meta: { [META.cancelCall]: true } } : {};
+}
+
+/** v1 knows no cancelled call: it has failed, and says in its output and in `_meta` that it was cancelled. */
+function statusV1(status: CallStatus): acp.ToolCallStatus {
+  return status === 'cancelled' ? 'failed' : status;
+}
+
+function contentV1(content: CallContent): acp.ToolCallContent[] {
+  if (content.type === 'content')
+    return blocksOf(content.content).map((block) => ({ type: 'content', content: block }));
+  const { path, isNew, hunks } = content;
+  return hunks.map(({ oldText, newText }) => ({ type: 'diff', path, oldText: isNew ? null : oldText, newText }));
+}

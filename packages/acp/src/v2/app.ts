@@ -1,0 +1,129 @@
+import * as acp from '@agentclientprotocol/sdk/experimental/v2';
+import { authenticate, introduce } from '../capabilities.ts';
+import { contentOf, type PromptBlock } from '../content.ts';
+import type { AcpOptions, McpServer } from '../options.ts';
+import type { Place, Sessions } from '../session/sessions.ts';
+import type { AppOptions } from '../v1/app.ts';
+import { createV2Client } from './client.ts';
+import { settingsV2 } from './speak.ts';
+
+/** An agent that speaks the draft of v2: a prompt is answered when it is in the history, its end is an update. */
+export function createV2App({ options, sessions, onClient }: AppOptions): acp.AgentApp {
+  const { agent } = acp.methods;
+  const settings = options.settings ?? [];
+  const configOptions = (chosen: Readonly<Record<string, string>>) => ({ configOptions: settingsV2(settings, chosen) });
+  return (
+    acp
+      .agent({ name: 'whoa' })
+      .onConnect(({ client }) => onClient(createV2Client(client)))
+      .onRequest(agent.initialize, () => introduceV2(options))
+      .onRequest(agent.session.prompt, ({ params, requestId }) => promptV2(sessions, params, requestId))
+      // The wire has done it.
+      .onNotification(agent.session.cancel, () => {})
+      .onRequest(agent.session.new, async ({ params }) => {
+        const { record } = await sessions.create(placeV2(params));
+        return { sessionId: record.id, ...configOptions(record.settings) };
+      })
+      .onRequest(agent.session.resume, async ({ params }) => {
+        const session = await sessions.resume(params.sessionId, placeV2(params));
+        if (params.replayFrom != null) await session.replay();
+        return configOptions(session.record.settings);
+      })
+      .onRequest(agent.session.list, ({ params }) => listV2(sessions, params))
+      .onRequest(agent.session.close, async ({ params }) => {
+        await sessions.close(params.sessionId);
+        return {};
+      })
+      .onRequest(agent.session.delete, async ({ params }) => {
+        await sessions.remove(params.sessionId);
+        return {};
+      })
+      .onRequest(agent.session.setConfigOption, async ({ params }) => {
+        const { record } = await sessions.choose(params.sessionId, { id: params.configId, value: params.value });
+        return configOptions(record.settings);
+      })
+      .onRequest(agent.auth.login, async ({ params }) => {
+        if (!(await authenticate(options, params.methodId))) throw acp.RequestError.invalidParams();
+        return {};
+      })
+      .onRequest(agent.toolCall.cancel, ({ params }) => {
+        const { sessionId, toolCallId } = params;
+        const obstacle = sessions.get(sessionId).cancelCall(toolCallId, { kind: 'user', via: 'tool_call/cancel' });
+        if (obstacle !== undefined) throw acp.RequestError.invalidParams({ toolCallId }, obstacle);
+        return {};
+      })
+  );
+}
+
+function introduceV2(options: AcpOptions): acp.InitializeResponse {
+  const { info, authMethods, mcp } = introduce(options);
+  return {
+    protocolVersion: acp.PROTOCOL_VERSION,
+    info,
+    capabilities: {
+      session: {
+        prompt: { image: {}, embeddedContext: {} },
+        mcp: { ...(mcp.stdio && { stdio: {} }), ...(mcp.http && { http: {} }) },
+        delete: {},
+        additionalDirectories: {},
+      },
+    },
+    authMethods: authMethods.map(({ id: methodId, name, description, terminal }) => {
+      const method = { methodId, name, ...(description !== undefined && { description }) };
+      if (terminal === undefined) return { type: 'agent', ...method };
+      const env = Object.entries(terminal.env ?? {}).map(([key, value]) => ({ name: key, value }));
+      return { type: 'terminal', ...method, args: [...terminal.args], env };
+    }),
+  };
+}
+
+async function promptV2(
+  sessions: Sessions,
+  params: acp.PromptRequest,
+  requestId: acp.JsonRpcId,
+): Promise<acp.PromptResponse> {
+  const { session, turn } = sessions.claim(requestId, params.sessionId);
+  const { inserted, end } = session.start(turn, contentOf(params.prompt as readonly PromptBlock[]));
+  const messageId = await inserted;
+  if (messageId !== undefined) return { messageId };
+  const { stop, message } = await end;
+  if (stop === 'error') throw acp.RequestError.internalError(undefined, message);
+  throw acp.RequestError.requestCancelled();
+}
+
+async function listV2(sessions: Sessions, { cwd, cursor }: acp.ListSessionsRequest): Promise<acp.ListSessionsResponse> {
+  const page = await sessions.list({ ...(cwd && { cwd }), ...(cursor && { cursor }) });
+  return {
+    sessions: page.sessions.map(({ id, cwd: folder, additionalDirectories, title, updatedAt }) => ({
+      sessionId: id,
+      cwd: folder,
+      additionalDirectories: [...additionalDirectories],
+      updatedAt: new Date(updatedAt).toISOString(),
+      ...(title !== undefined && { title }),
+    })),
+    ...(page.nextCursor !== undefined && { nextCursor: page.nextCursor }),
+  };
+}
+
+function placeV2(params: Pick<acp.NewSessionRequest, 'cwd' | 'additionalDirectories' | 'mcpServers'>): Place {
+  return {
+    cwd: params.cwd,
+    additionalDirectories: params.additionalDirectories ?? [],
+    mcpServers: (params.mcpServers ?? []).map(serverV2),
+  };
+}
+
+function serverV2(server: acp.McpServer): McpServer {
+  const { type, name, command, args, env, url, headers } = server as Record<string, unknown>;
+  const called = String(name);
+  if (type === 'stdio') {
+    return { type, name: called, command: String(command), args: (args as string[]) ?? [], env: recordOf(env) };
+  }
+  if (type === 'http') return { type, name: called, url: String(url), headers: recordOf(headers) };
+  throw acp.RequestError.invalidParams(undefined, `'${called}': use http or stdio`);
+}
+
+function recordOf(pairs: unknown): Record<string, string> {
+  const list = Array.isArray(pairs) ? (pairs as { name: string; value: string }[]) : [];
+  return Object.fromEntries(list.map(({ name, value }) => [name, value]));
+}

@@ -1,0 +1,110 @@
+import type * as acp from '@agentclientprotocol/sdk/experimental/v2';
+import { blocksOf } from '../content.ts';
+import type { SessionSetting } from '../options.ts';
+import { initialOf } from '../session/sessions.ts';
+import type { CallContent, CallUpdate, TurnEnd, Update } from '../updates.ts';
+import { metaOfEnd } from '../v1/speak.ts';
+
+const PLAN_ID = 'plan';
+const INTERNAL_ERROR = -32603;
+
+/** An update in the words of v2. */
+export function speakV2(update: Update): acp.SessionUpdate {
+  switch (update.type) {
+    case 'user':
+      return { sessionUpdate: 'user_message', messageId: update.messageId, content: blocksOf(update.content) };
+    case 'text':
+    case 'thought': {
+      const chunk = { messageId: update.messageId, content: { type: 'text' as const, text: update.text } };
+      if (update.type === 'text') return { sessionUpdate: 'agent_message_chunk', ...chunk };
+      return { sessionUpdate: 'agent_thought_chunk', ...chunk };
+    }
+    case 'call':
+      return { sessionUpdate: 'tool_call_update', ...describeCallV2(update) };
+    case 'plan': {
+      const entries = update.entries.map((entry) => ({ ...entry }));
+      return { sessionUpdate: 'plan_update', plan: { type: 'items', planId: PLAN_ID, entries } };
+    }
+    case 'usage':
+      return { sessionUpdate: 'usage_update', used: update.used, size: update.size };
+    case 'info':
+      return {
+        sessionUpdate: 'session_info_update',
+        title: update.title,
+        updatedAt: new Date(update.updatedAt).toISOString(),
+      };
+    case 'state':
+      if (update.state === 'idle') return idle(update.end);
+      if (update.state === 'running') return { sessionUpdate: 'state_update', state: 'running' };
+      return { sessionUpdate: 'state_update', state: 'requires_action' };
+  }
+}
+
+/** The parts of a call that an update or a question carries. */
+export function describeCallV2(update: CallUpdate): acp.ToolCallUpdate {
+  const { callId, tool, title, kind, status, content, locations, input, output, stopped, isCancellable } = update;
+  const rawOutput = stopped === undefined ? output : { ...stopped, details: output };
+  return {
+    toolCallId: callId,
+    ...(tool !== undefined && { name: tool }),
+    ...(title !== undefined && { title }),
+    ...(kind !== undefined && { kind }),
+    ...(status !== undefined && { status }),
+    ...(content !== undefined && { content: content.flatMap(contentV2) }),
+    ...(locations !== undefined && { locations: locations.map((location) => ({ ...location })) }),
+    ...(input !== undefined && { rawInput: input }),
+    ...(rawOutput !== undefined && { rawOutput }),
+    ...(isCancellable !== undefined && { capabilities: isCancellable ? { cancel: {} } : null }),
+  };
+}
+
+/** The settings of a session, with what is chosen. */
+export function settingsV2(
+  settings: readonly SessionSetting[],
+  chosen: Readonly<Record<string, string>>,
+): acp.SessionConfigOption[] {
+  return settings.map((setting) => ({
+    type: 'select',
+    configId: setting.id,
+    name: setting.name,
+    currentValue: chosen[setting.id] ?? initialOf(setting),
+    options: setting.options.map((option) => ({ ...option })),
+    ...(setting.description !== undefined && { description: setting.description }),
+    ...(setting.category !== undefined && { category: setting.category }),
+  }));
+}
+
+function idle(end: TurnEnd): acp.SessionUpdate {
+  const about = { sessionUpdate: 'state_update' as const, state: 'idle' as const, ...metaOfEnd(end) };
+  switch (end.stop) {
+    case 'end_turn':
+      return { ...about, stopReason: 'end_turn' };
+    case 'max_tokens':
+      return { ...about, stopReason: 'max_tokens' };
+    case 'max_turn_requests':
+      return { ...about, stopReason: 'max_turn_requests' };
+    case 'cancelled':
+      return { ...about, stopReason: 'cancelled' };
+    case 'error':
+      return { ...about, stopReason: 'error', error: { code: INTERNAL_ERROR, message: end.message ?? 'It failed' } };
+  }
+}
+
+function contentV2(content: CallContent): acp.ToolCallContent[] {
+  if (content.type === 'content')
+    return blocksOf(content.content).map((block) => ({ type: 'content', content: block }));
+  const { path, isNew, patch } = content;
+  const file = { path, fileType: 'text' };
+  const change: acp.DiffChange = isNew ? { operation: 'add', ...file } : { operation: 'modify', ...file };
+  return [
+    {
+      type: 'diff',
+      changes: [change],
+      ...(patch !== undefined && { patch: { format: 'git_patch', text: gitPatch(path, patch) } }),
+    },
+  ];
+}
+
+function gitPatch(path: string, patch: string): string {
+  return `diff --git a${path} b${path}\n${patch}`;
+}

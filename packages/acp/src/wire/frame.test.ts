@@ -1,0 +1,60 @@
+import { describe, expect, test } from 'vitest';
+import { readFrame } from './frame.ts';
+import { Lines } from './lines.ts';
+
+const code = (line: string): unknown => {
+  const frame = readFrame(line);
+  return frame.type === 'refusal' && 'error' in frame.answer ? [frame.answer.id, frame.answer.error.code] : frame.type;
+};
+
+describe('a line', () => {
+  test('that is a message is one, whatever else it holds', () => {
+    expect(code('{"jsonrpc":"2.0","id":1,"method":"a"}')).toBe('message');
+    expect(code('{"jsonrpc":"2.0","method":"a","__proto__":{"x":1}}')).toBe('message');
+    expect(code('{"jsonrpc":"2.0","id":1,"result":{}}\r')).toBe('message');
+  });
+
+  test('that is empty is nothing', () => {
+    expect(code('')).toBe('nothing');
+    expect(code(' \r')).toBe('nothing');
+  });
+
+  test.each([
+    ['{', [null, -32700]],
+    ['[]', [null, -32600]],
+    ['null', [null, -32600]],
+    ['7', [null, -32600]],
+    ['{}', [null, -32600]],
+    ['{"id":7,"method":"a"}', [7, -32600]],
+    ['{"jsonrpc":"2.0","id":{},"method":"a"}', [null, -32600]],
+    ['{"jsonrpc":"2.0","id":"x","method":7}', ['x', -32600]],
+  ])('%s is refused', (line, refusal) => {
+    expect(code(line)).toEqual(refusal);
+  });
+
+  test('that is nested so deeply that nobody could write it back is refused', () => {
+    const depth = 100_000;
+    const line = `{"jsonrpc":"2.0","id":1,"method":"a","params":${'{"a":'.repeat(depth)}1${'}'.repeat(depth)}}`;
+    expect(code(line)).toEqual([null, expect.any(Number)]);
+  });
+
+  test('is refused without an echo of what it said', () => {
+    expect(JSON.stringify(readFrame('{"secret":"hunter2"}'))).not.toContain('hunter2');
+  });
+});
+
+describe('lines', () => {
+  test('are cut wherever the chunks are', () => {
+    const lines = new Lines(100);
+    const bytes = Buffer.from('one\ntwö\n\nrest');
+    const found = [...bytes].flatMap((byte) => [...lines.push(Buffer.from([byte]))]);
+    expect([...found, ...lines.end()]).toEqual(['one', 'twö', '', 'rest']);
+  });
+
+  test('that are too long are skipped, and the next is read', () => {
+    const lines = new Lines(5);
+    expect([...lines.push(Buffer.from('123456'))]).toEqual([]);
+    expect([...lines.push(Buffer.from('789\nok\n12345\n'))]).toEqual([undefined, 'ok', '12345']);
+    expect([...lines.end()]).toEqual([]);
+  });
+});

@@ -1,0 +1,78 @@
+import { type AnyMessage, type ErrorResponse, RequestError } from '@agentclientprotocol/sdk';
+
+/** The longest line that is read, in bytes; longer ones are skipped and answered with an error. */
+export const FRAME_BYTES_MAX: number = 32 * 1024 * 1024;
+/** Deeper messages overflow the stack of whoever walks them. */
+const FRAME_DEPTH_MAX = 200;
+
+/** The id of a request. */
+export type FrameId = string | number | null;
+
+/** A line that came in: a message to handle, an answer that is due at once, or nothing. */
+export type Frame =
+  | { readonly type: 'message'; readonly message: AnyMessage }
+  | { readonly type: 'refusal'; readonly answer: AnyMessage }
+  | { readonly type: 'nothing' };
+
+/**
+ * Reads one line. What cannot be a message is answered here, without an echo of what it said: it may hold secrets, and
+ * may be too deep to be written back.
+ */
+export function readFrame(line: string): Frame {
+  if (line.trim() === '') return { type: 'nothing' };
+  let value: unknown;
+  try {
+    value = JSON.parse(line);
+  } catch {
+    return refuse(null, RequestError.parseError());
+  }
+  if (Array.isArray(value)) return refuse(null, RequestError.invalidRequest(undefined, 'batches are not supported'));
+  if (typeof value !== 'object' || value === null) return refuse(null, RequestError.invalidRequest());
+  if (isTooDeep(value)) return refuse(null, RequestError.invalidRequest(undefined, 'the message is nested too deeply'));
+  const { jsonrpc, id, method } = value as Record<string, unknown>;
+  if (!Object.hasOwn(value, 'method')) {
+    // It may answer something of ours; an answer is never answered.
+    const isAnswer = Object.hasOwn(value, 'result') || Object.hasOwn(value, 'error') || Object.hasOwn(value, 'id');
+    return isAnswer ? message(value) : refuse(null, RequestError.invalidRequest());
+  }
+  const isValid = jsonrpc === '2.0' && typeof method === 'string' && (!Object.hasOwn(value, 'id') || isFrameId(id));
+  return isValid ? message(value) : refuse(isFrameId(id) ? id : null, RequestError.invalidRequest());
+}
+
+/** The answer to a line that was too long to read. */
+export function refuseLength(): AnyMessage {
+  return refusal(null, RequestError.invalidRequest(undefined, `a message may have ${FRAME_BYTES_MAX} bytes`));
+}
+
+/** A message that says no. */
+export function refusal(id: FrameId, error: ErrorResponse): AnyMessage {
+  return { jsonrpc: '2.0', id, error: { code: error.code, message: error.message } };
+}
+
+function isFrameId(value: unknown): value is FrameId {
+  return value === null || typeof value === 'string' || (typeof value === 'number' && Number.isFinite(value));
+}
+
+function message(value: object): Frame {
+  return { type: 'message', message: value as AnyMessage };
+}
+
+function refuse(id: FrameId, error: RequestError): Frame {
+  return { type: 'refusal', answer: refusal(id, error) };
+}
+
+/** Walks by a list and not by recursion, for the same reason. */
+function isTooDeep(root: object): boolean {
+  let level: object[] = [root];
+  for (let depth = 0; level.length > 0; depth++) {
+    if (depth > FRAME_DEPTH_MAX) return true;
+    const next: object[] = [];
+    for (const node of level) {
+      for (const value of Object.values(node)) {
+        if (typeof value === 'object' && value !== null) next.push(value as object);
+      }
+    }
+    level = next;
+  }
+  return false;
+}

@@ -1,0 +1,12 @@
+import { expect, test } from 'vitest';
+import { takeStandardOutput } from './stdout.ts';
+
+test('standard output is given back as it was, whoever had it before', () => {
+  const before = Object.getOwnPropertyDescriptor(process.stdout, 'write');
+  const listeners = process.stdout.listenerCount('error');
+  const { giveBack } = takeStandardOutput();
+  expect(Object.getOwnPropertyDescriptor(process.stdout, 'write')).not.toEqual(before);
+  giveBack();
+  expect(Object.getOwnPropertyDescriptor(process.stdout, 'write')).toEqual(before);
+  expect(process.stdout.listenerCount('error')).toBe(listeners);
+});

@@ -1,0 +1,156 @@
+import type { Readable, Writable } from 'node:stream';
+import type { AnyMessage, Stream } from '@agentclientprotocol/sdk';
+import type { Clock } from '@whoa/core';
+import { FRAME_BYTES_MAX, type FrameId, readFrame, refusal, refuseLength } from './frame.ts';
+import { Lines } from './lines.ts';
+
+/** Hears every message in the order of the wire, before anybody handles it and after everybody is done with it. */
+export interface WireTap {
+  /** A message came in. `false` if nobody shall handle it. */
+  received(message: AnyMessage): boolean;
+  /** A message is on its way out. */
+  sent(message: AnyMessage): void;
+}
+
+export interface WireOptions {
+  readonly input: Readable;
+  readonly output: Writable;
+  readonly tap: WireTap;
+  /** Something could not be written that should have been. */
+  readonly onProblem: (error: unknown) => void;
+}
+
+/** Messages over a pair of byte streams, one a line. Nothing but messages is ever written. */
+export class Wire {
+  /** Settles when nothing more will come; with an error if the streams broke. */
+  readonly over: Promise<{ readonly error?: Error }>;
+  readonly stream: Stream;
+  /** The first message that came in; `undefined` if none ever will. */
+  readonly first: Promise<AnyMessage | undefined>;
+  readonly #options: WireOptions;
+  readonly #asked = new Set<FrameId>();
+  readonly #end = Promise.withResolvers<{ error?: Error }>();
+  readonly #first = Promise.withResolvers<AnyMessage | undefined>();
+  #reader: ReadableStreamDefaultController<AnyMessage> | undefined;
+  #isOver = false;
+  #unwritten = 0;
+  #written = 0;
+  #onWritten: () => void = () => {};
+
+  constructor(options: WireOptions) {
+    this.#options = options;
+    this.over = this.#end.promise;
+    this.first = this.#first.promise;
+    this.stream = {
+      readable: new ReadableStream<AnyMessage>({
+        start: (controller) => {
+          this.#reader = controller;
+        },
+      }),
+      writable: new WritableStream<AnyMessage>({ write: (message) => this.#write(message) }),
+    };
+    this.#listen();
+  }
+
+  /** Stops reading and writing. The streams are not needed by anybody else, so the input is given up. */
+  close(error?: Error): void {
+    if (this.#isOver) return;
+    this.#isOver = true;
+    try {
+      this.#reader?.close();
+    } catch {
+      // Somebody else closed it first.
+    }
+    this.#first.resolve(undefined);
+    this.#onWritten();
+    this.#options.input.destroy();
+    this.#end.resolve(error === undefined ? {} : { error });
+  }
+
+  /** Resolves when everything has been written, or nothing more can be. */
+  async drained(): Promise<void> {
+    while (this.#unwritten > 0 && !this.#isOver) {
+      await new Promise<void>((resolve) => {
+        this.#onWritten = resolve;
+      });
+    }
+  }
+
+  /** Closes once the other side takes nothing for `ms` though something waits for it. */
+  closeWhenStuck(ms: number, clock: Clock): Disposable {
+    let written = this.#written;
+    let timer: Disposable;
+    const look = (): void => {
+      if (this.#unwritten > 0 && this.#written === written) this.close(new Error('The client reads nothing'));
+      written = this.#written;
+      timer = clock.setTimer(ms, look);
+    };
+    timer = clock.setTimer(ms, look);
+    return { [Symbol.dispose]: () => timer[Symbol.dispose]() };
+  }
+
+  #listen(): void {
+    const { input, output } = this.#options;
+    const lines = new Lines(FRAME_BYTES_MAX);
+    input.on('data', (chunk: Uint8Array) => {
+      for (const line of lines.push(chunk)) this.#read(line);
+    });
+    input.once('end', () => {
+      for (const line of lines.end()) this.#read(line);
+      this.close();
+    });
+    input.once('close', () => this.close());
+    input.on('error', (error: Error) => this.close(error));
+    output.once('close', () => this.close());
+    output.on('error', (error: Error) => this.close(error));
+  }
+
+  #read(line: string | undefined): void {
+    if (this.#isOver) return;
+    const frame = line === undefined ? ({ type: 'refusal', answer: refuseLength() } as const) : readFrame(line);
+    if (frame.type === 'refusal') this.#put(frame.answer, () => {});
+    if (frame.type !== 'message') return;
+    const { message } = frame;
+    // An answer to nothing is noise: the SDK would complain of it on stderr, which a client need not read.
+    if (!('method' in message) && !this.#asked.delete(message.id)) return;
+    this.#first.resolve(message);
+    if (this.#options.tap.received(message)) this.#reader?.enqueue(message);
+  }
+
+  async #write(message: AnyMessage): Promise<void> {
+    if (this.#isOver) throw new Error('The connection is over');
+    if ('method' in message && 'id' in message) this.#asked.add(message.id);
+    const written = Promise.withResolvers<void>();
+    this.#put(message, written.resolve);
+    this.#options.tap.sent(message);
+    await written.promise;
+  }
+
+  #put(message: AnyMessage, done: () => void): void {
+    const text = this.#encode(message);
+    if (text === undefined || this.#isOver) {
+      done();
+      return;
+    }
+    this.#unwritten++;
+    // A write that fails is told by the stream's own error event, which ends the wire.
+    this.#options.output.write(`${text}\n`, () => {
+      this.#unwritten--;
+      this.#written++;
+      this.#onWritten();
+      done();
+    });
+  }
+
+  /** A value that is no JSON must not cost the connection: somebody's tool made it. */
+  #encode(message: AnyMessage): string | undefined {
+    try {
+      return JSON.stringify(message);
+    } catch (error) {
+      this.#options.onProblem(error);
+      const isAnswer = 'id' in message && !('method' in message);
+      const answer = { code: -32603, message: 'Internal error: the answer could not be written as JSON' };
+      return isAnswer ? JSON.stringify(refusal(message.id, answer)) : undefined;
+    }
+  }
+}
