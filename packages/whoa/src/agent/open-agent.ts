@@ -1,0 +1,77 @@
+import { type Agent, type Approve, CLEANUP_MS, type Cleanup, createAgent, type Tool } from '@whoa/core';
+import { bashTool, createContainment, type FileContents, fileTools } from '@whoa/tools';
+import { UsageError } from '../command.ts';
+import type { AgentFactory, AgentSetup, WhoaConfig } from '../config.ts';
+import { defaultModelName } from '../model/model-name.ts';
+import { openModel } from '../model/open-model.ts';
+
+export interface OpenAgentOptions {
+  readonly config: WhoaConfig;
+  /** Which agent of the configuration; its first, or our own, unless given. */
+  readonly name?: string | undefined;
+  readonly model?: string | undefined;
+  readonly cwd: string;
+  readonly approve: Approve;
+  /** Where the text of files is, if not on the disk. */
+  readonly contents?: FileContents;
+  /** More tools for it. */
+  readonly tools?: readonly Tool[];
+}
+
+/** An agent, and what it holds open until it is disposed. */
+export interface OpenAgent extends AsyncDisposable {
+  readonly agent: Agent;
+}
+
+const OWN_NAME = 'assistant';
+const INSTRUCTIONS = [
+  'You work in a folder of a person who watches you in a terminal. Use your tools to find out rather than guess.',
+  'Say briefly what you are about to do. When a call was denied or interrupted, do not repeat it without being asked.',
+].join(' ');
+
+/** Makes the agent that was asked for. What it needs is loaded now and not before. */
+export async function openAgent(options: OpenAgentOptions): Promise<OpenAgent> {
+  const { config, cwd, approve, contents } = options;
+  const cleanups: Cleanup[] = [];
+  const containment = createContainment();
+  cleanups.push(() => containment[Symbol.asyncDispose]());
+  const setup: AgentSetup = {
+    model: (name = options.model ?? config.model ?? defaultModelName(process.env)) => openModel(name),
+    cwd,
+    tools: [bashTool({ cwd, containment }), ...fileTools({ root: cwd, contents }), ...(options.tools ?? [])],
+    approve,
+    defer: (cleanup) => cleanups.push(cleanup),
+  };
+  const dispose = async (): Promise<void> => {
+    const signal = AbortSignal.timeout(CLEANUP_MS);
+    for (const cleanup of cleanups.splice(0).reverse()) await cleanup({ signal });
+  };
+  try {
+    const chosen = chooseAgent(options) ?? ownAgent(config);
+    const agent = typeof chosen === 'function' ? await chosen(setup) : chosen;
+    return { agent, [Symbol.asyncDispose]: dispose };
+  } catch (error) {
+    await dispose();
+    throw error;
+  }
+}
+
+function chooseAgent({ config, name }: OpenAgentOptions): Agent | AgentFactory | undefined {
+  const { agents = {} } = config;
+  const names = Object.keys(agents);
+  const wanted = name ?? names[0];
+  if (wanted === undefined || (wanted === OWN_NAME && !Object.hasOwn(agents, wanted))) return undefined;
+  if (Object.hasOwn(agents, wanted)) return agents[wanted];
+  throw new UsageError(`--agent: there is no agent '${wanted}', only ${[...new Set([...names, OWN_NAME])].join(', ')}`);
+}
+
+function ownAgent({ instructions = '' }: WhoaConfig): AgentFactory {
+  return async ({ model, tools, approve }) =>
+    createAgent({
+      name: OWN_NAME,
+      model: await model(),
+      tools,
+      approve,
+      instructions: [INSTRUCTIONS, instructions].join('\n\n').trim(),
+    });
+}

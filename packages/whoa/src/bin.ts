@@ -1,0 +1,18 @@
+#!/usr/bin/env node
+import { enableCompileCache } from 'node:module';
+
+enableCompileCache();
+// Node announces parts of itself (SQLite, types in a config file) as experimental. That is no news for whoever runs a command.
+const warn = process.emitWarning.bind(process) as (...args: unknown[]) => void;
+process.emitWarning = (...args: unknown[]) => {
+  if (args[1] !== 'ExperimentalWarning') warn(...args);
+};
+// Loaded after the cache is on, so that it is cached too.
+const { main } = await import('./main.ts');
+const code = await main(process.argv.slice(2));
+// What was abandoned may keep the process alive for as long as it likes; what was printed must get out first.
+for (const stream of [process.stdout, process.stderr]) {
+  stream.on('error', () => {});
+  await new Promise((resolve) => stream.write('', resolve));
+}
+process.exit(code);

@@ -1,0 +1,72 @@
+import { type AcpOptions, type AuthMethod, type SessionSetting, serveAcp } from '@whoa/acp';
+import { CancellationToken } from '@whoa/core';
+import { type Command, EXIT, type Own, readArguments } from '../command.ts';
+import { loadConfig, type WhoaConfig } from '../config.ts';
+import { defaultModelName, KEYED_PROVIDERS } from '../model/model-name.ts';
+import { createLocalSessions } from '../tasks/local-sessions.ts';
+import { listenForEnd } from '../terminal/interrupts.ts';
+import { version } from '../version.ts';
+
+const help = `whoa acp [options]
+
+Serves an agent with a shell and file tools to an editor, over the Agent Client Protocol on standard input and output. The editor
+starts it; see docs/editors.md for its settings. Prompts are tasks: 'whoa tasks', 'whoa watch' and 'whoa cancel' see them.
+
+  --model NAME    anthropic:NAME, openai:NAME, compatible:URL:NAME or scripted:FILE
+  --agent NAME    an agent of the configuration
+  --config FILE   the configuration; otherwise whoa.config.ts in your own configuration folder
+  --yes           allow every call without asking in the editor`;
+
+const OPTIONS = {
+  model: { type: 'string' },
+  agent: { type: 'string' },
+  config: { type: 'string' },
+  yes: { type: 'boolean', default: false },
+} as const;
+
+export const acpCommand: Command = { help, run };
+
+async function run(args: readonly string[], own: Own): Promise<number> {
+  const { values } = readArguments(args, OPTIONS);
+  const config = await loadConfig(values.config);
+  const wishes = { config, model: values.model, agent: values.agent, yes: values.yes };
+  const token = own(new CancellationToken({ name: 'whoa acp' }));
+  const options: AcpOptions = {
+    // Loaded with the first session, not before the first answer: an editor waits for that one.
+    createAgent: async (session) => (await import('../agent/session-agent.ts')).openSessionAgent(session, wishes),
+    info: { name: 'whoa', title: 'Whoa', version: version() },
+    store: own(createLocalSessions()),
+    settings: settingsFor(wishes),
+    authMethods: [LOGIN],
+    authenticate: () => {
+      // Throws and says which variable to set, if there is none.
+      defaultModelName(process.env);
+    },
+    mcp: { stdio: true, http: true },
+    onProblem: (error) => process.stderr.write(`whoa acp: ${error instanceof Error ? error.message : String(error)}\n`),
+  };
+  const connection = own(serveAcp(options, { token }));
+  own(listenForEnd((reason) => connection.close(reason)));
+  const { error } = await connection.closed;
+  if (error !== undefined) throw error;
+  return EXIT.success;
+}
+
+const LOGIN: AuthMethod = {
+  id: 'key',
+  name: 'A key in the environment',
+  description: `Set ${Object.values(KEYED_PROVIDERS)
+    .map(({ variable }) => variable)
+    .join(' or ')} where the editor configures this agent, and start it again.`,
+};
+
+/** The models a person can choose from in the editor: those whose key is there, and the one that was named. */
+function settingsFor({ model, config }: { model: string | undefined; config: WhoaConfig }): readonly SessionSetting[] {
+  const keyed = Object.entries(KEYED_PROVIDERS)
+    .filter(([, { variable }]) => process.env[variable])
+    .map(([provider, { model: name }]) => `${provider}:${name}`);
+  const named = model ?? config.model ?? process.env['WHOA_MODEL'];
+  const names = [...new Set([...(named === undefined ? [] : [named]), ...keyed])];
+  if (names.length === 0) return [];
+  return [{ id: 'model', name: 'Model', category: 'model', options: names.map((value) => ({ value, name: value })) }];
+}

@@ -1,0 +1,129 @@
+import { existsSync } from 'node:fs';
+import { defaultSqlitePath } from '@whoa/tasks';
+import { detectContainments, findRipgrep, type Technique } from '@whoa/tools';
+import { type Command, EXIT, type Own, readArguments } from '../command.ts';
+import { configFolder, findConfig } from '../config.ts';
+import { COMPATIBLE_KEY, KEYED_PROVIDERS } from '../model/model-name.ts';
+import { LOCAL_TENANT, openLocalStore } from '../tasks/local-tasks.ts';
+import { oneLine } from '../terminal/plain-text.ts';
+import { Screen } from '../terminal/screen.ts';
+
+const help = `whoa doctor [--json]
+
+Says what this machine offers: how process trees are ended, the search, the task store, models and their keys, the
+configuration, and what to do about what is missing.
+
+Exit code: 0 if 'whoa run' can work here, 1 if something must be mended first.`;
+
+export const doctorCommand: Command = { help, run };
+
+/** `missing` is worth knowing; `broken` must be mended. */
+type State = 'ok' | 'missing' | 'broken';
+
+interface Finding {
+  readonly about: string;
+  readonly name: string;
+  readonly state: State;
+  readonly text: string;
+  /** What to do about it. */
+  readonly advice?: string;
+}
+
+const SIGNS = { ok: '✔', missing: '–', broken: '✘' } as const;
+const STYLES = { ok: 'green', missing: 'dim', broken: 'red' } as const;
+const CHARACTERS_MAX = 400;
+
+async function run(args: readonly string[], own: Own): Promise<number> {
+  const { values } = readArguments(args, {});
+  const screen = own(new Screen());
+  if (!values.json) screen.status(() => 'looking');
+  const found = await Promise.all([lookAtContainments(), lookAtSearch(), lookAtStore(own)]);
+  const findings = [lookAtNode(), ...found.flat(), ...lookAtKeys(process.env), lookAtConfig()];
+  screen.status(undefined);
+  let about = '';
+  for (const finding of findings) {
+    if (values.json) {
+      screen.data(finding);
+      continue;
+    }
+    if (finding.about !== about) screen.line(`${about === '' ? '' : '\n'}${screen.style('bold', finding.about)}`);
+    about = finding.about;
+    screen.line(`  ${screen.style(STYLES[finding.state], SIGNS[finding.state])} ${finding.name}: ${finding.text}`);
+    if (finding.advice !== undefined) screen.line(`      → ${finding.advice}`);
+  }
+  return findings.some(({ state }) => state === 'broken') ? EXIT.failed : EXIT.success;
+}
+
+function lookAtNode(): Finding {
+  return { about: 'Node', name: process.version, state: 'ok', text: `${process.platform} ${process.arch}` };
+}
+
+const PROOF = {
+  kernel: 'the kernel proves that nothing is left',
+  tags: 'what a command starts is marked, found and ended; no privileges needed',
+  no: 'processes are ended, but nothing proves it',
+} as const;
+
+const HOW_TO_GET: Readonly<Partial<Record<Technique, string>>> = {
+  namespace: 'allow unprivileged user namespaces if you want it; it is not needed',
+  bubblewrap: 'install bubblewrap (apt install bubblewrap) if you want it; it is not needed',
+  cgroup: "run under 'systemd-run --user --scope -p Delegate=yes' if you want it; it is not needed",
+};
+
+async function lookAtContainments(): Promise<Finding[]> {
+  const about = 'How process trees are ended';
+  const detected = await detectContainments();
+  const here = detected.filter(({ isAvailable, reason }) => isAvailable || !reason?.endsWith(' only'));
+  return here.map(({ technique, isAvailable, verified, reason = '' }) => {
+    if (isAvailable) return { about, name: technique, state: 'ok', text: PROOF[verified] };
+    const advice = HOW_TO_GET[technique];
+    const text = oneLine(reason, CHARACTERS_MAX);
+    return { about, name: technique, state: 'missing', text, ...(advice !== undefined && { advice }) };
+  });
+}
+
+async function lookAtSearch(): Promise<Finding[]> {
+  const row = { about: 'Search', name: 'ripgrep' };
+  try {
+    return [{ ...row, state: 'ok', text: await findRipgrep(process.cwd()) }];
+  } catch {
+    const advice = 'install ripgrep (https://github.com/BurntSushi/ripgrep) so that grep and find work';
+    return [{ ...row, state: 'missing', text: 'it is not installed', advice }];
+  }
+}
+
+async function lookAtStore(own: Own): Promise<Finding[]> {
+  const row = { about: 'Tasks', name: 'SQLite' };
+  try {
+    const { tasks } = await own(openLocalStore()).list({ tenant: LOCAL_TENANT });
+    const text = `${tasks.length === 100 ? 'at least 100' : tasks.length} tasks are kept in ${defaultSqlitePath()}`;
+    return [{ ...row, state: 'ok', text }];
+  } catch (error) {
+    const advice = 'set XDG_STATE_HOME to a folder of your own that can be written to';
+    return [{ ...row, state: 'broken', text: oneLine((error as Error).message, CHARACTERS_MAX), advice }];
+  }
+}
+
+function lookAtKeys(env: NodeJS.ProcessEnv): Finding[] {
+  const about = 'Models';
+  const keyed = Object.entries(KEYED_PROVIDERS).map(([name, { variable, model }]): Finding => {
+    if (env[variable]) return { about, name, state: 'ok', text: `${variable} is set; --model ${name}:${model}` };
+    return { about, name, state: 'missing', text: 'no key', advice: `set ${variable}` };
+  });
+  const text = `any server that speaks OpenAI's chat protocol; --model compatible:http://localhost:11434/v1:NAME`;
+  const key = env[COMPATIBLE_KEY] ? `${COMPATIBLE_KEY} is set` : `set ${COMPATIBLE_KEY} if the server wants a key`;
+  return [...keyed, { about, name: 'compatible', state: 'ok', text: `${text} (${key})` }];
+}
+
+function lookAtConfig(): Finding {
+  const row = { about: 'Configuration', name: 'whoa.config.ts' };
+  try {
+    const file = findConfig();
+    if (file !== undefined) return { ...row, state: 'ok', text: file };
+  } catch (error) {
+    return { ...row, state: 'broken', text: (error as Error).message };
+  }
+  const folder = configFolder(process.env);
+  const makes = existsSync(folder) ? '' : 'make the folder and ';
+  return { ...row, state: 'missing', text: 'none, which is fine', advice: `${makes}put one into ${folder}` };
+}

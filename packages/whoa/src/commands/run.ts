@@ -1,0 +1,139 @@
+import { text as readAll } from 'node:stream/consumers';
+import { type Agent, CancellationToken, formatStopReport, type RunEvent, type StopReport } from '@whoa/core';
+import { createRunner, type TaskRecord, type TaskStore } from '@whoa/tasks';
+import { openAgent } from '../agent/open-agent.ts';
+import { createTerminalApproval } from '../agent/terminal-approval.ts';
+import { type Command, EXIT, type Own, readArguments, UsageError } from '../command.ts';
+import { loadConfig } from '../config.ts';
+import { LOCAL_TENANT, openLocalStore, shortId } from '../tasks/local-tasks.ts';
+import { inWords } from '../terminal/durations.ts';
+import { listenForInterrupts } from '../terminal/interrupts.ts';
+import { oneLine } from '../terminal/plain-text.ts';
+import { RunView } from '../terminal/run-view.ts';
+import { Screen } from '../terminal/screen.ts';
+
+const help = `whoa run [options] "prompt"     (or the prompt on standard input)
+
+Gives an agent with a shell and file tools in this folder a prompt, and shows what it does. Calls that write or execute
+are asked about first. The run is a task: 'whoa tasks', 'whoa watch' and 'whoa cancel' see it from other terminals.
+
+  --model NAME    anthropic:NAME, openai:NAME, compatible:URL:NAME or scripted:FILE
+  --agent NAME    an agent of the configuration
+  --config FILE   the configuration; otherwise whoa.config.ts in your own configuration folder
+  --yes           allow every call
+  --json          one JSON object a line: every event, and the result at the end
+
+Ctrl-C once lets what runs finish, twice interrupts it, three times kills it and exits.
+Exit code: 0 success, 1 failed, 2 asked wrongly, 130 cancelled.`;
+
+const OPTIONS = {
+  model: { type: 'string' },
+  agent: { type: 'string' },
+  config: { type: 'string' },
+  yes: { type: 'boolean', default: false },
+} as const;
+
+export const runCommand: Command = { help, run };
+
+async function run(args: readonly string[], own: Own): Promise<number> {
+  const { values, positionals } = readArguments(args, OPTIONS);
+  const prompt = await readPrompt(positionals);
+  const token = own(new CancellationToken({ name: 'whoa run' }));
+  const screen = own(
+    new Screen({
+      onGone: () => token.cancel({ kind: 'disconnect', message: 'nobody reads the output any more' }, { how: 'now' }),
+    }),
+  );
+  const exit = (): void => {
+    screen.note('Not everything has answered; it is left to its watchdog and to the task store.');
+    process.exit(EXIT.cancelled);
+  };
+  own(listenForInterrupts({ token, exit }));
+  const approve = createTerminalApproval({ screen, yes: values.yes });
+  const config = await loadConfig(values.config);
+  const opening = { config, name: values.agent, model: values.model, cwd: process.cwd(), approve };
+  const open = own(await openAgent(opening));
+  const store = own(openLocalStore());
+  const view = values.json ? undefined : new RunView(screen);
+  const show = (event: RunEvent): void => (view === undefined ? screen.data(event) : view.show(event));
+  const task = await perform({ own, agent: open.agent, prompt, store, token, show, onTask: (id) => view?.begin(id) });
+  tellEnd(task, { screen, asJson: values.json });
+  return task.status === 'success' ? EXIT.success : task.status === 'failed' ? EXIT.failed : EXIT.cancelled;
+}
+
+async function readPrompt(positionals: readonly string[]): Promise<string> {
+  if (positionals.length > 1) throw new UsageError('more than one prompt; put it in quotes');
+  const [given] = positionals;
+  const prompt = given ?? (process.stdin.isTTY ? '' : await readAll(process.stdin));
+  if (prompt.trim() === '') throw new UsageError('say what to do: whoa run "prompt"');
+  return prompt;
+}
+
+interface Performance {
+  readonly own: Own;
+  readonly agent: Agent;
+  readonly prompt: string;
+  readonly store: TaskStore;
+  readonly token: CancellationToken;
+  readonly show: (event: RunEvent) => void;
+  readonly onTask: (id: string) => void;
+}
+
+/** Runs the prompt as a task. Answers what the store says of it in the end. */
+async function perform({ own, agent, prompt, store, token, show, onTask }: Performance): Promise<TaskRecord> {
+  const shown: Promise<void>[] = [];
+  const seen: Agent = {
+    ...agent,
+    run(input, options) {
+      const started = agent.run(input, options);
+      shown.push(showAll(started.events, show));
+      return started;
+    },
+  };
+  let failure: unknown;
+  const runner = own(
+    createRunner({
+      store,
+      agents: { [agent.name]: seen },
+      hooks: {
+        'task-start': ({ id }) => onTask(id),
+        'store-error': ({ error }) => {
+          failure = error;
+        },
+      },
+    }),
+  );
+  const { id } = await runner.run({ tenant: LOCAL_TENANT, agent: agent.name, input: prompt }, { token });
+  await Promise.all(shown);
+  const record = await store.get({ tenant: LOCAL_TENANT, id });
+  if (record === undefined) throw new Error('the task is gone from the store', { cause: failure });
+  return record;
+}
+
+async function showAll(events: AsyncIterable<RunEvent>, show: (event: RunEvent) => void): Promise<void> {
+  for await (const event of events) show(event);
+}
+
+function tellEnd(task: TaskRecord, { screen, asJson }: { screen: Screen; asJson: boolean }): void {
+  const { id, status, outcome } = task;
+  if (asJson) {
+    screen.data({ type: 'result', id, ...outcome, status });
+    return;
+  }
+  screen.status(undefined);
+  screen.endLine();
+  const took = task.startedAt === undefined ? 0 : (task.endedAt ?? 0) - task.startedAt;
+  if (status === 'success') {
+    const { inputTokens = 0, outputTokens = 0 } = outcome?.usage ?? {};
+    const spent = `${inputTokens} tokens in, ${outputTokens} out`;
+    screen.note(screen.style('dim', `✔ ${shortId(id)} done in ${inWords(took)} · ${spent}`));
+  } else if (status === 'failed') {
+    screen.note(
+      `${screen.style('red', '✘ failed:')} ${oneLine(outcome?.error?.message ?? 'no reason was given', 2_000)}`,
+    );
+  } else if (outcome?.stop !== undefined) {
+    screen.note(formatStopReport(outcome.stop as unknown as StopReport));
+  } else {
+    screen.note('Cancelled before it began.');
+  }
+}

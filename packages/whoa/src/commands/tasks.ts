@@ -1,0 +1,61 @@
+import { textOf } from '@whoa/core';
+import type { TaskRecord, TaskStatus } from '@whoa/tasks';
+import { type Command, EXIT, type Own, readArguments, UsageError } from '../command.ts';
+import { isLost, LOCAL_TENANT, openLocalStore, shortId } from '../tasks/local-tasks.ts';
+import { inWords } from '../terminal/durations.ts';
+import { oneLine } from '../terminal/plain-text.ts';
+import { Screen } from '../terminal/screen.ts';
+import { formatTable } from '../terminal/table.ts';
+
+const help = `whoa tasks [options]
+
+Lists the tasks of this machine, newest first: what runs now, and what has ended in the last week.
+
+  --status STATUS   only init, running, cancelling, success, failed or cancelled
+  --limit N         how many; 20 unless given
+  --json            one JSON object a line
+
+A task is 'lost' when the process that ran it died; 'whoa cancel' settles it.`;
+
+const STATUSES: readonly TaskStatus[] = ['init', 'running', 'cancelling', 'success', 'failed', 'cancelled'];
+const HEADINGS = ['TASK', 'STATUS', 'AGENT', 'AGE', 'TOOK', 'INPUT'];
+const INPUT_CHARACTERS_MAX = 200;
+
+export const tasksCommand: Command = { help, run };
+
+async function run(args: readonly string[], own: Own): Promise<number> {
+  const { values } = readArguments(args, { status: { type: 'string' }, limit: { type: 'string', default: '20' } });
+  const limit = Number(values.limit);
+  if (!(Number.isInteger(limit) && limit > 0)) throw new UsageError(`--limit: '${values.limit}' is no count`);
+  const status = STATUSES.find((one) => one === values.status);
+  if (values.status !== undefined && status === undefined) {
+    throw new UsageError(`--status: '${values.status}' is none of ${STATUSES.join(', ')}`);
+  }
+  const screen = own(new Screen({ onGone: () => process.exit(EXIT.success) }));
+  const store = own(openLocalStore());
+  const { tasks } = await store.list({ tenant: LOCAL_TENANT, limit, ...(status && { status }) });
+  if (values.json) for (const task of tasks) screen.data({ ...task, lost: isLost(task) });
+  else if (tasks.length === 0) screen.note("No tasks; 'whoa run' makes one.");
+  else for (const line of formatTable(HEADINGS, tasks.map(rowOf), process.stdout.columns ?? 120)) screen.line(line);
+  return EXIT.success;
+}
+
+function rowOf(task: TaskRecord): string[] {
+  const now = Date.now();
+  const { id, status, agent, createdAt, startedAt, endedAt, inputs } = task;
+  const took = startedAt === undefined ? '' : inWords((endedAt ?? now) - startedAt);
+  return [
+    shortId(id),
+    isLost(task, now) ? 'lost' : status,
+    oneLine(agent, 20),
+    inWords(now - createdAt),
+    took,
+    oneLine(inputs.map(wordsOf).join(' ⏎ '), INPUT_CHARACTERS_MAX),
+  ];
+}
+
+function wordsOf(input: TaskRecord['inputs'][number]): string {
+  if (typeof input === 'string') return input;
+  const { content } = (input ?? {}) as { readonly content?: Parameters<typeof textOf>[0] };
+  return content === undefined ? JSON.stringify(input) : textOf(content);
+}

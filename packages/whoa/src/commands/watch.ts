@@ -1,0 +1,107 @@
+import { type AssistantMessage, CancellationToken, formatStopReport, type RunEvent, type StopReport } from '@whoa/core';
+import { isFinal, type JournalEntry, type TaskRecord } from '@whoa/tasks';
+import { type Command, EXIT, type Own, readArguments } from '../command.ts';
+import { followTask } from '../tasks/follow-task.ts';
+import { findTask, isLost, LOCAL_TENANT, openLocalStore, shortId } from '../tasks/local-tasks.ts';
+import { eventLine } from '../terminal/event-line.ts';
+import { plainText } from '../terminal/plain-text.ts';
+import { Screen } from '../terminal/screen.ts';
+
+const help = `whoa watch TASK [--json]
+
+Shows what a task does, from its beginning and then as it happens, until it has ended. TASK is an id or the beginning of one.
+Ctrl-C ends the watching, not the task.
+
+Exit code: 0 success or still running, 1 failed or lost, 130 cancelled.`;
+
+export const watchCommand: Command = { help, run };
+
+async function run(args: readonly string[], own: Own): Promise<number> {
+  const { values, positionals } = readArguments(args, {});
+  const token = own(new CancellationToken({ name: 'whoa watch' }));
+  const stop = (): void => {
+    token.cancel({}, { how: 'now' });
+  };
+  const screen = own(new Screen({ onGone: stop }));
+  const store = own(openLocalStore());
+  const { id } = await findTask(store, positionals[0]);
+  process.once('SIGINT', stop);
+  const timeline = new Timeline(screen);
+  if (!values.json) screen.status(() => `${shortId(id)} goes on`);
+  const task = await followTask(
+    store,
+    { tenant: LOCAL_TENANT, id },
+    {
+      onEntry: (entry) => (values.json ? screen.data(entry) : timeline.show(entry)),
+      onRecord: (record) => (isLost(record) ? 'stop' : undefined),
+      token,
+    },
+  );
+  process.off('SIGINT', stop);
+  screen.status(undefined);
+  if (values.json) screen.data({ type: 'result', ...task });
+  else timeline.end(task);
+  if (isLost(task)) return EXIT.failed;
+  return task.status === 'failed' ? EXIT.failed : task.status === 'cancelled' ? EXIT.cancelled : EXIT.success;
+}
+
+/** A task's journal as it is read, each thing with its time since the beginning. */
+class Timeline {
+  readonly #screen: Screen;
+  #startedAt: number | undefined;
+  #hasWords = false;
+
+  constructor(screen: Screen) {
+    this.#screen = screen;
+  }
+
+  show({ at: writtenAt, event }: JournalEntry): void {
+    const told = event as unknown as RunEvent;
+    // Things are written down a little after they happen; some know when they did.
+    const { at = writtenAt } = told as { readonly at?: number };
+    this.#startedAt ??= at;
+    if (told.type === 'text') this.#say(at, told.text);
+    // Of what has ended the journal keeps the ends only; then the words are here.
+    else if (told.type === 'turn-end' && !this.#hasWords) this.#say(at, wordsOf(told.message));
+    else if (told.type === 'turn-start') this.#hasWords = false;
+    const line = told.type === 'run-start' ? `▪ ${told.agent} begins` : eventLine(told, this.#screen);
+    // The id is what 'whoa cancel --call' wants.
+    const id = told.type === 'call-start' ? this.#screen.style('dim', `  (${plainText(told.callId)})`) : '';
+    if (line !== undefined) this.#line(at, line + id);
+  }
+
+  end(task: TaskRecord): void {
+    const { id, status, outcome, endedAt = Date.now() } = task;
+    if (isLost(task)) this.#line(endedAt, "lost: the process that ran it has died; 'whoa cancel' settles it");
+    else this.#line(endedAt, isFinal(status) ? `▪ ${status}` : `▪ ${shortId(id)} goes on`);
+    if (status === 'failed') this.#screen.line(plainText(outcome?.error?.message ?? ''));
+    if (status === 'cancelled' && outcome?.stop) {
+      this.#screen.line(formatStopReport(outcome.stop as unknown as StopReport));
+    }
+  }
+
+  #say(at: number, text: string): void {
+    const words = this.#hasWords ? text : text.trimStart();
+    if (words === '') return;
+    if (!this.#hasWords) this.#screen.endLine();
+    this.#screen.say(
+      `${this.#hasWords ? '' : this.#time(at)}${words.replaceAll('\n', `\n${' '.repeat(TIME_WIDTH + 2)}`)}`,
+    );
+    this.#hasWords = true;
+  }
+
+  #line(at: number, text: string): void {
+    this.#screen.line(this.#time(at) + text);
+  }
+
+  #time(at: number): string {
+    const time = `+${((at - (this.#startedAt ?? at)) / 1_000).toFixed(2)} s`;
+    return `${time.padStart(TIME_WIDTH)}  `;
+  }
+}
+
+const TIME_WIDTH = 10;
+
+function wordsOf(message: AssistantMessage): string {
+  return message.content.map((part) => (part.type === 'text' ? part.text : '')).join('');
+}

@@ -1,0 +1,33 @@
+import { chmodSync } from 'node:fs';
+import { expect, onTestFinished, test } from 'vitest';
+import { createWorkspace } from '../../../test/workspace.ts';
+import { configFolder, findConfig, loadConfig } from './config.ts';
+
+function home(files: Record<string, string>) {
+  const workspace = createWorkspace(files);
+  onTestFinished(() => workspace[Symbol.dispose]());
+  return { workspace, env: { XDG_CONFIG_HOME: workspace.path } };
+}
+
+test("a configuration is found in the person's own folder", () => {
+  const { workspace, env } = home({ 'whoa/whoa.config.mjs': '' });
+  expect(findConfig(env)).toBe(workspace.at('whoa/whoa.config.mjs'));
+});
+
+test('a relative configuration folder is ignored: it would be the workspace', () => {
+  expect(configFolder({ XDG_CONFIG_HOME: '.' })).not.toMatch(/^\./);
+});
+
+test('a folder that anybody can write to is refused', () => {
+  const { workspace, env } = home({ 'whoa/whoa.config.mjs': '' });
+  chmodSync(workspace.at('whoa'), 0o777);
+  expect(() => findConfig(env)).toThrow(/anybody can write to.*chmod o-w/);
+});
+
+test('what is given must exist and export a configuration', async () => {
+  const { workspace, env } = home({ 'empty.mjs': '', 'good.mjs': "export const config = { model: 'scripted:x' };" });
+  await expect(loadConfig(workspace.at('none.mjs'), env)).rejects.toThrow(/there is no .*none.mjs/);
+  await expect(loadConfig(workspace.at('empty.mjs'), env)).rejects.toThrow(/export default defineConfig/);
+  expect(await loadConfig(workspace.at('good.mjs'), env)).toEqual({ model: 'scripted:x' });
+  expect(await loadConfig(undefined, env)).toEqual({});
+});

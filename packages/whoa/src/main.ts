@@ -1,0 +1,98 @@
+import type { Command, Own } from './command.ts';
+import { version } from './version.ts';
+
+// Each command loads only when it is asked for: what is not needed must not make the others slow.
+const COMMANDS: Readonly<Record<string, { readonly summary: string; readonly load: () => Promise<Command> }>> = {
+  run: {
+    summary: 'give an agent a prompt; Ctrl-C stops it',
+    load: async () => (await import('./commands/run.ts')).runCommand,
+  },
+  tasks: {
+    summary: 'list what runs and ran on this machine',
+    load: async () => (await import('./commands/tasks.ts')).tasksCommand,
+  },
+  watch: {
+    summary: 'follow a task',
+    load: async () => (await import('./commands/watch.ts')).watchCommand,
+  },
+  cancel: {
+    summary: 'stop a task, from any terminal',
+    load: async () => (await import('./commands/cancel.ts')).cancelCommand,
+  },
+  acp: {
+    summary: 'serve an agent to an editor (Agent Client Protocol)',
+    load: async () => (await import('./commands/acp.ts')).acpCommand,
+  },
+  echo: {
+    summary: 'serve an agent that repeats you, to learn what a cancel does',
+    load: async () => (await import('./commands/echo.ts')).echoCommand,
+  },
+  doctor: {
+    summary: 'say what this machine offers, and what to do about the rest',
+    load: async () => (await import('./commands/doctor.ts')).doctorCommand,
+  },
+};
+
+/** Runs the command line; answers the exit code. */
+export async function main(args: readonly string[]): Promise<number> {
+  const [name = '', ...rest] = args;
+  if (name === '--version' || name === '-v') return print(version());
+  if (name === '' || name === 'help' || name === '--help' || name === '-h') return print(overview());
+  const how = { asJson: rest.includes('--json') };
+  try {
+    if (!Object.hasOwn(COMMANDS, name)) {
+      const said = `there is no command '${name}'; use one of ${Object.keys(COMMANDS).join(', ')}`;
+      return complain(Object.assign(new Error(said), { name: 'UsageError', code: 'USAGE' }), { name: '', ...how });
+    }
+    const command = await COMMANDS[name]!.load();
+    return wantsHelp(rest) ? print(command.help) : await runOwning(command, rest);
+  } catch (error) {
+    return complain(error, { name, ...how });
+  }
+}
+
+async function runOwning(command: Command, args: readonly string[]): Promise<number> {
+  const owned: (Disposable | AsyncDisposable)[] = [];
+  const own: Own = (thing) => {
+    owned.push(thing);
+    return thing;
+  };
+  try {
+    return await command.run(args, own);
+  } finally {
+    for (const thing of owned.reverse()) {
+      if (Symbol.asyncDispose in thing) await thing[Symbol.asyncDispose]();
+      else thing[Symbol.dispose]();
+    }
+  }
+}
+
+function overview(): string {
+  const width = Math.max(...Object.keys(COMMANDS).map((name) => name.length));
+  const lines = Object.entries(COMMANDS).map(([name, { summary }]) => `  whoa ${name.padEnd(width)}   ${summary}`);
+  return [
+    'Whoa runs AI agents that stop when told.',
+    '',
+    ...lines,
+    '',
+    "'whoa run --help' says more about a command. --json prints one JSON object a line, with every command.",
+  ].join('\n');
+}
+
+function wantsHelp(args: readonly string[]): boolean {
+  const end = args.indexOf('--');
+  return args.slice(0, end === -1 ? undefined : end).some((arg) => arg === '--help' || arg === '-h');
+}
+
+function print(text: string): number {
+  process.stdout.write(`${text}\n`);
+  return 0;
+}
+
+function complain(error: unknown, { name, asJson }: { name: string; asJson: boolean }): number {
+  const { message, code } = error as { message?: string; code?: string };
+  const said = message ?? String(error);
+  if (asJson) process.stdout.write(`${JSON.stringify({ type: 'error', message: said, ...(code && { code }) })}\n`);
+  else process.stderr.write(`${`whoa ${name}`.trim()}: ${said}\n`);
+  return (error as Error).name === 'UsageError' ? 2 : 1;
+}

@@ -1,0 +1,42 @@
+import type { Model } from '@whoa/core';
+import { COMPATIBLE_KEY, KEYED_PROVIDERS, MissingKeyError, type ModelName, parseModelName } from './model-name.ts';
+
+/** Opens the model that a name means. Its provider is loaded now and not before. */
+export async function openModel(name: string, env: NodeJS.ProcessEnv = process.env): Promise<Model> {
+  const wanted = parseModelName(name);
+  if (wanted.provider === 'scripted') {
+    const { openScript } = await import('./script.ts');
+    return openScript(wanted.file);
+  }
+  const apiKey = keyFor(wanted, env);
+  const { fromAiSdk } = await import('@whoa/ai-sdk');
+  switch (wanted.provider) {
+    case 'anthropic': {
+      const { createAnthropic } = await import('@ai-sdk/anthropic');
+      return fromAiSdk(createAnthropic({ apiKey: apiKey! })(wanted.model));
+    }
+    case 'openai': {
+      const { createOpenAI } = await import('@ai-sdk/openai');
+      return fromAiSdk(createOpenAI({ apiKey: apiKey! })(wanted.model));
+    }
+    case 'compatible': {
+      const { createOpenAICompatible } = await import('@ai-sdk/openai-compatible');
+      const { url: baseURL, model } = wanted;
+      const provider = createOpenAICompatible({
+        name: 'compatible',
+        baseURL,
+        ...(apiKey && { apiKey }),
+        includeUsage: true,
+      });
+      return fromAiSdk(provider(model));
+    }
+  }
+}
+
+function keyFor(wanted: Exclude<ModelName, { provider: 'scripted' }>, env: NodeJS.ProcessEnv): string | undefined {
+  if (wanted.provider === 'compatible') return env[COMPATIBLE_KEY];
+  const { variable } = KEYED_PROVIDERS[wanted.provider];
+  const key = env[variable];
+  if (!key) throw new MissingKeyError(`${wanted.provider}:${wanted.model} needs a key: set ${variable}`);
+  return key;
+}

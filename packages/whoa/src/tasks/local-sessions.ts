@@ -1,0 +1,33 @@
+import type { SessionRecord, SessionStore, SessionSummary } from '@whoa/acp';
+import type { SqliteSessions } from '@whoa/tasks';
+
+/** Keeps the sessions of editors in the file of this user's tasks. It is opened when the first one is asked for. */
+export function createLocalSessions(): SessionStore & AsyncDisposable {
+  let opened: Promise<SqliteSessions<SessionRecord>> | undefined;
+  const open = async (): Promise<SqliteSessions<SessionRecord>> => {
+    const { createSqliteSessions } = await import('@whoa/tasks');
+    return createSqliteSessions<SessionRecord>();
+  };
+  const sessions = (): Promise<SqliteSessions<SessionRecord>> =>
+    (opened ??= open().catch((error: unknown) => {
+      // Another process may have been in the way; the next one who asks tries again.
+      opened = undefined;
+      throw error;
+    }));
+  return {
+    load: async (id) => (await sessions()).load(id),
+    save: async (record) => (await sessions()).save(record),
+    async list(filter) {
+      const page = await (await sessions()).list(filter);
+      return { sessions: page.sessions.map(summaryOf), ...(page.next !== undefined && { nextCursor: page.next }) };
+    },
+    remove: async (id) => (await sessions()).remove(id),
+    async [Symbol.asyncDispose]() {
+      await (await opened?.catch(() => undefined))?.[Symbol.asyncDispose]();
+    },
+  };
+}
+
+function summaryOf({ settings, createdAt, ...summary }: Omit<SessionRecord, 'messages'>): SessionSummary {
+  return summary;
+}

@@ -1,0 +1,37 @@
+import { createSqliteStore, isFinal, type TaskRecord, type TaskStore } from '@whoa/tasks';
+import { UsageError } from '../command.ts';
+
+/** Whose the tasks of this machine's store are: its file belongs to one user. */
+export const LOCAL_TENANT = 'local';
+
+const LISTED_MAX = 1_000;
+const SHOWN_MAX = 3;
+const ID_CHARACTERS = 11;
+
+/** Opens the store that every terminal of this user shares. */
+export function openLocalStore(): TaskStore {
+  return createSqliteStore();
+}
+
+/** As much of an id as a person wants to type. */
+export function shortId(id: string): string {
+  return id.slice(0, ID_CHARACTERS);
+}
+
+/** Finds the task that a person means by an id or its beginning. */
+export async function findTask(store: TaskStore, given: string | undefined): Promise<TaskRecord> {
+  if (!given) throw new UsageError("say which task; 'whoa tasks' lists them");
+  const exact = await store.get({ tenant: LOCAL_TENANT, id: given });
+  if (exact !== undefined) return exact;
+  const { tasks } = await store.list({ tenant: LOCAL_TENANT, limit: LISTED_MAX });
+  const found = tasks.filter(({ id }) => id.startsWith(given));
+  if (found.length === 1) return found[0]!;
+  if (found.length === 0) throw new UsageError(`there is no task '${given}'; 'whoa tasks' lists them`);
+  const some = found.slice(0, SHOWN_MAX).map(({ id }) => id);
+  throw new UsageError(`'${given}' begins ${found.length} ids, such as ${some.join(', ')}; write more of it`);
+}
+
+/** Its worker has died: nobody renews the lease. */
+export function isLost({ status, leaseUntil }: TaskRecord, now: number = Date.now()): boolean {
+  return !isFinal(status) && status !== 'init' && leaseUntil !== undefined && leaseUntil < now;
+}

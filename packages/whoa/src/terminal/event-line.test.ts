@@ -1,0 +1,58 @@
+import type { RunEvent } from '@whoa/core';
+import { expect, test } from 'vitest';
+import { inWords } from './durations.ts';
+import { eventLine } from './event-line.ts';
+import { formatTable } from './table.ts';
+
+const screen = { columns: 60, style: (_: unknown, text: string) => text };
+const line = (event: object): string | undefined => eventLine({ runId: 'r', at: 0, ...event } as RunEvent, screen);
+const end = (result: object): string | undefined =>
+  line({
+    type: 'call-end',
+    result: { callId: 'c', tool: 'bash', content: '', isError: false, endedAt: 1_500, ...result },
+  });
+
+test('a call is told by what it is about', () => {
+  expect(line({ type: 'call-start', tool: 'bash', callId: 'c', input: { command: 'make\ntest' } })).toBe(
+    '▸ bash make ⏎ test',
+  );
+  expect(line({ type: 'call-start', tool: 'grep', callId: 'c', input: { pattern: 'x+', path: 'src' } })).toBe(
+    '▸ grep x+ src',
+  );
+  expect(line({ type: 'call-start', tool: 'book', callId: 'c', input: { at: 9 } })).toBe('▸ book {"at":9}');
+});
+
+test('an end says how, how long, and why', () => {
+  expect(end({ state: 'finished', startedAt: 0 })).toBe('✔ bash 1.5 s');
+  expect(end({ state: 'finished', startedAt: 0, isError: true, content: 'Exit code 3' })).toBe(
+    '✘ bash 1.5 s: Exit code 3',
+  );
+  expect(end({ state: 'interrupted', startedAt: 0, isError: true })).toBe('■ bash interrupted 1.5 s');
+  expect(end({ state: 'not-started', isError: true, content: 'Not started: denied: no' })).toBe(
+    '– bash not started: denied: no',
+  );
+  expect(end({ state: 'unknown', startedAt: 0, isError: true, content: 'x' })).toBe('? bash unknown 1.5 s: x');
+});
+
+test('what says nothing to a person gets no line', () => {
+  expect(line({ type: 'wave-start', wave: 0, callIds: [] })).toBeUndefined();
+});
+
+test('durations are told in one unit', () => {
+  expect([0, 999, 1_000, 59_900, 60_000, 7_200_000, 200_000_000].map(inWords)).toEqual([
+    '0 ms',
+    '999 ms',
+    '1.0 s',
+    '59.9 s',
+    '1 min',
+    '2 h',
+    '2 d',
+  ]);
+});
+
+test('a table is as wide as it needs, and its last column gets the rest', () => {
+  expect(formatTable(['A', 'LONG', 'C'], [['aaaa', 'b', 'c'.repeat(50)]], 40)).toEqual([
+    'A     LONG  C',
+    `aaaa  b     ${'c'.repeat(27)}…`,
+  ]);
+});

@@ -1,0 +1,75 @@
+import type { CallResult, RunEvent, StopLevel } from '@whoa/core';
+import { textOf } from '@whoa/core';
+import { inWords } from './durations.ts';
+import { oneLine } from './plain-text.ts';
+import type { Screen, Style } from './screen.ts';
+
+const CHARACTERS_MAX = 200;
+const ROOM_FOR_THE_REST = 24;
+
+const STOPPING: Readonly<Record<StopLevel, string>> = {
+  drain: 'stopping: nothing new starts, what runs may finish',
+  abort: 'stopping now: what runs is interrupted',
+  kill: 'killing: nothing more is waited for',
+};
+
+const ENDS: Readonly<Record<CallResult['state'], { readonly sign: string; readonly style: Style }>> = {
+  finished: { sign: '✔', style: 'green' },
+  failed: { sign: '✘', style: 'red' },
+  interrupted: { sign: '■', style: 'yellow' },
+  'not-started': { sign: '–', style: 'dim' },
+  unknown: { sign: '?', style: 'red' },
+};
+
+/** What a person is told of an event, in one line; nothing if it says nothing to them. */
+export function eventLine(event: RunEvent, screen: Pick<Screen, 'style' | 'columns'>): string | undefined {
+  switch (event.type) {
+    case 'call-start': {
+      const about = describeInput(event.input, screen.columns - event.tool.length - ROOM_FOR_THE_REST);
+      return `${screen.style('cyan', '▸')} ${screen.style('bold', event.tool)} ${about}`;
+    }
+    case 'call-end':
+      return describeEnd(event.result, screen);
+    case 'call-waiting':
+      return screen.style('yellow', `⧗ ${event.tool} must not be cut in half: waiting, at most ${untilOf(event)}`);
+    case 'turn-retry':
+      return screen.style(
+        'yellow',
+        `↻ trying again in ${inWords(event.delayMs)}: ${oneLine(event.error, CHARACTERS_MAX)}`,
+      );
+    case 'level-change':
+      return screen.style('yellow', `■ ${STOPPING[event.level]}`);
+    case 'undo-start':
+      return `${screen.style('cyan', '↶')} undoing ${event.tool}`;
+    case 'undo-end':
+      return `${screen.style(event.state === 'undone' ? 'green' : 'red', '↶')} ${event.tool} ${event.state === 'undone' ? 'undone' : `undo ${event.state}`}`;
+    case 'events-skipped':
+      return screen.style('dim', `… ${event.count} events were too fast to show`);
+    default:
+      return undefined;
+  }
+}
+
+/** What a call is about, in a few words. */
+export function describeInput(input: unknown, charactersMax: number = CHARACTERS_MAX): string {
+  const { command, path, pattern } = (input ?? {}) as Readonly<Record<string, unknown>>;
+  const words = [command, pattern, path].filter((word) => typeof word === 'string');
+  const text = words.length > 0 ? words.join(' ') : JSON.stringify(input);
+  return oneLine(text ?? '', Math.max(16, charactersMax));
+}
+
+function describeEnd(result: CallResult, screen: Pick<Screen, 'style' | 'columns'>): string {
+  const { tool, state, startedAt, endedAt, isError } = result;
+  const { sign, style } = ENDS[isError && state === 'finished' ? 'failed' : state];
+  const took = startedAt === undefined ? '' : ` ${inWords(endedAt - startedAt)}`;
+  const words = state === 'finished' ? '' : ` ${state.replace('-', ' ')}`;
+  const why =
+    isError && state !== 'interrupted'
+      ? `: ${oneLine(textOf(result.content).replace('Not started: ', ''), screen.columns - 30)}`
+      : '';
+  return `${screen.style(style, sign)} ${tool}${words}${screen.style('dim', `${took}${why}`)}`;
+}
+
+function untilOf({ until, at }: { readonly until: number; readonly at: number }): string {
+  return inWords(until - at);
+}

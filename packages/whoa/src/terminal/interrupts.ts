@@ -1,0 +1,81 @@
+import { userInfo } from 'node:os';
+import {
+  type CancellationToken,
+  type CancelReasonInit,
+  CLEANUP_MS,
+  type Clock,
+  type StopHow,
+  systemClock,
+} from '@whoa/core';
+
+/** After the third Ctrl-C whatever has not ended by then is left to its watchdog. */
+const EXIT_MS = CLEANUP_MS + 1_000;
+const STEPS: readonly StopHow[] = ['graceful', 'now', 'kill'];
+
+export interface InterruptOptions {
+  readonly token: CancellationToken;
+  /** Ends the process: asked for when even `kill` did not settle the run. */
+  readonly exit: () => void;
+  readonly clock?: Clock;
+  readonly signals?: Pick<NodeJS.Process, 'on' | 'off'>;
+}
+
+/**
+ * Turns what a terminal sends into cancels: Ctrl-C once is graceful, twice now, three times kill and exit. A terminal that
+ * goes, or a machine that shuts down, means now: nobody else would take the run over.
+ */
+export function listenForInterrupts(options: InterruptOptions): Disposable {
+  const { token, exit, clock = systemClock, signals = process } = options;
+  let presses = 0;
+  let patience: Disposable | undefined;
+  const onInterrupt = (): void => {
+    const how = STEPS[Math.min(presses++, STEPS.length - 1)]!;
+    token.cancel({ kind: 'user', by: userName(), via: 'Ctrl-C' }, { how });
+    if (token.level === 'kill') patience ??= clock.setTimer(EXIT_MS, exit);
+  };
+  const onTerminate = (): void => {
+    token.cancel({ kind: 'shutdown', via: 'SIGTERM' }, { how: 'now' });
+  };
+  const onHangUp = (): void => {
+    token.cancel({ kind: 'disconnect', message: 'the terminal has gone', via: 'SIGHUP' }, { how: 'now' });
+  };
+  const handlers = [
+    ['SIGINT', onInterrupt],
+    ['SIGTERM', onTerminate],
+    ['SIGHUP', onHangUp],
+  ] as const;
+  for (const [signal, handler] of handlers) signals.on(signal, handler);
+  return {
+    [Symbol.dispose]() {
+      for (const [signal, handler] of handlers) signals.off(signal, handler);
+      patience?.[Symbol.dispose]();
+    },
+  };
+}
+
+/** For commands that nobody sits at: any of these signals ends them. */
+export function listenForEnd(
+  end: (reason: CancelReasonInit) => unknown,
+  signals: Pick<NodeJS.Process, 'on' | 'off'> = process,
+): Disposable {
+  const handler = (signal: NodeJS.Signals): void => {
+    end({ kind: 'shutdown', via: signal });
+  };
+  const names = ['SIGINT', 'SIGTERM', 'SIGHUP'] as const;
+  for (const name of names) signals.on(name, handler);
+  return {
+    [Symbol.dispose]() {
+      for (const name of names) signals.off(name, handler);
+    },
+  };
+}
+
+/** Who sits here, for reasons. */
+export function userName(): string {
+  try {
+    return userInfo().username;
+  } catch {
+    // A container may run as a user that has no name.
+    return String(process.getuid?.() ?? 'somebody');
+  }
+}

@@ -1,0 +1,90 @@
+import { VirtualClock } from '@whoa/core/testing';
+import { expect, test } from 'vitest';
+import { Screen } from './screen.ts';
+
+function output(isTTY: boolean) {
+  let error: ((error: NodeJS.ErrnoException) => void) | undefined;
+  const written: string[] = [];
+  return {
+    isTTY,
+    columns: 80,
+    written,
+    write: (text: string) => written.push(text),
+    on: (_: 'error', listener: (error: NodeJS.ErrnoException) => void) => {
+      error = listener;
+    },
+    fail: () => error?.(new Error('EPIPE')),
+    get text() {
+      return written.join('');
+    },
+  };
+}
+
+test('a sign of life comes after a second of silence, and goes without a trace', async () => {
+  const [stdout, stderr, clock] = [output(true), output(true), new VirtualClock()];
+  const screen = new Screen({ stdout, stderr, clock });
+  screen.status(() => 'thinking');
+  await clock.advance(999);
+  expect(stderr.text).toBe('');
+  await clock.advance(1);
+  expect(stderr.text).toMatch(/thinking · 1 s/);
+  // Saved, unwrapped, restored: the cursor is where it was.
+  expect(stderr.written.at(-1)!.startsWith('\x1b7\x1b[?7l')).toBe(true);
+  expect(stderr.written.at(-1)!.endsWith('\x1b[?7h\x1b8')).toBe(true);
+  screen.say('Hello');
+  expect(stderr.written.at(-1)).toBe('\x1b[K');
+  await clock.advance(900);
+  expect(stderr.written.at(-1)).toBe('\x1b[K');
+  screen[Symbol.dispose]();
+  expect(clock.pending).toBe(0);
+});
+
+test('what is piped gets neither signs of life nor escapes, and the answer alone', async () => {
+  const [stdout, stderr, clock] = [output(false), output(false), new VirtualClock()];
+  const screen = new Screen({ stdout, stderr, clock });
+  screen.status(() => 'thinking');
+  screen.say('One ');
+  screen.note(screen.style('red', 'aside'));
+  screen.say('two\x1b[1m');
+  await clock.advance(60_000);
+  screen.endLine();
+  expect(stdout.text).toBe('One two\x1b[1m\n');
+  expect(stderr.text).toBe('aside\n');
+});
+
+test('on a terminal a note begins its own line', () => {
+  const [stdout, stderr] = [output(true), output(true)];
+  const screen = new Screen({ stdout, stderr });
+  screen.say('Half a\x1b[31m line');
+  screen.note('note');
+  expect(stdout.text).toBe('Half a�[31m line\n');
+  expect(stderr.text).toBe('\r\x1b[Knote\n');
+});
+
+test('it is told once when nobody reads any more', () => {
+  const [stdout, stderr] = [output(false), output(false)];
+  let gone = 0;
+  new Screen({ stdout, stderr, onGone: () => gone++ });
+  stdout.fail();
+  stdout.fail();
+  stderr.fail();
+  expect(gone).toBe(1);
+});
+
+test('while a question is asked nothing else is shown; then everything is, in order', async () => {
+  const [stdout, stderr, clock] = [output(true), output(true), new VirtualClock()];
+  const screen = new Screen({ stdout, stderr, clock });
+  screen.status(() => 'thinking');
+  const held = screen.hold();
+  screen.say('One');
+  screen.note('note');
+  screen.say('Two');
+  await clock.advance(5_000);
+  expect(stdout.text + stderr.text).toBe('');
+  held[Symbol.dispose]();
+  expect(stdout.text).toBe('One\nTwo');
+  expect(stderr.text).toBe('\r\x1b[Knote\n');
+  await clock.advance(1_000);
+  expect(stderr.text).toContain('thinking');
+  screen[Symbol.dispose]();
+});
