@@ -1,0 +1,160 @@
+import { spawn } from 'node:child_process';
+import { once } from 'node:events';
+import { createInterface } from 'node:readline';
+import { createSqliteSessions, type KeptSession } from '@whoa/tasks';
+import { expect, onTestFinished, test } from 'vitest';
+import { BIN, createHome, type Home } from './terminal.ts';
+
+interface Message {
+  readonly id?: number;
+  readonly method?: string;
+  readonly params?: { readonly update?: { readonly sessionUpdate: string; readonly status?: string } };
+  readonly result?: Readonly<Record<string, unknown>>;
+  readonly error?: { readonly code: number; readonly message: string };
+}
+
+function home(script: unknown): Home {
+  const made = createHome({ 'script.json': JSON.stringify(script) });
+  onTestFinished(() => made[Symbol.dispose]());
+  return made;
+}
+
+/** An editor that has started the command. */
+function edit({ folder, env }: Home, command: readonly string[]) {
+  const [file = '', ...args] = BIN;
+  const child = spawn(file, [...args, ...command], { cwd: folder.path, env, stdio: ['pipe', 'pipe', 'inherit'] });
+  onTestFinished(() => {
+    child.kill('SIGKILL');
+  });
+  const seen: Message[] = [];
+  const waiting: { matches: (message: Message) => boolean; tell: (message: Message) => void }[] = [];
+  createInterface({ input: child.stdout }).on('line', (line) => {
+    const message = JSON.parse(line) as Message;
+    seen.push(message);
+    for (const one of waiting) if (one.matches(message)) one.tell(message);
+  });
+  const waitFor = (matches: (message: Message) => boolean): Promise<Message> =>
+    new Promise((tell) => {
+      const found = seen.find(matches);
+      if (found === undefined) waiting.push({ matches, tell });
+      else tell(found);
+    });
+  let last = 0;
+  const send = (method: string, params: object): Promise<Message> => {
+    const id = ++last;
+    child.stdin.write(`${JSON.stringify({ jsonrpc: '2.0', id, method, params })}\n`);
+    return waitFor((message) => message.id === id && message.method === undefined);
+  };
+  const start = async (): Promise<string> => {
+    await send('initialize', { protocolVersion: 1, clientCapabilities: {} });
+    const { result, error } = await send('session/new', { cwd: folder.path, mcpServers: [] });
+    if (result === undefined) throw new Error(error?.message);
+    return result['sessionId'] as string;
+  };
+  const end = async (): Promise<number> => {
+    child.stdin.end();
+    return ((await once(child, 'close')) as [number])[0];
+  };
+  return { child, seen, send, start, waitFor, end };
+}
+
+const ask = (sessionId: string, text: string) => ({ sessionId, prompt: [{ type: 'text', text }] });
+const SLOW = [['Let me see. ', { call: 'bash', input: { command: 'echo begun; sleep 300' } }], ['All is well.']];
+
+test("a prompt in an editor is a task that 'whoa cancel' stops", async () => {
+  const place = home(SLOW);
+  const editor = edit(place, ['acp', '--yes', '--model', 'scripted:script.json']);
+  const session = await editor.start();
+  const answer = editor.send('session/prompt', ask(session, 'Is all well?'));
+  await editor.waitFor(({ params }) => params?.update?.status === 'in_progress');
+  const task = JSON.parse(place.whoa(['tasks', '--json']).stdout) as { id: string; status: string };
+  expect(task).toMatchObject({ status: 'running', inputs: ['Is all well?'] });
+  const { status, stdout } = place.whoa(['cancel', task.id, '--how', 'now', '--reason', 'lunch']);
+  expect(stdout).toMatch(/user: lunch.*nothing was left behind[\s\S]*bash interrupted/);
+  expect(status).toBe(0);
+  expect((await answer).result).toMatchObject({ stopReason: 'cancelled' });
+  expect(await editor.end()).toBe(0);
+});
+
+test('a cancel in the editor ends the task, with the same reason in the store', async () => {
+  const place = home(SLOW);
+  const editor = edit(place, ['acp', '--yes', '--model', 'scripted:script.json']);
+  const session = await editor.start();
+  const answer = editor.send('session/prompt', ask(session, 'Is all well?'));
+  await editor.waitFor(({ params }) => params?.update?.status === 'in_progress');
+  editor.child.stdin.write(
+    `${JSON.stringify({ jsonrpc: '2.0', method: 'session/cancel', params: { sessionId: session } })}\n`,
+  );
+  expect((await answer).result).toMatchObject({ stopReason: 'cancelled' });
+  expect(await editor.end()).toBe(0);
+  const task = JSON.parse(place.whoa(['tasks', '--json']).stdout) as object;
+  expect(task).toMatchObject({ status: 'cancelled', outcome: { reason: { kind: 'user' }, stop: { clean: true } } });
+});
+
+test('a prompt that succeeds is a task that succeeded, and signals end the command', async () => {
+  const place = home([['Fine.']]);
+  const editor = edit(place, ['acp', '--model', 'scripted:script.json']);
+  const session = await editor.start();
+  const { result } = await editor.send('session/prompt', ask(session, 'How?'));
+  expect(result).toMatchObject({ stopReason: 'end_turn' });
+  editor.child.kill('SIGTERM');
+  expect(await once(editor.child, 'close')).toEqual([0, null]);
+  expect(JSON.parse(place.whoa(['tasks', '--json']).stdout)).toMatchObject({
+    status: 'success',
+    outcome: { answer: 'Fine.' },
+  });
+});
+
+test('a session of a command that was killed mid-answer is loaded with the partial answer and the stopped call', async () => {
+  const place = home(SLOW);
+  const command = ['acp', '--yes', '--model', 'scripted:script.json'];
+  const killed = edit(place, command);
+  const sessionId = await killed.start();
+  killed.child.stdin.write(
+    `${JSON.stringify({ jsonrpc: '2.0', id: 99, method: 'session/prompt', params: ask(sessionId, 'Is all well?') })}\n`,
+  );
+  await killed.waitFor(({ params }) => params?.update?.status === 'in_progress');
+  await waitUntilKept(place, { sessionId, text: '"unknown"' });
+  killed.child.kill('SIGKILL');
+  await once(killed.child, 'close');
+
+  const second = edit(place, command);
+  await second.send('initialize', { protocolVersion: 1, clientCapabilities: {} });
+  const { result } = await second.send('session/list', {});
+  expect(result).toMatchObject({ sessions: [{ sessionId, title: 'Is all well?', cwd: place.folder.path }] });
+  await second.send('session/load', { sessionId, cwd: place.folder.path, mcpServers: [] });
+  expect(second.seen.flatMap(({ params }) => params?.update ?? [])).toMatchObject([
+    { sessionUpdate: 'user_message_chunk', content: { text: 'Is all well?' } },
+    { sessionUpdate: 'agent_message_chunk', content: { text: 'Let me see. ' } },
+    { sessionUpdate: 'tool_call', title: expect.stringContaining('bash') as string },
+    { sessionUpdate: 'tool_call_update', status: 'failed', rawOutput: { cancelled: true, state: 'unknown' } },
+  ]);
+  expect(await second.end()).toBe(0);
+});
+
+test('a missing key is told in the editor, with the variable to set', async () => {
+  const editor = edit(home([]), ['acp']);
+  await expect(editor.start()).rejects.toThrow(/ANTHROPIC_API_KEY or OPENAI_API_KEY/);
+  await editor.end();
+});
+
+test('the echo agent waits and repeats', async () => {
+  const editor = edit(home([]), ['echo', '--delay', '0.01']);
+  const session = await editor.start();
+  expect((await editor.send('session/prompt', ask(session, 'Hello?'))).result).toMatchObject({
+    stopReason: 'end_turn',
+  });
+  await editor.end();
+});
+
+/** Reads along in the file of the command, as another process may. */
+async function waitUntilKept(
+  { folder }: Home,
+  { sessionId, text }: { sessionId: string; text: string },
+): Promise<void> {
+  await using sessions = createSqliteSessions<KeptSession>({ file: folder.at('state/whoa/tasks.db') });
+  for (;;) {
+    if (JSON.stringify(await sessions.load(sessionId))?.includes(text)) return;
+    await new Promise((resolve) => setTimeout(resolve, 5));
+  }
+}

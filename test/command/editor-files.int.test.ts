@@ -1,0 +1,142 @@
+import { symlinkSync } from 'node:fs';
+import { expect, onTestFinished, test } from 'vitest';
+import { type EditorFiles, openEditor } from './editor.ts';
+import { createHome, type Home } from './terminal.ts';
+
+interface Call {
+  readonly call: string;
+  readonly input: Readonly<Record<string, unknown>>;
+}
+
+/** A home whose model makes these calls, one after the other. */
+function home(calls: readonly Call[], files: Readonly<Record<string, string>> = {}): Home {
+  const script = JSON.stringify([...calls.map((call) => [call]), ['Done.']]);
+  const made = createHome({ 'script.json': script, ...files });
+  onTestFinished(() => made[Symbol.dispose]());
+  return made;
+}
+
+const read = (path: string): Call => ({ call: 'read', input: { path } });
+const write = (path: string, content: string): Call => ({ call: 'write', input: { path, content } });
+const edit = (path: string, oldText: string, newText: string): Call => ({
+  call: 'edit',
+  input: { path, edits: [{ oldText, newText }] },
+});
+
+/** An editor's buffers, none of which is ever saved. */
+function unsaved(buffers: Map<string, string>): Required<EditorFiles> {
+  return {
+    read: (path) => {
+      const text = buffers.get(path);
+      if (text === undefined) throw new Error(`no buffer for ${path}`);
+      return text;
+    },
+    write: (path, content) => {
+      buffers.set(path, content);
+    },
+  };
+}
+
+/** Runs a prompt to its end; answers how each call ended. */
+async function ends(place: Home, files?: EditorFiles) {
+  const editor = await openEditor(place, files);
+  expect(await editor.prompt('Go.')).toMatchObject({ stopReason: 'end_turn' });
+  return editor.shown.flatMap((update) =>
+    update.sessionUpdate === 'tool_call_update' && (update.status === 'completed' || update.status === 'failed')
+      ? [update]
+      : [],
+  );
+}
+
+test('what nobody has saved is read, edited and replaced in the editor, and the disk is left alone', async () => {
+  const place = home(
+    [read('a.txt'), edit('a.txt', 'unsaved', 'edited'), write('a.txt', 'new\n'), write('sub/b.txt', 'b\n')],
+    {
+      'a.txt': 'saved\n',
+    },
+  );
+  const buffers = new Map([[place.folder.at('a.txt'), 'one\nunsaved\n']]);
+  const [seen, edited, replaced, created] = await ends(place, unsaved(buffers));
+  expect(seen).toMatchObject({ status: 'completed', rawOutput: { path: 'a.txt', firstLine: 1, lines: 2, bytes: 12 } });
+  expect(JSON.stringify(seen!.content)).toContain('one\\nunsaved');
+  expect(edited).toMatchObject({
+    status: 'completed',
+    rawOutput: { path: 'a.txt', replacements: 1, changedLines: [2] },
+  });
+  expect(edited!.rawOutput).toMatchObject({ diff: expect.stringContaining('-unsaved\n+edited\n') as string });
+  expect(replaced!.rawOutput).toMatchObject({
+    path: 'a.txt',
+    created: false,
+    diff: expect.stringContaining('-one\n-edited\n+new\n') as string,
+  });
+  expect(created!.rawOutput).toMatchObject({ path: 'sub/b.txt', created: true, bytes: 2 });
+  expect(Object.fromEntries(buffers)).toEqual({
+    [place.folder.at('a.txt')]: 'new\n',
+    [place.folder.at('sub/b.txt')]: 'b\n',
+  });
+  expect(place.folder.read('a.txt')).toBe('saved\n');
+});
+
+test('an editor that offers no files, or only one way, leaves the rest to the disk', async () => {
+  const calls = [edit('a.txt', 'saved', 'edited')];
+  const alone = home(calls, { 'a.txt': 'saved\n' });
+  expect(await ends(alone)).toMatchObject([{ status: 'completed' }]);
+  expect(alone.folder.read('a.txt')).toBe('edited\n');
+
+  const written = home(calls, { 'a.txt': 'saved\n' });
+  const buffers = new Map<string, string>();
+  expect(await ends(written, { write: unsaved(buffers).write })).toMatchObject([{ status: 'completed' }]);
+  expect([...buffers.values()]).toEqual(['edited\n']);
+  expect(written.folder.read('a.txt')).toBe('saved\n');
+});
+
+test('the editor is never asked about a file outside the folder, and what it refuses is told', async () => {
+  const place = home([read('../secret'), read('out'), write('/etc/whoa', 'x'), edit('out', 'a', 'b'), read('a.txt')], {
+    'a.txt': 'saved\n',
+  });
+  symlinkSync('/etc/hostname', place.folder.at('out'));
+  const asked: string[] = [];
+  const refuse = (path: string): never => {
+    asked.push(path);
+    throw new Error('private');
+  };
+  const results = await ends(place, { read: refuse, write: refuse });
+  expect(results.map(({ status }) => status)).toEqual(Array(5).fill('failed'));
+  expect(JSON.stringify(results.slice(0, 4).map(({ content }) => content)).match(/leads outside/g)).toHaveLength(4);
+  expect(JSON.stringify(results[4]!.content)).toContain('The editor did not read the file: ');
+  expect(asked).toEqual([place.folder.at('a.txt')]);
+});
+
+test.each([
+  ['read', read('a.txt'), 'interrupted'],
+  ['edit', edit('a.txt', 'saved', 'edited'), 'unknown'],
+  ['write', write('a.txt', 'new'), 'unknown'],
+])(
+  'a cancel ends a call of %s that the editor never answers, and the editor hears of it',
+  async (_name, call, state) => {
+    const place = home([call], { 'a.txt': 'saved\n' });
+    const { promise: asked, resolve: beAsked } = Promise.withResolvers<AbortSignal>();
+    const hang = (signal: AbortSignal): Promise<never> => {
+      beAsked(signal);
+      return new Promise(() => {});
+    };
+    const files: EditorFiles = {
+      read: (_path, signal) => (call.call === 'read' ? hang(signal) : 'saved\n'),
+      write: (_path, _content, signal) => hang(signal),
+    };
+    const editor = await openEditor(place, files);
+    const answer = editor.prompt('Go.');
+    const signal = await asked;
+    const heard = new Promise((resolve) => signal.addEventListener('abort', resolve));
+    await editor.cancel();
+    expect(await answer).toMatchObject({ stopReason: 'cancelled' });
+    await heard;
+    expect(editor.shown).toContainEqual(
+      expect.objectContaining({
+        status: 'failed',
+        rawOutput: expect.objectContaining({ cancelled: true, state }) as object,
+      }),
+    );
+    expect(place.folder.read('a.txt')).toBe('saved\n');
+  },
+);

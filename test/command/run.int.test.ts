@@ -1,0 +1,298 @@
+import { spawn } from 'node:child_process';
+import { existsSync, readdirSync, readFileSync, readlinkSync } from 'node:fs';
+import { startLoopbackProvider } from '@whoa/ai-sdk/testing';
+import { expect, onTestFinished, test } from 'vitest';
+import { BIN, createHome, type Home, type Terminal } from './terminal.ts';
+
+const SLOW = [['Let me see. ', { call: 'bash', input: { command: 'echo begun; sleep 300 | tail' } }], ['All is well.']];
+
+function home(script: unknown, files: Record<string, string> = {}): Home {
+  const made = createHome({ 'script.json': JSON.stringify(script), ...files });
+  onTestFinished(() => made[Symbol.dispose]());
+  return made;
+}
+
+function start(terminal: Terminal, options = '--yes'): void {
+  terminal.type(`whoa run --model scripted:script.json ${options} 'Is all well?'; echo "exit:$?"`);
+  terminal.press('Enter');
+}
+
+/** What still runs in the folder of a test, but for its terminals. */
+function alive({ folder }: Home): string[] {
+  return readdirSync('/proc')
+    .filter((name) => /^\d+$/.test(name))
+    .filter((pid) => workingFolder(pid) === folder.path)
+    .map((pid) => readFileSync(`/proc/${pid}/cmdline`, 'utf8').replaceAll('\0', ' ').trim())
+    .filter((command) => !/^(tmux|bash --norc)/.test(command));
+}
+
+interface End {
+  readonly status: number | null;
+  readonly stdout: string;
+  readonly stderr: string;
+}
+
+/** How it ended, and words of what it said. */
+function expectEnd(end: End, { status, stdout = '', stderr = '' }: Partial<End>): void {
+  expect(end.stdout).toContain(stdout);
+  expect(end.stderr).toContain(stderr);
+  expect(end.status).toBe(status);
+}
+
+function workingFolder(pid: string): string | undefined {
+  try {
+    return readlinkSync(`/proc/${pid}/cwd`);
+  } catch {
+    return undefined;
+  }
+}
+
+test('Ctrl-C once lets the call finish, prints the report and exits with 130', async () => {
+  const place = home([
+    [{ call: 'bash', input: { command: 'echo begun; sleep 1.5; echo whole > done.txt' } }],
+    ['Next.'],
+  ]);
+  const terminal = place.openTerminal();
+  start(terminal);
+  await terminal.waitFor(/bash: begun/);
+  terminal.press('C-c');
+  const seen = await terminal.waitFor(/exit:130/);
+  expect(seen).toMatch(/Stopped after \d+.* ms \(user, by \S+, via Ctrl-C\); nothing was left behind/);
+  expect(seen).toMatch(/drain: nothing new starts\n.*bash finished\n.*settled/);
+  expect(seen).not.toContain('Next.');
+  expect(place.folder.read('done.txt')).toBe('whole\n');
+});
+
+test('Ctrl-C twice interrupts the call and ends its processes', async () => {
+  const place = home(SLOW);
+  const terminal = place.openTerminal();
+  start(terminal);
+  await terminal.waitFor(/bash: begun/);
+  terminal.press('C-c');
+  await terminal.waitFor(/Ctrl-C again interrupts it/);
+  terminal.press('C-c');
+  const seen = await terminal.waitFor(/exit:130/);
+  expect(seen).toMatch(/abort: what can be interrupted stops\n.*bash interrupted, \d processes ended/);
+  expect(alive(place)).toEqual([]);
+});
+
+const DEAF = `
+import { createAgent, defineConfig, defineTool } from 'whoa';
+const any = { '~standard': { version: 1, vendor: 'test', validate: (value) => ({ value }) } };
+const deaf = (more) => defineTool({
+  name: 'deaf', description: 'Never returns.', input: any, inputJsonSchema: {}, effects: 'read', ...more,
+  execute: () => new Promise((resolve) => setTimeout(resolve, 60_000, 'late')),
+});
+const agentWith = (more) => async ({ model }) => createAgent({ name: 'mine', model: await model(), tools: [deaf(more)] });
+export default defineConfig({
+  model: 'scripted:script.json',
+  agents: { deaf: agentWith({}), whole: agentWith({ whenCancelled: 'finish', timeoutMs: 60_000 }) },
+});
+`;
+
+test('Ctrl-C three times abandons a deaf call, says so, and exits at once', async () => {
+  const place = home([[{ call: 'deaf' }], ['Done.']], { 'config/whoa/whoa.config.mjs': DEAF });
+  const terminal = place.openTerminal();
+  start(terminal, '--agent deaf');
+  await terminal.waitFor(/▸ deaf/);
+  for (const hint of [/nothing new starts/, /stopping now/, /exit:130/]) {
+    terminal.press('C-c');
+    await terminal.waitFor(hint);
+  }
+  expect(terminal.see()).toMatch(/1 abandoned[\s\S]*kill: nothing more is waited for[\s\S]*deaf abandoned/);
+});
+
+test('Ctrl-C three times exits even while a call may not be cut', async () => {
+  const place = home([[{ call: 'deaf' }], ['Done.']], { 'config/whoa/whoa.config.mjs': DEAF });
+  const terminal = place.openTerminal();
+  start(terminal, '--agent whole');
+  await terminal.waitFor(/▸ deaf/);
+  terminal.press('C-c');
+  await terminal.waitFor(/must not be cut in half/);
+  terminal.press('C-c');
+  await terminal.waitFor(/stopping now/);
+  terminal.press('C-c');
+  const seen = await terminal.waitFor(/exit:130/);
+  expect(seen).toContain('Not everything has answered');
+  expect(JSON.parse(place.whoa(['tasks', '--json']).stdout)).toMatchObject({ status: 'cancelling' });
+});
+
+test('a cancel from another terminal stops the run, which prints the report and exits with 130', async () => {
+  const place = home(SLOW);
+  const [first, second] = [place.openTerminal(), place.openTerminal()];
+  start(first);
+  const [, id = ''] = /whoa cancel (\S+)/.exec(await first.waitFor(/bash: begun/))!;
+  second.type(`whoa tasks; whoa cancel ${id} --how now --reason 'wrong branch'; echo "exit:$?"`);
+  second.press('Enter');
+  const seen = await first.waitFor(/exit:130/);
+  expect(seen).toMatch(/Stopped after .* \(user: wrong branch, by \S+, via whoa cancel\); nothing was left behind/);
+  const other = await second.waitFor(/exit:0/);
+  expect(other).toMatch(/running +assistant/);
+  expect(other).toMatch(/is being stopped[\s\S]*Stopped after .* \(user: wrong branch[\s\S]*settled/);
+  expect(alive(place)).toEqual([]);
+  expectEnd(place.whoa(['cancel', id]), {
+    status: 1,
+    stdout: 'already ended: cancelled',
+  });
+  expectEnd(place.whoa(['watch', id]), { status: 130, stdout: 'bash interrupted' });
+});
+
+test('one call is cancelled from another terminal and the run goes on', async () => {
+  const place = home(SLOW);
+  const terminal = place.openTerminal();
+  const watcher = place.openTerminal();
+  start(terminal);
+  const [, id = ''] = /whoa cancel (\S+)/.exec(await terminal.waitFor(/bash: begun/))!;
+  watcher.type(`whoa watch ${id}; echo "exit:$?"`);
+  watcher.press('Enter');
+  const [, call = ''] = /▸ bash .*\((\S+)\)/.exec(await watcher.waitFor(/▸ bash .*\)/))!;
+  expect(place.whoa(['cancel', id, '--call', 'none'])).toMatchObject({ status: 1 });
+  expect(place.whoa(['cancel', id, '--call', call]).stdout).toContain('is interrupted; the task goes on');
+  expect(await terminal.waitFor(/exit:0/)).toContain('All is well.');
+  expect(await watcher.waitFor(/exit:0/)).toMatch(/bash interrupted[\s\S]*All is well\.[\s\S]*success/);
+});
+
+test('a person is asked before a command runs, and what they say against it reaches the model', async () => {
+  const call = (command: string) => ({ call: 'bash', input: { command } });
+  const place = home([[call('echo one >> log')], [call('echo two >> log')], [call('echo three >> log')], ['Done.']]);
+  const terminal = place.openTerminal();
+  start(terminal, '');
+  await terminal.waitFor(/echo one[\s\S]*why not:$/);
+  terminal.type('y\n');
+  await terminal.waitFor(/echo two[\s\S]*why not:$/);
+  terminal.type('use printf\n');
+  expect(await terminal.waitFor(/echo three[\s\S]*why not:$/)).toContain('denied: use printf');
+  terminal.press('C-c');
+  expect(await terminal.waitFor(/exit:130/)).toMatch(/bash not started[\s\S]*nothing was left behind/);
+  expect(place.folder.read('log')).toBe('one\n');
+});
+
+test('what other calls do is shown when the question is answered, not over it', async () => {
+  const calls = [
+    { call: 'write', input: { path: 'a.txt', content: 'x' } },
+    { call: 'ls', input: {} },
+  ];
+  const place = home([calls, ['Done.']]);
+  const terminal = place.openTerminal();
+  start(terminal, '');
+  await terminal.waitFor(/why not:$/);
+  // A second and more: neither the end of the other call nor a sign of life may touch the question.
+  expect(place.whoa(['tasks']).stdout).toContain('running');
+  expect(terminal.see()).toMatch(/"content": "x"\n.*\n.*why not:$/);
+  terminal.type('y\n');
+  expect(await terminal.waitFor(/exit:0/)).toMatch(/why not: y\n[\s\S]*▸ ls[\s\S]*✔ write/);
+});
+
+test('closing the terminal stops the run and everything it started', async () => {
+  const place = home(SLOW);
+  const terminal = place.openTerminal();
+  start(terminal);
+  const [, id = ''] = /whoa cancel (\S+)/.exec(await terminal.waitFor(/bash: begun/))!;
+  terminal.close();
+  expectEnd(place.whoa(['watch', id]), {
+    status: 130,
+    // Either the signal comes first or the terminal that takes no more words.
+    stdout: '(disconnect: ',
+  });
+  expect(alive(place)).toEqual([]);
+});
+
+test('a run whose process was killed is lost until a cancel settles it', async () => {
+  const place = home(SLOW);
+  const [file = '', ...args] = BIN;
+  const options = {
+    cwd: place.folder.path,
+    env: place.env,
+    stdio: ['ignore', 'pipe', 'inherit'] as ['ignore', 'pipe', 'inherit'],
+  };
+  const child = spawn(file, [...args, 'run', '--json', '--yes', '--model', 'scripted:script.json', 'hi'], options);
+  for await (const chunk of child.stdout) if (String(chunk).includes('begun\\n')) break;
+  child.kill('SIGKILL');
+  await new Promise((resolve) => child.once('close', resolve));
+  const { id } = JSON.parse(place.whoa(['tasks', '--json']).stdout) as { id: string };
+  expectEnd(place.whoa(['cancel', id]), {
+    status: 0,
+    stdout: 'bash abandoned, its outcome is unknown',
+  });
+  expect(place.whoa(['tasks']).stdout).toMatch(/cancelled +assistant/);
+  expect(alive(place)).toEqual([]);
+});
+
+test('without a terminal nobody is asked: the call is denied with a text that says so', () => {
+  const place = home([[{ call: 'bash', input: { command: 'touch made' } }], ['Fine.']]);
+  const { status, stdout, stderr } = place.whoa(['run', '--model', 'scripted:script.json', 'Make it']);
+  expect({ status, stdout }).toEqual({ status: 0, stdout: 'Fine.\n' });
+  expect(stderr).toContain('standard input is not a terminal');
+  expect(stderr).not.toContain('\x1b');
+  expect(existsSync(place.folder.at('made'))).toBe(false);
+});
+
+test('a failed run exits with 1 and says why; a prompt may come from a pipe', () => {
+  const place = home([['So ', { fail: 'the model is on fire' }]]);
+  const failed = place.whoa(['run', '--model', 'scripted:script.json'], { input: 'Is it?' });
+  expectEnd(failed, { status: 1, stdout: 'So \n', stderr: 'the model is on fire' });
+});
+
+test('with --json every line is an object, and the last one is the result', () => {
+  const place = home([['Fine.']]);
+  const { stdout, stderr } = place.whoa(['run', '--json', '--model', 'scripted:script.json', 'How?']);
+  const lines = stdout
+    .trim()
+    .split('\n')
+    .map((line) => JSON.parse(line) as Record<string, unknown>);
+  expect(lines.at(-1)).toMatchObject({ type: 'result', status: 'success', answer: 'Fine.' });
+  expect(stderr).toBe('');
+  for (const command of ['tasks', 'doctor']) {
+    for (const line of place.whoa([command, '--json']).stdout.trim().split('\n')) JSON.parse(line);
+  }
+  expect(JSON.parse(place.whoa(['run', '--json', 'x']).stdout)).toMatchObject({ type: 'error', code: 'AUTH_REQUIRED' });
+});
+
+test('a reader that goes away ends the run', async () => {
+  const place = home([['One.\n', { waitMs: 200 }, 'Two.\n', { waitMs: 200 }, 'Three.\n', { waitMs: 300_000 }]]);
+  const [file = '', ...args] = BIN;
+  const child = spawn(file, [...args, 'run', '--model', 'scripted:script.json', 'Count'], {
+    cwd: place.folder.path,
+    env: place.env,
+    stdio: ['ignore', 'pipe', 'ignore'],
+  });
+  child.stdout.once('data', () => child.stdout.destroy());
+  expect(await new Promise((resolve) => child.once('close', resolve))).toBe(130);
+});
+
+test('a model behind HTTP is asked, and its connection is closed by Ctrl-C', async () => {
+  const provider = await startLoopbackProvider({
+    script: [{ parts: [{ text: ['Once upon ', { stall: true }, 'a time'] }] }],
+  });
+  onTestFinished(() => provider.close());
+  const place = home([]);
+  const terminal = place.openTerminal();
+  terminal.type(`whoa run --model compatible:${provider.url}:tiny:1b 'A story'; echo "exit:$?"`);
+  terminal.press('Enter');
+  await terminal.waitFor(/Once upon/);
+  terminal.press('C-c');
+  expect(await terminal.waitFor(/exit:130/)).toMatch(/reply closed after 10 characters/);
+  await provider.waitForQuiet();
+  expect(provider.requests).toHaveLength(1);
+});
+
+test('a missing key names its variable; a configuration in the folder is not loaded', () => {
+  const evil = `import { writeFileSync } from 'node:fs'; writeFileSync('loaded', ''); export default {};`;
+  const place = home([['Fine.']], {
+    'whoa.config.ts': evil,
+    'config/own.ts': evil.replace('export', 'const n: number = 1; export'),
+  });
+  for (const [model, variable] of [
+    ['anthropic:x', 'ANTHROPIC_API_KEY'],
+    ['openai:x', 'OPENAI_API_KEY'],
+  ] as const) {
+    expectEnd(place.whoa(['run', '--model', model, 'hi']), {
+      status: 2,
+      stderr: `set ${variable}`,
+    });
+  }
+  expect(place.whoa(['run', '--model', 'scripted:script.json', 'hi'])).toMatchObject({ status: 0 });
+  expect(existsSync(place.folder.at('loaded'))).toBe(false);
+  place.whoa(['run', '--config', 'config/own.ts', '--model', 'scripted:script.json', 'hi']);
+  expect(existsSync(place.folder.at('loaded'))).toBe(true);
+});

@@ -1,0 +1,105 @@
+// A real terminal (tmux), and the command as a person or a program starts it.
+import { execFileSync, type SpawnSyncReturns, spawnSync } from 'node:child_process';
+import { mkdirSync } from 'node:fs';
+import { join } from 'node:path';
+import { setTimeout as wait } from 'node:timers/promises';
+import { createWorkspace, type Workspace } from '../workspace.ts';
+
+export const BIN: readonly string[] = [
+  process.execPath,
+  '--conditions=@whoa/source',
+  join(import.meta.dirname, '../../packages/whoa/src/bin.ts'),
+];
+
+const LOOK_MS = 40;
+const PATIENCE_MS = 30_000;
+
+/** A home of its own: folder, state and configuration, and nobody's keys. */
+export interface Home extends Disposable {
+  readonly folder: Workspace;
+  readonly env: Record<string, string>;
+  /** Runs the command without a terminal. */
+  whoa(args: readonly string[], options?: { input?: string; env?: Record<string, string> }): SpawnSyncReturns<string>;
+  openTerminal(size?: { columns: number; rows: number }): Terminal;
+}
+
+export interface Terminal {
+  type(text: string): void;
+  press(...keys: string[]): void;
+  /** What is seen, without what is empty. */
+  see(): string;
+  /** Every line, with the escapes that colour it. */
+  seeStyled(): string[];
+  /** Waits until something is seen; answers everything that is. */
+  waitFor(pattern: RegExp): Promise<string>;
+  close(): void;
+}
+
+export function createHome(files: Readonly<Record<string, string>> = {}): Home {
+  const folder = createWorkspace(files);
+  const env: Record<string, string> = {
+    PATH: process.env['PATH']!,
+    HOME: folder.path,
+    XDG_STATE_HOME: folder.at('state'),
+    XDG_CONFIG_HOME: folder.at('config'),
+    TMUX_TMPDIR: folder.path,
+    NODE_DISABLE_COMPILE_CACHE: '1',
+    LANG: 'C.UTF-8',
+  };
+  mkdirSync(folder.at('config/whoa'), { recursive: true, mode: 0o700 });
+  const terminals: Terminal[] = [];
+  return {
+    folder,
+    env,
+    whoa(args, { input = '', env: more = {} } = {}) {
+      const [file = '', ...rest] = BIN;
+      return spawnSync(file, [...rest, ...args], {
+        cwd: folder.path,
+        env: { ...env, ...more },
+        input,
+        encoding: 'utf8',
+      });
+    },
+    openTerminal(size = { columns: 110, rows: 40 }) {
+      const terminal = openTerminal(`t${terminals.length}`, size, { cwd: folder.path, env });
+      terminals.push(terminal);
+      return terminal;
+    },
+    [Symbol.dispose]() {
+      for (const terminal of terminals) terminal.close();
+      folder[Symbol.dispose]();
+    },
+  };
+}
+
+function openTerminal(
+  name: string,
+  { columns, rows }: { columns: number; rows: number },
+  { cwd, env }: { cwd: string; env: Record<string, string> },
+): Terminal {
+  const tmux = (...args: string[]): string =>
+    execFileSync('tmux', ['-L', name, '-f', '/dev/null', ...args], { env, cwd, encoding: 'utf8', stdio: 'pipe' });
+  const command = BIN.map((part) => `'${part}'`).join(' ');
+  tmux('new-session', '-d', '-x', String(columns), '-y', String(rows), `PS1='$ ' bash --norc --noprofile`);
+  tmux('send-keys', `whoa() { ${command} "$@"; }; clear`, 'Enter');
+  const see = (): string => tmux('capture-pane', '-p').trim();
+  let isClosed = false;
+  return {
+    type: (text) => tmux('send-keys', '-l', text) && undefined,
+    press: (...keys) => tmux('send-keys', ...keys) && undefined,
+    see,
+    seeStyled: () => tmux('capture-pane', '-pe').split('\n').slice(0, rows),
+    async waitFor(pattern) {
+      const until = performance.now() + PATIENCE_MS;
+      for (let seen = see(); ; seen = see()) {
+        if (pattern.test(seen)) return seen;
+        if (performance.now() > until) throw new Error(`${pattern} was not seen, but:\n${seen}`);
+        await wait(LOOK_MS);
+      }
+    },
+    close() {
+      if (!isClosed) tmux('kill-server');
+      isClosed = true;
+    },
+  };
+}

@@ -1,0 +1,60 @@
+/** Bugs that the exploration must find. Each is a change to the core's sources. */
+export interface PlantedBug {
+  readonly name: string;
+  /** A promise the checker must name. */
+  readonly breaks: string;
+  readonly changes: readonly { readonly file: string; readonly find: string; readonly replace: string }[];
+}
+
+export const plantedBugs: readonly PlantedBug[] = [
+  {
+    name: 'blind de-escalation',
+    breaks: 'P3',
+    changes: [
+      { file: 'stop/token.ts', find: 'this.#rank = Math.max(this.#rank, rank);', replace: 'this.#rank = rank;' },
+      { file: 'stop/token.ts', find: 'if (!changed) return false;', replace: '' },
+      { file: 'stop/token.ts', find: 'if (stronger) {', replace: '{' },
+    ],
+  },
+  {
+    name: 'second reason wins',
+    breaks: 'P7',
+    changes: [
+      { file: 'stop/token.ts', find: 'this.#reason ??= reason;', replace: 'this.#reason = reason;' },
+      {
+        file: 'stop/token.ts',
+        find: 'reason: this.#reason ?? createReason(init, now)',
+        replace: 'reason: createReason(init, now)',
+      },
+    ],
+  },
+  {
+    name: 'listener kept',
+    breaks: 'P11',
+    changes: [{ file: 'stop/listeners.ts', find: 'this.#owner.remove(this);', replace: '' }],
+  },
+  {
+    name: 'late result accepted',
+    breaks: 'P1',
+    changes: [
+      {
+        file: 'tool/call.ts',
+        find: "tell({ type: 'call-late', at: late.at, ...about, late });",
+        replace: "Object.assign(result, { state: 'finished', content: 'late' });",
+      },
+    ],
+  },
+  {
+    name: 'call started after cancel',
+    breaks: 'P4',
+    // Checkpoints stand behind each other, so all of them have to be forgotten.
+    changes: [
+      { file: 'stop/bounded.ts', find: 'if (token.isCancelled) return', replace: 'if (false as boolean) return' },
+      { file: 'tool/runtime.ts', find: 'if (token.isCancelled) break;', replace: '' },
+      { file: 'tool/runtime.ts', find: 'if (scope.token.isCancelled) return;', replace: '' },
+      { file: 'tool/call.ts', find: "scope), token, 'drain')", replace: "scope), token, 'kill')" },
+      { file: 'tool/call.ts', find: 'if (token.isCancelled) return', replace: 'if (false as boolean) return' },
+      { file: 'tool/call.ts', find: 'if (token.isCancelled) {', replace: 'if (false as boolean) {' },
+    ],
+  },
+];

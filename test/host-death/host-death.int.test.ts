@@ -1,0 +1,141 @@
+import { type ChildProcess, spawn, spawnSync } from 'node:child_process';
+import { existsSync, readdirSync, readFileSync } from 'node:fs';
+import { tmpdir } from 'node:os';
+import { join } from 'node:path';
+import { createContainment, endLeftovers } from '@whoa/tools';
+import { expect, test } from 'vitest';
+import { ZOO } from '../zoo/classes.ts';
+import { findMarked } from '../zoo/round.ts';
+
+const SURVIVE_MS_MAX = 1_000;
+const CLASSES = ['plain child', 'double-fork daemon', 'ignores TERM', 'env -i setsid, orphaned', 'stealth daemon'];
+
+let hosts = 0;
+
+/** Starts a host with some of the zoo, and waits until all of it is up. */
+async function startHost(way: string): Promise<{ host: ChildProcess; mark: string; room: string; processes: number }> {
+  const mark = `301.${process.pid}${++hosts}`;
+  const classes = ZOO.filter(({ name }) => CLASSES.includes(name));
+  const commands = classes.map(({ command }) => command(mark));
+  const host = spawn(
+    process.execPath,
+    ['--conditions=@whoa/source', join(import.meta.dirname, 'host.ts'), way, ...commands],
+    {
+      detached: true,
+      stdio: ['pipe', 'ignore', way === 'crash' ? 'ignore' : 'inherit'],
+    },
+  );
+  const processes = classes.reduce((sum, zooClass) => sum + zooClass.processes, 0);
+  // The host bears the mark itself.
+  await until(() => findMarked(mark).length > processes, 20_000);
+  return { host, mark, room: roomOf(host.pid!)!, processes };
+}
+
+const roomsOf = (): string[] => readdirSync(tmpdir()).filter((name) => name.startsWith('whoa-host-'));
+
+function roomOf(pid: number): string | undefined {
+  return roomsOf()
+    .map((name) => join(tmpdir(), name))
+    .find((folder) => {
+      try {
+        const record = JSON.parse(readFileSync(join(folder, 'host.json'), 'utf8')) as { host: { pid: number } };
+        return record.host.pid === pid;
+      } catch {
+        return false;
+      }
+    });
+}
+
+async function until(condition: () => boolean, ms: number): Promise<number> {
+  const startedAt = performance.now();
+  while (!condition()) {
+    if (performance.now() - startedAt > ms) throw new Error(`not so after ${ms} ms: ${condition.toString()}`);
+    await new Promise((resolve) => setTimeout(resolve, 5));
+  }
+  return performance.now() - startedAt;
+}
+
+function watchdogOf({ pid }: ChildProcess): number {
+  const children = readFileSync(`/proc/${pid}/task/${pid}/children`, 'latin1').trim().split(' ').map(Number);
+  return children.find((child) => readFileSync(`/proc/${child}/cmdline`, 'latin1').includes('watchdog'))!;
+}
+
+/** Once it catches SIGTERM it is up. */
+function isListening(watchdog: number): boolean {
+  const caught = /^SigCgt:\t(\w+)/m.exec(readFileSync(`/proc/${watchdog}/status`, 'latin1'))?.[1];
+  return ((BigInt(`0x${caught}`) >> 14n) & 1n) === 1n;
+}
+
+/** How slow this machine is just now: on a quiet one this is some 40 ms. */
+function measureBareStart(): number {
+  const startedAt = performance.now();
+  spawnSync(process.execPath, ['-e', '']);
+  return performance.now() - startedAt;
+}
+
+const WAYS: readonly (readonly [title: string, way: string, end: (host: ChildProcess) => void])[] = [
+  ['is killed by SIGKILL', 'wait', (host) => host.kill('SIGKILL')],
+  ['is killed with its whole process group, as editors do', 'wait', (host) => process.kill(-host.pid!, 'SIGKILL')],
+  ['gets a SIGTERM', 'wait', (host) => host.kill('SIGTERM')],
+  ['gets a Ctrl-C', 'wait', (host) => process.kill(-host.pid!, 'SIGINT')],
+  ['leaves when its client closes the pipe', 'wait', (host) => host.stdin!.end()],
+  ['calls process.exit', 'exit', (host) => host.stdin!.write('go')],
+  ['crashes', 'crash', (host) => host.stdin!.write('go')],
+];
+
+test.each(WAYS)('nothing survives a host that %s', async (title, way, end) => {
+  const { host, mark, room } = await startHost(way);
+  await until(() => isListening(watchdogOf(host)), 20_000);
+  const limitMs = Math.max(SURVIVE_MS_MAX, 10 * measureBareStart());
+  end(host);
+  const ms = await until(() => findMarked(mark).length === 0, 10_000);
+  console.log(`host ${title}: all dead after ${ms.toFixed(0)} ms`);
+  expect(ms).toBeLessThan(limitMs);
+  await until(() => !existsSync(room), 5_000);
+});
+
+test('nothing survives a host that is killed before its watchdog is up', async () => {
+  const { host, mark, room } = await startHost('wait');
+  host.kill('SIGKILL');
+  await until(() => findMarked(mark).length === 0 && !existsSync(room), 20_000);
+});
+
+test('what a host left whose watchdog was killed too is found and ended at the next start', async () => {
+  const { host, mark, room } = await startHost('wait');
+  process.kill(watchdogOf(host), 'SIGKILL');
+  host.kill('SIGKILL');
+  await until(() => host.signalCode !== null, 5_000);
+  expect(findMarked(mark).length).toBeGreaterThan(0);
+  expect((await endLeftovers()).ended).toBeGreaterThan(0);
+  expect(findMarked(mark)).toEqual([]);
+  expect(existsSync(room)).toBe(false);
+});
+
+test('the leftovers of a host that still runs are left alone', async () => {
+  const { host, mark, room, processes } = await startHost('wait');
+  await endLeftovers();
+  expect(findMarked(mark).length).toBeGreaterThan(processes);
+  expect(existsSync(room)).toBe(true);
+  host.kill('SIGKILL');
+  await until(() => findMarked(mark).length === 0 && !existsSync(room), 5_000);
+});
+
+test('ending a command that is a host itself ends everything of that host, and its watchdog', async () => {
+  await using containment = createContainment();
+  const mark = `307.${process.pid}`;
+  const commands = ZOO.filter(({ name }) => CLASSES.includes(name)).map(({ command }) => command(mark));
+  const host = join(import.meta.dirname, 'host.ts');
+  const outer = await containment.start({
+    argv: [process.execPath, '--conditions=@whoa/source', host, 'wait', ...commands],
+    env: { PATH: process.env['PATH']! },
+    // It would leave at the end of its input.
+    stdio: ['pipe', 'ignore', 'ignore'],
+  });
+  await until(() => findMarked(mark).length > commands.length * 2, 20_000);
+  const room = roomOf(outer.pid)!;
+  expect(await outer.end({ how: 'kill' })).toMatchObject({ verified: 'tags', survivors: 0 });
+  expect(findMarked(mark)).toEqual([]);
+  expect(existsSync(room)).toBe(true);
+  await endLeftovers();
+  expect(existsSync(room)).toBe(false);
+});

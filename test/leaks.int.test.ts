@@ -1,0 +1,75 @@
+import { getEventListeners } from 'node:events';
+import { setImmediate as turn } from 'node:timers/promises';
+import { CancellationToken, callTools, createAgent, defineTool, guard, reply } from '@whoa/core';
+import { expect, test } from 'vitest';
+import { z } from 'zod';
+
+const MB = 1_048_576;
+
+/** Bytes on the heap once everything that can go has gone. */
+async function heap(): Promise<number> {
+  for (let i = 0; i < 4; i++) {
+    global.gc!();
+    await turn();
+  }
+  return process.memoryUsage().heapUsed;
+}
+
+async function growth(work: () => unknown): Promise<number> {
+  await work();
+  const before = await heap();
+  await work();
+  return (await heap()) - before;
+}
+
+test('1,000,000 children made and disposed under one root leave nothing', async () => {
+  const root = new CancellationToken({ name: 'root' });
+  const grown = await growth(() => {
+    for (let i = 0; i < 1_000_000; i++) {
+      const child = root.child();
+      child.onCancel(() => {});
+      child[Symbol.dispose]();
+    }
+  });
+  console.log(`heap growth: ${(grown / MB).toFixed(2)} MB`);
+  expect(grown).toBeLessThanOrEqual(MB);
+  expect(root.statistics).toEqual({ children: 0, listeners: 0 });
+});
+
+test('200,000 runs under one root that each used their signal leave nothing', { timeout: 300_000 }, async () => {
+  const root = new CancellationToken({ name: 'root' });
+  const tool = defineTool({
+    name: 'listen',
+    description: 'Listens and never takes its listener off.',
+    input: z.object({}),
+    effects: 'read',
+    execute: (_input, { signal }) => {
+      signal.addEventListener('abort', () => {});
+      return 'ok';
+    },
+  });
+  const agent = createAgent({
+    name: 'agent',
+    tools: [tool],
+    planner: {
+      next: (_history, { turn: number }) =>
+        number === 1 ? callTools([{ id: 'c', tool: 'listen', input: {} }]) : reply('ok'),
+    },
+  });
+  const grown = await growth(async () => {
+    for (let i = 0; i < 100_000; i++) await agent.run('x', { token: root }).outcome;
+  });
+  console.log(`heap growth: ${(grown / MB).toFixed(2)} MB`);
+  expect(grown).toBeLessThanOrEqual(MB);
+  expect(root.statistics).toEqual({ children: 0, listeners: 0 });
+  expect(getEventListeners(root.signal, 'abort')).toHaveLength(0);
+});
+
+test('100,000 guarded calls on one long-lived signal leave no listener on it', async () => {
+  const { signal } = new AbortController();
+  const grown = await growth(async () => {
+    for (let i = 0; i < 50_000; i++) await guard(() => i, { name: 'quick', signal });
+  });
+  expect(grown).toBeLessThanOrEqual(MB);
+  expect(getEventListeners(signal, 'abort')).toHaveLength(0);
+});

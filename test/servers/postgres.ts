@@ -1,0 +1,166 @@
+// A real PostgreSQL on a free loopback port, in a folder that is gone afterwards. Debian's postgresql-15 or newer.
+import { type ChildProcess, execFile, spawn } from 'node:child_process';
+import { once } from 'node:events';
+import { chownSync, existsSync, mkdtempSync, readdirSync, rmSync } from 'node:fs';
+import { readFile } from 'node:fs/promises';
+import { createServer } from 'node:net';
+import { tmpdir } from 'node:os';
+import { join } from 'node:path';
+import { setTimeout as wait } from 'node:timers/promises';
+import { promisify } from 'node:util';
+
+const run = promisify(execFile);
+const READY_MS = 30_000;
+const ACCOUNT = 'postgres';
+
+export interface PostgresServer extends AsyncDisposable {
+  readonly url: string;
+  /** The postmaster; its children do the work. */
+  readonly pid: number;
+  /** Stops it as a power cut would (`immediate`) or as its operator would (`fast`), and starts it on the same data. */
+  restart(how: 'immediate' | 'fast'): Promise<void>;
+  /** Freezes every process of the server. */
+  pause(): Promise<void>;
+  resume(): Promise<void>;
+  /** User and system time of every process of the server so far, in milliseconds. */
+  cpuMs(): Promise<number>;
+}
+
+/** Starts a server. `durable` flushes to disk, as a real one does; without it tests are faster. */
+export async function startPostgres({ durable = false }: { durable?: boolean } = {}): Promise<PostgresServer> {
+  const folder = mkdtempSync(join(tmpdir(), 'whoa-postgres-'));
+  const data = join(folder, 'data');
+  const binaries = findBinaries();
+  const account = process.getuid?.() === 0 ? await accountOf(ACCOUNT) : undefined;
+  if (account !== undefined) chownSync(folder, account.uid, account.gid);
+  const port = await freePort();
+  await run(
+    join(binaries, 'initdb'),
+    ['-D', data, '-A', 'trust', '-U', ACCOUNT, '--no-sync', '-E', 'UTF8', '--locale=C'],
+    {
+      ...account,
+      cwd: folder,
+    },
+  );
+  const settings = {
+    listen_addresses: '127.0.0.1',
+    unix_socket_directories: '',
+    port: `${port}`,
+    fsync: durable ? 'on' : 'off',
+    max_connections: '200',
+    log_min_messages: 'panic',
+  };
+  const args = Object.entries(settings).flatMap(([name, value]) => ['-c', `${name}=${value}`]);
+  const start = async (): Promise<ChildProcess> => {
+    const child = spawn(join(binaries, 'postgres'), ['-D', data, ...args], {
+      ...account,
+      cwd: folder,
+      stdio: 'ignore',
+    });
+    await ready(child, { binaries, port });
+    return child;
+  };
+  let server = await start();
+  const signal = async (name: NodeJS.Signals): Promise<void> => {
+    for (const pid of await familyOf(server.pid!)) send(pid, name);
+  };
+  const stop = async (name: NodeJS.Signals): Promise<void> => {
+    if (server.exitCode !== null || server.signalCode !== null) return;
+    const ended = once(server, 'exit');
+    server.kill(name);
+    await ended;
+  };
+  return {
+    url: `postgres://${ACCOUNT}@127.0.0.1:${port}/postgres`,
+    get pid() {
+      return server.pid!;
+    },
+    async restart(how) {
+      await stop(how === 'immediate' ? 'SIGQUIT' : 'SIGINT');
+      server = await start();
+    },
+    pause: () => signal('SIGSTOP'),
+    resume: () => signal('SIGCONT'),
+    cpuMs: async () => cpuMsOf(await familyOf(server.pid!)),
+    async [Symbol.asyncDispose]() {
+      await signal('SIGCONT');
+      await stop('SIGQUIT');
+      rmSync(folder, { recursive: true, force: true });
+    },
+  };
+}
+
+/** One of its processes may have ended since it was counted. */
+function send(pid: number, signal: NodeJS.Signals): void {
+  try {
+    process.kill(pid, signal);
+  } catch (error) {
+    if ((error as { code?: string }).code !== 'ESRCH') throw error;
+  }
+}
+
+function findBinaries(): string {
+  const root = '/usr/lib/postgresql';
+  const versions = existsSync(root) ? readdirSync(root).toSorted((a, b) => Number(b) - Number(a)) : [];
+  const found = versions
+    .map((version) => join(root, version, 'bin'))
+    .find((path) => existsSync(join(path, 'postgres')));
+  if (found === undefined) throw new Error('PostgreSQL is not installed: apt-get install postgresql-15');
+  return found;
+}
+
+/** It refuses to run as root. */
+async function accountOf(name: string): Promise<{ uid: number; gid: number }> {
+  const [uid, gid] = await Promise.all(
+    ['-u', '-g'].map(async (what) => Number((await run('id', [what, name])).stdout)),
+  );
+  return { uid: uid!, gid: gid! };
+}
+
+async function freePort(): Promise<number> {
+  const probe = createServer().listen(0, '127.0.0.1');
+  await once(probe, 'listening');
+  const { port } = probe.address() as { port: number };
+  probe.close();
+  await once(probe, 'close');
+  return port;
+}
+
+async function ready(child: ChildProcess, { binaries, port }: { binaries: string; port: number }): Promise<void> {
+  const until = performance.now() + READY_MS;
+  while (performance.now() < until) {
+    if (child.exitCode !== null) throw new Error(`postgres ended with ${child.exitCode} instead of starting`);
+    try {
+      await run(join(binaries, 'pg_isready'), ['-q', '-h', '127.0.0.1', '-p', `${port}`]);
+      return;
+    } catch {
+      await wait(30);
+    }
+  }
+  child.kill('SIGQUIT');
+  throw new Error(`postgres was not ready within ${READY_MS} ms`);
+}
+
+async function familyOf(pid: number): Promise<number[]> {
+  const { stdout } = await run('ps', ['-o', 'pid=', '--ppid', `${pid}`]);
+  return [pid, ...stdout.trim().split(/\s+/).map(Number)];
+}
+
+/** Ticks of every process, and of those that the postmaster has seen end. */
+async function cpuMsOf([postmaster, ...workers]: readonly number[]): Promise<number> {
+  const ticks = await Promise.all([
+    ticksOf(postmaster!, 'and its children'),
+    ...workers.map((pid) => ticksOf(pid, 'alone').catch(() => 0)),
+  ]);
+  return ticks.reduce((sum, one) => sum + one, 0) * MS_PER_TICK;
+}
+
+const MS_PER_TICK = 10;
+
+async function ticksOf(pid: number, who: 'alone' | 'and its children'): Promise<number> {
+  const stat = await readFile(`/proc/${pid}/stat`, 'utf8');
+  // After the name, which may hold anything: utime, stime, cutime, cstime.
+  const fields = stat.slice(stat.lastIndexOf(')') + 2).split(' ');
+  const wanted = fields.slice(11, who === 'alone' ? 13 : 15);
+  return wanted.reduce((sum, one) => sum + Number(one), 0);
+}

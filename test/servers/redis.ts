@@ -1,0 +1,278 @@
+// Real Redis servers on free loopback ports, in folders that are gone afterwards.
+import { type ChildProcess, spawn } from 'node:child_process';
+import { once } from 'node:events';
+import { mkdtempSync, rmSync, writeFileSync } from 'node:fs';
+import { connect, createServer, type Socket } from 'node:net';
+import { tmpdir } from 'node:os';
+import { join } from 'node:path';
+import { setTimeout as wait } from 'node:timers/promises';
+import { Redis } from 'ioredis';
+
+export interface RedisServerOptions {
+  /** When a write is on the disk: at once, within a second, never. */
+  readonly appendfsync?: 'always' | 'everysec' | 'none';
+  /** A port for TLS beside the plain one, with this certificate. */
+  readonly tls?: { readonly key: string; readonly cert: string };
+  /** Further lines of configuration: `['maxmemory', '10mb']`. */
+  readonly config?: readonly (readonly [string, string])[];
+}
+
+/** One server that can be stopped and started again on the same data. */
+export interface RedisServer extends AsyncDisposable {
+  readonly url: string;
+  readonly port: number;
+  /** The address of the TLS port, if there is one. */
+  readonly tlsUrl: string | undefined;
+  /** The process that runs now. */
+  readonly process: ChildProcess;
+  /** Ends it with a signal, and waits until it has ended. */
+  kill(signal: 'SIGKILL' | 'SIGTERM'): Promise<void>;
+  start(): Promise<void>;
+}
+
+const START_MS = 20_000;
+
+export async function startRedis({
+  appendfsync = 'everysec',
+  config = [],
+  tls,
+}: RedisServerOptions = {}): Promise<RedisServer> {
+  const folder = mkdtempSync(join(tmpdir(), 'whoa-redis-'));
+  const port = await freePort();
+  const persistence =
+    appendfsync === 'none' ? ['--appendonly', 'no'] : ['--appendonly', 'yes', '--appendfsync', appendfsync];
+  const args = ['--port', `${port}`, '--bind', '127.0.0.1', '--dir', folder, '--save', '', ...persistence];
+  for (const [name, value] of config) args.push(`--${name}`, value);
+  const tlsPort = tls && (await freePort());
+  if (tls) {
+    const files = ['--tls-key-file', tls.key, '--tls-cert-file', tls.cert, '--tls-ca-cert-file', tls.cert];
+    args.push('--tls-port', `${tlsPort}`, '--tls-auth-clients', 'no', ...files);
+  }
+  let child: ChildProcess;
+  const start = async (): Promise<void> => {
+    child = spawn('redis-server', args, { stdio: 'ignore' });
+    await answers(port, child);
+  };
+  const kill = async (signal: NodeJS.Signals): Promise<void> => {
+    if (child.exitCode !== null || child.signalCode !== null) return;
+    const ended = once(child, 'exit');
+    child.kill(signal);
+    // One that was stopped cannot hear anything else.
+    child.kill('SIGCONT');
+    await ended;
+  };
+  await start();
+  return {
+    url: `redis://127.0.0.1:${port}`,
+    port,
+    tlsUrl: tlsPort === undefined ? undefined : `rediss://127.0.0.1:${tlsPort}`,
+    get process() {
+      return child;
+    },
+    kill,
+    start,
+    async [Symbol.asyncDispose]() {
+      await kill('SIGKILL');
+      rmSync(folder, { recursive: true, force: true });
+    },
+  };
+}
+
+export interface RedisServers extends AsyncDisposable {
+  readonly urls: readonly string[];
+  readonly servers: readonly RedisServer[];
+}
+
+const SLOTS = 16_384;
+
+/** A Cluster of three masters. */
+export async function startRedisCluster(options: RedisServerOptions = {}): Promise<RedisServers> {
+  const servers = await Promise.all(
+    [0, 1, 2].map(async () => {
+      const bus = `${await freePort()}`;
+      const own = [
+        ['cluster-enabled', 'yes'],
+        ['cluster-port', bus],
+        ['cluster-node-timeout', '2000'],
+      ] as const;
+      return startRedis({ ...options, config: [...own, ...(options.config ?? [])] }).then((server) => ({
+        server,
+        bus,
+      }));
+    }),
+  );
+  const clients = servers.map(({ server }) => new Redis(server.port, '127.0.0.1'));
+  const size = Math.ceil(SLOTS / servers.length);
+  for (const [i, client] of clients.entries()) {
+    const last = Math.min(SLOTS, (i + 1) * size) - 1;
+    await client.call('CLUSTER', 'ADDSLOTSRANGE', i * size, last);
+    await client.call('CLUSTER', 'SET-CONFIG-EPOCH', i + 1);
+  }
+  for (const { server, bus } of servers.slice(1)) {
+    await clients[0]!.call('CLUSTER', 'MEET', '127.0.0.1', server.port, bus);
+  }
+  const isWhole = async (client: Redis): Promise<boolean> => {
+    const info = String(await client.call('CLUSTER', 'INFO'));
+    return info.includes('cluster_state:ok') && info.includes('cluster_known_nodes:3');
+  };
+  await until(async () => (await Promise.all(clients.map(isWhole))).every(Boolean));
+  for (const client of clients) client.disconnect();
+  return together(servers.map(({ server }) => server));
+}
+
+export interface RedisSentinels extends AsyncDisposable {
+  /** Addresses of the three Sentinels. */
+  readonly urls: readonly string[];
+  readonly name: string;
+  readonly master: RedisServer;
+  readonly replica: RedisServer;
+  /** What replication travels on, from the first master to its replica. */
+  readonly road: Road;
+  /** The port of the master that the Sentinels agree on now. */
+  masterPort(): Promise<number>;
+}
+
+/** A master, its replica, and three Sentinels that replace one by the other after a second. */
+export async function startRedisSentinels(options: RedisServerOptions = {}): Promise<RedisSentinels> {
+  const name = 'whoa-master';
+  const master = await startRedis(options);
+  const road = await openRoad(master.port);
+  const follow = ['replicaof', `127.0.0.1 ${road.port}`] as const;
+  const replica = await startRedis({ ...options, config: [follow, ...(options.config ?? [])] });
+  await until(async () => (await ask(replica.port, 'INFO', 'replication')).includes('master_link_status:up'));
+  const sentinels = await Promise.all([0, 1, 2].map(() => startSentinel(name, master.port)));
+  const masterPort = async (): Promise<number> => {
+    const address = await ask(sentinels[0]!.port, 'SENTINEL', 'GET-MASTER-ADDR-BY-NAME', name);
+    return Number(address.split(',')[1]);
+  };
+  await until(async () => (await ask(sentinels[0]!.port, 'SENTINEL', 'CKQUORUM', name)).includes('OK 3'));
+  await until(async () => (await ask(sentinels[0]!.port, 'SENTINEL', 'REPLICAS', name)).includes(`${replica.port}`));
+  return {
+    urls: sentinels.map(({ port }) => `redis://127.0.0.1:${port}`),
+    name,
+    master,
+    replica,
+    masterPort,
+    road,
+    async [Symbol.asyncDispose]() {
+      road.close();
+      await Promise.all(sentinels.map((one) => one[Symbol.asyncDispose]()));
+      await Promise.all([master, replica].map((one) => one[Symbol.asyncDispose]()));
+    },
+  };
+}
+
+interface Road {
+  readonly port: number;
+  /** From now on nothing arrives; what was sent is under way. */
+  hold(): void;
+  /** What is under way is lost. */
+  close(): void;
+}
+
+/** A stretch of network between two servers on which things can get stuck. */
+async function openRoad(to: number): Promise<Road> {
+  const sockets = new Set<Socket>();
+  let isHeld = false;
+  const server = createServer((near) => {
+    const far = connect(to, '127.0.0.1');
+    for (const [socket, other] of [
+      [near, far],
+      [far, near],
+    ] as const) {
+      sockets.add(socket);
+      socket.on('data', (chunk) => {
+        if (!isHeld) other.write(chunk);
+      });
+      socket.on('error', () => other.destroy());
+      socket.on('close', () => {
+        sockets.delete(socket);
+        other.destroy();
+      });
+    }
+  }).listen(0, '127.0.0.1');
+  await once(server, 'listening');
+  return {
+    port: (server.address() as { port: number }).port,
+    hold() {
+      isHeld = true;
+    },
+    close() {
+      for (const socket of sockets) socket.destroy();
+      server.close();
+    },
+  };
+}
+
+async function startSentinel(name: string, masterPort: number): Promise<AsyncDisposable & { port: number }> {
+  const folder = mkdtempSync(join(tmpdir(), 'whoa-sentinel-'));
+  const port = await freePort();
+  const file = join(folder, 'sentinel.conf');
+  const lines = [
+    `port ${port}`,
+    'bind 127.0.0.1',
+    `dir ${folder}`,
+    `sentinel monitor ${name} 127.0.0.1 ${masterPort} 2`,
+    `sentinel down-after-milliseconds ${name} 1000`,
+    `sentinel failover-timeout ${name} 5000`,
+  ];
+  writeFileSync(file, `${lines.join('\n')}\n`);
+  const child = spawn('redis-server', [file, '--sentinel'], { stdio: 'ignore' });
+  await answers(port, child);
+  return {
+    port,
+    async [Symbol.asyncDispose]() {
+      const ended = once(child, 'exit');
+      if (child.exitCode === null && child.kill('SIGKILL')) await ended;
+      rmSync(folder, { recursive: true, force: true });
+    },
+  };
+}
+
+function together(servers: readonly RedisServer[]): RedisServers {
+  return {
+    urls: servers.map(({ url }) => url),
+    servers,
+    async [Symbol.asyncDispose]() {
+      await Promise.all(servers.map((server) => server[Symbol.asyncDispose]()));
+    },
+  };
+}
+
+/** Asks a server one thing, as an administrator would. */
+export async function ask(port: number, ...command: readonly string[]): Promise<string> {
+  const client = new Redis(port, '127.0.0.1', { retryStrategy: null, lazyConnect: true });
+  client.on('error', () => {});
+  try {
+    await client.connect();
+    return String(await client.call(...(command as [string, ...string[]])));
+  } catch (error) {
+    return String(error);
+  } finally {
+    client.disconnect();
+  }
+}
+
+async function answers(port: number, child: ChildProcess): Promise<void> {
+  await until(async () => {
+    if (child.exitCode !== null) throw new Error(`redis-server ended with ${child.exitCode} before it answered`);
+    return (await ask(port, 'PING')) === 'PONG';
+  });
+}
+
+async function until(isSo: () => Promise<boolean>): Promise<void> {
+  const end = performance.now() + START_MS;
+  while (!(await isSo())) {
+    if (performance.now() > end) throw new Error(`servers were not ready within ${START_MS} ms`);
+    await wait(20);
+  }
+}
+
+async function freePort(): Promise<number> {
+  const server = createServer().listen(0, '127.0.0.1');
+  await once(server, 'listening');
+  const { port } = server.address() as { port: number };
+  server.close();
+  await once(server, 'close');
+  return port;
+}

@@ -1,0 +1,45 @@
+// Runs before every test file: nobody may swallow a rejection, warn, or leave something running.
+import { readdirSync, readFileSync } from 'node:fs';
+import { tmpdir } from 'node:os';
+import { isMainThread } from 'node:worker_threads';
+import { afterAll, beforeAll } from 'vitest';
+
+const complaints: unknown[] = [];
+const note = (complaint: unknown): void => {
+  complaints.push(complaint);
+};
+
+// On Node 22 `node:sqlite` announces itself; that is no fault of ours.
+const isExpected = (warning: Error): boolean => warning.message.startsWith('SQLite is an experimental feature');
+
+beforeAll(() => {
+  process.on('unhandledRejection', note);
+  process.on('warning', (warning) => !isExpected(warning) && note(warning));
+});
+
+afterAll(async () => {
+  // Give a rejection that nobody handles the turn it needs to be noticed.
+  await new Promise((resolve) => setImmediate(resolve));
+  process.off('unhandledRejection', note);
+  noteProcesses();
+  if (complaints.length > 0) throw new AggregateError(complaints, `unhandled or warned of: ${complaints.join('; ')}`);
+});
+
+/** Where the kernel tells: no child and no folder of a host is left. */
+function noteProcesses(): void {
+  if (process.platform !== 'linux' || !isMainThread) return;
+  const children = readFileSync(`/proc/self/task/${process.pid}/children`, 'latin1').split(' ').filter(Boolean);
+  for (const pid of children) note(new Error(`a process was left: ${pid} ${readOrNothing(`/proc/${pid}/cmdline`)}`));
+  for (const name of readdirSync(tmpdir()).filter((entry) => entry.startsWith('whoa-host-'))) {
+    const isOurs = readOrNothing(`${tmpdir()}/${name}/host.json`).includes(`"pid":${process.pid},`);
+    if (isOurs) note(new Error(`a folder was left: ${name}`));
+  }
+}
+
+function readOrNothing(path: string): string {
+  try {
+    return readFileSync(path, 'latin1').replaceAll('\0', ' ');
+  } catch {
+    return '';
+  }
+}

@@ -1,0 +1,60 @@
+import { type ChildProcess, fork } from 'node:child_process';
+import { once } from 'node:events';
+import { mkdtempSync, rmSync } from 'node:fs';
+import { tmpdir } from 'node:os';
+import { join } from 'node:path';
+
+/** A program of ours in a process of its own. */
+export interface Child extends AsyncDisposable {
+  readonly process: ChildProcess;
+  /** What it said, in order. */
+  readonly said: readonly unknown[];
+  /** Resolves with the first thing it says, or has said, that passes. Rejects if it ends before. */
+  hear<T>(wanted: (message: T) => boolean): Promise<T>;
+  readonly ended: Promise<number | null>;
+}
+
+/** Starts a program of `children/`. It reads our sources, so it needs no build. */
+export function startChild(name: string, args: readonly string[] = []): Child {
+  const child = fork(join(import.meta.dirname, 'children', `${name}.ts`), [...args], {
+    execArgv: ['--conditions=@whoa/source'],
+    stdio: ['ignore', 'inherit', 'inherit', 'ipc'],
+  });
+  const said: unknown[] = [];
+  const listeners = new Set<(message: unknown) => void>();
+  child.on('message', (message) => {
+    said.push(message);
+    for (const listener of listeners) listener(message);
+  });
+  const ended = once(child, 'exit').then(([code]) => code as number | null);
+  return {
+    process: child,
+    said,
+    ended,
+    hear: <T>(wanted: (message: T) => boolean) =>
+      new Promise<T>((resolve, reject) => {
+        const listener = (message: unknown): void => {
+          if (!wanted(message as T)) return;
+          listeners.delete(listener);
+          resolve(message as T);
+        };
+        listeners.add(listener);
+        for (const message of said) listener(message);
+        ended.then((code) => reject(new Error(`${name} ended (${code}) without saying it`)), reject);
+      }),
+    async [Symbol.asyncDispose]() {
+      if (child.exitCode === null && child.signalCode === null) child.kill('SIGKILL');
+      await ended;
+    },
+  };
+}
+
+/** A folder that is gone afterwards. */
+export function temporaryFolder(): Disposable & { readonly path: string; readonly file: string } {
+  const path = mkdtempSync(join(tmpdir(), 'whoa-tasks-'));
+  return {
+    path,
+    file: join(path, 'tasks.db'),
+    [Symbol.dispose]: () => rmSync(path, { recursive: true, force: true }),
+  };
+}

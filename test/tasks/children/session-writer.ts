@@ -1,0 +1,12 @@
+// Saves sessions of its own and one that everybody saves, and says which it has saved.
+import { createSqliteSessions, type KeptSession } from '@whoa/tasks';
+
+const [file = '', name = '', count = '0'] = process.argv.slice(2);
+await using sessions = createSqliteSessions<KeptSession>({ file });
+const messages = Array.from({ length: 20 }, (_, i) => ({ role: 'user', content: `${name} ${i} ${'x'.repeat(1_000)}` }));
+for (let i = 0; i < Number(count); i++) {
+  await sessions.save({ id: `${name}-${i}`, cwd: '/', updatedAt: i, messages });
+  await sessions.save({ id: 'shared', cwd: '/', updatedAt: i, messages });
+  await new Promise((resolve) => process.send!(`${name}-${i}`, resolve));
+}
+process.disconnect();

@@ -1,0 +1,46 @@
+import {
+  checkStoreModel,
+  createRedisStoreKind,
+  formatContractReports,
+  memoryStoreKind,
+  runContractCase,
+  runStoreContract,
+  skipReason,
+  sqliteStoreKind,
+  storeContract,
+} from '@whoa/tasks/testing';
+import * as fc from 'fast-check';
+import { describe, expect, test } from 'vitest';
+import { startPostgres } from '../servers/postgres.ts';
+import { postgresStoreKind } from '../servers/postgres-kind.ts';
+import { startRedis, startRedisCluster } from '../servers/redis.ts';
+
+describe('the contract on SQLite', () => {
+  for (const one of storeContract) {
+    test.skipIf(skipReason(sqliteStoreKind, one))(`${one.title}`, () => runContractCase(sqliteStoreKind, one));
+  }
+});
+
+test('every store keeps the whole contract, and one table says so', async () => {
+  await using redis = await startRedis({ appendfsync: 'everysec' });
+  await using cluster = await startRedisCluster();
+  await using postgres = await startPostgres();
+  const kinds = [
+    memoryStoreKind,
+    sqliteStoreKind,
+    createRedisStoreKind('redis', { url: redis.url }),
+    createRedisStoreKind('redis cluster', { url: cluster.urls, cluster: true }),
+    postgresStoreKind(postgres.url),
+  ];
+  const reports: Awaited<ReturnType<typeof runStoreContract>>[] = [];
+  for (const kind of kinds) reports.push(await runStoreContract(kind));
+  console.log(formatContractReports(reports));
+  expect(reports.flatMap(({ failed }) => failed)).toEqual([]);
+});
+
+test('thousands of random histories agree with the model', async () => {
+  await using postgres = await startPostgres();
+  await checkStoreModel(fc, memoryStoreKind, { runs: 5_000, seed: 2 });
+  await checkStoreModel(fc, sqliteStoreKind, { runs: 300, seed: 2 });
+  await checkStoreModel(fc, postgresStoreKind(postgres.url), { runs: 100, seed: 2 });
+});

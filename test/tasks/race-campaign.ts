@@ -1,0 +1,58 @@
+import { writeFileSync } from 'node:fs';
+import { join } from 'node:path';
+import { startChild, temporaryFolder } from './child.ts';
+import { openStore } from './open-store.ts';
+import type { PlaceKind } from './places.ts';
+
+export interface RaceReport {
+  readonly tasks: number;
+  readonly ends: Record<string, number>;
+  readonly violations: readonly string[];
+}
+
+/** Has three processes race to end every task, each in its own way, and checks every receipt against the end. */
+export async function runRace(kind: PlaceKind, tasks: number): Promise<RaceReport> {
+  using folder = temporaryFolder();
+  await using shared = await kind.open();
+  await using store = openStore(shared.place);
+  const ids: string[] = [];
+  let begun = 0;
+  const createSome = async (): Promise<void> => {
+    for (let next = begun++; next < tasks; next = begun++) {
+      const receipt = await store.create({ tenant: 'race', agent: 'a', input: next });
+      if (receipt.answer !== 'created') throw new Error('not created');
+      ids.push(receipt.task.id);
+      await store.claim(receipt.task.id, 'w', 3_600_000);
+    }
+  };
+  await Promise.all(Array.from({ length: 8 }, createSome));
+  const idsFile = join(folder.path, 'ids.json');
+  writeFileSync(idsFile, JSON.stringify(ids));
+  const ways = ['success', 'failed', 'cancel'];
+  const children = ways.map((way) => startChild('race-writer', [shared.place, idsFile, way]));
+  let ready = 0;
+  for (const child of children) {
+    child.process.on('message', ({ type }: { type: string }) => {
+      if (type === 'ready' && ++ready % ways.length === 0) for (const one of children) one.process.send('go');
+    });
+  }
+  type Done = { type: string; answers: Record<string, string> };
+  const done = await Promise.all(children.map((child) => child.hear<Done>(({ type }) => type === 'done')));
+  await Promise.all(children.map(({ ended }) => ended));
+  const [success, failed, cancel] = done.map(({ answers }) => answers);
+  const counts: Record<string, number> = {};
+  const violations: string[] = [];
+  for (const id of ids) {
+    const status = (await store.get({ tenant: 'race', id }))!.status;
+    counts[status] = (counts[status] ?? 0) + 1;
+    const finishes = [success![id]!, failed![id]!];
+    const truthful =
+      // Exactly one writer ended it; whoever came later was told how it had ended.
+      finishes.filter((answer) => answer === `finished ${status}`).length === 1 &&
+      finishes.filter((answer) => answer === `already ${status}`).length === 1 &&
+      // A cancel that was accepted came true; one that was not was told the end.
+      (status === 'cancelled' ? cancel![id] === 'accepted cancelling' : cancel![id] === `too-late ${status}`);
+    if (!truthful) violations.push(`${id} ${status}: ${[...finishes, cancel![id]].join(', ')}`);
+  }
+  return { tasks, ends: counts, violations };
+}

@@ -1,0 +1,13 @@
+import { expect, test } from 'vitest';
+import { places } from './places.ts';
+import { runRace } from './race-campaign.ts';
+
+test.each(places)(
+  'tasks on $name, three processes racing to end each: one end each, and every receipt is true',
+  async (kind) => {
+    const report = await runRace(kind, kind.raceTasks);
+    console.log(kind.name, report);
+    expect(report.violations).toEqual([]);
+    expect(Object.keys(report.ends).length).toBe(3);
+  },
+);

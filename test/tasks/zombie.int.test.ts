@@ -1,0 +1,57 @@
+import type { TaskRecord, TaskStore } from '@whoa/tasks';
+import { expect, test } from 'vitest';
+import { startChild } from './child.ts';
+import { openStore } from './open-store.ts';
+import { places } from './places.ts';
+
+const LEASE_MS = 1_000;
+
+test.each(places)(
+  'a worker on $name that slept past its lease wakes to find nothing of it is accepted, and ends its processes',
+  async (kind) => {
+    await using shared = await kind.open();
+    await using store = openStore(shared.place);
+    const receipt = await store.create({ tenant: 'acme', agent: 'assistant', input: 'work' });
+    const { id } = (receipt as { task: TaskRecord }).task;
+    const ref = { tenant: 'acme', id };
+    await using sleeper = startChild('stopped-worker', [shared.place, id, `${LEASE_MS}`]);
+    const { pid } = await sleeper.hear<{ type: string; pid: number }>(({ type }) => type === 'working');
+    // Don't stop it inside a transaction: it would keep the whole file locked.
+    await writtenOnce(store, ref);
+    sleeper.process.kill('SIGSTOP');
+
+    const claim = await claimWhenFree(() => store.claim(id, 'successor', 60_000));
+    expect(claim.task).toMatchObject({ epoch: 2, worker: 'successor' });
+    await store.append(id, 2, { after: claim.task.position, events: [{ type: 'mine' }] });
+    const before = await store.get(ref);
+
+    sleeper.process.kill('SIGCONT');
+    expect(await sleeper.hear<{ type: string }>(({ type }) => type === 'ended')).toEqual({
+      type: 'ended',
+      code: 'LEASE_LOST',
+    });
+    expect(await sleeper.ended).toBe(0);
+    expect(await store.get(ref)).toEqual(before);
+    expect((await store.read(ref)).findLast(({ epoch }) => epoch === 1)!.position).toBe(claim.task.position);
+    expect(() => process.kill(pid, 0)).toThrow(/ESRCH/);
+    expect(await store.finish(id, 2, { status: 'success' })).toMatchObject({ answer: 'finished', status: 'success' });
+  },
+);
+
+async function writtenOnce(store: TaskStore, ref: { tenant: string; id: string }): Promise<void> {
+  let seen = (): void => {};
+  const written = new Promise<void>((resolve) => (seen = resolve));
+  await using watching = await store.watch({ id: ref.id }, ({ type }) => type === 'journal' && seen());
+  await written;
+  expect(watching).toBeDefined();
+}
+
+/** Asks again when the lease ends: the store says when that is. */
+async function claimWhenFree(claim: () => ReturnType<TaskStore['claim']>) {
+  for (;;) {
+    const answer = await claim();
+    if (answer.answer === 'claimed') return answer;
+    if (answer.answer !== 'held') throw new Error(`expected held, got ${answer.answer}`);
+    await new Promise((resolve) => setTimeout(resolve, Math.max(1, answer.until - Date.now())));
+  }
+}

@@ -1,0 +1,97 @@
+import { join } from 'node:path';
+
+/** One way in which processes get away. */
+export interface ZooClass {
+  readonly name: string;
+  /** A bash command; everything it starts has `mark` among its arguments. */
+  readonly command: (mark: string) => string;
+  /** How many processes bear the mark once it is up. */
+  readonly processes: number;
+  /** What must be on the machine. */
+  readonly needs?: string;
+  /** The shell itself returns; what it left behind must be gone by then. */
+  readonly returns?: boolean;
+  /** Who sheds every tag on purpose escapes a containment that goes by tags. */
+  readonly shedsEveryTag?: boolean;
+}
+
+const beast = (kind: string, mark: string): string => `perl ${join(import.meta.dirname, 'beast.pl')} ${kind} ${mark}`;
+// The mark is a number of seconds, so that `sleep` bears it too.
+const sleep = (mark: string): string => `sleep ${mark}`;
+const quiet = '>/dev/null 2>&1 </dev/null';
+
+export const ZOO: readonly ZooClass[] = [
+  { name: 'plain child', processes: 1, command: sleep },
+  {
+    name: 'background children',
+    processes: 5,
+    command: (mark) => `${sleep(mark)} & ${sleep(mark)} & (${sleep(mark)} & ${sleep(mark)}) & wait; : ${mark}`,
+  },
+  {
+    name: 'nohup & disown',
+    processes: 3,
+    command: (mark) => `nohup ${sleep(mark)} ${quiet} & disown -a; ${sleep(mark)}; :`,
+  },
+  { name: 'setsid', processes: 3, command: (mark) => `setsid ${sleep(mark)} ${quiet} & ${sleep(mark)}; :` },
+  {
+    name: 'setsid nohup & disown, shell gone',
+    processes: 1,
+    returns: true,
+    command: (mark) => `setsid nohup ${sleep(mark)} ${quiet} & disown; exit 0`,
+  },
+  { name: 'double-fork daemon', processes: 3, command: (mark) => `${beast('daemon', mark)}; ${sleep(mark)}; :` },
+  { name: 'ignores TERM', processes: 2, command: (mark) => `trap '' TERM INT HUP; while :; do ${sleep(mark)}; done` },
+  { name: 'respawner', processes: 8, command: (mark) => `${beast('hydra', mark)}; :` },
+  // Its links are gone before one can count them; once `sleep` runs they hop.
+  { name: 'session hopper', processes: 2, command: (mark) => `${beast('hop', mark)}; ${sleep(mark)}; :` },
+  {
+    name: 'stdout held open, shell gone',
+    processes: 1,
+    returns: true,
+    command: (mark) => `${sleep(mark)} & echo started; exit 0`,
+  },
+  {
+    name: 'SIGSTOPped',
+    processes: 2,
+    command: (mark) => `${sleep(mark)} & kill -STOP $!; kill -STOP $$; wait; : ${mark}`,
+  },
+  { name: 'env -i setsid', processes: 2, command: (mark) => `env -i setsid ${sleep(mark)} & wait; :` },
+  {
+    name: 'env -i setsid, orphaned',
+    processes: 3,
+    command: (mark) => `(env -i setsid ${sleep(mark)} ${quiet} &); ${sleep(mark)}; :`,
+  },
+  { name: 'stealth daemon', processes: 3, command: (mark) => `${beast('stealth', mark)}; ${sleep(mark)}; :` },
+  {
+    name: 'sheds every tag on purpose',
+    processes: 3,
+    shedsEveryTag: true,
+    command: (mark) => `(ulimit -x 7; exec env -i setsid ${beast('stealth', mark)}); ${sleep(mark)}; :`,
+  },
+  { name: 'timeout 300 CMD | tail', processes: 3, command: (mark) => `timeout 300 ${sleep(mark)} | tail -n 1` },
+  { name: 'set -m job', processes: 3, command: (mark) => `set -m; ${sleep(mark)} & ${sleep(mark)}; :` },
+  {
+    name: 'Python, new session',
+    processes: 3,
+    needs: 'python3',
+    command: (mark) =>
+      `python3 -c "import subprocess; subprocess.Popen(['sleep', '${mark}'], start_new_session=True)"; ${sleep(mark)}; :`,
+  },
+  {
+    name: 'Node, detached child',
+    processes: 3,
+    command: (mark) =>
+      `${process.execPath} -e "require('child_process').spawn('sleep', ['${mark}'], { detached: true, stdio: 'ignore' }).unref()"; ${sleep(mark)}; :`,
+  },
+  {
+    name: 'tmux server',
+    processes: 3,
+    needs: 'tmux',
+    command: (mark) => `TERM=xterm tmux -L w${mark.replace('.', '')} new -d '${sleep(mark)}'; ${sleep(mark)}; :`,
+  },
+  {
+    name: 'escaped child that keeps printing',
+    processes: 2,
+    command: (mark) => `setsid sh -c 'while :; do echo tick; sleep 0.01; done' ${mark} & wait; :`,
+  },
+];

@@ -1,0 +1,32 @@
+import { CancellationToken, createRuntime } from '@whoa/core';
+import { bashTool, createContainment } from '@whoa/tools';
+import { expect, test } from 'vitest';
+import { findMarked } from './round.ts';
+
+const SHELLS = 500;
+const END_MS_MAX = 5_000;
+
+test('500 shells that are cancelled together are all dead within 5 s', async () => {
+  await using containment = createContainment();
+  const mark = `306.${process.pid}`;
+  const runtime = createRuntime({ tools: [bashTool({ containment })], concurrency: SHELLS });
+  const token = new CancellationToken();
+  const calls = Array.from({ length: SHELLS }, (_, i) => ({
+    id: `${i}`,
+    tool: 'bash',
+    // Half of them have a child that leaves its group.
+    input: { command: i % 2 === 0 ? `sleep ${mark}` : `setsid sleep ${mark} & wait` },
+  }));
+  const executing = runtime.execute(calls, { token }).catch((error: unknown) => error);
+  while (findMarked(mark).length < SHELLS * 1.5) await new Promise((resolve) => setTimeout(resolve, 50));
+  const startedAt = performance.now();
+  token.cancel({ kind: 'user' }, { how: 'now' });
+  const { partial } = (await executing) as { partial: readonly { state: string; details: object }[] };
+  const ms = performance.now() - startedAt;
+  console.log(`${SHELLS} shells: all dead after ${ms.toFixed(0)} ms`);
+  expect(findMarked(mark)).toEqual([]);
+  expect(partial.filter(({ state }) => state === 'interrupted')).toHaveLength(SHELLS);
+  expect(partial.filter(({ details }) => 'cleanup' in details)).toHaveLength(SHELLS);
+  expect(ms).toBeLessThan(END_MS_MAX);
+  token[Symbol.dispose]();
+});

@@ -1,0 +1,92 @@
+import { readdirSync, readFileSync } from 'node:fs';
+import { type CallResult, CancellationToken, createRuntime, textOf } from '@whoa/core';
+import { bashTool, type Containment } from '@whoa/tools';
+import type { ZooClass } from './classes.ts';
+
+/** What one round showed. */
+export interface Round {
+  readonly survivors: number;
+  readonly zombies: number;
+  /** From the cancel, or from the start where the shell returns by itself, to the result. */
+  readonly ms: number;
+  readonly verified: string;
+  readonly text: string;
+}
+
+const UP_MS_MAX = 20_000;
+let rounds = 0;
+
+/** Lets a class run, stops it, and counts at once what is left: by its arguments, and not by what the containment believes. */
+export async function playRound(zooClass: ZooClass, containment: Containment): Promise<Round> {
+  const mark = `300.${process.pid}${String(++rounds).padStart(5, '0')}`;
+  const runtime = createRuntime({ tools: [bashTool({ containment })] });
+  const token = new CancellationToken({ name: zooClass.name });
+  let startedAt = performance.now();
+  const running = runtime.execute([{ id: 'zoo', tool: 'bash', input: { command: zooClass.command(mark) } }], { token });
+  const settled = running.catch((error: { partial: readonly CallResult[] }) => error.partial);
+  if (!zooClass.returns) {
+    await waitUntilUp(zooClass, mark);
+    startedAt = performance.now();
+    token.cancel({ kind: 'user' }, { how: 'now' });
+  }
+  const [result] = (await settled) as readonly CallResult[];
+  const ms = performance.now() - startedAt;
+  // Three looks: one alone may miss who forks and goes.
+  const left = new Set([...findMarked(mark), ...findMarked(mark), ...findMarked(mark)]);
+  for (const pid of left) killIfThere(pid);
+  const { cleanup } = result!.details as { cleanup: { verified: string } };
+  token[Symbol.dispose]();
+  return {
+    survivors: left.size,
+    zombies: countZombies(),
+    ms,
+    verified: cleanup.verified,
+    text: textOf(result!.content),
+  };
+}
+
+function killIfThere(pid: number): void {
+  try {
+    process.kill(pid, 'SIGKILL');
+  } catch {
+    // It went by itself.
+  }
+}
+
+async function waitUntilUp({ name, processes }: ZooClass, mark: string): Promise<void> {
+  const until = performance.now() + UP_MS_MAX;
+  while (findMarked(mark).length < processes) {
+    if (performance.now() > until)
+      throw new Error(`zoo: '${name}' did not come up: ${findMarked(mark).length} of ${processes}`);
+    await new Promise((resolve) => setTimeout(resolve, 10));
+  }
+}
+
+/** The pids with the mark among their arguments. */
+export function findMarked(mark: string): number[] {
+  return readdirSync('/proc')
+    .reverse()
+    .map(Number)
+    .filter((pid) => pid > 0 && pid !== process.pid && commandOf(pid).includes(mark));
+}
+
+function commandOf(pid: number): string {
+  try {
+    return readFileSync(`/proc/${pid}/cmdline`, 'latin1');
+  } catch {
+    return '';
+  }
+}
+
+function countZombies(): number {
+  const children = readFileSync(`/proc/self/task/${process.pid}/children`, 'latin1').split(' ').filter(Boolean);
+  return children.filter((pid) => / Z /.test(readStat(pid))).length;
+}
+
+function readStat(pid: string): string {
+  try {
+    return readFileSync(`/proc/${pid}/stat`, 'latin1');
+  } catch {
+    return '';
+  }
+}

@@ -1,0 +1,68 @@
+import { spawnSync } from 'node:child_process';
+import {
+  type Containment,
+  createContainment,
+  type DetectedTechnique,
+  detectContainments,
+  type Technique,
+} from '@whoa/tools';
+import { ZOO, type ZooClass } from './classes.ts';
+import { playRound, type Round } from './round.ts';
+
+/** One field of the table. */
+export interface Cell {
+  readonly zooClass: ZooClass;
+  readonly technique: Technique;
+  /** Whether this technique promises that nothing is left. */
+  readonly isPromised: boolean;
+  readonly rounds: readonly Round[];
+}
+
+/** The containments that work here and prove something. */
+export async function findTechniques(): Promise<readonly DetectedTechnique[]> {
+  const detected = await detectContainments();
+  return detected.filter(({ isAvailable, verified }) => isAvailable && verified !== 'no');
+}
+
+/** The classes that this machine has the programs for. */
+export function findClasses(): readonly ZooClass[] {
+  return ZOO.filter(({ needs }) => needs === undefined || spawnSync('which', [needs]).status === 0);
+}
+
+export async function playCell(zooClass: ZooClass, containment: Containment, rounds: number): Promise<Cell> {
+  const played: Round[] = [];
+  for (let round = 0; round < rounds; round++) played.push(await playRound(zooClass, containment));
+  const isPromised = containment.technique !== 'tags' || !zooClass.shedsEveryTag;
+  return { zooClass, technique: containment.technique, isPromised, rounds: played };
+}
+
+/** Plays every class against every containment. */
+export async function playZoo(rounds: number): Promise<readonly Cell[]> {
+  const cells: Cell[] = [];
+  for (const { technique } of await findTechniques()) {
+    await using containment = createContainment({ technique });
+    for (const zooClass of findClasses()) cells.push(await playCell(zooClass, containment, rounds));
+  }
+  return cells;
+}
+
+/** Class × containment: rounds without survivors, and the median time to the result. */
+export function formatZoo(cells: readonly Cell[]): string {
+  const techniques = [...new Set(cells.map(({ technique }) => technique))];
+  const lines = [['', ...techniques.map((technique) => technique.padEnd(18))]];
+  for (const zooClass of new Set(cells.map((cell) => cell.zooClass))) {
+    const row = techniques.map((technique) => {
+      const cell = cells.find((one) => one.zooClass === zooClass && one.technique === technique);
+      return (cell === undefined ? '' : describe(cell)).padEnd(18);
+    });
+    lines.push([zooClass.name, ...row]);
+  }
+  const table = lines.map(([name = '', ...row]) => `${name.padEnd(36)}${row.join('')}`.trimEnd());
+  return [...table, '* not promised'].join('\n');
+}
+
+function describe({ rounds, isPromised }: Cell): string {
+  const clean = rounds.filter(({ survivors, zombies }) => survivors === 0 && zombies === 0).length;
+  const median = rounds.map(({ ms }) => ms).toSorted((a, b) => a - b)[rounds.length >> 1]!;
+  return `${clean}/${rounds.length} ${median.toFixed(1)} ms${isPromised ? '' : ' *'}`;
+}
