@@ -1,0 +1,23 @@
+import type { TaskStoreConfig } from '@whoa/tasks';
+
+/** The engine without us: what a cancel, a write and a read cost at least. */
+export interface Bare extends AsyncDisposable {
+  /** Wakes whoever listens under a name. */
+  ring(name: string): Promise<void>;
+  /** Calls back after every ring and one read. */
+  listen(name: string, onRing: () => void): Promise<void>;
+  /** The cheapest durable change of one record. */
+  write(key: string): Promise<void>;
+}
+
+/** A kind of store to measure, on a server of its own. */
+export interface BenchCase extends AsyncDisposable {
+  readonly name: string;
+  readonly config: TaskStoreConfig;
+  /** The bare engine in this process; children make their own from the config. */
+  readonly bare: Bare;
+  /** Processor time that the server has used so far, in seconds; as exact as the system's clock ticks. */
+  cpuSeconds(): Promise<number>;
+  /** Memory that the server holds for its data. */
+  memoryBytes(): Promise<number>;
+}

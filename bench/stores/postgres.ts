@@ -1,0 +1,73 @@
+import type { PostgresStoreOptions } from '@whoa/tasks';
+import pg from 'pg';
+import { startPostgres } from '../../test/servers/postgres.ts';
+import type { Bare, BenchCase } from './bare.ts';
+
+/** A PostgreSQL that flushes every commit to disk. */
+export async function startPostgresCase(): Promise<BenchCase> {
+  const server = await startPostgres({ durable: true });
+  const config = { backend: 'postgres', url: server.url } as const;
+  const bare = createBarePostgres(config);
+  const admin = new pg.Client(server.url);
+  await admin.connect();
+  return {
+    name: 'postgres',
+    config,
+    bare,
+    cpuSeconds: async () => (await server.cpuMs()) / 1_000,
+    // What it keeps is on disk, indexes included; memory is only its cache.
+    async memoryBytes() {
+      const { rows } = await admin.query<{ bytes: string }>(
+        'SELECT pg_database_size(current_database())::text AS bytes',
+      );
+      return Number(rows[0]!.bytes);
+    },
+    async [Symbol.asyncDispose]() {
+      await bare[Symbol.asyncDispose]();
+      await admin.end();
+      await server[Symbol.asyncDispose]();
+    },
+  };
+}
+
+/** NOTIFY, LISTEN and SELECT: the same road as a cancel takes, with nothing on it. And one UPDATE of one row. */
+export function createBarePostgres({ url }: Pick<PostgresStoreOptions, 'url'>): Bare {
+  const commands = new pg.Pool({ connectionString: url, max: 10, allowExitOnIdle: true });
+  const listener = new pg.Client(url);
+  const ready = commands.query(
+    `SELECT pg_advisory_lock(1);
+     CREATE TABLE IF NOT EXISTS bare (key text PRIMARY KEY, status text, at int) WITH (fillfactor = 75);
+     SELECT pg_advisory_unlock(1)`,
+  );
+  let isListening = false;
+  return {
+    async ring(name) {
+      await commands.query({ name: 'ring', text: 'SELECT pg_notify($1, $2)', values: [name, 'x'] });
+    },
+    async listen(name, onRing) {
+      await ready;
+      await listener.connect();
+      isListening = true;
+      await commands.query("INSERT INTO bare VALUES ($1, 'running', 1) ON CONFLICT DO NOTHING", [name]);
+      const read = async (): Promise<void> => {
+        await commands.query({ name: 'read', text: 'SELECT status FROM bare WHERE key = $1', values: [name] });
+        onRing();
+      };
+      listener.on('notification', () => {
+        read().catch((error: unknown) => process.emitWarning(error as Error));
+      });
+      await listener.query(`LISTEN "${name}"`);
+    },
+    async write(key) {
+      await ready;
+      const text = 'UPDATE bare SET status = $2, at = at + 1 WHERE key = $1';
+      const { rowCount } = await commands.query({ name: 'write', text, values: [key, 'running'] });
+      if (rowCount === 0) await commands.query("INSERT INTO bare VALUES ($1, 'running', 1)", [key]);
+    },
+    async [Symbol.asyncDispose]() {
+      await ready;
+      if (isListening) await listener.end();
+      await commands.end();
+    },
+  };
+}

@@ -1,0 +1,60 @@
+import type { RedisStoreOptions } from '@whoa/tasks';
+import { Redis } from 'ioredis';
+import { ask, startRedis } from '../../test/servers/redis.ts';
+import type { Bare, BenchCase } from './bare.ts';
+
+/** A single Redis with an append-only file, flushed every second. */
+export async function startRedisCase(): Promise<BenchCase> {
+  const server = await startRedis({ appendfsync: 'everysec' });
+  const config = { backend: 'redis', url: server.url } as const;
+  const bare = createBareRedis(config);
+  const info = async (section: string, field: string): Promise<number> =>
+    Number(new RegExp(`${field}:([\\d.]+)`).exec(await ask(server.port, 'INFO', section))?.[1]);
+  return {
+    name: 'redis',
+    config,
+    bare,
+    cpuSeconds: async () => (await info('cpu', 'used_cpu_user')) + (await info('cpu', 'used_cpu_sys')),
+    memoryBytes: () => info('memory', 'used_memory'),
+    async [Symbol.asyncDispose]() {
+      await bare[Symbol.asyncDispose]();
+      await server[Symbol.asyncDispose]();
+    },
+  };
+}
+
+/** XADD, XREAD and HGET: the same road as a cancel takes, with nothing on it. */
+export function createBareRedis({ url }: Pick<RedisStoreOptions, 'url'>): Bare {
+  const [address = ''] = [url].flat();
+  const [commands, reader] = [new Redis(address), new Redis(address)];
+  let closed = false;
+  const read = async (name: string, onRing: () => void): Promise<void> => {
+    for (let last = '$'; ; ) {
+      const reply = await reader.xread('BLOCK', 0, 'STREAMS', name, last);
+      for (const [id] of reply?.[0]?.[1] ?? []) {
+        last = id;
+        await commands.hget(`${name}:record`, 'status');
+        onRing();
+      }
+    }
+  };
+  return {
+    async ring(name) {
+      await commands.xadd(name, 'MAXLEN', '~', 10_000, '*', 'id', 'x');
+    },
+    async listen(name, onRing) {
+      await commands.hset(`${name}:record`, 'status', 'running');
+      read(name, onRing).catch((error: unknown) => {
+        if (!closed) process.emitWarning(error as Error);
+      });
+    },
+    async write(key) {
+      await commands.hset(key, 'status', 'running', 'at', '1');
+    },
+    [Symbol.asyncDispose]() {
+      closed = true;
+      for (const client of [commands, reader]) client.disconnect();
+      return Promise.resolve();
+    },
+  };
+}
