@@ -1,0 +1,34 @@
+import { defineTool, interrupted, type Tool, type ToolResult } from '@whoa/core';
+import { z } from 'zod';
+
+const CHARS_MAX = 20_000;
+
+/** Fetches a web page, and hands over what has arrived when it is stopped. */
+export const fetchPage: Tool<{ url: string }> = defineTool({
+  name: 'fetch_page',
+  description: `Fetch a web page as text, at most ${CHARS_MAX} characters.`,
+  input: z.object({ url: z.url() }),
+  effects: 'read', // Nothing changes in the world, so nobody is asked first.
+  replay: 'safe', // After a crash it may simply run again.
+  timeoutMs: 30_000,
+  async execute({ url }, { signal, token, update }) {
+    let text = '';
+    const soFar = (): ToolResult => ({ content: text, details: { url, characters: text.length } });
+    try {
+      const response = await fetch(url, { signal });
+      if (!response.ok) throw new Error(`${url} answered ${response.status}; check the address`);
+      const body: AsyncIterable<Uint8Array> | null = response.body;
+      const decoder = new TextDecoder();
+      for await (const chunk of body ?? []) {
+        text = (text + decoder.decode(chunk, { stream: true })).slice(0, CHARS_MAX);
+        update(soFar());
+        if (text.length === CHARS_MAX) break;
+      }
+      return soFar();
+    } catch (error) {
+      // Ask the token, not the error: an aborted fetch fails in many ways.
+      if (token.isCancelled) throw interrupted(token, soFar());
+      throw error;
+    }
+  },
+});
