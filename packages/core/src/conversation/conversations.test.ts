@@ -220,6 +220,45 @@ test('a token or signal given with a message withdraws that message and nothing 
   check();
 });
 
+test('a message that was withdrawn before it came starts nothing and supersedes nothing', async () => {
+  const { conversations, clock, recorder, check } = setUp();
+  const live = conversations.processMessage('c', 'a');
+  await letEverythingReact();
+  const token = new CancellationToken({ clock });
+  token.cancel();
+  const withdrawn = { status: 'cancelled', text: 'Stopped. Nothing was done.' };
+  expect(await conversations.processMessage('c', 'b', { token })).toMatchObject(withdrawn);
+  expect(await conversations.processMessage('c', 'b', { signal: AbortSignal.abort() })).toMatchObject(withdrawn);
+  await clock.advance(6_000);
+  expect(await live).toMatchObject({ status: 'answered', text: 'a' });
+  expect(recorder.history.filter((one) => one.seen === 'event' && one.event.type === 'run-start')).toHaveLength(1);
+  expect(token.statistics).toEqual({ children: 0, listeners: 0 });
+  check();
+});
+
+test('a message is withdrawn as hard as its token or signal says, and harder later', async () => {
+  const { conversations, clock, check } = setUp();
+  const controller = new AbortController();
+  const first = conversations.processMessage('c', 'a', { signal: controller.signal });
+  await letEverythingReact();
+  controller.abort();
+  // A plain signal means now: the lookup of 6 s is not waited for.
+  await clock.advance(2_000);
+  expect((await first).status).toBe('cancelled');
+  await clock.advance(4_000);
+
+  const token = new CancellationToken({ clock });
+  const second = conversations.processMessage('c', 'b', { token });
+  await letEverythingReact();
+  token.cancel({ kind: 'disconnect' });
+  await clock.advance(1_000);
+  token.cancel({ kind: 'user' }, { how: 'kill' });
+  await letEverythingReact();
+  expect(await second).toMatchObject({ status: 'cancelled', outcome: { reason: { kind: 'disconnect' } } });
+  await clock.advance(5_000);
+  check();
+});
+
 test('a run that fails is answered without frightening anybody', async () => {
   const { conversations } = setUp({}, { next: () => Promise.reject(new Error('secret stack')) });
   expect(await conversations.processMessage('c', 'a')).toMatchObject({

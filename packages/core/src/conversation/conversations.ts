@@ -5,12 +5,14 @@ import type { Outcome } from '../run/outcome.ts';
 import type { Run } from '../run/run.ts';
 import { systemWorld, type World } from '../stop/clock.ts';
 import { createTeller, type Hooks } from '../stop/hooks.ts';
-import type { CancelReasonInit } from '../stop/reason.ts';
+import { presetFrom, type StopLevel } from '../stop/level.ts';
+import type { CancelReason, CancelReasonInit } from '../stop/reason.ts';
 import { CancellationToken } from '../stop/token.ts';
 import {
   type ConversationEffect,
   type ConversationInput,
   type ConversationState,
+  describeEarly,
   type EarlyStatus,
   NEW_CONVERSATION,
   type Policy,
@@ -123,7 +125,7 @@ interface ConversationSetup extends ConversationsOptions {
 interface Pending {
   readonly message: UserMessage;
   readonly resolve: (reply: Reply) => void;
-  readonly withdrawal: Disposable;
+  readonly token: CancellationToken;
 }
 
 /** One conversation: carries out what the policy decides. */
@@ -158,7 +160,11 @@ class Conversation {
     tell({ type: 'message-receive', at: world.clock.now(), conversationId: this.#id, messageId: id, policy });
     if (this.#state.seen.includes(id)) return Promise.resolve(this.#early(id, 'duplicate'));
     return new Promise((resolve) => {
-      this.#pending.set(id, { message, resolve, withdrawal: this.#watch(id, options) });
+      const token = this.#tokenOf(id, options);
+      this.#pending.set(id, { message, resolve, token });
+      // Withdrawn before it came: it must not even supersede what runs.
+      if (token.isCancelled) return this.#resolve(this.#early(id, 'cancelled'));
+      token.onCancel((level, reason) => this.#withdraw(id, level, reason));
       this.#apply({ type: 'message', id, policy, debounceMs: options.debounceMs ?? 0 });
     });
   }
@@ -176,14 +182,18 @@ class Conversation {
   }
 
   /** A token or signal given with a message withdraws that message, and nothing else. */
-  #watch(id: string, { token: parent, signal }: MessageOptions): Disposable {
+  #tokenOf(id: string, { token: parent, signal }: MessageOptions): CancellationToken {
     const options = { parent, name: `message ${id}`, clock: this.#setup.world.clock };
-    const token = signal ? CancellationToken.from(signal, options) : new CancellationToken(options);
-    token.onCancel((_level, reason) => {
-      this.#stopReason = reason;
-      this.#apply({ type: 'withdraw', id });
-    });
-    return token;
+    return signal ? CancellationToken.from(signal, options) : new CancellationToken(options);
+  }
+
+  #withdraw(id: string, level: StopLevel, reason: CancelReason): void {
+    this.#stopReason = reason;
+    this.#apply({ type: 'withdraw', id });
+    // The run of this message stops as hard as the message was withdrawn; a drain leaves that to the agent's own ladder.
+    if (level !== 'drain' && this.#state.running?.ids.at(-1) === id) {
+      this.#run?.cancel(reason, { how: presetFrom(level) });
+    }
   }
 
   #apply(input: ConversationInput): void {
@@ -250,13 +260,13 @@ class Conversation {
   }
 
   #early(messageId: string, status: EarlyStatus): Reply {
-    return { conversationId: this.#id, messageId, status, text: '' };
+    return { conversationId: this.#id, messageId, status, text: describeEarly(status) };
   }
 
   #resolve(reply: Reply): void {
     const pending = this.#pending.get(reply.messageId);
     this.#pending.delete(reply.messageId);
-    pending?.withdrawal[Symbol.dispose]();
+    pending?.token[Symbol.dispose]();
     this.#setup.tell({ type: 'message-answer', at: this.#setup.world.clock.now(), conversationId: this.#id, reply });
     pending?.resolve(reply);
   }

@@ -51,6 +51,12 @@ export type ConversationEffect =
 /** How a message is answered without a run of its own. */
 export type EarlyStatus = 'duplicate' | 'rejected' | 'superseded' | 'merged' | 'steered' | 'cancelled';
 
+/** Words for whoever wrote a message that got no run of its own; empty where there is nothing to say. */
+export function describeEarly(status: EarlyStatus): string {
+  if (status === 'rejected') return 'Still busy with an earlier message; please send this one again later.';
+  return status === 'cancelled' ? 'Stopped. Nothing was done.' : '';
+}
+
 export interface Transition {
   readonly state: ConversationState;
   readonly effects: readonly ConversationEffect[];

@@ -36,6 +36,11 @@ export const LADDERS: { readonly graceful: Ladder; readonly now: Ladder; readonl
   kill: {},
 };
 
+/** The preset that starts at a level. */
+export function presetFrom(level: StopLevel): 'graceful' | 'now' | 'kill' {
+  return level === 'drain' ? 'graceful' : level === 'abort' ? 'now' : 'kill';
+}
+
 /** No level may last longer than this: a stop that takes hours is not a stop. */
 const LEVEL_MS_MAX = 3_600_000;
 

@@ -1,4 +1,4 @@
-import { createAgent, type Message, type Planner, reply, sleep } from '@whoa/core';
+import { CancellationToken, createAgent, type Message, type Planner, reply, sleep } from '@whoa/core';
 import { createVirtualWorld, letEverythingReact } from '@whoa/core/testing';
 import { expect, test } from 'vitest';
 import { createMemoryStore } from '../stores/memory.ts';
@@ -129,6 +129,19 @@ test('a signal withdraws its own message and nothing else', async () => {
   controller.abort();
   await world.clock.advance(2_000);
   expect([(await first).status, (await second).status]).toEqual(['answered', 'cancelled']);
+});
+
+test('a message that was withdrawn before it came makes no task and supersedes nothing', async () => {
+  const { conversations, world, store } = setUp();
+  const first = conversations.processMessage('c', 'one');
+  await letEverythingReact();
+  const token = new CancellationToken({ clock: world.clock });
+  token.cancel();
+  expect((await conversations.processMessage('c', 'two', { token })).status).toBe('cancelled');
+  expect((await conversations.processMessage('c', 'two', { signal: AbortSignal.abort() })).status).toBe('cancelled');
+  await world.clock.advance(1_000);
+  expect(await first).toMatchObject({ status: 'answered', text: 'heard one' });
+  expect((await store.list({ tenant: 'default' })).tasks).toHaveLength(1);
 });
 
 test('a message whose instance was shut down is answered by another', async () => {

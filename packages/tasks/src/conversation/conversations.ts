@@ -2,6 +2,7 @@ import {
   type Agent,
   type CancellationToken,
   type CancelReasonInit,
+  describeEarly,
   type EarlyStatus,
   isCancelledError,
   type Json,
@@ -26,7 +27,7 @@ export interface StoreReply {
   readonly status: 'answered' | 'failed' | 'released' | EarlyStatus;
   /** Words for the person; on a cancel, what was said so far. */
   readonly text: string;
-  /** The task that took the message; there is none when it was rejected. */
+  /** The task that took the message; there is none when it was rejected, or withdrawn before it came. */
   readonly task?: TaskRecord;
 }
 
@@ -104,6 +105,8 @@ export function createConversations(options: StoreConversationsOptions): StoreCo
   async function process(id: string, message: RunInput, asked: StoreMessageOptions): Promise<StoreReply> {
     const messageId = asked.messageId ?? world.createId();
     const about = { conversationId: id, messageId };
+    // Withdrawn before it came: it must not even supersede what runs.
+    if (asked.token?.isCancelled || asked.signal?.aborted) return answer({ ...about, ...early('cancelled') });
     const receipt = await store.create(
       {
         tenant,
@@ -116,9 +119,9 @@ export function createConversations(options: StoreConversationsOptions): StoreCo
       },
       { policy: asked.policy ?? options.policy ?? 'replace' },
     );
-    if (receipt.answer === 'rejected') return answer({ ...about, status: 'rejected', text: '' });
+    if (receipt.answer === 'rejected') return answer({ ...about, ...early('rejected') });
     // Whoever was first processes it, here or elsewhere.
-    if (receipt.answer === 'duplicate') return { ...about, status: 'duplicate', text: '', task: receipt.task };
+    if (receipt.answer === 'duplicate') return { ...about, ...early('duplicate'), task: receipt.task };
     const ref = { tenant, id: receipt.task.id };
     own.add(ref.id);
     try {
@@ -141,6 +144,10 @@ export function createConversations(options: StoreConversationsOptions): StoreCo
     serve: () => runner.serve(),
     [Symbol.asyncDispose]: () => runner[Symbol.asyncDispose](),
   };
+}
+
+function early(status: EarlyStatus): Pick<StoreReply, 'status' | 'text'> {
+  return { status, text: describeEarly(status) };
 }
 
 function replyOf({ status, outcome }: TaskRecord): Pick<StoreReply, 'status' | 'text'> {

@@ -1,4 +1,11 @@
-import { CancellationToken, type CancelReasonInit, createTeller, systemWorld, type World } from '@whoa/core';
+import {
+  CancellationToken,
+  type CancelReasonInit,
+  createTeller,
+  presetFrom,
+  systemWorld,
+  type World,
+} from '@whoa/core';
 import { LeaseLostError } from '../errors.ts';
 import type { FinalStatus } from '../status.ts';
 import type { Claim } from '../store.ts';
@@ -60,8 +67,7 @@ class StoreRunner implements Runner {
         ? new CancellationToken({ parent: token })
         : CancellationToken.from(signal, { parent: token });
     const cancels = own.onCancel((level, reason) => {
-      const how = level === 'drain' ? 'graceful' : level === 'abort' ? 'now' : 'kill';
-      this.#background(this.#options.store.cancel(ref, reason, { how }));
+      this.#background(this.#options.store.cancel(ref, reason, { how: presetFrom(level) }));
     });
     try {
       await this.#listen();
