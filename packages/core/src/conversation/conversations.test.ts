@@ -220,6 +220,19 @@ test('a token or signal given with a message withdraws that message and nothing 
   check();
 });
 
+test('a second cancel may stop the run harder; its first reason stays', async () => {
+  const { conversations, clock, check } = setUp();
+  const answering = conversations.processMessage('c', 'a');
+  await letEverythingReact();
+  expect(conversations.cancel('c', { message: 'enough' })).toBe(true);
+  expect(conversations.cancel('c', { message: 'now!' }, { how: 'kill' })).toBe(true);
+  await letEverythingReact();
+  expect(await answering).toMatchObject({ status: 'cancelled', outcome: { reason: { message: 'enough' } } });
+  expect(conversations.cancel('c')).toBe(false);
+  await clock.advance(6_000);
+  check();
+});
+
 test('a message that was withdrawn before it came starts nothing and supersedes nothing', async () => {
   const { conversations, clock, recorder, check } = setUp();
   const live = conversations.processMessage('c', 'a');

@@ -7,7 +7,7 @@ import { systemWorld, type World } from '../stop/clock.ts';
 import { createTeller, type Hooks } from '../stop/hooks.ts';
 import { presetFrom, type StopLevel } from '../stop/level.ts';
 import type { CancelReason, CancelReasonInit } from '../stop/reason.ts';
-import { CancellationToken } from '../stop/token.ts';
+import { CancellationToken, type CancelOptions } from '../stop/token.ts';
 import {
   type ConversationEffect,
   type ConversationInput,
@@ -64,8 +64,8 @@ export interface ConversationsOptions {
 export interface Conversations extends AsyncDisposable {
   /** Never throws because of a cancel. */
   processMessage(id: string, message: RunInput, options?: MessageOptions): Promise<Reply>;
-  /** Stops the live run and drops what waits. Answers whether there was anything to stop. */
-  cancel(id: string, reason?: CancelReasonInit): boolean;
+  /** Stops the live run and drops what waits; asked again, it may stop harder. Answers whether there was anything to stop. */
+  cancel(id: string, reason?: CancelReasonInit, options?: CancelOptions): boolean;
   history(id: string): readonly Message[];
   forget(id: string): void;
 }
@@ -103,7 +103,7 @@ export function createConversations(options: ConversationsOptions): Conversation
 
   return {
     processMessage: (id, message, messageOptions = {}) => get(id).receive(userMessage(message), messageOptions),
-    cancel: (id, reason = {}) => conversations.get(id)?.cancel(reason) ?? false,
+    cancel: (id, reason, cancelOptions) => conversations.get(id)?.cancel({ reason, options: cancelOptions }) ?? false,
     history: (id) => conversations.get(id)?.history ?? [],
     forget(id) {
       if (conversations.get(id)?.isIdle) conversations.delete(id);
@@ -122,6 +122,14 @@ interface ConversationSetup extends ConversationsOptions {
   readonly tell: (event: ConversationEvent) => void;
 }
 
+/** How somebody wants the live run to stop. */
+interface StopWish {
+  readonly reason?: CancelReasonInit | undefined;
+  readonly options?: CancelOptions | undefined;
+}
+
+const SUPERSEDED: CancelReasonInit = { kind: 'superseded', message: 'a newer message arrived' };
+
 interface Pending {
   readonly message: UserMessage;
   readonly resolve: (reply: Reply) => void;
@@ -136,7 +144,7 @@ class Conversation {
   #state: ConversationState = NEW_CONVERSATION;
   #history: readonly Message[] = [];
   #run: Run | undefined;
-  #stopReason: CancelReasonInit | undefined;
+  #asked: StopWish = {};
   #gatherTimer: Disposable | undefined;
   #live: Promise<void> = Promise.resolve();
 
@@ -169,9 +177,9 @@ class Conversation {
     });
   }
 
-  cancel(reason: CancelReasonInit): boolean {
+  cancel(asked: StopWish): boolean {
     if (this.isIdle) return false;
-    this.#stopReason = reason;
+    this.#asked = asked;
     this.#apply({ type: 'cancel' });
     return true;
   }
@@ -188,12 +196,9 @@ class Conversation {
   }
 
   #withdraw(id: string, level: StopLevel, reason: CancelReason): void {
-    this.#stopReason = reason;
+    // As hard as the message was withdrawn; how long a drain may take is the agent's to say.
+    this.#asked = { reason, ...(level !== 'drain' && { options: { how: presetFrom(level) } }) };
     this.#apply({ type: 'withdraw', id });
-    // The run of this message stops as hard as the message was withdrawn; a drain leaves that to the agent's own ladder.
-    if (level !== 'drain' && this.#state.running?.ids.at(-1) === id) {
-      this.#run?.cancel(reason, { how: presetFrom(level) });
-    }
   }
 
   #apply(input: ConversationInput): void {
@@ -209,11 +214,8 @@ class Conversation {
         this.#live = this.#answer(effect.ids);
         break;
       case 'stop':
-        this.#run?.cancel(
-          effect.kind === 'superseded'
-            ? { kind: 'superseded', message: 'a newer message arrived' }
-            : (this.#stopReason ?? {}),
-        );
+        if (effect.kind === 'superseded') this.#run?.cancel(SUPERSEDED);
+        else this.#run?.cancel(this.#asked.reason, this.#asked.options);
         break;
       case 'steer':
         this.#run?.steer(this.#pending.get(effect.id)!.message);

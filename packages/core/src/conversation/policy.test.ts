@@ -138,6 +138,7 @@ test('cancel stops the run and drops what waits, is steered or is being gathered
     answer('b', 'cancelled'),
     answer('c', 'cancelled'),
     { type: 'stop', kind: 'user' },
+    { type: 'stop', kind: 'user' }, // Asked again: it may be asked for harder.
   ]);
   expect(transition(state, ended).effects).toEqual([]);
   expect(play({ type: 'cancel' }).effects).toEqual([]);
@@ -153,6 +154,7 @@ test('one message can be withdrawn: running, waiting, gathered or not there', ()
   expect(play(message('a'), withdraw('a'), withdraw('a')).effects).toEqual([
     start('a'),
     { type: 'stop', kind: 'user' },
+    { type: 'stop', kind: 'user' }, // Asked again: it may be asked for harder.
   ]);
   expect(play(message('a'), message('b', 'queue'), withdraw('b'), ended).effects).toEqual([
     start('a'),

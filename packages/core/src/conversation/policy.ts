@@ -144,11 +144,12 @@ function cancel({ gathering, ...state }: ConversationState): Transition {
   return { state: next, effects: [...answers(dropped, 'cancelled'), ...effects] };
 }
 
-/** Stops the live run, if there is one that is not stopping already: why it stops is decided once. */
+/** Stops the live run. Why it stops is decided once, but whoever asks again may ask for more. */
 function stop(state: ConversationState, kind: StopKind): Transition {
   const { running } = state;
-  if (running === undefined || running.stopping !== undefined) return { state, effects: [] };
-  return { state: { ...state, running: { ...running, stopping: kind } }, effects: [{ type: 'stop', kind }] };
+  if (running === undefined || (running.stopping !== undefined && kind === 'superseded')) return { state, effects: [] };
+  const stopping = running.stopping ?? kind;
+  return { state: { ...state, running: { ...running, stopping } }, effects: [{ type: 'stop', kind }] };
 }
 
 function withdraw({ gathering, ...state }: ConversationState, id: string): Transition {

@@ -1,6 +1,7 @@
 import {
   type Agent,
   type CancellationToken,
+  type CancelOptions,
   type CancelReasonInit,
   describeEarly,
   type EarlyStatus,
@@ -60,7 +61,7 @@ export interface StoreConversations extends AsyncDisposable {
   /** Runs the message here when its turn comes. Never throws because of a cancel. */
   processMessage(id: string, message: RunInput, options?: StoreMessageOptions): Promise<StoreReply>;
   /** Stops the live run, wherever it is, and drops what waits. */
-  cancel(id: string, reason?: CancelReasonInit): Promise<StoreCancelReceipt>;
+  cancel(id: string, reason?: CancelReasonInit, options?: CancelOptions): Promise<StoreCancelReceipt>;
   history(id: string): Promise<readonly Message[]>;
   /** Takes over messages whose instance died. */
   serve(): Promise<void>;
@@ -138,7 +139,7 @@ export function createConversations(options: StoreConversationsOptions): StoreCo
 
   return {
     processMessage: (id, message, asked = {}) => process(id, message, asked),
-    cancel: (conversation, reason = {}) => store.cancel({ tenant, conversation }, reason),
+    cancel: (conversation, reason = {}, how = {}) => store.cancel({ tenant, conversation }, reason, how),
     history: async (conversation) =>
       ((await store.conversation({ tenant, conversation }))?.history ?? []) as unknown as readonly Message[],
     serve: () => runner.serve(),
