@@ -7,6 +7,7 @@ export type UndoState = 'undone' | 'failed' | 'unknown';
 
 /** What one call did between the cancel and the end. */
 export interface StoppedCall {
+  /** Calls of a sub-agent are named by the way to them: `c1/c7`, `researcher › bash`. */
   readonly callId: string;
   readonly tool: string;
   /** `unknown` means abandoned: it was still running when the wait for it ended. */
@@ -20,6 +21,8 @@ export interface StoppedCall {
   readonly processesEnded?: number;
   /** Processes that could not be proved ended. */
   readonly survivors?: number;
+  /** This machine offers no proof that the call's processes have ended. */
+  readonly unverified?: true;
 }
 
 /** What each thing did between the cancel and settled. Frozen when the run settles. */
@@ -31,7 +34,7 @@ export interface StopReport {
   readonly reply?: { readonly characters: number; readonly afterMs: number };
   readonly calls: readonly StoppedCall[];
   readonly cleanupErrors: readonly string[];
-  /** Nothing was abandoned, nothing survived, every cleanup ended well. */
+  /** Nothing was abandoned, nothing survived or went unproved, every cleanup ended well. */
   readonly clean: boolean;
 }
 
@@ -83,6 +86,7 @@ function describeCall(call: StoppedCall): string {
   const words = [`${STATE_WORDS[call.state]}${call.waitedFor ? ' (waited for: it must not be cut)' : ''}`];
   if (call.processesEnded) words.push(`${count(call.processesEnded)} ended`);
   if (call.survivors) words.push(`${count(call.survivors)} may survive`);
+  if (call.unverified) words.push('not verified');
   if (call.undo) words.push(call.undo === 'undone' ? 'undone' : `undo ${call.undo}`);
   return words.join(', ');
 }

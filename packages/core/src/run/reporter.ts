@@ -2,14 +2,27 @@ import type { StopLevel } from '../stop/level.ts';
 import type { CancelReason } from '../stop/reason.ts';
 import type { CallResult } from '../tool/result.ts';
 import type { RunEvent } from './events.ts';
-import type { StoppedCall, StopReport, UndoState } from './report.ts';
+import type { StoppedCall, StopReport } from './report.ts';
+
+/** What is known of one call, in absolute time. */
+interface SeenCall extends Omit<StoppedCall, 'afterMs' | 'waitedFor'> {
+  readonly at: number;
+}
+
+/** Where an event comes from: nothing for the run itself, and for a sub-agent the calls that lead to it. */
+interface Way {
+  readonly ids: string;
+  readonly tools: string;
+}
+
+const HERE: Way = { ids: '', tools: '' };
 
 /** Watches a run's events and writes the report. */
 export class StopReporter {
   #cancelledAt: number | undefined;
   #reason: CancelReason | undefined;
   readonly #levels: { level: StopLevel; afterMs: number }[] = [];
-  readonly #calls = new Map<string, StoppedCall>();
+  readonly #calls = new Map<string, SeenCall>();
   readonly #waitedFor = new Set<string>();
   readonly #cleanupErrors: string[] = [];
   #reply: StopReport['reply'];
@@ -33,30 +46,18 @@ export class StopReporter {
           this.#reply = { characters: this.#characters, afterMs: this.#after(event.at) };
         }
         break;
-      case 'call-waiting':
-        this.#waitedFor.add(event.callId);
-        break;
-      case 'call-end':
-        if (this.#cancelledAt !== undefined) this.#calls.set(event.result.callId, this.#stopped(event.result));
-        break;
-      case 'undo-end':
-        this.#undone(event.callId, event.tool, { state: event.state, at: event.at });
-        break;
-      case 'cleanup-error':
-        this.#cleanupErrors.push(`${event.tool}: ${event.error.message}`);
-        break;
       default:
+        this.#observeCall(event, HERE);
         break;
     }
   }
 
   finish(settledAt: number): StopReport {
-    const calls = [...this.#calls.values()];
-    const clean =
-      this.#cleanupErrors.length === 0 &&
-      calls.every(
-        (call) => call.state !== 'unknown' && (call.survivors ?? 0) === 0 && (call.undo ?? 'undone') === 'undone',
-      );
+    const calls = [...this.#calls.values()].map(({ at, ...call }) => ({
+      ...call,
+      afterMs: this.#after(at),
+      waitedFor: this.#waitedFor.has(call.callId),
+    }));
     return deepFreeze({
       reason: this.#reason!,
       settledAfterMs: this.#after(settledAt),
@@ -64,47 +65,73 @@ export class StopReporter {
       ...(this.#reply && { reply: this.#reply }),
       calls,
       cleanupErrors: this.#cleanupErrors,
-      clean,
+      clean: this.#cleanupErrors.length === 0 && calls.every(isClean),
     });
+  }
+
+  #observeCall(event: RunEvent, way: Way): void {
+    switch (event.type) {
+      case 'call-waiting':
+        this.#waitedFor.add(way.ids + event.callId);
+        break;
+      case 'call-end':
+        this.#end(event.result, way);
+        break;
+      case 'call-late':
+        // What was abandoned long before the cancel and has come back since is no longer news.
+        if (this.#cancelledAt === undefined) this.#calls.delete(way.ids + event.callId);
+        break;
+      case 'call-nested':
+        this.#observeCall(event.event as RunEvent, {
+          ids: `${way.ids}${event.callId}/`,
+          tools: `${way.tools}${event.tool} › `,
+        });
+        break;
+      case 'undo-end':
+        this.#undone(event, way);
+        break;
+      case 'cleanup-error':
+        this.#cleanupErrors.push(`${way.tools}${event.tool}: ${event.error.message}`);
+        break;
+      default:
+        break;
+    }
+  }
+
+  #end(result: CallResult, way: Way): void {
+    const { tool, state, endedAt } = result;
+    const callId = way.ids + result.callId;
+    const call: SeenCall = { callId, tool: way.tools + tool, state, at: endedAt, ...processesOf(result) };
+    // Of what ended before the cancel, only what is still there belongs in the report.
+    if (this.#cancelledAt !== undefined || state === 'unknown' || call.survivors) this.#calls.set(callId, call);
+  }
+
+  #undone({ callId, tool, state, at }: RunEvent & { type: 'undo-end' }, way: Way): void {
+    const id = way.ids + callId;
+    const call = this.#calls.get(id) ?? { callId: id, tool: way.tools + tool, state: 'finished' as const, at };
+    this.#calls.set(id, { ...call, undo: state });
   }
 
   #after(at: number): number {
     const ms = at - this.#cancelledAt!;
     return Math.abs(ms) < 10 ? Math.round(ms * 10) / 10 : Math.round(ms);
   }
-
-  #stopped(result: CallResult): StoppedCall {
-    const { callId, tool, state } = result;
-    const processes = cleanupOf(result);
-    return {
-      callId,
-      tool,
-      state,
-      afterMs: this.#after(result.endedAt),
-      waitedFor: this.#waitedFor.has(callId),
-      ...processes,
-    };
-  }
-
-  #undone(callId: string, tool: string, undo: { state: UndoState; at: number }): void {
-    const call = this.#calls.get(callId) ?? {
-      callId,
-      tool,
-      state: 'finished' as const,
-      afterMs: this.#after(undo.at),
-      waitedFor: false,
-    };
-    this.#calls.set(callId, { ...call, undo: undo.state });
-  }
 }
 
-/** Tools that run processes say in `details.cleanup` what they ended. */
-function cleanupOf({ details }: CallResult): Pick<StoppedCall, 'processesEnded' | 'survivors'> {
+function isClean({ state, survivors = 0, unverified, undo = 'undone' }: StoppedCall): boolean {
+  return state !== 'unknown' && survivors === 0 && unverified === undefined && undo === 'undone';
+}
+
+/** Tools that run processes say in `details.cleanup` what they ended, and whether that is proved. */
+function processesOf({ details }: CallResult): Pick<StoppedCall, 'processesEnded' | 'survivors' | 'unverified'> {
   if (typeof details !== 'object' || details === null || !('cleanup' in details)) return {};
-  const cleanup = (details as { cleanup?: unknown }).cleanup as { ended?: number; survivors?: number } | undefined;
+  const cleanup = (details as { cleanup?: unknown }).cleanup as
+    | { ended?: unknown; survivors?: unknown; verified?: unknown }
+    | undefined;
   return {
     ...(typeof cleanup?.ended === 'number' && { processesEnded: cleanup.ended }),
     ...(typeof cleanup?.survivors === 'number' && { survivors: cleanup.survivors }),
+    ...(cleanup?.verified === 'no' && { unverified: true }),
   };
 }
 

@@ -57,6 +57,25 @@ test('an agent answers as a tool, and its events are nested in its parent’s', 
   check();
 });
 
+test('a call that a sub-agent abandoned is named in the report of its parent', async () => {
+  const { agent, tool, start, clock } = setUp();
+  const child = agent('child', [[{ call: 'deaf', input: {}, id: 'd' }]], [tool('deaf', { execute: () => never })]);
+  const parent = agent('lead', [[{ call: 'child', input: { task: 'x' }, id: 'c' }]], [ask(child)]);
+  const run = start(parent);
+  await letEverythingReact();
+  run.cancel({}, { how: 'now' });
+  await clock.advance(2_000);
+  expect(await run.outcome).toMatchObject({
+    stop: {
+      clean: false,
+      calls: [
+        { callId: 'c/d', tool: 'child › deaf', state: 'unknown' },
+        { callId: 'c', state: 'interrupted' },
+      ],
+    },
+  });
+});
+
 test('a task that is no text is refused', async () => {
   const { agent, start } = setUp();
   const parent = agent('lead', [[{ call: 'child', input: { what: 1 } }], ['ok']], [ask(agent('child', [['x']]))]);
