@@ -29,6 +29,8 @@ export interface ExecutionOptions {
   readonly store: TaskStore;
   readonly work: Work;
   readonly leaseMs: number;
+  /** When the store was asked for the claim. */
+  readonly askedAt: number;
   readonly flushMs: number;
   readonly unwatchedFlushMs: number;
   readonly approvals: Approvals | undefined;
@@ -55,7 +57,7 @@ export class Execution {
   #commandsWaiting: NumberedCommand[] = [];
 
   constructor(claim: Claim & { answer: 'claimed' }, options: ExecutionOptions) {
-    const { store, world, leaseMs, flushMs, unwatchedFlushMs, onStoreError } = options;
+    const { store, world, leaseMs, askedAt, flushMs, unwatchedFlushMs, onStoreError } = options;
     const { id, epoch, position } = claim.task;
     this.task = claim.task;
     this.#options = options;
@@ -71,7 +73,7 @@ export class Execution {
       onLost: (error: LeaseLostError) => this.#lose(error),
     };
     this.#journal = new Journal({ ...shared, position, flushMs, unwatchedFlushMs });
-    this.#lease = new Lease({ ...shared, leaseMs, token: this.token });
+    this.#lease = new Lease({ ...shared, leaseMs, askedAt, token: this.token });
     this.obey(claim.orders);
   }
 

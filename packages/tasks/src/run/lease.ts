@@ -7,6 +7,8 @@ export interface LeaseOptions {
   readonly id: string;
   readonly epoch: number;
   readonly leaseMs: number;
+  /** When the store was asked for the claim. */
+  readonly askedAt: number;
   readonly clock: Clock;
   /** The work the lease is for. */
   readonly token: CancellationToken;
@@ -27,7 +29,7 @@ export class Lease implements Disposable {
 
   constructor(options: LeaseOptions) {
     this.#options = options;
-    this.#extend(options.clock.now());
+    this.#extend(options.askedAt);
   }
 
   [Symbol.dispose](): void {

@@ -401,6 +401,40 @@ test('a worker that cannot reach the store stops its work before the lease ends'
   await expect(running).rejects.toThrow(LeaseLostError);
 });
 
+test('a lease is counted from when it was asked for: an answer that comes late leaves less of it', async () => {
+  const world = createVirtualWorld();
+  const inner = createMemoryStore({ world });
+  const slow = new Proxy(inner, {
+    get(target, name) {
+      const value: unknown = Reflect.get(target, name);
+      if (typeof value !== 'function') return value;
+      return async (...args: unknown[]): Promise<unknown> => {
+        if (name === 'renew') throw new Error('the store is down');
+        const answer: unknown = await Reflect.apply(value, target, args);
+        if (name === 'claim') await new Promise<void>((resolve) => world.clock.setTimer(5_000, resolve));
+        return answer;
+      };
+    },
+  });
+  const stopped = happening<number>();
+  const { runner } = setUp({
+    memory: slow,
+    world,
+    leaseMs: 9_000,
+    work: async ({ token }) => {
+      token.onCancel(() => stopped.happen(token.clock.now()));
+      await sleep(1_000_000, { clock: token.clock, token });
+      return undefined;
+    },
+  });
+  const from = world.clock.now();
+  const running = runner.run(TASK);
+  running.catch(() => {});
+  await world.clock.advance(9_000);
+  expect((await stopped.promise) - from).toBeLessThanOrEqual(6_001);
+  await expect(running).rejects.toThrow(LeaseLostError);
+});
+
 test('an agent this runner does not have is said so, and the task is left to others', async () => {
   const { runner, store } = setUp();
   for (const agent of ['other', 'constructor', '__proto__']) {
