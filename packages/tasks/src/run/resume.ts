@@ -179,7 +179,6 @@ function reportOf(
     const { callId, tool, state, endedAt } = result;
     return { callId, tool, state, afterMs: endedAt - reason.at, waitedFor: false, ...(undo !== undefined && { undo }) };
   });
-  const clean = calls.every(({ state, undo }) => state !== 'unknown' && (undo ?? 'undone') === 'undone');
   const cleanupErrors = ['its worker was lost; what it left behind was not looked for'];
   return {
     reason,
@@ -187,7 +186,7 @@ function reportOf(
     levels: [],
     calls,
     cleanupErrors,
-    clean: clean && closed.length === 0,
+    clean: false,
   };
 }
 
