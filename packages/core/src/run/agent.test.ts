@@ -592,3 +592,15 @@ test('events can be read late, by many, and left early', async () => {
   expect(late.slice(0, early.length)).toEqual(early);
   expect(late.at(-1)).toBe('run-end');
 });
+
+test('a run whose turns never wait still hears its deadline and a cancel from outside', async () => {
+  const again: Planner = { next: () => callTools([call('again', 'remember')]) };
+  const remember = defineTool({ name: 'remember', description: 'r', input: z.unknown(), execute: () => 'known' });
+  const late = await createAgent({ name: 'busy', planner: again, tools: [remember], budgets: { deadlineMs: 30 } }).run(
+    'go',
+  ).outcome;
+  expect(late).toMatchObject({ status: 'cancelled', reason: { kind: 'deadline' } });
+  const run = createAgent({ name: 'busy', planner: again, tools: [remember] }).run('go');
+  setTimeout(() => run.cancel({ kind: 'user' }), 1);
+  expect(await run.outcome).toMatchObject({ status: 'cancelled', reason: { kind: 'user' } });
+});

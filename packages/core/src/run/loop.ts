@@ -1,6 +1,7 @@
 import { runBounded } from '../stop/bounded.ts';
 import { CancelledError, isCancelledError } from '../stop/errors.ts';
 import type { CancellationToken } from '../stop/token.ts';
+import { sleep } from '../stop/wait.ts';
 import type { CallResult } from '../tool/result.ts';
 import type { Runtime } from '../tool/runtime.ts';
 import { type Budgets, overspent } from './budget.ts';
@@ -30,9 +31,13 @@ export interface LoopState {
   turns: number;
 }
 
+/** Turns that never wait, of a model and tools that answer from memory, may hold the event loop for this long. */
+const HOLD_MS = 20;
+
 /** Plan, run the waves, adapt to what they brought, until there is a reply. Throws `CancelledError` when cancelled. */
 export async function runLoop(state: LoopState): Promise<void> {
   const { token, transcript, steering } = state;
+  let restedAt = token.clock.now();
   for (;;) {
     token.throwIfCancelled(); // Checkpoint: between turns.
     spend(state, { turn: state.turns + 1, calls: 0 });
@@ -43,6 +48,10 @@ export async function runLoop(state: LoopState): Promise<void> {
       spend(state, { turn: state.turns, calls: step.calls.length });
       for (const result of await runCalls(step, state)) transcript.addResult(result);
     } else if (!steering.hasWaiting) return;
+    // Without a rest no timer, signal or message would ever be heard, and nobody outside could cancel the run.
+    if (token.clock.now() - restedAt < HOLD_MS) continue;
+    await sleep(0, { clock: token.clock, token });
+    restedAt = token.clock.now();
   }
 }
 
