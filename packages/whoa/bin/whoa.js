@@ -1,10 +1,27 @@
 #!/usr/bin/env node
 // Stands outside `dist`, because npm links a command when it installs, and in a clone that is before the first build.
-import { existsSync } from 'node:fs';
+// Any Node since 14.8 must be able to read this file: it is where an old one is told that it is too old.
+import { existsSync, readFileSync } from 'node:fs';
 
+const { engines } = JSON.parse(readFileSync(new URL('../package.json', import.meta.url), 'utf8'));
+const needed = engines.node.replace('>=', '');
 const built = new URL('../dist/bin.js', import.meta.url);
-if (existsSync(built)) await import(built.href);
-else {
+
+if (isOlder(process.versions.node, needed)) {
+  console.error(
+    `whoa: Node ${process.versions.node} is too old; install Node ${needed} or newer from https://nodejs.org`,
+  );
+  console.error('      (in a clone on Linux x64, scripts/with-node npx whoa … brings one)');
+  process.exitCode = 2;
+} else if (existsSync(built)) {
+  await import(built.href);
+} else {
   console.error('whoa: this clone is not built yet; run npm run build');
   process.exitCode = 2;
+}
+
+function isOlder(version, than) {
+  const [major, minor] = version.split('.').map(Number);
+  const [neededMajor, neededMinor] = than.split('.').map(Number);
+  return major < neededMajor || (major === neededMajor && minor < neededMinor);
 }
