@@ -54,7 +54,7 @@ export class Attribution {
     const isOn = haveOnlyGoneUp(this.#examined, now);
     const floor = isOn ? this.#examined.last + 1 : this.#floor(now);
     const again = isOn ? new Set([...this.#known.keys(), ...this.#doubtful]) : [];
-    const { processes, through, isComplete } = readTable(floor, again);
+    const { processes, through, isComplete } = readTable({ floor, last: now.last, also: again });
     this.#examined = { last: through, forks: now.forks };
 
     let since = Infinity;

@@ -10,6 +10,7 @@ import { outerTags } from './tags.ts';
 export class Lifeline implements AsyncDisposable {
   readonly #hello: string;
   readonly #roots = new Map<number, ProcessIdentity>();
+  #untold = '';
   #watchdog: ChildProcess | undefined;
 
   constructor(room: { folder: string; record: HostRecord }) {
@@ -24,12 +25,17 @@ export class Lifeline implements AsyncDisposable {
   add(root: ProcessIdentity): void {
     this.#roots.set(root.pid, root);
     if (this.#watchdog === undefined) this.#start();
-    else this.#tell('+', root);
+    else {
+      this.#untold += lineOf('+', root);
+      this.#flush();
+    }
   }
 
+  /** Told a little later, many at a time: nobody should wait for the watchdog to wake up and read it. */
   delete(root: ProcessIdentity): void {
     this.#roots.delete(root.pid);
-    this.#tell('-', root);
+    if (this.#untold === '') setImmediate(() => this.#flush());
+    this.#untold += lineOf('-', root);
   }
 
   /** Lets the watchdog go; waits until it is gone. */
@@ -67,10 +73,16 @@ export class Lifeline implements AsyncDisposable {
     watchdog.unref();
     lifeline.unref();
     lifeline.write(`${this.#hello}\n`);
-    for (const root of this.#roots.values()) this.#tell('+', root);
+    this.#untold = [...this.#roots.values()].map((root) => lineOf('+', root)).join('');
+    this.#flush();
   }
 
-  #tell(sign: '+' | '-', { pid, startTime }: ProcessIdentity): void {
-    this.#watchdog?.stdin?.write(`${sign}${pid} ${startTime}\n`);
+  #flush(): void {
+    if (this.#untold !== '') this.#watchdog?.stdin?.write(this.#untold);
+    this.#untold = '';
   }
+}
+
+function lineOf(sign: '+' | '-', { pid, startTime }: ProcessIdentity): string {
+  return `${sign}${pid} ${startTime}\n`;
 }

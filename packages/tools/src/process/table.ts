@@ -15,14 +15,14 @@ export interface ProcessTable {
 /** So many pids are sooner tried one by one than found in a listing of everybody. */
 const PROBES_MAX = 128;
 
-/** Reads everybody from `floor` up, and those in `also`. */
-export function readTable(floor: number, also: Iterable<number>): ProcessTable {
+/** Reads everybody from `floor` up, and those in `also`. `last` was the youngest pid a moment ago. */
+export function readTable(options: { floor: number; last: number; also: Iterable<number> }): ProcessTable {
+  const { floor, last } = options;
   const processes = new Map<number, ProcessStatus>();
   // Asked first, because most of these are gone by now, and an open that fails costs ten times as much.
-  for (const pid of also) if (existsSync(`/proc/${pid}`)) note(processes, pid);
-  const last = readLastPid();
+  for (const pid of options.also) if (existsSync(`/proc/${pid}`)) note(processes, pid);
   const isNear = last >= floor - 1 && last - floor < PROBES_MAX;
-  return isNear ? probe(processes, floor, last) : list(processes, floor, last);
+  return isNear ? probe(processes, floor, last) : list(processes, floor);
 }
 
 /**
@@ -31,16 +31,20 @@ export function readTable(floor: number, also: Iterable<number>): ProcessTable {
  */
 function probe(processes: Map<number, ProcessStatus>, floor: number, last: number): ProcessTable {
   let through = floor - 1;
-  for (let end = last; through < end && through < floor + 2 * PROBES_MAX; ) {
-    through++;
-    if (existsSync(`/proc/${through}`) && !isThread(through)) note(processes, through);
-    if (through === end) end = readLastPid();
+  for (let end = last; ; ) {
+    for (; through < end; through++) {
+      const pid = through + 1;
+      if (existsSync(`/proc/${pid}`) && !isThread(pid)) note(processes, pid);
+    }
+    end = readLastPid();
+    const isOver = end <= through || end >= floor + 2 * PROBES_MAX;
+    if (isOver) return { processes, through, isComplete: end === through };
   }
-  return { processes, through, isComplete: through === readLastPid() };
 }
 
 /** Lists everybody, which is done upwards too; but who comes meanwhile is left to the next look. */
-function list(processes: Map<number, ProcessStatus>, floor: number, last: number): ProcessTable {
+function list(processes: Map<number, ProcessStatus>, floor: number): ProcessTable {
+  const last = readLastPid();
   // The youngest first: who lives for milliseconds must be read before it goes.
   for (const entry of readdirSync('/proc').reverse()) {
     const pid = Number(entry);
