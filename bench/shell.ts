@@ -2,7 +2,7 @@
 import { type ChildProcess, spawn } from 'node:child_process';
 import { readFileSync } from 'node:fs';
 import { CancellationToken, createRuntime, type StopHow } from '@whoa/core';
-import { bashTool, createContainment } from '@whoa/tools';
+import { bashTool, type Containment, createContainment } from '@whoa/tools';
 import { percentile, report } from './measure/measure.ts';
 import { loadPiBashTool } from './peers/pi.ts';
 
@@ -17,19 +17,30 @@ const seconds = `100.${process.pid}`;
 const command = `sleep ${seconds}`;
 
 await using containment = createContainment();
-const runtime = createRuntime({ tools: [bashTool({ containment })], concurrency: SHELLS });
+/** When the shell that was started last was seen to be dead. */
+let diedAt = 0;
+const watched: Containment = {
+  ...containment,
+  async start(started) {
+    const contained = await containment.start(started);
+    contained.exited.then(() => (diedAt = performance.now())).catch(() => {});
+    return contained;
+  },
+};
+const runtime = createRuntime({ tools: [bashTool({ containment: watched })], concurrency: SHELLS });
 
-async function ours(how: StopHow): Promise<number> {
+/** From the cancel to the death of the tree, and to its result, which comes when the death is proved. */
+async function cancel(how: StopHow): Promise<{ dead: number; returned: number }> {
   const token = new CancellationToken();
   const executing = runtime.execute([{ id: '1', tool: 'bash', input: { command } }], { token }).catch(() => {});
   await waitForSleepers(1);
   const startedAt = performance.now();
   token.cancel({ kind: 'user' }, { how });
   await executing;
-  const ms = performance.now() - startedAt;
+  const returned = performance.now() - startedAt;
   if (sleepers().length > 0) throw new Error('the result was there before the tree was dead');
   token[Symbol.dispose]();
-  return ms;
+  return { dead: diedAt - startedAt, returned };
 }
 
 async function bare(signal: NodeJS.Signals): Promise<number> {
@@ -64,71 +75,51 @@ async function waitForSleepers(count: number): Promise<void> {
   while (sleepers().length < count) await new Promise((resolve) => setTimeout(resolve, 5));
 }
 
+interface Samples {
+  readonly dead: number[];
+  readonly returned: number[];
+  readonly bare: number[];
+}
+
 /** Takes turns, so that a busy moment of the machine meets both. */
-async function compare(
-  one: () => Promise<number>,
-  other: () => Promise<number>,
-): Promise<{ ours: number[]; bare: number[] }> {
-  const samples = { ours: [] as number[], bare: [] as number[] };
+async function compare(how: StopHow, other: () => Promise<number>): Promise<Samples> {
+  const samples: Samples = { dead: [], returned: [], bare: [] };
   for (let run = -WARM_UP; run < RUNS; run++) {
-    const mine = await one();
-    const theirs = await other();
+    const { dead, returned } = await cancel(how);
+    const bareMs = await other();
     if (run < 0) continue;
-    samples.ours.push(mine);
-    samples.bare.push(theirs);
+    samples.dead.push(dead);
+    samples.returned.push(returned);
+    samples.bare.push(bareMs);
   }
   return samples;
 }
 
-function more(samples: { ours: number[]; bare: number[] }): Record<string, number | string> {
-  const p95 = (values: number[]): number => Number(percentile(values, 0.95).toFixed(2));
-  return { unit: 'ms, p50', oursP95: p95(samples.ours), bareP95: p95(samples.bare), runs: RUNS };
-}
-
-/** From the order to the death of the tree, before it is verified. */
-async function dead(): Promise<number> {
-  const { PATH = '' } = process.env;
-  const contained = await containment.start({ argv: ['bash', '-c', command], env: { PATH }, onOutput: () => {} });
-  await waitForSleepers(1);
-  const startedAt = performance.now();
-  const ending = contained.end({ how: 'kill' });
-  await contained.exited;
-  const ms = performance.now() - startedAt;
-  await ending;
-  contained.output?.[Symbol.dispose]();
-  return ms;
+function reportBeside(
+  bareMs: readonly number[],
+  ours: readonly number[],
+  about: { name: string; atMost: number },
+): void {
+  const p95 = (values: readonly number[]): number => Number(percentile(values, 0.95).toFixed(2));
+  report({
+    name: about.name,
+    ours: percentile(ours, 0.5),
+    bare: percentile(bareMs, 0.5),
+    goal: { atMost: about.atMost },
+    more: { unit: 'ms, p50', oursP95: p95(ours), bareP95: p95(bareMs), runs: RUNS },
+  });
 }
 
 async function measureOne(): Promise<void> {
-  const bareKill = (): Promise<number> => bare('SIGKILL');
-  const ended = await compare(dead, bareKill);
-  report({
-    name: 'kill of a shell: tree dead, beside kill(-pid, SIGKILL) and wait',
-    ours: percentile(ended.ours, 0.5),
-    bare: percentile(ended.bare, 0.5),
-    goal: { atMost: 3 },
-    more: more(ended),
-  });
-  const killed = await compare(() => ours('kill'), bareKill);
-  report({
-    name: 'kill of a shell: verified and the result returned, beside the same',
-    ours: percentile(killed.ours, 0.5),
-    bare: percentile(killed.bare, 0.5),
-    goal: { atMost: 6 },
-    more: more(killed),
-  });
-  const asked = await compare(
-    () => ours('now'),
-    () => bare('SIGTERM'),
-  );
-  const bareAsked = percentile(asked.bare, 0.5);
-  report({
-    name: `graceful cancel of a shell that obeys TERM, within ${GRACEFUL_MS_MAX} ms`,
-    ours: percentile(asked.ours, 0.5),
-    bare: bareAsked,
-    goal: { atMost: Number((GRACEFUL_MS_MAX / bareAsked).toFixed(2)) },
-    more: more(asked),
-  });
+  const killed = await compare('kill', () => bare('SIGKILL'));
+  const beside = 'beside kill(-pid, SIGKILL) and wait';
+  reportBeside(killed.bare, killed.dead, { name: `kill of a shell: tree dead, ${beside}`, atMost: 3 });
+  const proved = `kill of a shell: proved dead and the result returned, ${beside}`;
+  reportBeside(killed.bare, killed.returned, { name: proved, atMost: 3 });
+  const asked = await compare('now', () => bare('SIGTERM'));
+  const atMost = Number((GRACEFUL_MS_MAX / percentile(asked.bare, 0.5)).toFixed(2));
+  const name = `graceful cancel of a shell that obeys TERM, within ${GRACEFUL_MS_MAX} ms`;
+  reportBeside(asked.bare, asked.returned, { name, atMost });
 }
 
 async function measureMany(): Promise<void> {
@@ -174,14 +165,9 @@ async function measurePeer(): Promise<void> {
     await executing;
     return performance.now() - startedAt;
   };
-  const samples = await compare(() => ours('kill'), theirs);
-  report({
-    name: "kill of a shell, beside pi's bash tool (which kills the group and verifies nothing)",
-    ours: percentile(samples.ours, 0.5),
-    bare: percentile(samples.bare, 0.5),
-    goal: { atMost: 6 },
-    more: more(samples),
-  });
+  const samples = await compare('kill', theirs);
+  const name = "kill of a shell: proved dead and the result returned, beside pi's bash tool, which proves nothing";
+  reportBeside(samples.bare, samples.returned, { name, atMost: 6 });
 }
 
 await measureOne();
