@@ -47,7 +47,7 @@ export function scriptedModel(replies: readonly ScriptedReply[], options: Script
       refuseDetails(request);
       requests.push(request);
       const reply = replies[Math.min(requests.length, replies.length) - 1] ?? [];
-      const pause = (until: PromiseLike<unknown>): Promise<void> => pauseFor(until, signal);
+      const pause = (ms: number): Promise<void> => pauseFor(ms, { clock, signal });
       script.open++;
       try {
         const words = { out: 0 };
@@ -56,12 +56,13 @@ export function scriptedModel(replies: readonly ScriptedReply[], options: Script
           signal.throwIfAborted();
           if (typeof step === 'string') {
             for (const text of step.match(/\s*\S+\s*/g) ?? []) {
-              await pause(wordMs > 0 ? after(wordMs, clock) : Promise.resolve());
+              if (wordMs > 0) await pause(wordMs);
+              else await waitFor(Promise.resolve(), signal);
               words.out++;
               yield { type: 'text', text };
             }
-          } else if ('waitMs' in step) await pause(after(step.waitMs, clock));
-          else if ('until' in step) await pause(step.until);
+          } else if ('waitMs' in step) await pause(step.waitMs);
+          else if ('until' in step) await waitFor(step.until, signal);
           else if ('fail' in step) throw step.fail;
           else if ('call' in step) yield* callParts(step, `call-${++script.calls}`);
           else yield step;
@@ -82,11 +83,18 @@ function* callParts(step: { call: string; input?: unknown; id?: string }, newId:
   yield { type: 'call-end', callId, tool, input };
 }
 
-function after(ms: number, clock: Clock): Promise<void> {
-  return new Promise((resolve) => clock.setTimer(ms, resolve));
+/** The timer goes with the pause: a cancelled reply must not keep the process alive. */
+async function pauseFor(ms: number, { clock, signal }: { clock: Clock; signal: AbortSignal }): Promise<void> {
+  const elapsed = Promise.withResolvers<void>();
+  const timer = clock.setTimer(ms, elapsed.resolve);
+  try {
+    await waitFor(elapsed.promise, signal);
+  } finally {
+    timer[Symbol.dispose]();
+  }
 }
 
-async function pauseFor(until: PromiseLike<unknown>, signal: AbortSignal): Promise<void> {
+async function waitFor(until: PromiseLike<unknown>, signal: AbortSignal): Promise<void> {
   const stop = Promise.withResolvers<never>();
   const onAbort = (): void => stop.reject(signal.reason as Error);
   signal.throwIfAborted();
