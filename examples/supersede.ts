@@ -15,6 +15,7 @@ import { z } from 'zod';
 const factor = Number(process.argv[2] ?? 0.1);
 const seconds = (count: number): Promise<void> => new Promise((resolve) => setTimeout(resolve, count * 1_000 * factor));
 const started = performance.now();
+if (factor !== 1) console.log(`(played ${1 / factor} times as fast; only the stop report tells the real time)`);
 const say = (line: string): void =>
   console.log(`${((performance.now() - started) / 1_000 / factor).toFixed(1).padStart(5)} s  ${line}`);
 
