@@ -39,7 +39,7 @@ function pack(): { manifests: Manifest[]; tarballs: string[] } {
 
 /** The first program of the README, as a stranger would paste it. */
 function firstProgram(): string {
-  const program = /```ts\n([\s\S]*?)```/.exec(readFileSync(join(root, 'README.md'), 'utf8'))?.[1];
+  const program = /```ts run\n([\s\S]*?)```/.exec(readFileSync(join(root, 'README.md'), 'utf8'))?.[1];
   if (program === undefined) throw new Error('README.md has no program');
   return program;
 }

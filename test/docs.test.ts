@@ -1,21 +1,60 @@
-// What the docs show is what is tested: their code is the code of a file, word for word.
-import { readFileSync } from 'node:fs';
-import { join } from 'node:path';
+// What the docs show is what is there: the code of their files word for word, and every file, section and command they name.
+import { existsSync, globSync } from 'node:fs';
+import { dirname, join } from 'node:path';
 import { expect, test } from 'vitest';
+import { blocksOf, PAGES, proseOf, ROOT, read } from './docs/pages.ts';
 
-const root = join(import.meta.dirname, '..');
-const read = (path: string) => readFileSync(join(root, path), 'utf8');
+test.each(PAGES)('%s shows its files word for word, and JSON that is JSON', (page) => {
+  for (const { language, about, text } of blocksOf(page)) {
+    const [, file] = /^file=(\S+)$/.exec(about) ?? [];
+    if (file !== undefined) expect(text).toBe(read(file));
+    if (language === 'json') expect(() => JSON.parse(text) as unknown).not.toThrow();
+  }
+});
 
-/** Code blocks that say which file they are: ```ts file=examples/x.ts */
-function blocksOf(page: string): { file: string; code: string }[] {
-  return [...read(page).matchAll(/^```ts file=(\S+)\n(.*?)^```$/gms)].map(([, file = '', code = '']) => ({
-    file,
-    code,
-  }));
+test.each(PAGES)('%s links to what is there', (page) => {
+  for (const [, link = ''] of proseOf(page).matchAll(/\]\(([^)\s]+)\)/g)) {
+    if (/^https?:/.test(link)) continue;
+    const [path = '', section] = link.split('#');
+    const target = path === '' ? page : join(dirname(page), path);
+    expect(existsSync(join(ROOT, target)), `${link} in ${page}`).toBe(true);
+    if (section !== undefined) expect(sectionsOf(target), `${link} in ${page}`).toContain(section);
+  }
+});
+
+test.each(PAGES)('%s names commands that are there', (page) => {
+  const { scripts } = JSON.parse(read('package.json')) as { scripts: Record<string, string> };
+  const text = read(page);
+  const found = (pattern: RegExp): string[] => [...text.matchAll(pattern)].map(([, name = '']) => name);
+  for (const name of found(/\bnpm run (?:-s )?([\w:]+)/g)) expect(Object.keys(scripts)).toContain(name);
+  for (const name of found(/\bnpm run bench -- ([\w-]+)/g)) expect(namesIn('bench')).toContain(name);
+  for (const name of found(/\bnpm run long -- ([\w-]+)/g)) expect(namesIn('test/long')).toContain(name);
+  for (const name of found(/\b(?:npx whoa|^whoa|\$ whoa|`whoa) ([a-z]+)\b/gm)) {
+    expect(namesIn('packages/whoa/src/commands'), `whoa ${name} in ${page}`).toContain(name);
+  }
+});
+
+test.each(PAGES)('%s names files that are there', (page) => {
+  const folders = ['', 'examples', ...globSync('packages/*/src', { cwd: ROOT })];
+  for (const [, path = ''] of proseOf(page).matchAll(/`(?:node )?([\w-]+(?:\/[\w.-]+)*\.(?:ts|mjs|md))`/g)) {
+    const isThere = folders.some((folder) => existsSync(join(ROOT, folder, path)));
+    expect(isThere || YOURS.includes(path), `${path} in ${page}`).toBe(true);
+  }
+});
+
+/** Files that are the reader's. */
+const YOURS = ['first.ts', 'whoa.config.ts'];
+
+/** The sections of a page, as links name them. */
+function sectionsOf(page: string): string[] {
+  return [...proseOf(page).matchAll(/^#+ (.*)$/gm)].map(([, title = '']) =>
+    title
+      .toLowerCase()
+      .replaceAll(/[^\p{L}\p{N} _-]/gu, '')
+      .replaceAll(' ', '-'),
+  );
 }
 
-test.each(['docs/write-a-tool.md'])('%s shows its files word for word', (page) => {
-  const blocks = blocksOf(page);
-  expect(blocks.length).toBeGreaterThan(0);
-  for (const { file, code } of blocks) expect(code).toBe(read(file));
-});
+function namesIn(folder: string): string[] {
+  return globSync('*.ts', { cwd: join(ROOT, folder) }).map((file) => file.replace(/\.ts$/, ''));
+}

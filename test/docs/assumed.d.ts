@@ -1,0 +1,21 @@
+// What the pieces of code in the docs take as given: things that were made in an earlier piece, and things of the reader's own.
+declare const model: import('@whoa/core').Model & import('ai').LanguageModel;
+declare const agent: import('@whoa/core').Agent;
+declare const token: import('@whoa/core').CancellationToken;
+declare const containment: import('@whoa/tools').Containment;
+declare const tools: import('ai').ToolSet;
+declare function toolsFor(cwd: string): import('@whoa/core').Tool[];
+
+declare const createTaskStore: typeof import('@whoa/tasks').createTaskStore;
+declare const createMyStore: (options: object) => import('@whoa/tasks').TaskStore;
+declare const store: import('@whoa/tasks').TaskStore;
+declare const task: import('@whoa/tasks').TaskRef;
+declare const id: string;
+declare const taskId: string;
+declare const channel: import('@whoa/tasks').EventChannel;
+declare function show(event: unknown): void;
+
+declare const from: string;
+declare const text: string;
+declare const messageId: string;
+declare function send(to: string, text: string): void;

@@ -1,0 +1,36 @@
+// The pages that people read, and what stands in them.
+import { globSync, readFileSync } from 'node:fs';
+import { join } from 'node:path';
+
+export const ROOT: string = join(import.meta.dirname, '../..');
+
+export const PAGES: readonly string[] = globSync(['*.md', 'docs/*.md', 'packages/*/README.md'], {
+  cwd: ROOT,
+}).toSorted();
+
+/** A block between fences. Its first line may say more than the language: ```ts run, ```ts file=examples/x.ts */
+export interface Block {
+  readonly page: string;
+  readonly line: number;
+  readonly language: string;
+  /** What follows the language. */
+  readonly about: string;
+  readonly text: string;
+}
+
+export function read(path: string): string {
+  return readFileSync(join(ROOT, path), 'utf8');
+}
+
+export function blocksOf(page: string): Block[] {
+  const text = read(page);
+  return [...text.matchAll(/^```(\w*) ?([^\n]*)\n(.*?)^```$/gms)].map((found) => {
+    const [, language = '', about = '', code = ''] = found;
+    return { page, line: text.slice(0, found.index).split('\n').length, language, about, text: code };
+  });
+}
+
+/** A page without its blocks. */
+export function proseOf(page: string): string {
+  return read(page).replaceAll(/^```.*?^```$/gms, '');
+}

@@ -1,0 +1,87 @@
+// The TypeScript of the docs is checked as a reader's compiler would, and what is marked `run` is run: it must print what the
+// page says it prints, give or take the time it took.
+import { spawnSync } from 'node:child_process';
+import { mkdirSync, mkdtempSync, rmSync, symlinkSync, writeFileSync } from 'node:fs';
+import { tmpdir } from 'node:os';
+import { join } from 'node:path';
+import { afterAll, beforeAll, expect, test } from 'vitest';
+import { type Block, blocksOf, PAGES, ROOT } from './pages.ts';
+
+const CONDITION = '@whoa/source';
+const programs = PAGES.flatMap(blocksOf).filter(
+  ({ language, about }) => language === 'ts' && !about.startsWith('file='),
+);
+let folder: string;
+
+beforeAll(() => {
+  folder = mkdtempSync(join(tmpdir(), 'whoa-docs-'));
+  symlinkSync(join(ROOT, 'node_modules'), join(folder, 'node_modules'));
+  writeFileSync(join(folder, 'package.json'), '{ "private": true, "type": "module" }');
+  writeFileSync(join(folder, 'tsconfig.json'), JSON.stringify(readersConfig()));
+  for (const program of programs) writeFileSync(join(folder, nameOf(program)), `${program.text}\nexport {};\n`);
+});
+
+afterAll(() => rmSync(folder, { recursive: true }));
+
+test('the TypeScript of the docs compiles', () => {
+  expect(programs.length).toBeGreaterThan(10);
+  const { stdout, status } = spawnSync(
+    process.execPath,
+    [join(ROOT, 'node_modules/typescript/bin/tsc'), '-p', folder],
+    {
+      cwd: folder,
+      encoding: 'utf8',
+    },
+  );
+  expect(stdout).toBe('');
+  expect(status).toBe(0);
+});
+
+test.each(programs.filter(({ about }) => about === 'run').map((program) => [nameOf(program), program] as const))(
+  '%s runs, and prints what the page says',
+  (name, program) => {
+    const cwd = join(folder, `${name}.cwd`);
+    mkdirSync(cwd);
+    const { stdout, stderr, status } = spawnSync(
+      process.execPath,
+      ['--no-warnings', `--conditions=${CONDITION}`, join(folder, name)],
+      { cwd, encoding: 'utf8', timeout: 60_000 },
+    );
+    expect(stderr).toBe('');
+    expect(status).toBe(0);
+    for (const line of outputShown(program).split('\n')) expect(timeless(stdout)).toContain(timeless(line));
+  },
+);
+
+/** A plain strict configuration, as a reader may have it. */
+function readersConfig(): object {
+  return {
+    compilerOptions: {
+      strict: true,
+      noEmit: true,
+      target: 'es2023',
+      lib: ['es2024', 'esnext.disposable'],
+      module: 'nodenext',
+      types: ['node'],
+      skipLibCheck: true,
+      allowImportingTsExtensions: true,
+      customConditions: [CONDITION],
+    },
+    include: ['*.ts', join(ROOT, 'test/docs/assumed.d.ts')],
+  };
+}
+
+function nameOf({ page, line }: Block): string {
+  return `${page.replaceAll('/', '-').replace(/\.md$/, '')}-${line}.ts`;
+}
+
+/** The block without a language that follows a program. */
+function outputShown({ page, line }: Block): string {
+  const blocks = blocksOf(page);
+  const next = blocks[blocks.findIndex((block) => block.line === line) + 1];
+  return next?.language === '' ? next.text : '';
+}
+
+function timeless(text: string): string {
+  return text.replaceAll(/ *\+?\d[\d.]* ms/g, ' N ms');
+}
