@@ -1,0 +1,51 @@
+// What every package must have before it can be published.
+import { existsSync, globSync } from 'node:fs';
+import { join } from 'node:path';
+import { expect, test } from 'vitest';
+import { ROOT, read } from './docs/pages.ts';
+
+interface Manifest {
+  readonly name: string;
+  readonly version: string;
+  readonly private?: boolean;
+  readonly [field: string]: unknown;
+}
+
+const folders = globSync('packages/*', { cwd: ROOT }).filter((folder) => !manifestOf(folder).private);
+const shared = manifestOf('packages/core');
+
+test.each(folders)('%s can be published', (folder) => {
+  const manifest = manifestOf(folder);
+  const { version, license, engines, type, sideEffects } = shared;
+  expect(manifest).toMatchObject({ version, license, engines, type, sideEffects });
+  expect(manifest['description']).toMatch(/^[A-Z].+\.$/);
+  expect(manifest['files']).toEqual(expect.arrayContaining(['dist', '!dist/.tsbuildinfo']));
+  if (manifest.name.startsWith('@')) expect(manifest['publishConfig']).toEqual({ access: 'public' });
+  // npm puts these two into the package by itself.
+  expect(existsSync(join(ROOT, folder, 'README.md')), 'README.md').toBe(true);
+  expect(read(join(folder, 'LICENSE'))).toBe(read('LICENSE'));
+});
+
+test.each(folders)('%s offers each entry as source, types and code', (folder) => {
+  const { './package.json': own, ...entries } = manifestOf(folder)['exports'] as Record<string, unknown>;
+  expect(own).toBe('./package.json');
+  for (const [entry, offer] of Object.entries(entries)) {
+    const file = entry === '.' ? 'index' : `${entry.slice(2)}/index`;
+    const expected = { '@whoa/source': `./src/${file}.ts`, types: `./dist/${file}.d.ts`, default: `./dist/${file}.js` };
+    expect(offer).toEqual(expected);
+    expect(existsSync(join(ROOT, folder, 'src', `${file}.ts`)), file).toBe(true);
+  }
+});
+
+test('packages take each other in the version they have', () => {
+  for (const manifest of folders.map(manifestOf)) {
+    const dependencies = (manifest['dependencies'] ?? {}) as Record<string, string>;
+    for (const [name, version] of Object.entries(dependencies)) {
+      if (name.startsWith('@whoa/')) expect(version).toBe(shared.version);
+    }
+  }
+});
+
+function manifestOf(folder: string): Manifest {
+  return JSON.parse(read(join(folder, 'package.json'))) as Manifest;
+}
