@@ -63,6 +63,9 @@ export interface ContainedProcess extends AsyncDisposable {
   end(options?: EndOptions): Promise<CleanupReport>;
 }
 
+/** Said to whoever asks a disposed containment for more. */
+export const OVER = 'This containment was disposed; create another for more commands';
+
 /** The milliseconds an end leaves for a friendly one. */
 export function graceOf({ how = 'ask', graceMs = GRACE_MS }: EndOptions): number {
   if (!(graceMs >= 0)) throw new RangeError(`graceMs: expected 0 or more, got ${graceMs}`);

@@ -1,5 +1,5 @@
 import { readdirSync, readFileSync } from 'node:fs';
-import { afterAll, expect, test } from 'vitest';
+import { afterAll, expect, test, vi } from 'vitest';
 import type { ContainedProcess } from './contained.ts';
 import { createContainment } from './create-containment.ts';
 import { identify, isRunning, type ProcessIdentity, readChildren, readStatus } from './identity.ts';
@@ -173,4 +173,24 @@ test('a process group is ended too, but nothing is claimed', async () => {
   const { started } = await startReady("trap 'exit 4' TERM; echo ready; sleep 302 & wait", group);
   expect(await started.end()).toEqual({ verified: 'no', ended: 1, survivors: 0, survivorPids: [] });
   expect(await started.exited).toEqual({ code: 4, signal: null });
+});
+
+test.each(['tags', 'group'] as const)(
+  '%s: a command that cannot be started leaves no descriptor open',
+  async (technique) => {
+    await using tried = createContainment({ technique });
+    const open = (): number => readdirSync('/proc/self/fd').length;
+    const start = (...argv: [string, ...string[]]) => tried.start({ argv, env, onOutput() {} });
+    await (await start('true')).end();
+    const before = open();
+    for (let round = 0; round < 5; round++) await expect(start('echo', 'a\0b')).rejects.toThrow('null bytes');
+    await vi.waitFor(() => expect(open()).toBeLessThanOrEqual(before));
+  },
+);
+
+test('a group containment that was disposed makes no folder any more', async () => {
+  const short = createContainment({ technique: 'group' });
+  await short[Symbol.asyncDispose]();
+  expect(() => short.folder()).toThrow('was disposed');
+  await expect(short.start({ ...bash('true'), onOutput() {} })).rejects.toThrow('was disposed');
 });

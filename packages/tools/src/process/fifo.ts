@@ -45,7 +45,7 @@ export class Pipes implements AsyncDisposable {
   }
 
   async [Symbol.asyncDispose](): Promise<void> {
-    await this.#making;
+    await this.#making?.catch(() => {});
     for (const name of this.#names.splice(0)) rmSync(name, { force: true });
   }
 

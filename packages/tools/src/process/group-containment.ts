@@ -8,6 +8,7 @@ import {
   type ContainedProcess,
   type EndOptions,
   graceOf,
+  OVER,
   reportOf,
   waitForExit,
   waitForSpawn,
@@ -33,6 +34,7 @@ export function createGroupContainment(technique: GroupTechnique): Containment {
   let isOver = false;
 
   function openRoom(): { folder: string; pipes: Pipes } {
+    if (isOver) throw new Error(OVER);
     const folder = room?.folder ?? mkdtempSync(join(tmpdir(), 'whoa-group-'));
     return (room ??= { folder, pipes: new Pipes(folder) });
   }
@@ -47,7 +49,8 @@ export function createGroupContainment(technique: GroupTechnique): Containment {
     const [file, ...args] = command.argv;
     const output = await tap(command);
     try {
-      if (isOver) throw new Error('This containment was disposed; create another for more commands');
+      // Asked again: this may have been disposed while the pipe was made.
+      if (isOver) throw new Error(OVER);
       const child = spawn(file, args, {
         ...(command.cwd !== undefined && { cwd: command.cwd }),
         env: command.env,

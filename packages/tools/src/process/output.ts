@@ -12,7 +12,7 @@ export interface Output extends Disposable {
 /** An output that still has to be connected to its command. */
 export interface OutputTap extends Output {
   readonly stdio: StdioOptions;
-  /** To be called once the command was started, or could not be. */
+  /** To be called once the command was started. */
   attach(child: ChildProcess): void;
 }
 
@@ -37,12 +37,20 @@ export function tapPipe(pipe: Pipe, onChunk: OnChunk): OutputTap {
   });
   const ended = waitForEvent(socket, ['end', 'error', 'close']);
   socket.resume();
+  let isOurs = true;
+  const letGo = (): void => {
+    if (isOurs) closeSync(pipe.write);
+    isOurs = false;
+  };
   return {
     stdio: ['ignore', pipe.write, pipe.write],
     // The child has its own: as long as this one is open, the output cannot end.
-    attach: () => closeSync(pipe.write),
+    attach: letGo,
     waitForEnd: (ms) => isInTime(ended, ms),
-    [Symbol.dispose]: () => socket.destroy(),
+    [Symbol.dispose]() {
+      letGo();
+      socket.destroy();
+    },
   };
 }
 

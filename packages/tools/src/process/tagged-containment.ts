@@ -7,6 +7,7 @@ import {
   type ContainedProcess,
   type EndOptions,
   graceOf,
+  OVER,
   reportOf,
   waitForExit,
   waitForSpawn,
@@ -45,7 +46,7 @@ export function createTaggedContainment(technique: Technique, cgroupRoot?: strin
   const cgroup = (): string => join(cgroupRoot ?? findControlGroupRoot(), `whoa-${tag.host}`);
 
   function openHost(): Host {
-    if (isOver) throw new Error('This containment was disposed; create another for more commands');
+    if (isOver) throw new Error(OVER);
     if (host === undefined) {
       const room = openRoom({ tag, ...(technique === 'cgroup' && { cgroup: cgroup() }) });
       const leftovers = endLeftovers().catch((error: unknown) =>
@@ -60,8 +61,9 @@ export function createTaggedContainment(technique: Technique, cgroupRoot?: strin
     if (technique !== 'tags') await (checked ??= requireTechnique(technique));
     const output = command.onOutput && tapPipe(await openHost().pipes.open(), command.onOutput);
     const number = ++commands;
-    const fence = createFence(technique, technique === 'cgroup' ? join(cgroup(), `${number}`) : '');
+    let fence: Fence | undefined;
     try {
+      fence = createFence(technique, technique === 'cgroup' ? join(cgroup(), `${number}`) : '');
       // Asked again: this may have been disposed while the pipe was made.
       const { lifeline } = openHost();
       // Counted before: what is started meanwhile must not be missed.
