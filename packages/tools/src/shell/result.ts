@@ -34,9 +34,12 @@ function headline({ exit, stopped }: ShellEnd, timeoutMs: number | undefined): s
   return exit.code === 0 ? '' : `Exit code ${exit.code ?? 'unknown'}`;
 }
 
-function textOf({ output, logPath }: ShellEnd): string {
+function textOf({ output, logPath, logProblem }: ShellEnd): string {
   const text = conciseText(output, CHARACTERS_MAX) || '(no output)';
-  return logPath === undefined ? text : `${text}\n[everything is in ${logPath}]`;
+  if (logPath === undefined) return text;
+  const what =
+    logProblem === undefined ? `everything is in ${logPath}` : `the first part is in ${logPath}: ${logProblem}`;
+  return `${text}\n[${what}]`;
 }
 
 /** A model that starts a server with `&` must learn why it is gone. */
@@ -60,5 +63,6 @@ function detailsOf(end: ShellEnd, command: string): Json {
     cleanup: cleanupDetails(end.cleanup),
     ...(end.cleanup.survivors > 0 && { survivorPids: end.cleanup.survivorPids }),
     ...(end.logPath !== undefined && { logPath: end.logPath }),
+    ...(end.logProblem !== undefined && { logProblem: end.logProblem }),
   };
 }

@@ -33,6 +33,8 @@ export interface ShellEnd {
   readonly stopped: 'cancel' | 'timeout' | undefined;
   readonly output: CapturedOutput;
   readonly logPath: string | undefined;
+  /** Why the log is not whole, if it is not. */
+  readonly logProblem: string | undefined;
   readonly cleanup: CleanupReport;
   readonly durationMs: number;
 }
@@ -72,6 +74,7 @@ export async function runShell(command: string, options: ShellOptions): Promise<
       stopped: own.isCancelled ? (token.isCancelled ? 'cancel' : 'timeout') : undefined,
       output,
       logPath: isKept ? capture.log?.path : undefined,
+      logProblem: capture.log?.problem,
       cleanup,
       durationMs: Math.round(performance.now() - startedAt),
     };
