@@ -76,6 +76,8 @@ export function createBackgroundProcesses(options: BackgroundOptions): Backgroun
         token,
       });
       runs.add(run);
+      const forget = (): boolean => runs.delete(run);
+      run.then(forget, forget);
       const live = await Promise.race([promise, run.then(() => promise)]);
       const entry: Entry = { id, command, live, token, run };
       entries.set(id, entry);
@@ -91,7 +93,6 @@ export function createBackgroundProcesses(options: BackgroundOptions): Backgroun
 
   function settle(entry: Entry, end: ShellEnd): void {
     entry.end = end;
-    runs.delete(entry.run);
     entry.token[Symbol.dispose]();
     const ended = [...entries.values()].filter((other) => other.end !== undefined);
     for (const old of ended.slice(0, -ENDED_KEPT)) entries.delete(old.id);
