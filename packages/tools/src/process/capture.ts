@@ -33,10 +33,6 @@ export class Capture implements Disposable {
     this.log = logFolder === undefined ? undefined : new FullLog(logFolder);
   }
 
-  get bytes(): number {
-    return this.#kept.bytes;
-  }
-
   readonly push = (chunk: Uint8Array): void => {
     this.#kept.push(chunk);
     this.log?.write(chunk);

@@ -18,10 +18,6 @@ export class Lifeline implements AsyncDisposable {
     this.#start();
   }
 
-  get pid(): number | undefined {
-    return this.#watchdog?.pid;
-  }
-
   add(root: ProcessIdentity): void {
     this.#roots.set(root.pid, root);
     if (this.#watchdog === undefined) this.#start();

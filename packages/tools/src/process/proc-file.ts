@@ -1,6 +1,6 @@
 import { closeSync, openSync, readSync } from 'node:fs';
 
-/** No file of `/proc` that is read here is longer; an environment that is gets cut, and its end does not matter. */
+/** Only an environment can be longer. It is cut then, and the other tags have to do. */
 const BYTES_MAX = 1 << 18;
 
 let buffer = Buffer.allocUnsafe(1 << 14);
