@@ -1,7 +1,7 @@
 #!/usr/bin/env node
-import { enableCompileCache } from 'node:module';
+import { keepCompiled } from './compiled.ts';
 
-enableCompileCache();
+keepCompiled();
 // Node announces parts of itself (SQLite, types in a config file) as experimental. That is no news for whoever runs a command.
 const warn = process.emitWarning.bind(process) as (...args: unknown[]) => void;
 process.emitWarning = (...args: unknown[]) => {

@@ -1,3 +1,4 @@
+import { flushCompileCache } from 'node:module';
 import { type AcpOptions, type AuthMethod, type SessionSetting, serveAcp } from '@whoa/acp';
 import { CancellationToken } from '@whoa/core';
 import { type Command, EXIT, type Own, readArguments } from '../command.ts';
@@ -33,7 +34,13 @@ async function run(args: readonly string[], own: Own): Promise<number> {
   const token = own(new CancellationToken({ name: 'whoa acp' }));
   const options: AcpOptions = {
     // Loaded with the first session, not before the first answer: an editor waits for that one.
-    createAgent: async (session) => (await import('../agent/session-agent.ts')).openSessionAgent(session, wishes),
+    async createAgent(session) {
+      const { openSessionAgent } = await import('../agent/session-agent.ts');
+      const agent = await openSessionAgent(session, wishes);
+      // All is loaded now, and an editor may end us with SIGKILL, before which nothing would be kept.
+      flushCompileCache();
+      return agent;
+    },
     info: { name: 'whoa', title: 'Whoa', version: version() },
     store: own(createLocalSessions()),
     settings: settingsFor(wishes),
