@@ -1,8 +1,10 @@
-// How long the command takes to start, beside a bare Node in the same run: node -e 0.
-import { spawnSync } from 'node:child_process';
-import { mkdtempSync, rmSync } from 'node:fs';
+// How long the command takes to start, beside a bare Node in the same run: node -e 0. `acp`: until an editor has its first answer.
+import { spawn, spawnSync } from 'node:child_process';
+import { once } from 'node:events';
+import { mkdtempSync, rmSync, writeFileSync } from 'node:fs';
 import { tmpdir } from 'node:os';
 import { join } from 'node:path';
+import { createInterface } from 'node:readline';
 import { percentile, report } from './measure/measure.ts';
 
 const SAMPLES = 25;
@@ -11,37 +13,61 @@ const bin = join(import.meta.dirname, '../packages/whoa/dist/bin.js');
 const folder = mkdtempSync(join(tmpdir(), 'whoa-bench-'));
 const env = { ...process.env, XDG_STATE_HOME: folder, NODE_COMPILE_CACHE: join(folder, 'cache') };
 
-function measure(args: readonly string[], input = ''): number {
+function measure(args: readonly string[]): number {
   const from = performance.now();
-  const { status, stdout, stderr } = spawnSync(process.execPath, args, { env, input, encoding: 'utf8' });
+  const { status, stderr } = spawnSync(process.execPath, args, { env, encoding: 'utf8' });
   if (status !== 0) throw new Error(`${args.join(' ')} ended with ${status}: ${stderr}`);
-  if (input !== '' && !stdout.includes('"result"')) throw new Error(`${args.join(' ')} did not answer`);
   return performance.now() - from;
 }
 
-const HELLO = { protocolVersion: 1, clientCapabilities: {} };
-/** What an editor says first. The agent answers, finds that the editor has gone, and ends. */
-const hello = `${JSON.stringify({ jsonrpc: '2.0', id: 1, method: 'initialize', params: HELLO })}\n`;
-const commands: Readonly<Record<string, { readonly args: readonly string[]; readonly input?: string }>> = {
-  version: { args: [bin, '--version'] },
-  tasks: { args: [bin, 'tasks'] },
-  acp: { args: [bin, 'acp'], input: hello },
-};
+const REQUESTS = [
+  { id: 1, method: 'initialize', params: { protocolVersion: 1, clientCapabilities: {} } },
+  { id: 2, method: 'session/new', params: { cwd: folder, mcpServers: [] } },
+];
+
+/** What an editor does first; answers when each of its requests was answered. */
+async function edit(): Promise<number[]> {
+  const from = performance.now();
+  const args = [bin, 'acp', '--model', `scripted:${script}`];
+  const child = spawn(process.execPath, args, { env, stdio: ['pipe', 'pipe', 'inherit'] });
+  const exited = once(child, 'exit');
+  const lines = createInterface({ input: child.stdout });
+  const times: number[] = [];
+  for (const request of REQUESTS) {
+    const answer = once(lines, 'line');
+    child.stdin.write(`${JSON.stringify({ jsonrpc: '2.0', ...request })}\n`);
+    const [line] = (await answer) as [string];
+    times.push(performance.now() - from);
+    if (!('result' in (JSON.parse(line) as object))) throw new Error(`${request.method}: ${line}`);
+  }
+  child.stdin.end();
+  await exited;
+  return times;
+}
+
+const commands = { version: [bin, '--version'], tasks: [bin, 'tasks'] };
+const script = join(folder, 'script.json');
+writeFileSync(script, '[["Hello."]]');
 const bare: number[] = [];
-/** What no agent that uses the protocol's own library can be faster than. */
+/** What the protocol's own library takes to load. It is loaded behind the first answer, and before the first session. */
 const library: number[] = [];
 const libraryUrl = import.meta.resolve('@agentclientprotocol/sdk');
-const ours = new Map<string, number[]>(Object.keys(commands).map((name) => [name, []]));
+/** Until a prompt can be sent. */
+const session: number[] = [];
+const ours = new Map<string, number[]>([...Object.keys(commands), 'acp'].map((name) => [name, []]));
 // One after the other, so that a busy moment of the machine falls on all alike.
 for (let i = -WARM_UP; i < SAMPLES; i++) {
   const bareMs = measure(['-e', '0']);
   const libraryMs = measure(['-e', `import('${libraryUrl}')`]);
   if (i >= 0) bare.push(bareMs);
   if (i >= 0) library.push(libraryMs);
-  for (const [name, { args, input }] of Object.entries(commands)) {
-    const ms = measure(args, input);
+  for (const [name, args] of Object.entries(commands)) {
+    const ms = measure(args);
     if (i >= 0) ours.get(name)!.push(ms);
   }
+  const [helloMs, sessionMs] = await edit();
+  if (i >= 0) ours.get('acp')!.push(helloMs!);
+  if (i >= 0) session.push(sessionMs!);
 }
 rmSync(folder, { recursive: true });
 for (const [name, samples] of ours) {
@@ -54,7 +80,10 @@ for (const [name, samples] of ours) {
       unit: 'ms',
       samples: SAMPLES,
       p95: Math.round(percentile(samples, 0.95)),
-      ...(name === 'acp' && { libraryAlone: Math.round(percentile(library, 0.5)) }),
+      ...(name === 'acp' && {
+        libraryAlone: Math.round(percentile(library, 0.5)),
+        untilSession: Math.round(percentile(session, 0.5)),
+      }),
     },
   });
 }

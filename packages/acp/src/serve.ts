@@ -1,11 +1,12 @@
 import type { Readable, Writable } from 'node:stream';
-import type { AgentApp, AnyMessage } from '@agentclientprotocol/sdk';
+import type { AnyMessage, AnyRequest } from '@agentclientprotocol/sdk';
 import { type Agent, CancellationToken, type CancelReasonInit, systemWorld, waitUnder } from '@whoa/core';
+import type { Arrange } from './door.ts';
 import type { AcpOptions } from './options.ts';
-import type { Client } from './session/client.ts';
-import { Sessions } from './session/sessions.ts';
+import type { Sessions } from './session/sessions.ts';
+import type { Surroundings } from './session/surroundings.ts';
 import { createMemorySessions } from './store/memory.ts';
-import { type AppOptions, createV1App, methodsV1, type V1Method } from './v1/app.ts';
+import { introduceV1 } from './v1/introduce.ts';
 import { takeStandardOutput } from './wire/stdout.ts';
 import { Wire } from './wire/wire.ts';
 
@@ -48,28 +49,24 @@ export function serveAcp(agent: Agent | AcpOptions, options: ServeOptions = {}):
   return connect('run' in agent ? { createAgent: () => agent } : agent, options);
 }
 
-/** As `serveAcp`. `arrange` puts the methods in another order, which must change nothing. */
+/** As `serveAcp`, with the methods arranged. */
 export function connect(
   options: AcpOptions,
   { input = process.stdin, output: given, token: parent, signal }: ServeOptions,
-  arrange: (methods: V1Method[]) => V1Method[] = (methods) => methods,
+  arrange: Arrange = (methods) => methods,
 ): AcpConnection {
   const { world = systemWorld, store = createMemorySessions(), ladder: how = 'now', flushMs = FLUSH_MS } = options;
   const onProblem = options.onProblem ?? warn;
   const tokenOptions = { parent, name: 'acp', clock: world.clock };
   const token = signal ? CancellationToken.from(signal, tokenOptions) : new CancellationToken(tokenOptions);
   const gone = new CancellationToken({ name: 'gone', clock: world.clock });
-  const sessions = new Sessions(options.settings ?? []);
   const { output, giveBack } = given ? { output: given, giveBack: () => {} } : takeStandardOutput();
-  const wire = new Wire({ input, output, tap: sessions, onProblem });
-  const onClient = (client: Client): void =>
-    sessions.attach({ options, client, store, how, flushMs, onProblem, world, token, gone });
-  const parts = { options, sessions, onClient };
-  const v1 = createV1App(arrange(methodsV1(parts)));
-  route(wire, v1, parts).catch((error: unknown) =>
+  const wire = new Wire({ input, output, onProblem });
+  const parts: Parts = { wire, token, gone, sessions: undefined };
+  greet(parts, { options, store, how, flushMs, onProblem, world, token, gone }, arrange).catch((error: unknown) =>
     wire.close(error instanceof Error ? error : new Error(String(error))),
   );
-  const closed = live({ wire, token, gone, sessions }).finally(giveBack);
+  const closed = live(parts).finally(giveBack);
   return {
     closed,
     close(reason = { kind: 'shutdown' }) {
@@ -83,43 +80,48 @@ export function connect(
   };
 }
 
-/** Today's editors speak v1, and the other half of the SDK takes as long to load again: it is loaded for those who need it. */
-async function route(wire: Wire, v1: AgentApp, parts: AppOptions): Promise<void> {
-  const first = await wire.first;
-  if (first === undefined) return;
-  if (isHelloV1(first)) {
-    v1.connect(wire.stream);
-    return;
-  }
-  const { connectByVersion } = await import('./v2/router.ts');
-  connectByVersion(wire.stream, v1, parts);
-}
-
-function isHelloV1(message: AnyMessage): boolean {
-  if (!('method' in message) || !('id' in message) || message.method !== 'initialize') return false;
-  return (message.params as { protocolVersion?: unknown } | undefined)?.protocolVersion === 1;
-}
-
 interface Parts {
   readonly wire: Wire;
   readonly token: CancellationToken;
   readonly gone: CancellationToken;
-  readonly sessions: Sessions;
+  /** There are none before the client has said something. */
+  sessions: Sessions | undefined;
+}
+
+/** Answers a hello at once, because an editor waits for that, and loads behind it what everything else needs. */
+async function greet(parts: Parts, around: Omit<Surroundings, 'client'>, arrange: Arrange): Promise<void> {
+  const { wire, token } = parts;
+  const first = await wire.first;
+  if (first === undefined) return;
+  const isV1 = isHelloV1(first);
+  // Loading keeps the process busy, so the answer must be out by then.
+  if (isV1) await wire.answerFirst(first, introduceV1(around.options));
+  // Today's editors speak v1, and the other half of the library takes as long to load again.
+  const [{ openDoor }, router] = await Promise.all([import('./door.ts'), isV1 ? undefined : import('./v2/router.ts')]);
+  if (wire.isOver || token.isCancelled) return;
+  parts.sessions = openDoor(wire, { around, arrange, connectByVersion: router?.connectByVersion });
+}
+
+/** Whatever else such a message holds, the library takes it: it forgives the rest. */
+function isHelloV1(message: AnyMessage): message is AnyRequest {
+  if (!('method' in message) || !('id' in message) || message.method !== 'initialize') return false;
+  return (message.params as { protocolVersion?: unknown } | undefined)?.protocolVersion === 1;
 }
 
 /** Until one side ends it; then everything is stopped, told as far as the client still listens, and let go. */
-async function live({ wire, token, gone, sessions }: Parts): Promise<AcpEnd> {
+async function live(parts: Parts): Promise<AcpEnd> {
+  const { wire, token, gone } = parts;
   const ended = wire.over.then(({ error }) => {
     // First the stop, then the silence: what runs must hear why.
     token.cancel({ kind: 'disconnect', message: 'the client has gone', via: 'acp' }, { how: 'now' });
     gone.cancel({ kind: 'disconnect' }, { how: 'kill' });
-    sessions.giveUpAnswers();
+    parts.sessions?.giveUpAnswers();
     return error;
   });
   const first = await waitUnder(ended, token, 'drain');
   const byUs = first.by === 'level' && !gone.isCancelled;
   const patience = wire.closeWhenStuck(STUCK_MS, token.clock);
-  await sessions.closeAll({ kind: 'shutdown' });
+  await parts.sessions?.closeAll({ kind: 'shutdown' });
   // The caller may end the process as soon as this is over.
   await wire.drained();
   patience[Symbol.dispose]();

@@ -161,6 +161,8 @@ export class Sessions implements WireTap {
   }
 
   async #open(record: SessionRecord, mcpServers: readonly McpServer[]): Promise<Session> {
+    // Nobody would close one that is opened behind the end.
+    if (this.#surroundings.token.isCancelled) throw RequestError.requestCancelled(undefined, 'the agent ends');
     if (this.#sessions.size >= SESSIONS_MAX) {
       throw RequestError.invalidRequest(undefined, `${SESSIONS_MAX} sessions are open; close one first`);
     }

@@ -1,10 +1,11 @@
 import * as acp from '@agentclientprotocol/sdk';
-import { authenticate, CANCEL_CALL_METHOD, introduce, META } from '../capabilities.ts';
+import { authenticate, CANCEL_CALL_METHOD } from '../capabilities.ts';
 import { contentOf, type PromptBlock } from '../content.ts';
 import type { AcpOptions, McpServer } from '../options.ts';
 import type { Client } from '../session/client.ts';
 import type { Place, Sessions } from '../session/sessions.ts';
 import { createV1Client } from './client.ts';
+import { introduceV1 } from './introduce.ts';
 import { metaOfEnd, settingsV1 } from './speak.ts';
 
 export interface AppOptions {
@@ -84,26 +85,6 @@ export function methodsV1({ options, sessions, onClient }: AppOptions): V1Method
 /** An agent that speaks v1. */
 export function createV1App(methods: readonly V1Method[]): acp.AgentApp {
   return methods.reduce((app, add) => add(app), acp.agent({ name: 'whoa' }));
-}
-
-function introduceV1(options: AcpOptions): acp.InitializeResponse {
-  const { info, authMethods, mcp } = introduce(options);
-  return {
-    protocolVersion: acp.PROTOCOL_VERSION,
-    agentInfo: info,
-    agentCapabilities: {
-      loadSession: true,
-      promptCapabilities: { image: true, audio: false, embeddedContext: true },
-      mcpCapabilities: { http: mcp.http, sse: false },
-      sessionCapabilities: { list: {}, delete: {}, resume: {}, close: {}, additionalDirectories: {} },
-      _meta: { [META.cancelCall]: { method: CANCEL_CALL_METHOD } },
-    },
-    authMethods: authMethods.map(({ terminal, ...method }) =>
-      terminal === undefined
-        ? method
-        : { type: 'terminal', ...method, args: [...terminal.args], ...(terminal.env && { env: { ...terminal.env } }) },
-    ),
-  };
 }
 
 async function promptV1(

@@ -1,9 +1,11 @@
-import { type AnyMessage, type ErrorResponse, RequestError } from '@agentclientprotocol/sdk';
+// Types only: the first answer goes out before the library is loaded.
+import type { AnyMessage, ErrorResponse } from '@agentclientprotocol/sdk';
 
 /** The longest line that is read, in bytes; longer ones are skipped and answered with an error. */
 export const FRAME_BYTES_MAX: number = 32 * 1024 * 1024;
 /** Deeper messages overflow the stack of whoever walks them. */
 const FRAME_DEPTH_MAX = 200;
+const PARSE_ERROR: ErrorResponse = { code: -32700, message: 'Parse error' };
 
 /** The id of a request. */
 export type FrameId = string | number | null;
@@ -24,29 +26,33 @@ export function readFrame(line: string): Frame {
   try {
     value = JSON.parse(line);
   } catch {
-    return refuse(null, RequestError.parseError());
+    return refuse(null, PARSE_ERROR);
   }
-  if (Array.isArray(value)) return refuse(null, RequestError.invalidRequest(undefined, 'batches are not supported'));
-  if (typeof value !== 'object' || value === null) return refuse(null, RequestError.invalidRequest());
-  if (isTooDeep(value)) return refuse(null, RequestError.invalidRequest(undefined, 'the message is nested too deeply'));
+  if (Array.isArray(value)) return refuse(null, invalid('batches are not supported'));
+  if (typeof value !== 'object' || value === null) return refuse(null, invalid());
+  if (isTooDeep(value)) return refuse(null, invalid('the message is nested too deeply'));
   const { jsonrpc, id, method } = value as Record<string, unknown>;
   if (!Object.hasOwn(value, 'method')) {
     // It may answer something of ours; an answer is never answered.
     const isAnswer = Object.hasOwn(value, 'result') || Object.hasOwn(value, 'error') || Object.hasOwn(value, 'id');
-    return isAnswer ? message(value) : refuse(null, RequestError.invalidRequest());
+    return isAnswer ? message(value) : refuse(null, invalid());
   }
   const isValid = jsonrpc === '2.0' && typeof method === 'string' && (!Object.hasOwn(value, 'id') || isFrameId(id));
-  return isValid ? message(value) : refuse(isFrameId(id) ? id : null, RequestError.invalidRequest());
+  return isValid ? message(value) : refuse(isFrameId(id) ? id : null, invalid());
 }
 
 /** The answer to a line that was too long to read. */
 export function refuseLength(): AnyMessage {
-  return refusal(null, RequestError.invalidRequest(undefined, `a message may have ${FRAME_BYTES_MAX} bytes`));
+  return refusal(null, invalid(`a message may have ${FRAME_BYTES_MAX} bytes`));
 }
 
 /** A message that says no. */
 export function refusal(id: FrameId, error: ErrorResponse): AnyMessage {
   return { jsonrpc: '2.0', id, error: { code: error.code, message: error.message } };
+}
+
+function invalid(why?: string): ErrorResponse {
+  return { code: -32600, message: why === undefined ? 'Invalid request' : `Invalid request: ${why}` };
 }
 
 function isFrameId(value: unknown): value is FrameId {
@@ -57,7 +63,7 @@ function message(value: object): Frame {
   return { type: 'message', message: value as AnyMessage };
 }
 
-function refuse(id: FrameId, error: RequestError): Frame {
+function refuse(id: FrameId, error: ErrorResponse): Frame {
   return { type: 'refusal', answer: refusal(id, error) };
 }
 

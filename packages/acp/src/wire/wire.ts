@@ -15,12 +15,17 @@ export interface WireTap {
 export interface WireOptions {
   readonly input: Readable;
   readonly output: Writable;
-  readonly tap: WireTap;
   /** Something could not be written that should have been. */
   readonly onProblem: (error: unknown) => void;
 }
 
-/** Messages over a pair of byte streams, one a line. Nothing but messages is ever written. */
+/** While nobody handles them yet, so many messages are kept; then nothing more is read. */
+const HELD_MAX = 256;
+
+/**
+ * Messages over a pair of byte streams, one a line. Nothing but messages is ever written. What comes before it is opened is
+ * held, in order.
+ */
 export class Wire {
   /** Settles when nothing more will come; with an error if the streams broke. */
   readonly over: Promise<{ readonly error?: Error }>;
@@ -29,6 +34,11 @@ export class Wire {
   readonly first: Promise<AnyMessage | undefined>;
   readonly #options: WireOptions;
   readonly #asked = new Set<FrameId>();
+  readonly #held: AnyMessage[] = [];
+  #isHolding = true;
+  /** Stands for the id of a request that was answered here. */
+  #answeredId: string | undefined;
+  #tap: WireTap | undefined;
   readonly #end = Promise.withResolvers<{ error?: Error }>();
   readonly #first = Promise.withResolvers<AnyMessage | undefined>();
   #reader: ReadableStreamDefaultController<AnyMessage> | undefined;
@@ -50,6 +60,25 @@ export class Wire {
       writable: new WritableStream<AnyMessage>({ write: (message) => this.#write(message) }),
     };
     this.#listen();
+  }
+
+  get isOver(): boolean {
+    return this.#isOver;
+  }
+
+  /** Answers the first message, a request, before anybody else can. What they answer to it later is not sent. */
+  async answerFirst({ id }: { readonly id: FrameId }, result: unknown): Promise<void> {
+    this.#answeredId = crypto.randomUUID();
+    this.#held[0] = { ...this.#held[0]!, id: this.#answeredId } as AnyMessage;
+    await new Promise<void>((resolve) => this.#put({ jsonrpc: '2.0', id, result }, resolve));
+  }
+
+  /** From now on messages are handled. */
+  open(tap: WireTap): void {
+    this.#tap = tap;
+    if (this.#answeredId === undefined) this.#release();
+    // Whoever handles it must have answered it before the next one comes, as for any client that waits for answers.
+    else this.#handle(this.#held.shift()!);
   }
 
   /** Stops reading and writing. The streams are not needed by anybody else, so the input is given up. */
@@ -113,16 +142,32 @@ export class Wire {
     const { message } = frame;
     // An answer to nothing is noise: the SDK would complain of it on stderr, which a client need not read.
     if (!('method' in message) && !this.#asked.delete(message.id)) return;
+    if (!this.#isHolding) {
+      this.#handle(message);
+      return;
+    }
+    this.#held.push(message);
+    if (this.#held.length >= HELD_MAX) this.#options.input.pause();
     this.#first.resolve(message);
-    if (this.#options.tap.received(message)) this.#reader?.enqueue(message);
+  }
+
+  #release(): void {
+    this.#isHolding = false;
+    for (const message of this.#held.splice(0)) this.#handle(message);
+    if (!this.#isOver) this.#options.input.resume();
+  }
+
+  #handle(message: AnyMessage): void {
+    if (this.#tap?.received(message)) this.#reader?.enqueue(message);
   }
 
   async #write(message: AnyMessage): Promise<void> {
     if (this.#isOver) throw new Error('The connection is over');
+    if (!('method' in message) && message.id === this.#answeredId) return this.#release();
     if ('method' in message && 'id' in message) this.#asked.add(message.id);
     const written = Promise.withResolvers<void>();
     this.#put(message, written.resolve);
-    this.#options.tap.sent(message);
+    this.#tap?.sent(message);
     await written.promise;
   }
 

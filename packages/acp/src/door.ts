@@ -1,0 +1,27 @@
+import { Sessions } from './session/sessions.ts';
+import type { Surroundings } from './session/surroundings.ts';
+import { type AppOptions, createV1App, methodsV1, type V1Method } from './v1/app.ts';
+import type { connectByVersion } from './v2/router.ts';
+import type { Wire } from './wire/wire.ts';
+
+/** Puts the methods in another order, which must change nothing. */
+export type Arrange = (methods: V1Method[]) => V1Method[];
+
+export interface DoorOptions {
+  readonly around: Omit<Surroundings, 'client'>;
+  readonly arrange: Arrange;
+  /** For a client that may speak another version than v1. */
+  readonly connectByVersion: typeof connectByVersion | undefined;
+}
+
+/** Connects the protocol's library to the wire. Answers the sessions of the connection. */
+export function openDoor(wire: Wire, { around, arrange, ...router }: DoorOptions): Sessions {
+  const { options } = around;
+  const sessions = new Sessions(options.settings ?? []);
+  const parts: AppOptions = { options, sessions, onClient: (client) => sessions.attach({ ...around, client }) };
+  const v1 = createV1App(arrange(methodsV1(parts)));
+  wire.open(sessions);
+  if (router.connectByVersion === undefined) v1.connect(wire.stream);
+  else router.connectByVersion(wire.stream, v1, parts);
+  return sessions;
+}

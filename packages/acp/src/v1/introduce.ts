@@ -1,0 +1,24 @@
+import type { InitializeResponse } from '@agentclientprotocol/sdk';
+import { CANCEL_CALL_METHOD, introduce, META } from '../capabilities.ts';
+import type { AcpOptions } from '../options.ts';
+
+/** The answer to `initialize` in v1. It needs nothing but the options, so it can go out before anything else is loaded. */
+export function introduceV1(options: AcpOptions): InitializeResponse {
+  const { info, authMethods, mcp } = introduce(options);
+  return {
+    protocolVersion: 1,
+    agentInfo: info,
+    agentCapabilities: {
+      loadSession: true,
+      promptCapabilities: { image: true, audio: false, embeddedContext: true },
+      mcpCapabilities: { http: mcp.http, sse: false },
+      sessionCapabilities: { list: {}, delete: {}, resume: {}, close: {}, additionalDirectories: {} },
+      _meta: { [META.cancelCall]: { method: CANCEL_CALL_METHOD } },
+    },
+    authMethods: authMethods.map(({ terminal, ...method }) =>
+      terminal === undefined
+        ? method
+        : { type: 'terminal', ...method, args: [...terminal.args], ...(terminal.env && { env: { ...terminal.env } }) },
+    ),
+  };
+}
