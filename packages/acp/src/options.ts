@@ -1,4 +1,4 @@
-import type { Agent, Approve, CancellationToken, Cleanup, StopHow, World } from '@whoa/core';
+import type { Agent, Approve, CancellationToken, Cleanup, Policy, StopHow, World } from '@whoa/core';
 import type { SessionStore } from './store/store.ts';
 
 /** A server of tools that the client wants a session to have. */
@@ -63,6 +63,9 @@ export interface AuthMethod {
   readonly terminal?: { readonly args: readonly string[]; readonly env?: Readonly<Record<string, string>> };
 }
 
+/** Every prompt of the protocol has an answer of its own, so one cannot be given to the run of another: no `steer`. */
+export type PromptPolicy = Exclude<Policy, 'steer'>;
+
 export interface AcpOptions {
   /**
    * Makes the agent of a session. It is called again when a setting changes. Throw an error with the code
@@ -84,6 +87,11 @@ export interface AcpOptions {
   readonly deadlineMs?: number;
   /** What a cancel from the client means; `now` unless given. */
   readonly ladder?: StopHow;
+  /**
+   * What a newer prompt does to the one under way in its session: it waits (`queue`, unless given), cancels it and
+   * everything that waits (`replace`, by the ladder or `graceful`), or is refused (`reject`).
+   */
+  readonly policy?: PromptPolicy;
   /** While a reply is streamed, what has come is saved at least this often. */
   readonly flushMs?: number;
   /** Told of what went wrong beside the protocol: a session that could not be saved. A process warning unless given. */

@@ -2,6 +2,7 @@ import { PassThrough } from 'node:stream';
 import { afterEach, describe, expect, test } from 'vitest';
 import { testAgent } from '../test/agent.ts';
 import { watchMessages } from '../test/editor.ts';
+import type { AcpOptions } from './options.ts';
 import { connect } from './serve.ts';
 import type { V1Method } from './v1/app.ts';
 
@@ -19,9 +20,12 @@ afterEach(async () => {
 });
 
 /** A client that writes bytes, so that it decides what comes in one chunk. */
-async function openRaw(arrange: (methods: V1Method[]) => V1Method[] = (methods) => methods) {
+async function openRaw(
+  arrange: (methods: V1Method[]) => V1Method[] = (methods) => methods,
+  more: Partial<AcpOptions> = {},
+) {
   const [input, output] = [new PassThrough(), new PassThrough()];
-  const connection = connect(testAgent('none'), { input, output }, arrange);
+  const connection = connect(testAgent('none', more), { input, output }, arrange);
   opened.push(connection);
   const watch = watchMessages(output);
   const answer = (id: number) => watch.waitFor((message) => message.id === id && message.method === undefined);
@@ -34,7 +38,8 @@ async function openRaw(arrange: (methods: V1Method[]) => V1Method[] = (methods) 
   const cancel = line({ method: 'session/cancel', params: { sessionId } });
   const cancelRequest = (id: number): string => line({ method: '$/cancel_request', params: { requestId: id } });
   const close = (id: number): string => line({ id, method: 'session/close', params: { sessionId } });
-  return { ...watch, input, connection, sessionId, answer, prompt, cancel, cancelRequest, close };
+  const call = (status: string) => watch.waitFor(({ params }) => params?.update?.['status'] === status);
+  return { ...watch, input, connection, sessionId, answer, prompt, call, cancel, cancelRequest, close };
 }
 
 describe.each(Object.entries(ORDERS))('%s', (_, arrange) => {
@@ -108,6 +113,49 @@ test('a cancel ends the prompts that wait, too', async () => {
   const { input, answer, prompt, cancel } = await openRaw();
   input.write(prompt(10, 'talk') + prompt(11, 'hello') + prompt(12, 'hello') + cancel);
   for (const id of [10, 11, 12]) expect((await answer(id)).result).toMatchObject({ stopReason: 'cancelled' });
+});
+
+describe('a newer prompt', () => {
+  const asIs = (methods: V1Method[]): V1Method[] => methods;
+
+  test('replaces the one under way and those that wait, if so wished', async () => {
+    const { input, answer, prompt, waitFor } = await openRaw(asIs, { policy: 'replace' });
+    input.write(prompt(10, 'talk'));
+    await waitFor((message) => JSON.stringify(message).includes('three'));
+    input.write(prompt(11, 'hello') + prompt(12, 'hello'));
+    const reason = { kind: 'superseded', via: 'session/prompt' };
+    expect((await answer(10)).result).toMatchObject({
+      stopReason: 'cancelled',
+      _meta: { 'whoa/stopReport': { reason } },
+    });
+    expect((await answer(11)).result).toMatchObject({ stopReason: 'cancelled' });
+    expect((await answer(12)).result).toMatchObject({ stopReason: 'end_turn' });
+  });
+
+  test('that replaces lets a call that is under way finish, within the ladder', async () => {
+    const { input, answer, prompt, call } = await openRaw(asIs, {
+      policy: 'replace',
+      ladder: { drainMs: 50, abortMs: 50 },
+    });
+    input.write(prompt(10, 'deaf'));
+    await call('in_progress');
+    input.write(prompt(11, 'hello'));
+    const { result } = await answer(10);
+    const { levels } = (result!['_meta'] as Record<string, { levels: { level: string }[] }>)['whoa/stopReport']!;
+    expect(levels.map(({ level }) => level)).toEqual(['drain', 'abort', 'kill']);
+    expect((await answer(11)).result).toMatchObject({ stopReason: 'end_turn' });
+  });
+
+  test('is refused while one is under way, if so wished, and leaves it alone', async () => {
+    const { input, answer, prompt, cancel, messages } = await openRaw(asIs, { policy: 'reject' });
+    input.write(prompt(10, 'talk') + prompt(11, 'hello') + prompt(12, 'hello'));
+    for (const id of [11, 12]) expect((await answer(id)).error?.message).toContain('a prompt is under way');
+    expect(messages.some(({ id, method }) => id === 10 && method === undefined)).toBe(false);
+    input.write(cancel);
+    expect((await answer(10)).result).toMatchObject({ stopReason: 'cancelled' });
+    input.write(prompt(13, 'hello'));
+    expect((await answer(13)).result).toMatchObject({ stopReason: 'end_turn' });
+  });
 });
 
 test('a $/cancel_request for one that waits leaves the one that runs alone', async () => {

@@ -65,12 +65,20 @@ export class Session {
 
   /** Takes the place of the next prompt, at once. */
   reserve({ hearsAnswer = true }: { readonly hearsAnswer?: boolean } = {}): Turn {
+    const { policy = 'queue', ladder = 'graceful' } = this.#around.options;
+    if (policy === 'replace') {
+      for (const turn of this.#turns) turn.cancel({ kind: 'superseded', via: 'session/prompt' }, ladder);
+    }
+    const isRefused = policy === 'reject' && this.#turns.size > 0;
     const turn = new Turn(this.#token, {
       how: this.#around.how,
       previous: this.#lastTurn,
+      isRefused,
       hearsAnswer,
       onSettled: (settled) => this.#turns.delete(settled),
     });
+    // Nobody waits for it, and it is in nobody's way.
+    if (isRefused) return turn;
     this.#lastTurn = turn;
     this.#turns.add(turn);
     return turn;
@@ -137,6 +145,7 @@ export class Session {
 
   async #work(turn: Turn, content: Content, onInserted: (messageId: string) => void): Promise<TurnEnd> {
     if (!turn.take()) return { stop: 'cancelled' };
+    if (turn.isRefused) return { stop: 'error', message: 'a prompt is under way; cancel it, or wait for its end' };
     if (this.#turns.size > WAITING_MAX) {
       return { stop: 'error', message: `${WAITING_MAX} prompts are waiting already; wait for one to end` };
     }

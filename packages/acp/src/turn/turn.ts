@@ -4,6 +4,8 @@ export interface TurnOptions {
   readonly how: StopHow;
   readonly previous: Turn | undefined;
   readonly onSettled: (turn: Turn) => void;
+  /** It is answered, but not worked on. */
+  readonly isRefused?: boolean;
   /** Whether it will be told when its answer is out; without, its work is all it waits for. */
   readonly hearsAnswer?: boolean;
 }
@@ -15,6 +17,7 @@ export interface TurnOptions {
 export class Turn {
   readonly token: CancellationToken;
   readonly settled: Promise<void>;
+  readonly isRefused: boolean;
   readonly #how: StopHow;
   readonly #end = Promise.withResolvers<void>();
   readonly #onSettled: (turn: Turn) => void;
@@ -24,8 +27,10 @@ export class Turn {
   #hasEnded = false;
   #isAnswered = false;
 
-  constructor(parent: CancellationToken, { how, previous, onSettled, hearsAnswer = true }: TurnOptions) {
+  constructor(parent: CancellationToken, options: TurnOptions) {
+    const { how, previous, onSettled, isRefused = false, hearsAnswer = true } = options;
     this.token = new CancellationToken({ parent, name: 'prompt' });
+    this.isRefused = isRefused;
     this.#how = how;
     this.#onSettled = onSettled;
     this.#isAnswered = !hearsAnswer;
@@ -43,8 +48,8 @@ export class Turn {
   }
 
   /** Before it runs, while it runs, twice, and after the end: all the same, and only this turn is meant. */
-  cancel(reason: CancelReasonInit): void {
-    this.token.cancel(reason, { how: this.#how });
+  cancel(reason: CancelReasonInit, how: StopHow = this.#how): void {
+    this.token.cancel(reason, { how });
   }
 
   cancelCall(callId: string, reason: CancelReasonInit): CallCancelReceipt {
