@@ -57,4 +57,4 @@ export {
   type Usage,
   waitUnder,
 } from '@whoa/core';
-export { type AgentFactory, type AgentSetup, defineConfig, type WhoaConfig } from './config.ts';
+export { type AgentFactory, type AgentSetup, defineConfig, type WhoaConfig } from './config/config.ts';

@@ -1,7 +1,7 @@
 import { type Agent, type Approve, CLEANUP_MS, type Cleanup, createAgent, type Tool } from '@whoa/core';
 import { bashTool, createContainment, type FileContents, fileTools } from '@whoa/tools';
 import { UsageError } from '../command.ts';
-import type { AgentFactory, AgentSetup, WhoaConfig } from '../config.ts';
+import type { AgentFactory, AgentSetup, WhoaConfig } from '../config/config.ts';
 import { defaultModelName } from '../model/model-name.ts';
 import { openModel } from '../model/open-model.ts';
 
@@ -65,13 +65,14 @@ function chooseAgent({ config, name }: OpenAgentOptions): Agent | AgentFactory |
   throw new UsageError(`--agent: there is no agent '${wanted}', only ${[...new Set([...names, OWN_NAME])].join(', ')}`);
 }
 
-function ownAgent({ instructions = '' }: WhoaConfig): AgentFactory {
+function ownAgent({ instructions = '', ladder }: WhoaConfig): AgentFactory {
   return async ({ model, tools, approve }) =>
     createAgent({
       name: OWN_NAME,
       model: await model(),
       tools,
       approve,
+      ...(ladder !== undefined && { ladder }),
       instructions: [INSTRUCTIONS, instructions].join('\n\n').trim(),
     });
 }

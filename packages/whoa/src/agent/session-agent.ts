@@ -1,8 +1,8 @@
 import type { AcpSession, McpServer } from '@whoa/acp';
 import type { Agent, Tool } from '@whoa/core';
+import type { TaskStore } from '@whoa/tasks';
 import { type FileContents, mcpTools } from '@whoa/tools';
-import type { WhoaConfig } from '../config.ts';
-import { openLocalStore } from '../tasks/local-tasks.ts';
+import type { WhoaConfig } from '../config/config.ts';
 import { registeredAgent } from '../tasks/registered-agent.ts';
 import { openAgent } from './open-agent.ts';
 
@@ -12,11 +12,13 @@ export interface SessionWishes {
   readonly agent: string | undefined;
   /** Nobody is asked. */
   readonly yes: boolean;
+  /** Where the prompts of all sessions are registered. */
+  readonly store: TaskStore;
 }
 
 /** Makes the agent of an editor's session, with the editor's files and MCP servers; its prompts are tasks. */
 export async function openSessionAgent(session: AcpSession, wishes: SessionWishes): Promise<Agent> {
-  const { config, model, agent: name, yes } = wishes;
+  const { config, model, agent: name, yes, store } = wishes;
   const tools: Tool[] = [];
   for (const server of session.mcpServers) tools.push(...(await connect(server, session)));
   const open = await openAgent({
@@ -29,14 +31,10 @@ export async function openSessionAgent(session: AcpSession, wishes: SessionWishe
     tools,
   });
   session.defer(() => open[Symbol.asyncDispose]());
-  const store = openLocalStore();
   const onProblem = (error: unknown): void =>
     process.emitWarning(new Error('A prompt could not be registered as a task', { cause: error }));
   const registered = registeredAgent(open.agent, { store, onProblem });
-  session.defer(async () => {
-    await registered.settled();
-    await store[Symbol.asyncDispose]();
-  });
+  session.defer(() => registered.settled());
   return registered.agent;
 }
 

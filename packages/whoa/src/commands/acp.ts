@@ -1,8 +1,10 @@
 import { flushCompileCache } from 'node:module';
 import { type AcpOptions, type AuthMethod, type SessionSetting, serveAcp } from '@whoa/acp';
 import { CancellationToken } from '@whoa/core';
+import type { TaskStore } from '@whoa/tasks';
 import { type Command, EXIT, type Own, readArguments } from '../command.ts';
-import { loadConfig, type WhoaConfig } from '../config.ts';
+import type { WhoaConfig } from '../config/config.ts';
+import { loadConfig } from '../config/load.ts';
 import { defaultModelName, KEYED_PROVIDERS } from '../model/model-name.ts';
 import { createLocalSessions } from '../tasks/local-sessions.ts';
 import { listenForEnd } from '../terminal/interrupts.ts';
@@ -31,18 +33,21 @@ async function run(args: readonly string[], own: Own): Promise<number> {
   const { values } = readArguments(args, OPTIONS);
   const config = await loadConfig(values.config);
   const wishes = { config, model: values.model, agent: values.agent, yes: values.yes };
+  const tasks = own(createSharedStore(config));
   const token = own(new CancellationToken({ name: 'whoa acp' }));
   const options: AcpOptions = {
     // Loaded with the first session, not before the first answer: an editor waits for that one.
     async createAgent(session) {
       const { openSessionAgent } = await import('../agent/session-agent.ts');
-      const agent = await openSessionAgent(session, wishes);
+      const agent = await openSessionAgent(session, { ...wishes, store: await tasks.open() });
       // All is loaded now, and an editor may end us with SIGKILL, before which nothing would be kept.
       flushCompileCache();
       return agent;
     },
     info: { name: 'whoa', title: 'Whoa', version: version() },
-    store: own(createLocalSessions()),
+    store: own(createLocalSessions(config)),
+    ...(config.policy && { policy: config.policy }),
+    ...(config.ladder !== undefined && { ladder: config.ladder }),
     settings: settingsFor(wishes),
     authMethods: [LOGIN],
     authenticate: () => {
@@ -57,6 +62,20 @@ async function run(args: readonly string[], own: Own): Promise<number> {
   const { error } = await connection.closed;
   if (error !== undefined) throw error;
   return EXIT.success;
+}
+
+/** One store for all sessions, opened with the first. */
+function createSharedStore(config: WhoaConfig): AsyncDisposable & { readonly open: () => Promise<TaskStore> } {
+  let store: TaskStore | undefined;
+  return {
+    async open() {
+      const { openStore } = await import('../tasks/local-tasks.ts');
+      return (store ??= openStore(config));
+    },
+    async [Symbol.asyncDispose]() {
+      await store?.[Symbol.asyncDispose]();
+    },
+  };
 }
 
 const LOGIN: AuthMethod = {

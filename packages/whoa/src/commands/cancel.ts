@@ -1,8 +1,9 @@
 import { createReason, formatStopReport, type StopReport } from '@whoa/core';
 import { createRunner, type TaskRecord, type TaskRef, type TaskStore } from '@whoa/tasks';
 import { type Command, EXIT, type Own, readArguments, UsageError } from '../command.ts';
+import { loadConfig } from '../config/load.ts';
 import { followTask } from '../tasks/follow-task.ts';
-import { findTask, isLost, LOCAL_TENANT, openLocalStore, shortId } from '../tasks/local-tasks.ts';
+import { findTask, isLost, LOCAL_TENANT, openStore, shortId } from '../tasks/local-tasks.ts';
 import { userName } from '../terminal/interrupts.ts';
 import { Screen } from '../terminal/screen.ts';
 
@@ -11,20 +12,23 @@ const help = `whoa cancel TASK [options]
 Stops a task, whichever terminal or editor it runs in, waits until it has settled and prints the stop report.
 
   --reason TEXT   why; the task, its journal and its report say so
-  --how HOW       graceful (default): what runs may finish, 10 s at most; now: it is interrupted; kill: it is not waited for
+  --how HOW       graceful: what runs may finish, 10 s at most; now: it is interrupted; kill: it is not waited for. Unless given,
+                  the ladder of your configuration, else graceful
   --call CALL     stop only this call ('whoa watch' shows their ids); the task goes on
   --undo          take back completed calls that can be taken back
   --no-wait       do not wait for the end
+  --config FILE   the configuration, which may name another store
   --json          one JSON object a line: the receipt, and the task in the end
 
 Exit code: 0 it was stopped, 1 it had ended before or could not be stopped.`;
 
 const OPTIONS = {
   reason: { type: 'string' },
-  how: { type: 'string', default: 'graceful' },
+  how: { type: 'string' },
   call: { type: 'string' },
   undo: { type: 'boolean', default: false },
   'no-wait': { type: 'boolean', default: false },
+  config: { type: 'string' },
 } as const;
 const HOWS = ['graceful', 'now', 'kill'] as const;
 
@@ -32,11 +36,14 @@ export const cancelCommand: Command = { help, run };
 
 async function run(args: readonly string[], own: Own): Promise<number> {
   const { values, positionals } = readArguments(args, OPTIONS);
-  const how = HOWS.find((one) => one === values.how);
-  if (how === undefined) throw new UsageError(`--how: '${values.how}' is none of ${HOWS.join(', ')}`);
+  const wanted = HOWS.find((one) => one === values.how);
+  if (values.how !== undefined && wanted === undefined)
+    throw new UsageError(`--how: '${values.how}' is none of ${HOWS.join(', ')}`);
   if (values.call !== undefined && values.undo) throw new UsageError('--call and --undo do not go together');
+  const config = await loadConfig(values.config);
+  const how = wanted ?? config.ladder ?? 'graceful';
   const screen = own(new Screen());
-  const store = own(openLocalStore());
+  const store = own(openStore(config));
   const { id } = await findTask(store, positionals[0]);
   const context = { store, screen, ref: { tenant: LOCAL_TENANT, id }, asJson: values.json, waits: !values['no-wait'] };
   const reason = createReason(

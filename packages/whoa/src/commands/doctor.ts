@@ -2,13 +2,14 @@ import { existsSync } from 'node:fs';
 import { defaultSqlitePath } from '@whoa/tasks';
 import { detectContainments, findRipgrep, type Technique } from '@whoa/tools';
 import { type Command, EXIT, type Own, readArguments } from '../command.ts';
-import { configFolder, findConfig } from '../config.ts';
+import type { WhoaConfig } from '../config/config.ts';
+import { configFolder, findConfig, loadConfig } from '../config/load.ts';
 import { COMPATIBLE_KEY, KEYED_PROVIDERS } from '../model/model-name.ts';
-import { LOCAL_TENANT, openLocalStore } from '../tasks/local-tasks.ts';
+import { LOCAL_TENANT, openStore } from '../tasks/local-tasks.ts';
 import { oneLine } from '../terminal/plain-text.ts';
 import { Screen } from '../terminal/screen.ts';
 
-const help = `whoa doctor [--json]
+const help = `whoa doctor [--config FILE] [--json]
 
 Says what this machine offers: how process trees are ended, the search, the task store, models and their keys, the
 configuration, and what to do about what is missing.
@@ -34,11 +35,12 @@ const STYLES = { ok: 'green', missing: 'dim', broken: 'red' } as const;
 const CHARACTERS_MAX = 400;
 
 async function run(args: readonly string[], own: Own): Promise<number> {
-  const { values } = readArguments(args, {});
+  const { values } = readArguments(args, { config: { type: 'string' } });
   const screen = own(new Screen());
   if (!values.json) screen.status(() => 'looking');
-  const found = await Promise.all([lookAtContainments(), lookAtSearch(), lookAtStore(own)]);
-  const findings = [lookAtNode(), ...found.flat(), ...lookAtKeys(process.env), lookAtConfig()];
+  const { config, finding: configuration } = await lookAtConfig(values.config);
+  const found = await Promise.all([lookAtContainments(), lookAtSearch(), lookAtStore(config, own)]);
+  const findings = [lookAtNode(), ...found.flat(), ...lookAtKeys(process.env), configuration];
   screen.status(undefined);
   let about = '';
   for (const finding of findings) {
@@ -92,16 +94,32 @@ async function lookAtSearch(): Promise<Finding[]> {
   }
 }
 
-async function lookAtStore(own: Own): Promise<Finding[]> {
-  const row = { about: 'Tasks', name: 'SQLite' };
+async function lookAtStore(config: WhoaConfig, own: Own): Promise<Finding[]> {
+  const { name, place, advice } = describeStore(config);
+  const row = { about: 'Tasks', name };
   try {
-    const { tasks } = await own(openLocalStore()).list({ tenant: LOCAL_TENANT });
-    const text = `${tasks.length === 100 ? 'at least 100' : tasks.length} tasks are kept in ${defaultSqlitePath()}`;
-    return [{ ...row, state: 'ok', text }];
+    const { tasks } = await own(openStore(config)).list({ tenant: LOCAL_TENANT });
+    const count =
+      tasks.length === 100 ? 'at least 100 tasks are' : tasks.length === 1 ? '1 task is' : `${tasks.length} tasks are`;
+    return [{ ...row, state: 'ok', text: `${count} kept in ${place}` }];
   } catch (error) {
-    const advice = 'set XDG_STATE_HOME to a folder of your own that can be written to';
     return [{ ...row, state: 'broken', text: oneLine((error as Error).message, CHARACTERS_MAX), advice }];
   }
+}
+
+function describeStore({ store }: WhoaConfig): { name: string; place: string; advice: string } {
+  const advice = "mend 'store' in your configuration, or what it names";
+  if (store !== undefined && !('backend' in store))
+    return { name: 'store', place: 'the store of your configuration', advice };
+  if (store !== undefined && store.backend !== 'sqlite') {
+    return { name: store.backend, place: `the ${store.backend} store of your configuration`, advice };
+  }
+  const own = 'set XDG_STATE_HOME to a folder of your own that can be written to';
+  return {
+    name: 'SQLite',
+    place: store?.file ?? defaultSqlitePath(),
+    advice: store?.file === undefined ? own : advice,
+  };
 }
 
 function lookAtKeys(env: NodeJS.ProcessEnv): Finding[] {
@@ -115,15 +133,18 @@ function lookAtKeys(env: NodeJS.ProcessEnv): Finding[] {
   return [...keyed, { about, name: 'compatible', state: 'ok', text: `${text} (${key})` }];
 }
 
-function lookAtConfig(): Finding {
+async function lookAtConfig(given: string | undefined): Promise<{ config: WhoaConfig; finding: Finding }> {
   const row = { about: 'Configuration', name: 'whoa.config.ts' };
   try {
-    const file = findConfig();
-    if (file !== undefined) return { ...row, state: 'ok', text: file };
+    const file = given ?? findConfig();
+    const config = await loadConfig(given);
+    if (file !== undefined) return { config, finding: { ...row, state: 'ok', text: file } };
   } catch (error) {
-    return { ...row, state: 'broken', text: (error as Error).message };
+    const text = oneLine((error as Error).message, CHARACTERS_MAX);
+    return { config: {}, finding: { ...row, state: 'broken', text } };
   }
   const folder = configFolder(process.env);
   const makes = existsSync(folder) ? '' : 'make the folder and ';
-  return { ...row, state: 'missing', text: 'none, which is fine', advice: `${makes}put one into ${folder}` };
+  const advice = `${makes}put one into ${folder}`;
+  return { config: {}, finding: { ...row, state: 'missing', text: 'none, which is fine', advice } };
 }

@@ -4,8 +4,8 @@ import { createRunner, type TaskRecord, type TaskStore } from '@whoa/tasks';
 import { openAgent } from '../agent/open-agent.ts';
 import { createTerminalApproval } from '../agent/terminal-approval.ts';
 import { type Command, EXIT, type Own, readArguments, UsageError } from '../command.ts';
-import { loadConfig } from '../config.ts';
-import { LOCAL_TENANT, openLocalStore, shortId } from '../tasks/local-tasks.ts';
+import { loadConfig } from '../config/load.ts';
+import { LOCAL_TENANT, openStore, shortId } from '../tasks/local-tasks.ts';
 import { inWords } from '../terminal/durations.ts';
 import { listenForInterrupts } from '../terminal/interrupts.ts';
 import { oneLine } from '../terminal/plain-text.ts';
@@ -23,7 +23,8 @@ are asked about first. The run is a task: 'whoa tasks', 'whoa watch' and 'whoa c
   --yes           allow every call
   --json          one JSON object a line: every event, and the result at the end
 
-Ctrl-C once lets what runs finish, twice interrupts it, three times kills it and exits.
+Ctrl-C once lets what runs finish (the ladder of your configuration may say otherwise), twice interrupts it, three times kills
+it and exits.
 Exit code: 0 success, 1 failed, 2 asked wrongly, 130 cancelled.`;
 
 const OPTIONS = {
@@ -48,12 +49,12 @@ async function run(args: readonly string[], own: Own): Promise<number> {
     screen.note('Not everything has answered; it is left to its watchdog and to the task store.');
     process.exit(EXIT.cancelled);
   };
-  own(listenForInterrupts({ token, exit }));
-  const approve = createTerminalApproval({ screen, yes: values.yes });
   const config = await loadConfig(values.config);
+  own(listenForInterrupts({ token, exit, ...(config.ladder !== undefined && { first: config.ladder }) }));
+  const approve = createTerminalApproval({ screen, yes: values.yes });
   const opening = { config, name: values.agent, model: values.model, cwd: process.cwd(), approve };
   const open = own(await openAgent(opening));
-  const store = own(openLocalStore());
+  const store = own(openStore(config));
   const view = values.json ? undefined : new RunView(screen);
   const show = (event: RunEvent): void => (view === undefined ? screen.data(event) : view.show(event));
   const task = await perform({ own, agent: open.agent, prompt, store, token, show, onTask: (id) => view?.begin(id) });

@@ -1,7 +1,8 @@
 import { textOf } from '@whoa/core';
 import type { TaskRecord, TaskStatus } from '@whoa/tasks';
 import { type Command, EXIT, type Own, readArguments, UsageError } from '../command.ts';
-import { isLost, LOCAL_TENANT, openLocalStore, shortId } from '../tasks/local-tasks.ts';
+import { loadConfig } from '../config/load.ts';
+import { isLost, LOCAL_TENANT, openStore, shortId } from '../tasks/local-tasks.ts';
 import { inWords } from '../terminal/durations.ts';
 import { oneLine } from '../terminal/plain-text.ts';
 import { Screen } from '../terminal/screen.ts';
@@ -9,30 +10,38 @@ import { formatTable } from '../terminal/table.ts';
 
 const help = `whoa tasks [options]
 
-Lists the tasks of this machine, newest first: what runs now, and what has ended in the last week.
+Lists the tasks of this machine, or of the store in your configuration, newest first: what runs now, and what has ended in the
+last week.
 
   --status STATUS   only init, running, cancelling, success, failed or cancelled
   --limit N         how many; 20 unless given
+  --config FILE     the configuration, which may name another store
   --json            one JSON object a line
 
 A task is 'lost' when the process that ran it died; 'whoa cancel' settles it.`;
 
 const STATUSES: readonly TaskStatus[] = ['init', 'running', 'cancelling', 'success', 'failed', 'cancelled'];
+const OPTIONS = {
+  status: { type: 'string' },
+  limit: { type: 'string', default: '20' },
+  config: { type: 'string' },
+} as const;
 const HEADINGS = ['TASK', 'STATUS', 'AGENT', 'AGE', 'TOOK', 'INPUT'];
 const INPUT_CHARACTERS_MAX = 200;
 
 export const tasksCommand: Command = { help, run };
 
 async function run(args: readonly string[], own: Own): Promise<number> {
-  const { values } = readArguments(args, { status: { type: 'string' }, limit: { type: 'string', default: '20' } });
+  const { values } = readArguments(args, OPTIONS);
   const limit = Number(values.limit);
   if (!(Number.isInteger(limit) && limit > 0)) throw new UsageError(`--limit: '${values.limit}' is no count`);
   const status = STATUSES.find((one) => one === values.status);
   if (values.status !== undefined && status === undefined) {
     throw new UsageError(`--status: '${values.status}' is none of ${STATUSES.join(', ')}`);
   }
+  const config = await loadConfig(values.config);
   const screen = own(new Screen({ onGone: () => process.exit(EXIT.success) }));
-  const store = own(openLocalStore());
+  const store = own(openStore(config));
   const { tasks } = await store.list({ tenant: LOCAL_TENANT, limit, ...(status && { status }) });
   if (values.json) for (const task of tasks) screen.data({ ...task, lost: isLost(task) });
   else if (tasks.length === 0) screen.note("No tasks; 'whoa run' makes one.");

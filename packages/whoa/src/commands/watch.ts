@@ -1,13 +1,14 @@
 import { type AssistantMessage, CancellationToken, formatStopReport, type RunEvent, type StopReport } from '@whoa/core';
 import { isFinal, type JournalEntry, type TaskRecord } from '@whoa/tasks';
 import { type Command, EXIT, type Own, readArguments } from '../command.ts';
+import { loadConfig } from '../config/load.ts';
 import { followTask } from '../tasks/follow-task.ts';
-import { findTask, isLost, LOCAL_TENANT, openLocalStore, shortId } from '../tasks/local-tasks.ts';
+import { findTask, isLost, LOCAL_TENANT, openStore, shortId } from '../tasks/local-tasks.ts';
 import { eventLine } from '../terminal/event-line.ts';
 import { plainText } from '../terminal/plain-text.ts';
 import { Screen } from '../terminal/screen.ts';
 
-const help = `whoa watch TASK [--json]
+const help = `whoa watch TASK [--config FILE] [--json]
 
 Shows what a task does, from its beginning and then as it happens, until it has ended. TASK is an id or the beginning of one.
 Ctrl-C ends the watching, not the task.
@@ -17,13 +18,14 @@ Exit code: 0 success or still running, 1 failed or lost, 130 cancelled.`;
 export const watchCommand: Command = { help, run };
 
 async function run(args: readonly string[], own: Own): Promise<number> {
-  const { values, positionals } = readArguments(args, {});
+  const { values, positionals } = readArguments(args, { config: { type: 'string' } });
+  const config = await loadConfig(values.config);
   const token = own(new CancellationToken({ name: 'whoa watch' }));
   const stop = (): void => {
     token.cancel({}, { how: 'now' });
   };
   const screen = own(new Screen({ onGone: stop }));
-  const store = own(openLocalStore());
+  const store = own(openStore(config));
   const { id } = await findTask(store, positionals[0]);
   process.once('SIGINT', stop);
   const timeline = new Timeline(screen);

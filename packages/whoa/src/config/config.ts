@@ -1,10 +1,6 @@
-import { existsSync, statSync } from 'node:fs';
-import { registerHooks } from 'node:module';
-import { homedir } from 'node:os';
-import { dirname, isAbsolute, join, resolve } from 'node:path';
-import { pathToFileURL } from 'node:url';
-import type { Agent, Approve, Cleanup, Model, Tool } from '@whoa/core';
-import { UsageError } from './command.ts';
+import type { PromptPolicy } from '@whoa/acp';
+import type { Agent, Approve, Cleanup, Model, StopHow, Tool } from '@whoa/core';
+import type { TaskStore, TaskStoreConfig } from '@whoa/tasks';
 
 /** What an agent of a configuration may use. */
 export interface AgentSetup {
@@ -30,60 +26,18 @@ export interface WhoaConfig {
   readonly instructions?: string;
   /** Agents of your own, chosen with `--agent`; the first one unless chosen. */
   readonly agents?: Readonly<Record<string, Agent | AgentFactory>>;
+  /** Where tasks are kept: whoever shares it sees them and can stop them. A SQLite file of your own unless given. */
+  readonly store?: TaskStoreConfig | TaskStore;
+  /** What a newer prompt in an editor does to the one under way; `queue` unless given. */
+  readonly policy?: PromptPolicy;
+  /**
+   * How a stop that does not say how goes about it: the first Ctrl-C, `whoa cancel` without `--how`, the stop button of an
+   * editor. Unless given it is `graceful`, and `now` in an editor.
+   */
+  readonly ladder?: StopHow;
 }
 
 /** Checks a configuration as you write it. */
 export function defineConfig(config: WhoaConfig): WhoaConfig {
   return config;
-}
-
-const NAMES = ['whoa.config.ts', 'whoa.config.mjs', 'whoa.config.js'];
-
-/**
- * Loads the configuration. It is code, so it comes only from where the person said, or from the person's own folder: never
- * from the folder the agent works in.
- */
-export async function loadConfig(path: string | undefined, env: NodeJS.ProcessEnv = process.env): Promise<WhoaConfig> {
-  const file = path === undefined ? findConfig(env) : resolve(path);
-  if (file === undefined) return {};
-  if (!existsSync(file)) throw new UsageError(`--config: there is no ${file}`);
-  resolveOurselves();
-  const module = (await import(pathToFileURL(file).href)) as { default?: WhoaConfig; config?: WhoaConfig };
-  const config = module.default ?? module.config;
-  if (typeof config !== 'object') {
-    throw new UsageError(`${file} exports no configuration; write 'export default defineConfig({ … })'`);
-  }
-  return config;
-}
-
-/** The configuration in the person's own folder, if there is one. */
-export function findConfig(env: NodeJS.ProcessEnv = process.env): string | undefined {
-  const folder = configFolder(env);
-  const file = NAMES.map((name) => join(folder, name)).find((one) => existsSync(one));
-  if (file !== undefined && process.platform !== 'win32' && (statSync(dirname(file)).mode & 0o002) !== 0) {
-    throw new UsageError(`anybody can write to ${folder}, so ${file} is not loaded; run 'chmod o-w ${folder}'`);
-  }
-  return file;
-}
-
-/** Where a person's configuration is. A relative XDG_CONFIG_HOME is ignored, as its specification says. */
-export function configFolder(env: NodeJS.ProcessEnv): string {
-  const given = env['XDG_CONFIG_HOME'];
-  if (given && isAbsolute(given)) return join(given, 'whoa');
-  if (process.platform === 'win32') return join(env['APPDATA'] ?? join(homedir(), 'AppData', 'Roaming'), 'whoa');
-  return join(homedir(), '.config', 'whoa');
-}
-
-/** A configuration stands in a folder where nothing is installed; what it imports of ours is found beside this file. */
-function resolveOurselves(): void {
-  registerHooks({
-    resolve(specifier, context, next) {
-      try {
-        return next(specifier, context);
-      } catch (error) {
-        if (!/^(whoa$|@whoa\/)/.test(specifier)) throw error;
-        return next(specifier, { ...context, parentURL: import.meta.url });
-      }
-    },
-  });
 }

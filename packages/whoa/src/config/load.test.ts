@@ -1,7 +1,7 @@
 import { chmodSync } from 'node:fs';
 import { expect, onTestFinished, test } from 'vitest';
-import { createWorkspace } from '../../../test/workspace.ts';
-import { configFolder, findConfig, loadConfig } from './config.ts';
+import { createWorkspace } from '../../../../test/workspace.ts';
+import { configFolder, findConfig, loadConfig } from './load.ts';
 
 function home(files: Record<string, string>) {
   const workspace = createWorkspace(files);

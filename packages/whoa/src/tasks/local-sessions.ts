@@ -1,12 +1,17 @@
 import type { SessionRecord, SessionStore, SessionSummary } from '@whoa/acp';
 import type { SqliteSessions } from '@whoa/tasks';
+import type { WhoaConfig } from '../config/config.ts';
 
-/** Keeps the sessions of editors in the file of this user's tasks. It is opened when the first one is asked for. */
-export function createLocalSessions(): SessionStore & AsyncDisposable {
+/**
+ * Keeps the sessions of editors in the file of the tasks, or in this user's own if the tasks are elsewhere. It is opened
+ * when the first one is asked for.
+ */
+export function createLocalSessions({ store }: Pick<WhoaConfig, 'store'> = {}): SessionStore & AsyncDisposable {
+  const file = store !== undefined && 'backend' in store && store.backend === 'sqlite' ? store.file : undefined;
   let opened: Promise<SqliteSessions<SessionRecord>> | undefined;
   const open = async (): Promise<SqliteSessions<SessionRecord>> => {
     const { createSqliteSessions } = await import('@whoa/tasks');
-    return createSqliteSessions<SessionRecord>();
+    return createSqliteSessions<SessionRecord>(file === undefined ? {} : { file });
   };
   const sessions = (): Promise<SqliteSessions<SessionRecord>> =>
     (opened ??= open().catch((error: unknown) => {

@@ -1,16 +1,18 @@
-import { createSqliteStore, isFinal, type TaskRecord, type TaskStore } from '@whoa/tasks';
+import { createSqliteStore, createTaskStore, isFinal, type TaskRecord, type TaskStore } from '@whoa/tasks';
 import { UsageError } from '../command.ts';
+import type { WhoaConfig } from '../config/config.ts';
 
-/** Whose the tasks of this machine's store are: its file belongs to one user. */
+/** Whose the tasks of this machine's store are: its file belongs to one user. Who shares another store shares its tasks. */
 export const LOCAL_TENANT = 'local';
 
 const LISTED_MAX = 1_000;
 const SHOWN_MAX = 3;
 const ID_CHARACTERS = 11;
 
-/** Opens the store that every terminal of this user shares. */
-export function openLocalStore(): TaskStore {
-  return createSqliteStore();
+/** Opens the store of the configuration; without one, that which every terminal of this user shares. */
+export function openStore({ store }: Pick<WhoaConfig, 'store'>): TaskStore {
+  if (store === undefined) return createSqliteStore();
+  return 'claim' in store ? store : createTaskStore(store);
 }
 
 /** As much of an id as a person wants to type. */

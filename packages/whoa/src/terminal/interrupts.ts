@@ -10,12 +10,13 @@ import {
 
 /** After the third Ctrl-C whatever has not ended by then is left to its watchdog. */
 const EXIT_MS = CLEANUP_MS + 1_000;
-const STEPS: readonly StopHow[] = ['graceful', 'now', 'kill'];
 
 export interface InterruptOptions {
   readonly token: CancellationToken;
   /** Ends the process: asked for when even `kill` did not settle the run. */
   readonly exit: () => void;
+  /** What the first Ctrl-C means; `graceful` unless given. */
+  readonly first?: StopHow;
   readonly clock?: Clock;
   readonly signals?: Pick<NodeJS.Process, 'on' | 'off'>;
 }
@@ -25,11 +26,12 @@ export interface InterruptOptions {
  * goes, or a machine that shuts down, means now: nobody else would take the run over.
  */
 export function listenForInterrupts(options: InterruptOptions): Disposable {
-  const { token, exit, clock = systemClock, signals = process } = options;
+  const { token, exit, first = 'graceful', clock = systemClock, signals = process } = options;
+  const steps: readonly StopHow[] = [first, 'now', 'kill'];
   let presses = 0;
   let patience: Disposable | undefined;
   const onInterrupt = (): void => {
-    const how = STEPS[Math.min(presses++, STEPS.length - 1)]!;
+    const how = steps[Math.min(presses++, steps.length - 1)]!;
     token.cancel({ kind: 'user', by: userName(), via: 'Ctrl-C' }, { how });
     if (token.level === 'kill') patience ??= clock.setTimer(EXIT_MS, exit);
   };

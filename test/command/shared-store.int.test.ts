@@ -1,0 +1,105 @@
+import { spawn } from 'node:child_process';
+import { once } from 'node:events';
+import { existsSync } from 'node:fs';
+import { createInterface } from 'node:readline';
+import { describe, expect, onTestFinished, test } from 'vitest';
+import { startRedis } from '../servers/redis.ts';
+import { createWorkspace } from '../workspace.ts';
+import { BIN, createHome, type Home } from './terminal.ts';
+
+const SLOW = [['Let me see. ', { call: 'bash', input: { command: 'echo begun; sleep 300' } }], ['All is well.']];
+
+function home(config: string): Home {
+  const made = createHome({ 'script.json': JSON.stringify(SLOW), 'shared.config.ts': config });
+  onTestFinished(() => made[Symbol.dispose]());
+  return made;
+}
+
+/** Starts a run and waits until its call is under way. */
+async function startRun({ folder, env }: Home) {
+  const [file = '', ...rest] = BIN;
+  const args = [...rest, 'run', '--yes', '--json', '--config', 'shared.config.ts', '--model', 'scripted:script.json'];
+  const child = spawn(file, [...args, 'Is all well?'], { cwd: folder.path, env, stdio: ['ignore', 'pipe', 'inherit'] });
+  onTestFinished(() => {
+    child.kill('SIGKILL');
+  });
+  const closed = once(child, 'close') as Promise<[number]>;
+  const lines: Record<string, unknown>[] = [];
+  await new Promise<void>((resolve) => {
+    createInterface({ input: child.stdout }).on('line', (line) => {
+      lines.push(JSON.parse(line) as Record<string, unknown>);
+      if (line.includes('"call-update"')) resolve();
+    });
+  });
+  return { lines, closed };
+}
+
+function elsewhere(): string {
+  const folder = createWorkspace();
+  onTestFinished(() => folder[Symbol.dispose]());
+  return folder.at('team/tasks.db');
+}
+
+async function redis(): Promise<string> {
+  const server = await startRedis();
+  onTestFinished(() => server[Symbol.asyncDispose]());
+  return server.url;
+}
+
+const STORES: Record<string, () => string | Promise<string>> = {
+  'a SQLite file elsewhere': () => `{ backend: 'sqlite', file: ${JSON.stringify(elsewhere())} }`,
+  'a store that the configuration made': () =>
+    `createTaskStore({ backend: 'sqlite', file: ${JSON.stringify(elsewhere())} })`,
+  Redis: async () => `{ backend: 'redis', url: ${JSON.stringify(await redis())} }`,
+};
+
+describe.each(Object.entries(STORES))('with %s', (_, open) => {
+  test('whoever has the same configuration sees the run and cancels it, by its ladder', async () => {
+    const config = `
+      import { defineConfig } from 'whoa';
+      import { createTaskStore } from '@whoa/tasks';
+      export default defineConfig({ store: ${await open()}, ladder: { drainMs: 200, abortMs: 1_000 } });
+    `;
+    const [ann, bob] = [home(config), home(config)];
+    const run = await startRun(ann);
+    const shared = ['--config', 'shared.config.ts'];
+    const task = JSON.parse(bob.whoa(['tasks', '--json', ...shared]).stdout) as { id: string };
+    expect(task).toMatchObject({ status: 'running', inputs: ['Is all well?'] });
+    // Without it, everybody looks into a file of their own.
+    expect(bob.whoa(['cancel', task.id]).stderr).toContain('there is no task');
+    expect(existsSync(ann.folder.at('state'))).toBe(false);
+
+    const cancel = bob.whoa(['cancel', task.id, '--reason', 'lunch', ...shared]);
+    expect(cancel.stdout).toMatch(
+      /user: lunch.*nothing was left behind[\s\S]*drain: [\s\S]*abort: [\s\S]*bash interrupted/,
+    );
+    expect(cancel.status).toBe(0);
+    expect((await run.closed)[0]).toBe(130);
+    expect(run.lines.at(-1)).toMatchObject({ type: 'result', status: 'cancelled', reason: { message: 'lunch' } });
+    const watch = bob.whoa(['watch', task.id, ...shared]);
+    expect(watch.stdout).toContain('bash interrupted');
+    expect(watch.status).toBe(130);
+    expect(bob.whoa(['doctor', ...shared]).stdout).toMatch(
+      /1 task is kept in .*(team\/tasks\.db|of your configuration)/,
+    );
+  });
+});
+
+test('a configuration that is wrong says which field and what to write, with every command', () => {
+  const place = home("export default { store: { backend: 'mysql' } };");
+  for (const args of [['run', 'x'], ['tasks'], ['watch', 't'], ['cancel', 't'], ['acp']]) {
+    const { status, stderr } = place.whoa([...args, '--config', 'shared.config.ts']);
+    expect(stderr).toMatch(/shared\.config\.ts: store: backend: 'mysql' is none of sqlite, redis, postgres, memory\n$/);
+    expect(status).toBe(2);
+  }
+  const { stdout, status } = place.whoa(['doctor', '--config', 'shared.config.ts']);
+  expect(stdout).toMatch(/✘ whoa\.config\.ts: .*'mysql' is none of/);
+  expect(status).toBe(1);
+});
+
+test('a store that cannot be reached is told of in one line', () => {
+  const place = home("export default { store: { backend: 'redis', url: 'redis://127.0.0.1:9', timeoutMs: 300 } };");
+  const { status, stderr } = place.whoa(['tasks', '--config', 'shared.config.ts']);
+  expect(stderr).toMatch(/^whoa tasks: .+\n$/);
+  expect(status).toBe(1);
+});
