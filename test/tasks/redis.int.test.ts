@@ -1,5 +1,5 @@
 import { setTimeout as wait } from 'node:timers/promises';
-import { createRedisStore, type TaskRecord, type TaskStore } from '@whoa/tasks';
+import { createRedisStore, type Hint, type TaskRecord, type TaskStore } from '@whoa/tasks';
 import { Redis } from 'ioredis';
 import { afterAll, beforeAll, describe, expect, test } from 'vitest';
 import { createCertificate } from '../servers/certificates.ts';
@@ -179,6 +179,40 @@ describe('a server that can be had', () => {
     expect(await heard.promise).toBe('cancel');
     await using other = createRedisStore({ url, prefix: 'other', timeoutMs: 1_000 });
     await expect(create(other)).rejects.toThrow(/NOPERM|No permissions|can't access/i);
+  });
+
+  test('the stream of a worker brings the order along, escalations too, and nothing else is taken for one', async () => {
+    await using store = createRedisStore({ url: server.url, prefix: 'order' });
+    const { id } = await running(store);
+    const ref = { tenant: TENANT, id };
+    const heard: Hint[] = [];
+    await store.watch({ worker: 'w' }, (hint) => heard.push(hint));
+    const orders: unknown[] = [];
+    for (const how of ['graceful', 'now', 'kill'] as const) {
+      await store.cancel(ref, { message: how }, { how, undo: how === 'kill' });
+      orders.push({ epoch: 1, stop: (await store.get(ref))!.stop });
+    }
+    const admin = new Redis(server.port);
+    await admin.xadd(
+      'order:{s0}:inbox:w',
+      '*',
+      'type',
+      'cancel',
+      'id',
+      id,
+      'tenant',
+      TENANT,
+      'worker',
+      'w',
+      'stopLevel',
+      'kill',
+    );
+    admin.disconnect();
+    await expect.poll(() => heard.length).toBe(4);
+    expect(heard.map((hint) => ('order' in hint ? hint.order : undefined))).toEqual([...orders, undefined]);
+    expect(orders).toMatchObject(
+      ['drain', 'abort', 'kill'].map((level) => ({ stop: { level, reason: { message: 'graceful' } } })),
+    );
   });
 
   test('a listener that was away so long that its stream is gone is told to look at everything', async () => {

@@ -54,6 +54,7 @@ export {
   type ListFilter,
   type ListPage,
   type Orders,
+  type PushedOrder,
   type ReadOptions,
   type ReleaseReceipt,
   type SendReceipt,

@@ -53,7 +53,7 @@ export interface TaskStore extends AsyncDisposable {
 
   /** Tasks a worker should look at now, longest overdue first: claimable ones, and ones whose worker is gone. */
   due(options?: { readonly limit?: number; readonly shard?: number }): Promise<readonly string[]>;
-  /** Tells of changes, at least once each. A hint proves nothing: ask the store again. Resolves when it listens. */
+  /** Tells of changes, at least once each. A hint proves nothing but the order it carries. Resolves when it listens. */
   watch(filter: WatchFilter, listener: (hint: Hint) => void): Promise<AsyncDisposable>;
 }
 
@@ -175,8 +175,19 @@ export type Hint =
       readonly tenant: string;
       readonly worker?: string;
       readonly conversation?: string;
+      /**
+       * With `cancel`, for those who watch the worker: the order itself. It is the store's own word, so a store adds it only
+       * where nobody else can write what it was read from; without it, ask the store.
+       */
+      readonly order?: PushedOrder;
     }
   | { readonly type: 'resync' };
+
+/** What the holder of one claim is to do. It cannot become untrue: orders are raised, never taken back. */
+export interface PushedOrder {
+  readonly epoch: number;
+  readonly stop: StopOrder;
+}
 
 /** What every store is told when it is made. */
 export interface StoreOptions {

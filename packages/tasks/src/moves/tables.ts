@@ -27,14 +27,15 @@ export interface Moment {
   readonly attemptsMax: number;
 }
 
-/** A task as its watchers know it. */
+/** A task as its watchers know it. A cancel brings its order along. */
 export function hintOf(type: Exclude<Hint, { type: 'resync' }>['type'], task: TaskRecord): Hint {
-  const { id, tenant, worker, conversation } = task;
+  const { id, tenant, worker, conversation, epoch, stop } = task;
   return {
     type,
     id,
     tenant,
     ...(worker !== undefined && { worker }),
     ...(conversation !== undefined && { conversation }),
+    ...(type === 'cancel' && stop !== undefined && { order: { epoch, stop } }),
   };
 }

@@ -52,7 +52,7 @@ export class Execution {
   /** Messages given to the run that it has not read yet. */
   readonly #steers = new Map<UserMessage, number>();
   #run: Run | undefined;
-  #stop: string | undefined;
+  #stop: StopOrder | undefined;
   #lost: LeaseLostError | undefined;
   #commandsWaiting: NumberedCommand[] = [];
 
@@ -102,16 +102,19 @@ export class Execution {
   obey({ now, stop, commands, watched }: Omit<Orders, 'leaseUntil'>): void {
     this.#aheadMs = now - this.#options.world.clock.now();
     this.#journal.watch(watched);
-    const said = stop && JSON.stringify(stop);
-    if (stop !== undefined && said !== this.#stop) {
-      this.#stop = said;
-      this.token.cancel(stop.reason, { how: ladderOf(stop, now), undo: stop.undo });
-    }
+    if (stop !== undefined) this.stop(stop, now);
     for (const command of commands) {
       if (this.#commandsSeen.has(command.number)) continue;
       this.#commandsSeen.add(command.number);
       this.#carryOut(command);
     }
+  }
+
+  /** Stops as the store orders, at a moment of its clock. Hearing it twice changes nothing. */
+  stop(order: StopOrder, now: number): void {
+    if (this.#stop !== undefined && isSame(this.#stop, order)) return;
+    this.#stop = order;
+    this.token.cancel(order.reason, { how: ladderOf(order, now), undo: order.undo });
   }
 
   /** Stops the work now, whatever the store says or does not say. */
@@ -234,6 +237,11 @@ function ladderOf({ level, abortAt, killAt }: StopOrder, now: number): StopHow {
   const abortMs = Math.max(0, killAt - Math.max(abortAt, now));
   if (level === 'kill' || now >= killAt) return 'kill';
   return level === 'abort' || drainMs === 0 ? { abortMs } : { drainMs, abortMs };
+}
+
+/** The reason is left out: a task has only one. */
+function isSame(a: StopOrder, b: StopOrder): boolean {
+  return a.level === b.level && a.abortAt === b.abortAt && a.killAt === b.killAt && a.undo === b.undo;
 }
 
 function messageOf(message: Json): UserMessage {

@@ -8,7 +8,7 @@ import {
 } from '@whoa/core';
 import { LeaseLostError } from '../errors.ts';
 import type { FinalStatus } from '../status.ts';
-import type { Claim } from '../store.ts';
+import type { Claim, PushedOrder } from '../store.ts';
 import { isWatched, type NewTask, responseOf, type TaskRef, type TaskResponse } from '../task.ts';
 import { CANCEL_TOPIC, type CancelMessage, TASK_CATEGORY } from './channel.ts';
 import { Execution } from './execution.ts';
@@ -198,9 +198,9 @@ class StoreRunner implements Runner {
   /** One watch for the whole worker, however many tasks it runs. */
   async #listen(): Promise<void> {
     this.#listening ??= this.#options.store.watch({ worker: this.worker }, (hint) => {
-      this.#news.tell(hint.type === 'resync' ? undefined : hint.id);
-      if (hint.type === 'cancel' || hint.type === 'command') this.#refreshSoon(hint.id);
+      if (hint.type === 'cancel' || hint.type === 'command') this.#heed(hint.id, hint.order);
       if (hint.type === 'resync') for (const id of this.#live.keys()) this.#refreshSoon(id);
+      this.#news.tell(hint.type === 'resync' ? undefined : hint.id);
     });
     try {
       await this.#listening;
@@ -209,6 +209,14 @@ class StoreRunner implements Runner {
       this.#listening = undefined;
       throw error;
     }
+  }
+
+  /** Obeys an order that the store has vouched for; whatever else was told, the store is asked. */
+  #heed(id: string, order: PushedOrder | undefined): void {
+    const execution = this.#live.get(id);
+    // Don't obey an order to another claim: who held the task then is not who holds it now.
+    if (order !== undefined && order.epoch === execution?.task.epoch) execution.stop(order.stop, execution.storeNow());
+    else this.#refreshSoon(id);
   }
 
   #refreshSoon(id: string): void {

@@ -25,7 +25,7 @@ export function createMemoryStore(options: MemoryStoreOptions = {}): TaskStore {
       // Nothing here waits, so a transaction needs no lock; a move that throws does so before it saves anything.
       async transact(work) {
         const answer = structuredClone(work(tables.operations));
-        const hints = tables.takeHints();
+        const hints = structuredClone(tables.takeHints());
         // Tell in a later microtask: whoever made the change must not be called back in the middle of making it.
         await Promise.resolve();
         for (const hint of hints) watchers.tell(hint);

@@ -114,6 +114,19 @@ test('a note on the bell that makes no sense is not believed, and the next cance
   await store[Symbol.asyncDispose]();
 });
 
+test('the bell brings the order along', async () => {
+  using folder = temporaryFolder();
+  const { store, ref, hints, next } = await watched(folder);
+  await using other = createSqliteStore(folder);
+  const told = next();
+  await other.cancel(ref, { message: 'enough' }, { how: 'now' });
+  await told;
+  const { stop } = (await store.get(ref))!;
+  expect(stop).toMatchObject({ level: 'abort', reason: { message: 'enough' } });
+  expect(hints).toMatchObject([{ type: 'cancel', id: ref.id, order: { epoch: 1, stop } }]);
+  await store[Symbol.asyncDispose]();
+});
+
 test('a cancel whose ring nobody heard is found by the poll', async () => {
   using folder = temporaryFolder();
   const { store, world, ref, hints } = await watched(folder);

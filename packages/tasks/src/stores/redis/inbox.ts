@@ -3,6 +3,7 @@ import type { Hint, WatchFilter } from '../../store.ts';
 import { Watchers } from '../watchers.ts';
 import type { Calls, Reply } from './calls.ts';
 import { type Client, connect, waitForReady } from './client.ts';
+import { hintOf } from './hint.ts';
 import { type RedisStoreOptions, TIMEOUT_MS } from './options.ts';
 import { SCRIPTS } from './scripts.ts';
 
@@ -126,13 +127,6 @@ async function inTime(asked: Promise<Reply>, client: Client, ms: number): Promis
   } finally {
     clearTimeout(timer);
   }
-}
-
-function hintOf(flat: readonly string[]): Hint | undefined {
-  const fields: Record<string, string> = {};
-  for (let i = 0; i < flat.length; i += 2) fields[flat[i]!] = flat[i + 1]!;
-  // The first entry of a stream only says that somebody listens.
-  return fields['type'] === 'listen' ? undefined : (fields as unknown as Hint);
 }
 
 /** Ids of entries are `milliseconds-number`. */

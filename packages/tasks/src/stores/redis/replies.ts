@@ -69,7 +69,7 @@ function commandsOf(flat: Flat): NumberedCommand[] {
   return commands.toSorted((a, b) => a.number - b.number);
 }
 
-function stopOf([level, reason, abortAt, killAt, undo]: readonly string[]): StopOrder {
+export function stopOf([level, reason, abortAt, killAt, undo]: readonly string[]): StopOrder {
   return {
     level: level as StopLevel,
     reason: JSON.parse(reason!) as CancelReason,

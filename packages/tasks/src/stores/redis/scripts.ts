@@ -4,7 +4,7 @@ import { CLAIM } from './lua/claim.ts';
 import { CREATE } from './lua/create.ts';
 import { ADMIT, LINE } from './lua/line.ts';
 import { CONVERSATION, DUE, GET, LIST, LISTEN, READ, READ_ALONG } from './lua/read.ts';
-import { CHANGE, MOMENT, ORDERS, OWN, PROLOGUE, STOP, TASK } from './lua/task.ts';
+import { CHANGE, MOMENT, ORDERS, OWN, PROLOGUE, STOP, TASK, TELL } from './lua/task.ts';
 import { APPEND, FINISH, RELEASE, RENEW } from './lua/work.ts';
 
 type Operation =
@@ -49,20 +49,20 @@ function script(name: string, [first, ...pieces]: readonly string[]): Script {
 
 /** Every move and every question, each made of the pieces it needs. */
 export const SCRIPTS: Record<Operation, Script> = {
-  create: writes('create', MOMENT, TASK, CHANGE, STOP, LINE, ADMIT, CREATE),
-  claim: writes('claim', MOMENT, TASK, CHANGE, STOP, ORDERS, LINE, ADMIT, CLAIM),
-  renew: writes('renew', MOMENT, TASK, CHANGE, ORDERS, OWN, RENEW),
-  append: writes('append', MOMENT, TASK, CHANGE, ORDERS, OWN, LINE, APPEND),
-  release: writes('release', MOMENT, TASK, CHANGE, OWN, LINE, RELEASE),
-  finish: writes('finish', MOMENT, TASK, CHANGE, OWN, LINE, FINISH),
-  cancel: writes('cancel', MOMENT, TASK, CHANGE, STOP, LINE, CANCEL),
-  cancelLine: writes('cancelLine', MOMENT, TASK, CHANGE, STOP, LINE, CANCEL_LINE),
-  send: writes('send', MOMENT, TASK, CHANGE, SEND),
+  create: writes('create', MOMENT, TASK, TELL, CHANGE, STOP, LINE, ADMIT, CREATE),
+  claim: writes('claim', MOMENT, TASK, TELL, CHANGE, STOP, ORDERS, LINE, ADMIT, CLAIM),
+  renew: writes('renew', MOMENT, TASK, TELL, CHANGE, ORDERS, OWN, RENEW),
+  append: writes('append', MOMENT, TASK, TELL, CHANGE, ORDERS, OWN, LINE, APPEND),
+  release: writes('release', MOMENT, TASK, TELL, CHANGE, OWN, LINE, RELEASE),
+  finish: writes('finish', MOMENT, TASK, TELL, CHANGE, OWN, LINE, FINISH),
+  cancel: writes('cancel', MOMENT, TASK, TELL, CHANGE, STOP, LINE, CANCEL),
+  cancelLine: writes('cancelLine', MOMENT, TASK, TELL, CHANGE, STOP, LINE, CANCEL_LINE),
+  send: writes('send', MOMENT, TASK, TELL, CHANGE, SEND),
   get: reads('get', GET),
   list: reads('list', MOMENT, TASK, LIST),
   read: reads('read', MOMENT, TASK, READ),
   conversation: reads('conversation', MOMENT, CONVERSATION),
   due: reads('due', MOMENT, DUE),
-  readAlong: { ...writes('read', MOMENT, TASK, CHANGE, READ_ALONG, READ), isRepeatable: true },
+  readAlong: { ...writes('read', MOMENT, TASK, TELL, CHANGE, READ_ALONG, READ), isRepeatable: true },
   listen: { ...writes('listen', LISTEN), isRepeatable: true },
 };

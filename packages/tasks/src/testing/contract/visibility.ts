@@ -1,5 +1,5 @@
 import assert from 'node:assert/strict';
-import type { Hint, TaskStore, WatchFilter } from '../../store.ts';
+import type { Hint, PushedOrder, TaskStore, WatchFilter } from '../../store.ts';
 import { bring, type ContractCase, claim, create, LEASE_MS, record, SHORT_MS, TENANT, withOwned } from '../case.ts';
 
 interface Hearing {
@@ -181,6 +181,27 @@ export const visibilityCases: readonly ContractCase[] = [
       },
     }),
   ),
+  {
+    title: 'an order that a cancel brings along is the one in the record, for the claim that holds the task',
+    async run({ store }) {
+      const { id, ref, epoch } = await bring(store, 'running');
+      for (const [how, level] of [
+        ['graceful', 'drain'],
+        ['kill', 'kill'],
+      ] as const) {
+        let told: Hint | undefined;
+        const wanted = (hint: Hint & { id: string }): boolean => {
+          if (hint.type === 'cancel' && hint.id === id) told = hint;
+          return told !== undefined;
+        };
+        const when = () => store.cancel(ref, { message: how, by: 'ann' }, { how, undo: level === 'kill' });
+        await hears(store, { filter: { worker: 'w1' }, wanted, when });
+        // It may bring none, and hints may come late.
+        const order = (told as (Hint & { order?: PushedOrder }) | undefined)?.order;
+        if (order?.stop.level === level) assert.deepEqual(order, { epoch, stop: (await record(store, id)).stop });
+      }
+    },
+  },
   {
     title: 'the turn of a task that waited is told to its worker',
     async run({ store }) {

@@ -55,6 +55,28 @@ local function record(task)
 end
 `;
 
+/** How others hear of a task. */
+export const TELL: string = /* lua */ `
+-- No stream, no listener: then there is nobody to tell. A worker that is to stop gets the order along.
+local function tell(kind, task)
+  local hint = { 'type', kind, 'id', task.id, 'tenant', task.tenant }
+  if task.conversation then hint[7], hint[8] = 'conversation', task.conversation end
+  if task.worker then
+    hint[#hint + 1] = 'worker'
+    hint[#hint + 1] = task.worker
+  end
+  redis.call('XADD', tag .. 'changes', 'NOMKSTREAM', 'MAXLEN', '~', '10000', '*', unpack(hint))
+  if not task.worker then return end
+  if kind == 'cancel' then
+    for _, name in ipairs({ 'epoch', 'stopLevel', 'stopReason', 'abortAt', 'killAt', 'undo' }) do
+      hint[#hint + 1] = name
+      hint[#hint + 1] = task[name]
+    end
+  end
+  redis.call('XADD', tag .. 'inbox:' .. task.worker, 'NOMKSTREAM', 'MAXLEN', '~', '10000', '*', unpack(hint))
+end
+`;
+
 /** How a task is changed. A fresh task is a table until it is inserted. */
 export const CHANGE: string = /* lua */ `
 local function set(task, changes)
@@ -81,18 +103,6 @@ local function reindex(task, status)
   if task.status == status then return end
   redis.call('ZREM', tag .. 'status:' .. task.status .. ':' .. task.tenant, task.id)
   redis.call('ZADD', tag .. 'status:' .. status .. ':' .. task.tenant, task.createdAt, task.id)
-end
-
--- No stream, no listener: then there is nobody to tell.
-local function tell(kind, task)
-  local hint = { 'type', kind, 'id', task.id, 'tenant', task.tenant }
-  if task.conversation then hint[7], hint[8] = 'conversation', task.conversation end
-  if task.worker then
-    hint[#hint + 1] = 'worker'
-    hint[#hint + 1] = task.worker
-    redis.call('XADD', tag .. 'inbox:' .. task.worker, 'NOMKSTREAM', 'MAXLEN', '~', '10000', '*', unpack(hint))
-  end
-  redis.call('XADD', tag .. 'changes', 'NOMKSTREAM', 'MAXLEN', '~', '10000', '*', unpack(hint))
 end
 
 local function reason_of(kind, message)

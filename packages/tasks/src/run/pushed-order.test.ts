@@ -1,0 +1,104 @@
+import type { CancellationToken, StopLevel } from '@whoa/core';
+import { createVirtualWorld, letEverythingReact } from '@whoa/core/testing';
+import { expect, test } from 'vitest';
+import type { Hint, TaskStore } from '../store.ts';
+import { createMemoryStore } from '../stores/memory.ts';
+import type { StopOrder } from '../task.ts';
+import { createRunner } from './store-runner.ts';
+
+/** One task at work, on a store that counts how often it is asked, and whose pushes can be forged and kept back. */
+async function atWork(endsAt: StopLevel = 'abort') {
+  const world = createVirtualWorld();
+  const inner = createMemoryStore({ world });
+  const asked: string[] = [];
+  let push: (hint: Hint) => void = () => {};
+  let isSilent = false;
+  const store = new Proxy(inner, {
+    get(target, name: keyof TaskStore) {
+      if (name === 'watch') {
+        return (filter: object, listener: (hint: Hint) => void) => {
+          push = listener;
+          return target.watch(filter, (hint) => !isSilent && listener(hint));
+        };
+      }
+      const value: unknown = Reflect.get(target, name);
+      if (typeof value !== 'function') return value;
+      return (...args: unknown[]): unknown => {
+        asked.push(String(name));
+        return Reflect.apply(value, target, args);
+      };
+    },
+  });
+  let work: CancellationToken | undefined;
+  const runner = createRunner({
+    store,
+    world,
+    agents: {
+      assistant: ({ token }) =>
+        new Promise((_resolve, reject) => {
+          work = token;
+          token.onCancel((level) => level === endsAt && reject(new Error('stopped')));
+        }),
+    },
+  });
+  const running = runner.run({ tenant: 'acme', agent: 'assistant', input: 'hello' });
+  await letEverythingReact();
+  const { id } = (await inner.list({ tenant: 'acme' })).tasks[0]!;
+  asked.length = 0;
+  const forge = async (order?: { epoch: number; stop: StopOrder }): Promise<void> => {
+    push({ type: 'cancel', id, tenant: 'acme', worker: runner.worker, ...(order && { order }) });
+    await letEverythingReact();
+  };
+  const beSilent = (): void => {
+    isSilent = true;
+  };
+  return { world, inner, asked, runner, running, ref: { tenant: 'acme', id }, token: work!, forge, beSilent };
+}
+
+const STOP: StopOrder = { level: 'kill', reason: { kind: 'user', at: 0 }, abortAt: 0, killAt: 0, undo: false };
+
+test('a cancel that brings its order along stops the work without a question to the store', async () => {
+  const { inner, asked, running, ref, token } = await atWork();
+  let askedBefore = -1;
+  token.onCancel(() => (askedBefore = asked.length));
+  await inner.cancel(ref, { message: 'enough' }, { how: 'now' });
+  expect(askedBefore).toBe(0);
+  expect(token).toMatchObject({ level: 'abort', reason: { message: 'enough' } });
+  expect(await running).toMatchObject({ status: 'cancelled', msg: 'enough' });
+});
+
+test('an order for another claim is not obeyed: the store is asked, and says that there is none', async () => {
+  const { asked, forge, token, inner, ref, running } = await atWork();
+  for (const epoch of [0, 2, Number.NaN]) await forge({ epoch, stop: STOP });
+  expect(asked).toEqual(['get', 'get', 'get']);
+  expect(token.isCancelled).toBe(false);
+  await inner.cancel(ref, {}, { how: 'now' });
+  expect(await running).toMatchObject({ status: 'cancelled' });
+});
+
+test('a cancel that brings no order proves nothing, and one that is true is found by asking', async () => {
+  const { asked, forge, token, inner, ref, running, beSilent } = await atWork();
+  await forge();
+  expect([asked, token.isCancelled]).toEqual([['get'], false]);
+  beSilent();
+  await inner.cancel(ref, {}, { how: 'now' });
+  expect(token.isCancelled).toBe(false);
+  await forge();
+  expect(token.level).toBe('abort');
+  expect(await running).toMatchObject({ status: 'cancelled' });
+});
+
+test('an order heard twice, late, or after a harder one changes nothing', async () => {
+  const { forge, token, inner, ref, running } = await atWork('kill');
+  const levels: string[] = [];
+  token.onCancel((level) => levels.push(level));
+  await inner.cancel(ref, { message: 'first' }, { how: { abortMs: 5_000 } });
+  const { stop, epoch } = (await inner.get(ref))!;
+  await inner.cancel(ref, { message: 'second' }, { how: 'kill' });
+  await forge({ epoch, stop: stop! });
+  await forge({ epoch, stop: stop! });
+  expect(levels).toEqual(['abort', 'kill']);
+  expect(token).toMatchObject({ level: 'kill', reason: { message: 'first' } });
+  expect(await running).toMatchObject({ status: 'cancelled', msg: 'first' });
+  await forge({ epoch, stop: stop! });
+});
