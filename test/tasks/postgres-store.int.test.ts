@@ -1,4 +1,5 @@
 import { execFileSync } from 'node:child_process';
+import { createHash } from 'node:crypto';
 import { createPostgresStore, type Hint, type TaskRecord, type TaskStore } from '@whoa/tasks';
 import pg from 'pg';
 import { afterAll, beforeAll, expect, test } from 'vitest';
@@ -107,6 +108,48 @@ test('a hint too long for a notification makes watchers look at everything', asy
   await using watching = await store.watch({ tenant: name }, (hint) => heard.push(hint));
   await createTask(store, { tenant: name, conversation: name, worker: name });
   await expect.poll(() => heard, SOON).toEqual([{ type: 'resync' }]);
+  expect(watching).toBeDefined();
+});
+
+test('anybody can ring the bell, but an order comes from the table and from nowhere else', async () => {
+  const schema = newSchema();
+  await using store = createPostgresStore({ url: server.url, schema });
+  const { id } = await createRunning(store);
+  const other = await createRunning(store);
+  const heard: Hint[] = [];
+  await using watching = await store.watch({ worker: 'w' }, (hint) => heard.push(hint));
+  await ask('CREATE ROLE stranger LOGIN');
+  const channel = `whoa_${createHash('sha256').update(`"${schema}"./w`).digest('hex').slice(0, 40)}`;
+  const url = server.url.replace('postgres@', 'stranger@');
+  await expect(query(url, `SELECT * FROM ${schema}.tasks`)).rejects.toThrow(/permission denied/);
+  const ring = (id: string, tenant: string, ...more: unknown[]): Promise<unknown> =>
+    query(url, 'SELECT pg_notify($1, $2)', [channel, JSON.stringify(['cancel', id, tenant, 'w', null, ...more])]);
+  await ring(id, 'acme', { epoch: 1, stop: { level: 'kill' } });
+  await ring(id, 'acme');
+  await store.cancel(other, { message: 'mine' }, { how: 'now' });
+  await ring(other.id, 'stranger');
+  await ring('\0', 'acme');
+  await expect.poll(() => heard.length, SOON).toBe(5);
+  const { stop } = (await store.get(other))!;
+  expect(stop).toMatchObject({ level: 'abort', reason: { message: 'mine' } });
+  const orders = heard.flatMap((hint) =>
+    'order' in hint ? [{ ...hint.order, id: hint.id, tenant: hint.tenant }] : [],
+  );
+  expect(orders).toEqual([{ epoch: 1, stop, ...other }]);
+  expect(watching).toBeDefined();
+});
+
+test('a burst of cancels brings every order along', async () => {
+  await using store = createPostgresStore({ url: server.url, schema: newSchema() });
+  const tasks = await Promise.all(Array.from({ length: 400 }, () => createRunning(store)));
+  const orders = new Map<string, unknown>();
+  await using watching = await store.watch(
+    { worker: 'w' },
+    (hint) => 'order' in hint && orders.set(hint.id, hint.order),
+  );
+  await Promise.all(tasks.map((ref) => store.cancel(ref, { message: ref.id })));
+  await expect.poll(() => orders.size, SOON).toBe(400);
+  for (const { id } of tasks) expect(orders.get(id)).toMatchObject({ epoch: 1, stop: { reason: { message: id } } });
   expect(watching).toBeDefined();
 });
 

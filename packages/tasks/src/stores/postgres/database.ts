@@ -1,6 +1,6 @@
 import type { Client } from 'pg';
 import { StoreClosedError } from '../../errors.ts';
-import { type Connection, endWithin, loadDriver, type Pool, type PooledConnection } from './driver.ts';
+import { breakOff, type Connection, endWithin, loadDriver, type Pool, type PooledConnection } from './driver.ts';
 import { type Attempt, failureOf, isSound } from './failures.ts';
 import { migrate, qualifierOf } from './migrations.ts';
 
@@ -78,7 +78,9 @@ export class Database implements AsyncDisposable {
     connection.on('error', () => {});
     try {
       await connection.connect();
+      await this.#prepare(connection);
     } catch (error) {
+      breakOff(connection);
       throw failureOf(error, { operation: 'watch', sent: false, changes: false });
     }
     return connection;
@@ -107,7 +109,7 @@ export class Database implements AsyncDisposable {
     const connection = await pool.connect();
     try {
       if (!this.#prepared.has(connection)) {
-        await connection.query(PREPARE, [`${this.#options.statementTimeoutMs}`]);
+        await this.#prepare(connection);
         this.#prepared.add(connection);
       }
       if (!this.#migrated) {
@@ -119,6 +121,10 @@ export class Database implements AsyncDisposable {
       connection.release(true);
       throw error;
     }
+  }
+
+  async #prepare(connection: Connection): Promise<void> {
+    await connection.query(PREPARE, [`${this.#options.statementTimeoutMs}`]);
   }
 
   async #open(): Promise<Pool> {

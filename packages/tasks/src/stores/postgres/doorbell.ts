@@ -4,6 +4,7 @@ import type { Client } from 'pg';
 import type { Hint } from '../../store.ts';
 import type { Database } from './database.ts';
 import { breakOff, endWithin, letGo } from './driver.ts';
+import { PushedOrders } from './pushed-orders.ts';
 
 export interface DoorbellOptions {
   readonly database: Database;
@@ -26,6 +27,7 @@ const LISTEN_ATTEMPTS_MAX = 3;
 export class Doorbell implements AsyncDisposable {
   readonly #options: DoorbellOptions;
   readonly #own = `whoa_bell_${randomUUID().replaceAll('-', '')}`;
+  readonly #everything: string;
   readonly #listeners = new Map<string, number>();
   #connection: Client | undefined;
   #connecting: Promise<Client> | undefined;
@@ -37,6 +39,7 @@ export class Doorbell implements AsyncDisposable {
 
   constructor(options: DoorbellOptions) {
     this.#options = options;
+    this.#everything = channelOf(options.database.qualifier, undefined);
   }
 
   /** Resolves when it listens. Rejects if the database cannot be reached. */
@@ -90,7 +93,9 @@ export class Doorbell implements AsyncDisposable {
     const connection = await this.#options.database.connectAlone();
     letGo(connection);
     connection.on('end', () => this.#lose(connection));
-    connection.on('notification', ({ channel, payload = '' }) => this.#ring(channel, payload));
+    const { database, onHint } = this.#options;
+    const orders = new PushedOrders(connection, { qualifier: database.qualifier, onHint });
+    connection.on('notification', ({ channel, payload = '' }) => this.#ring(channel, payload, orders));
     this.#connection = connection;
     this.#heard = new Set();
     this.#waitsForRing = false;
@@ -155,13 +160,16 @@ export class Doorbell implements AsyncDisposable {
     database.ask({ operation: 'watch', changes: false, sql, values: [this.#own, ''] }).catch(() => {});
   }
 
-  #ring(channel: string, payload: string): void {
+  #ring(channel: string, payload: string, orders: PushedOrders): void {
     if (channel === this.#own) {
       this.#waitsForRing = false;
       return;
     }
     const hint = hintOf(payload);
-    if (hint !== undefined) this.#options.onHint(hint);
+    if (hint === undefined) return;
+    // Only workers have to act on a cancel, and they have channels of their own.
+    if (hint.type === 'cancel' && channel !== this.#everything) orders.tell(hint);
+    else this.#options.onHint(hint);
   }
 }
 
