@@ -149,8 +149,8 @@ class RedisStore implements TaskStore {
   ): Promise<StoreCancelReceipt> {
     checkRef(target);
     const { level, abortAt, killAt } = scheduleOf(how, 0);
-    const { at: _at, ...undated } = createReason(reason, 0);
-    const dated = reason.at === undefined ? [jsonOf(undated), 0] : [jsonOf(createReason(reason, 0)), 1];
+    const { at, ...undated } = createReason(reason, 0);
+    const dated = reason.at === undefined ? [jsonOf(undated), 0] : [jsonOf({ ...undated, at }), 1];
     const asked = [level, Math.ceil(abortAt), Math.ceil(killAt), undo ? 1 : 0, ...dated];
     const reply =
       'id' in target

@@ -1,5 +1,5 @@
 import { createHash } from 'node:crypto';
-import { CANCEL, CANCEL_LINE, SEND } from './lua/cancel.ts';
+import { CANCEL, CANCEL_LINE, CANCEL_RUNNING, SEND } from './lua/cancel.ts';
 import { CLAIM } from './lua/claim.ts';
 import { CREATE } from './lua/create.ts';
 import { ADMIT, LINE } from './lua/line.ts';
@@ -55,7 +55,7 @@ export const SCRIPTS: Record<Operation, Script> = {
   append: writes('append', MOMENT, TASK, TELL, CHANGE, ORDERS, OWN, LINE, APPEND),
   release: writes('release', MOMENT, TASK, TELL, CHANGE, OWN, LINE, RELEASE),
   finish: writes('finish', MOMENT, TASK, TELL, CHANGE, OWN, LINE, FINISH),
-  cancel: writes('cancel', MOMENT, TASK, TELL, CHANGE, STOP, LINE, CANCEL),
+  cancel: writes('cancel', TELL, CANCEL_RUNNING, MOMENT, TASK, CHANGE, STOP, LINE, CANCEL),
   cancelLine: writes('cancelLine', MOMENT, TASK, TELL, CHANGE, STOP, LINE, CANCEL_LINE),
   send: writes('send', MOMENT, TASK, TELL, CHANGE, SEND),
   get: reads('get', GET),
