@@ -71,7 +71,19 @@ CREATE FUNCTION whoa.cancel_task(
 ) RETURNS json LANGUAGE plpgsql AS $$
 DECLARE
   line text;
+  task whoa.tasks;
 BEGIN
+  -- The first cancel of a running task, which nearly every cancel is, touches nothing but its row. The times are taken in
+  -- here and not before, because the row may have to be waited for.
+  UPDATE whoa.tasks t SET status = 'cancelling', stop_level = level, stop_undo = undo,
+    stop_abort_at = m.now + abort_ms, stop_kill_at = m.now + kill_ms, stop_reason = whoa.reason(given, coalesce(at, m.now))
+  FROM (SELECT whoa.now_ms() AS now) m
+  WHERE t.id = task_id AND t.tenant = of_tenant AND t.status = 'running' RETURNING t.* INTO task;
+  IF FOUND THEN
+    PERFORM whoa.tell('cancel', task.id, task.tenant, task.worker, task.conversation);
+    RETURN json_build_object('answer', 'accepted', 'status', 'cancelling', 'reason', task.stop_reason, 'killAt', task.stop_kill_at,
+      'level', CASE WHEN kill_ms = 0 THEN 'kill' WHEN abort_ms = 0 AND level = 'drain' THEN 'abort' ELSE level END);
+  END IF;
   -- Ask before locking anything: nobody may hold up another tenant's task.
   SELECT t.conversation INTO line FROM whoa.tasks t WHERE t.id = task_id AND t.tenant = of_tenant
     AND (t.ended_at IS NULL OR t.ended_at > whoa.now_ms() - kept_ms);
