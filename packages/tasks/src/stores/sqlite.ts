@@ -31,14 +31,12 @@ class SqliteEngine implements Engine {
   readonly now: () => number;
   readonly #database: Database;
   readonly #bell: Doorbell;
-  readonly #tables: Tables & Queries;
   readonly #watchers = new Watchers();
   readonly #clock: Clock;
   readonly #pollMs: number;
   #poll: Disposable | undefined;
   #listening: Promise<void> | undefined;
   #heard = 0;
-  #changes: { readonly hint: Hint; readonly number: number }[] = [];
   #told = 0;
 
   constructor({ file = defaultPath(), durability = 'process', pollMs = POLL_MS, world }: SqliteStoreOptions) {
@@ -46,7 +44,6 @@ class SqliteEngine implements Engine {
     const synchronous = durability === 'power' ? 'FULL' : 'NORMAL';
     this.#database = new Database(file, { schema: SCHEMA, version: SCHEMA_VERSION, synchronous });
     this.#bell = new Doorbell(`${file}-bell`);
-    this.#tables = createTables(this.#database, (hint, number) => this.#changes.push({ hint, number }));
     this.#clock = world?.clock ?? systemClock;
     this.#pollMs = pollMs;
     // The wall clock is what the processes of one machine share; a monotonic one starts anew in each of them.
@@ -55,17 +52,17 @@ class SqliteEngine implements Engine {
 
   async transact<T>(work: (tables: Tables & Queries) => T): Promise<T> {
     const { answer, changes } = await this.#database.write(() => {
-      this.#changes = [];
-      const done = work(this.#tables);
-      if (this.#changes.length > 0) this.#trimChanges();
-      return { answer: done, changes: this.#changes };
+      const told: { hint: Hint; number: number }[] = [];
+      const done = work(createTables(this.#database, (hint, number) => told.push({ hint, number })));
+      if (told.length > 0) this.#trimChanges(told.length);
+      return { answer: done, changes: told };
     });
     if (changes.length > 0) this.#bell.ring({ first: changes[0]!.number, hints: changes.map(({ hint }) => hint) });
     return answer;
   }
 
   query<T>(work: (tables: Tables & Queries) => T): Promise<T> {
-    return this.#database.read(() => work(this.#tables));
+    return this.#database.read(() => work(createTables(this.#database, () => {})));
   }
 
   async watch(filter: WatchFilter, listener: (hint: Hint) => void): Promise<AsyncDisposable> {
@@ -91,8 +88,8 @@ class SqliteEngine implements Engine {
     return Promise.resolve();
   }
 
-  #trimChanges(): void {
-    this.#told += this.#changes.length;
+  #trimChanges(told: number): void {
+    this.#told += told;
     if (this.#told < CHANGES_MAX / 10) return;
     this.#told = 0;
     this.#database.run('DELETE FROM changes WHERE number <= (SELECT max(number) FROM changes) - ?', [CHANGES_MAX]);

@@ -11,22 +11,32 @@ const FORGET_MAX = 10;
 export const CHANGES_MAX = 10_000;
 const CHANGES_PIECE = 1_000;
 
-/** Updates in place: a replacement would write every index again. */
-const SAVE_TASK = `
+const INSERT_TASK = `
 INSERT INTO tasks (id, shard, tenant, conversation, status, createdAt, dueAt, endedAt, record)
 VALUES (?, ?, ?, ?, ?, ?, ?, ?, ?)
 ON CONFLICT (id) DO UPDATE SET status = excluded.status, createdAt = excluded.createdAt, dueAt = excluded.dueAt,
   endedAt = excluded.endedAt, record = excluded.record
 `;
 
-/** The moves' tables in a database. Every statement finds its rows through an index. */
+/** These stand in indexes. */
+const COLUMNS = ['status', 'createdAt', 'dueAt', 'endedAt'] as const;
+
+/** The moves' tables in one transaction on a database. Every statement finds its rows through an index. */
 export function createTables(database: Database, onHint: (hint: Hint, number: number) => void): Tables & Queries {
+  /** The rows as this transaction knows them: nobody else can change them before it ends. */
+  const known = new Map<string, TaskRecord>();
   return {
-    task: (id) => recordOf<TaskRecord>(database.get('SELECT record FROM tasks WHERE id = ?', [id])),
+    task(id) {
+      const task = recordOf<TaskRecord>(database.get('SELECT record FROM tasks WHERE id = ?', [id]));
+      if (task !== undefined) known.set(id, task);
+      return task;
+    },
     saveTask(task) {
-      const { id, tenant, conversation = null, status, createdAt, dueAt = null, endedAt = null } = task;
-      const record = JSON.stringify(task);
-      database.run(SAVE_TASK, [id, shardOf(id), tenant, conversation, status, createdAt, dueAt, endedAt, record]);
+      const { id } = task;
+      const before = known.get(id);
+      if (before === undefined) insertTask(database, task);
+      else updateTask(database, task, before);
+      known.set(id, task);
       // A name that is used again after its task was forgotten starts a new journal.
       if (task.epoch === 0) database.run('DELETE FROM journal WHERE id = ?', [id]);
     },
@@ -67,6 +77,20 @@ export function createTables(database: Database, onHint: (hint: Hint, number: nu
     },
     forget: (before) => forget(database, before),
   };
+}
+
+function insertTask(database: Database, task: TaskRecord): void {
+  const { id, tenant, conversation = null, status, createdAt, dueAt = null, endedAt = null } = task;
+  const record = JSON.stringify(task);
+  database.run(INSERT_TASK, [id, shardOf(id), tenant, conversation, status, createdAt, dueAt, endedAt, record]);
+}
+
+/** Touches only the columns that change: each stands in indexes, and every index that is written makes a commit longer. */
+function updateTask(database: Database, task: TaskRecord, before: TaskRecord): void {
+  const changed = COLUMNS.filter((column) => task[column] !== before[column]);
+  const values = changed.map((column) => task[column] ?? null);
+  const set = changed.map((column) => `${column} = ?, `).join('');
+  database.run(`UPDATE tasks SET ${set}record = ? WHERE id = ?`, [...values, JSON.stringify(task), task.id]);
 }
 
 function list(database: Database, filter: Parameters<Queries['list']>[0]): TaskRecord[] {
