@@ -71,18 +71,22 @@ CREATE FUNCTION whoa.cancel_task(
 ) RETURNS json LANGUAGE plpgsql AS $$
 DECLARE
   line text;
-  task whoa.tasks;
+  of_worker text;
+  reason json;
+  now float8;
 BEGIN
-  -- The first cancel of a running task, which nearly every cancel is, touches nothing but its row. The times are taken in
-  -- here and not before, because the row may have to be waited for.
-  UPDATE whoa.tasks t SET status = 'cancelling', stop_level = level, stop_undo = undo,
-    stop_abort_at = m.now + abort_ms, stop_kill_at = m.now + kill_ms, stop_reason = whoa.reason(given, coalesce(at, m.now))
-  FROM (SELECT whoa.now_ms() AS now) m
-  WHERE t.id = task_id AND t.tenant = of_tenant AND t.status = 'running' RETURNING t.* INTO task;
+  -- The first cancel of a running task, which nearly every cancel is, touches nothing but its row.
+  SELECT t.worker, t.conversation INTO of_worker, line FROM whoa.tasks t
+  WHERE t.id = task_id AND t.tenant = of_tenant AND t.status = 'running' FOR UPDATE;
   IF FOUND THEN
-    PERFORM whoa.tell('cancel', task.id, task.tenant, task.worker, task.conversation);
-    RETURN json_build_object('answer', 'accepted', 'status', 'cancelling', 'reason', task.stop_reason, 'killAt', task.stop_kill_at,
-      'level', CASE WHEN kill_ms = 0 THEN 'kill' WHEN abort_ms = 0 AND level = 'drain' THEN 'abort' ELSE level END);
+    -- Don't take the time earlier: the row may have had to be waited for.
+    now := whoa.now_ms();
+    reason := whoa.reason(given, coalesce(at, now));
+    UPDATE whoa.tasks t SET status = 'cancelling', stop_level = level, stop_reason = reason, stop_undo = undo,
+      stop_abort_at = now + abort_ms, stop_kill_at = now + kill_ms WHERE t.id = task_id;
+    PERFORM whoa.tell('cancel', task_id, of_tenant, of_worker, line);
+    RETURN json_build_object('answer', 'accepted', 'status', 'cancelling', 'reason', reason, 'killAt', now + kill_ms,
+      'level', whoa.level_at(level, now + abort_ms, now + kill_ms, now));
   END IF;
   -- Ask before locking anything: nobody may hold up another tenant's task.
   SELECT t.conversation INTO line FROM whoa.tasks t WHERE t.id = task_id AND t.tenant = of_tenant
