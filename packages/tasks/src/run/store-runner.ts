@@ -111,9 +111,8 @@ class StoreRunner implements Runner {
     const free = concurrency - this.#live.size;
     if (free <= 0) return;
     for (const id of await this.#options.store.due({ limit: free })) {
-      const askedAt = this.#world.clock.now();
       const claim = await this.#claim(id);
-      if (claim.answer === 'claimed') this.#background(this.#execute(claim, askedAt));
+      if (claim.answer === 'claimed') this.#background(this.#execute(claim));
     }
   }
 
@@ -124,12 +123,11 @@ class StoreRunner implements Runner {
       // Listen before asking: news that comes in between wakes us.
       const news = this.#news.of(ref.id);
       try {
-        const askedAt = this.#world.clock.now();
         const claim = await this.#claim(ref.id);
         if (claim.answer === 'unknown') throw new TypeError(`id: there is no task '${ref.id}' to work on`);
         if (claim.answer === 'too-late') return;
         if (claim.answer === 'claimed') {
-          if ((await this.#execute(claim, askedAt)) !== 'released') return;
+          if ((await this.#execute(claim)) !== 'released') return;
           this.#shutdown.throwIfCancelled();
           continue;
         }
@@ -140,11 +138,12 @@ class StoreRunner implements Runner {
     }
   }
 
-  #claim(id: string): Promise<Claim> {
-    return this.#options.store.claim(id, this.worker, this.#options.leaseMs ?? LEASE_MS);
+  async #claim(id: string): Promise<Claim & { askedAt: number }> {
+    const askedAt = this.#world.clock.now();
+    return { ...(await this.#options.store.claim(id, this.worker, this.#options.leaseMs ?? LEASE_MS)), askedAt };
   }
 
-  async #execute(claim: Claim & { answer: 'claimed' }, askedAt: number): Promise<FinalStatus | 'released'> {
+  async #execute(claim: Claim & { answer: 'claimed'; askedAt: number }): Promise<FinalStatus | 'released'> {
     const {
       store,
       leaseMs = LEASE_MS,
@@ -165,7 +164,7 @@ class StoreRunner implements Runner {
       store,
       work,
       leaseMs,
-      askedAt,
+      askedAt: claim.askedAt,
       flushMs,
       unwatchedFlushMs,
       approvals,
