@@ -33,7 +33,13 @@ test('characters are never cut in two, wherever chunks and limits fall', async (
   const line = `${'x'.repeat(65_533)}ü😀`;
   using workspace = createWorkspace({ 'a.txt': `${line}\nend ü😀\n` });
   const { content } = await callTool(readTool({ root: workspace.path }), { path: 'a.txt' });
-  expect(content).toMatch(/^x{2000} \[\+\d+ characters\]\nend ü😀$/);
+  expect(content).toMatch(/^x{2000} \[\+63536 characters\]\nend ü😀$/);
+});
+
+test('how much of a very long line is left out is said truly, whatever it is read in', async () => {
+  using workspace = createWorkspace({ 'a.txt': `${'x'.repeat(300_000)}\n${'y'.repeat(2_001)}\nend` });
+  const { content } = await callTool(readTool({ root: workspace.path }), { path: 'a.txt' });
+  expect(content).toMatch(/^x{2000} \[\+298000 characters\]\ny{2000} \[\+1 characters\]\nend$/);
 });
 
 test('very much text is cut at the limit', async () => {

@@ -147,6 +147,8 @@ class LineCollector {
   readonly #lines: string[] = [];
   #seen = 0;
   #rest = '';
+  /** How much of the line under way was not kept. */
+  #dropped = 0;
   #chars = 0;
   #ends: Part['ends'] | undefined;
 
@@ -166,23 +168,26 @@ class LineCollector {
   add(text: string): void {
     const lines = text.split('\n');
     const last = lines.pop()!;
-    for (const line of lines) {
-      this.#take(this.#rest + line);
-      this.#rest = '';
-    }
+    for (const line of lines) this.#take(line);
     // A line without end is kept only as far as it can be shown.
-    this.#rest = (this.#rest + last).slice(0, CHARS_MAX);
+    const rest = this.#rest + last;
+    this.#rest = rest.slice(0, LINE_CHARS_MAX + 1);
+    this.#dropped += rest.length - this.#rest.length;
   }
 
   finish(): void {
-    if (this.#rest !== '') this.#take(this.#rest);
+    if (this.#rest !== '') this.#take('');
     this.#ends ??= 'end-of-file';
   }
 
-  #take(line: string): void {
+  #take(end: string): void {
+    const line = this.#rest + end;
+    const dropped = this.#dropped;
+    this.#rest = '';
+    this.#dropped = 0;
     this.#seen++;
     if (this.#ends !== undefined || this.#seen < this.#first) return;
-    const shown = cutLine(line.endsWith('\r') ? line.slice(0, -1) : line, LINE_CHARS_MAX);
+    const shown = cutLine(line.endsWith('\r') ? line.slice(0, -1) : line, LINE_CHARS_MAX, dropped);
     if (this.#lines.length === this.#limit) this.#ends = 'lines';
     else if (this.#chars + shown.length > CHARS_MAX) this.#ends = 'characters';
     else {

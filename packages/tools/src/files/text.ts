@@ -1,8 +1,8 @@
-/** Cuts a line for showing. Never in the middle of a character. */
-export function cutLine(line: string, charsMax: number): string {
+/** Cuts a line for showing. Never in the middle of a character. `dropped` characters of it were lost before. */
+export function cutLine(line: string, charsMax: number, dropped = 0): string {
   if (line.length <= charsMax) return line;
   const cut = line.slice(0, charsMax).replace(/[\uD800-\uDBFF]$/, '');
-  return `${cut} [+${line.length - cut.length} characters]`;
+  return `${cut} [+${line.length + dropped - cut.length} characters]`;
 }
 
 /** Whether some bytes look like something other than text. */
