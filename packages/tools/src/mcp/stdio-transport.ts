@@ -71,9 +71,13 @@ export class StdioTransport implements Transport {
   }
 
   #read(text: string): void {
-    const lines = (this.#rest + text).split('\n');
-    this.#rest = lines.pop()!;
-    for (const line of lines) this.#receive(line);
+    // Only what is new is searched: a long message comes in many pieces.
+    const [first = '', ...more] = text.split('\n');
+    this.#rest += first;
+    for (const line of more) {
+      this.#receive(this.#rest);
+      this.#rest = line;
+    }
     if (this.#rest.length > MESSAGE_CHARS_MAX) {
       this.#complain(new Error(`The server sent a message of more than ${MESSAGE_CHARS_MAX} characters`));
       this.close().catch((failure: unknown) => this.#complain(failure));
