@@ -46,6 +46,14 @@ test('packages take each other in the version they have', () => {
   }
 });
 
+test('sources that name their own version name the one they have', () => {
+  for (const file of globSync('packages/*/src/**/*.ts', { cwd: ROOT, exclude: ['**/*.test.ts'] })) {
+    for (const [, version] of read(file).matchAll(/\bversion: '(\d+\.\d+\.\d+)'/g)) {
+      expect(version, file).toBe(shared.version);
+    }
+  }
+});
+
 function manifestOf(folder: string): Manifest {
   return JSON.parse(read(join(folder, 'package.json'))) as Manifest;
 }
