@@ -1,5 +1,3 @@
-// process: commands whose whole tree can be ended
-
 // files: read, write, edit, ls, find and grep under a root
 export type { FileContents } from './files/contents.ts';
 export { type Edit, type EditInput, editTool } from './files/edit.ts';
@@ -17,6 +15,7 @@ export { type WriteInput, writeTool } from './files/write.ts';
 export { type McpOptions, type McpTools, mcpTools } from './mcp/mcp-tools.ts';
 export type { ServerCommand } from './mcp/server-process.ts';
 export type { McpTransport } from './mcp/transport.ts';
+// process: commands whose whole tree can be ended
 export type {
   CleanupReport,
   Command,

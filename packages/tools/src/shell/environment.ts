@@ -9,6 +9,7 @@ export interface EnvironmentOptions {
 // An allow-list: keys and tokens live in the host's environment, and a command that a model wrote must not find them.
 const HARMLESS = [
   'PATH',
+  'Path',
   'HOME',
   'USER',
   'LOGNAME',
