@@ -1,4 +1,5 @@
 import { explain } from '@whoa/core';
+import { asJson, asText } from './as-json.ts';
 import type { CallLedger, CallRecord } from './call-ledger.ts';
 
 /** A message of the AI SDK's `ModelMessage` kind, as far as calls are concerned. */
@@ -160,7 +161,7 @@ function outputOf({ state, output, error, reason, late }: CallRecord): Output {
       return failed('Outcome unknown: it is still running though the run was stopped. It may yet take effect.');
     case 'unknown':
       if (late?.state === 'finished')
-        return failed(`It was cancelled, but it finished later all the same: ${textOf(late.value)}`);
+        return failed(`It was cancelled, but it finished later all the same: ${asText(late.value)}`);
       if (late?.state === 'failed') return failed(`It was cancelled and failed later: ${messageOf(late.error)}`);
       return failed(reason === undefined ? state : explain(state, reason));
   }
@@ -169,7 +170,7 @@ function outputOf({ state, output, error, reason, late }: CallRecord): Output {
 function succeeded(value: unknown): Output {
   return typeof value === 'string'
     ? { type: 'text', value }
-    : { type: 'json', value: JSON.parse(JSON.stringify(value) || 'null') as unknown };
+    : { type: 'json', value: JSON.parse(asJson(value ?? null)) as unknown };
 }
 
 function failed(value: string): Output {
@@ -177,9 +178,5 @@ function failed(value: string): Output {
 }
 
 function messageOf(error: unknown): string {
-  return error instanceof Error ? error.message : textOf(error);
-}
-
-function textOf(value: unknown): string {
-  return typeof value === 'string' ? value : `${JSON.stringify(value)}`;
+  return error instanceof Error ? error.message : asText(error);
 }

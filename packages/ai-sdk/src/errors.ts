@@ -1,4 +1,5 @@
 import { ModelError, systemClock } from '@whoa/core';
+import { asText } from './as-json.ts';
 
 /** What provider packages put on the errors they throw and stream. */
 interface ProviderError {
@@ -137,10 +138,14 @@ function isMalformed(error: unknown): boolean {
   return error instanceof Error && name === 'Error' && message === 'Expected a normalized Anthropic stream error';
 }
 
+/** A gateway may answer with a whole page. */
+const MESSAGE_CHARS_MAX = 2_000;
+
 function messageOf(error: unknown): string {
   const said = layersOf(error).map(({ message }) => message);
-  const message = said.find((text) => typeof text === 'string' && text !== '');
-  return typeof message === 'string' ? message : typeof error === 'string' ? error : `${JSON.stringify(error)}`;
+  const message = asText(said.find((text) => typeof text === 'string' && text !== '') ?? error);
+  if (message.length <= MESSAGE_CHARS_MAX) return message;
+  return `${message.slice(0, MESSAGE_CHARS_MAX)} [+${message.length - MESSAGE_CHARS_MAX} characters]`;
 }
 
 function asProviderError(error: unknown): ProviderError {

@@ -11,6 +11,7 @@ import {
   type ToolResult,
 } from '@whoa/core';
 import { type AiSdkTool, checkNames, type Execute, isAsyncIterable, type ToolBound } from './ai-sdk-tool.ts';
+import { asJson, asText } from './as-json.ts';
 
 /** What an AI SDK tool cannot say of itself. */
 export type AiSdkToolSettings = ToolBound & { readonly effects?: Effects; readonly replay?: 'safe' | 'never' };
@@ -80,18 +81,14 @@ async function resultOf(tool: AiSdkTool, about: Output): Promise<ToolResult> {
   const plain = plainResult(about.output);
   if (tool.toModelOutput === undefined) return plain;
   const shown = (await tool.toModelOutput(about as never)) as { readonly type: string; readonly value?: unknown };
-  const content = shown.type === 'content' ? partsOf(shown.value) : textOf(shown.value ?? '');
+  const content = shown.type === 'content' ? partsOf(shown.value) : asText(shown.value ?? '');
   return { ...plain, content, isError: shown.type.startsWith('error') };
 }
 
 /** Words are for the model; anything else is shown to it as JSON and kept whole for people. */
 function plainResult(output: unknown): ToolResult {
-  const details = typeof output === 'string' ? undefined : (JSON.parse(JSON.stringify(output ?? null)) as Json);
-  return { content: textOf(output ?? null), ...(details !== undefined && { details }) };
-}
-
-function textOf(value: unknown): string {
-  return typeof value === 'string' ? value : JSON.stringify(value);
+  const details = typeof output === 'string' ? undefined : (JSON.parse(asJson(output ?? null)) as Json);
+  return { content: asText(output ?? null), ...(details !== undefined && { details }) };
 }
 
 function partsOf(value: unknown): Content {
@@ -101,7 +98,7 @@ function partsOf(value: unknown): Content {
     if (type === 'text' && typeof text === 'string') return { type, text };
     if (typeof inner === 'string' && typeof mediaType === 'string' && mediaType.startsWith('image/'))
       return { type: 'image', mediaType, data: inner };
-    return { type: 'text', text: JSON.stringify(part) };
+    return { type: 'text', text: asJson(part) };
   });
 }
 
