@@ -194,3 +194,25 @@ test('a group containment that was disposed makes no folder any more', async () 
   expect(() => short.folder()).toThrow('was disposed');
   await expect(short.start({ ...bash('true'), onOutput() {} })).rejects.toThrow('was disposed');
 });
+
+test('what a command had printed when it was killed is read, and its output ends', async () => {
+  const { started, said } = await startReady('seq 9000; echo ready; sleep 302');
+  await started.end({ how: 'kill' });
+  await started.output!.finish(1_000);
+  expect(said()).toMatch(/\n8999\n9000\nready\n$/);
+  expect(await started.output!.waitForEnd(1_000)).toBe(true);
+  await started.output!.finish(1_000);
+});
+
+test('somebody who got away and goes on printing cannot hold the reading up', async () => {
+  // The group containment loses whoever leaves the group.
+  await using group = createContainment({ technique: 'group' });
+  const { started, said } = await startReady('setsid yes & echo ready $!; sleep 302', group);
+  await started.end({ how: 'kill' });
+  await started.output!.finish(1_000);
+  started.output![Symbol.dispose]();
+  process.kill(numberIn(said()), 'SIGKILL');
+  const length = said().length;
+  await started.output!.finish(1_000);
+  expect(said()).toHaveLength(length);
+});

@@ -65,9 +65,11 @@ export class HeadTail {
 
 const NEWLINE = 10;
 
+const utf8 = new TextDecoder();
+
 /** Invalid bytes become U+FFFD; nothing throws. */
 function decode(bytes: Uint8Array): string {
-  return new TextDecoder().decode(bytes);
+  return utf8.decode(bytes);
 }
 
 function cutEnd(bytes: Buffer): Buffer {

@@ -14,6 +14,7 @@ const CONTROLS = /[^\P{Cc}\t\n]/gu;
 
 /** Terminal output as a reader sees it: no escapes, no control characters, overwritten lines only in their last state. */
 export function plainText(output: string): string {
+  if (output === '') return '';
   return output
     .replace(ESCAPES, '')
     .replaceAll('\r\n', '\n')

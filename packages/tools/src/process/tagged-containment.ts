@@ -153,10 +153,13 @@ function watchOver(
   let ending: Promise<CleanupReport> | undefined;
 
   async function endOnce(graceMs: number): Promise<CleanupReport> {
+    // The killed say nothing that could not be read later, and the end of an output would only be in the way of theirs.
+    if (graceMs === 0) output?.pause();
     const { verified, ended, survivors } = await sweeper.end(scope, { graceMs, fence });
     sweeper.delete(scope);
     // It has ended; this waits until it is no zombie either.
     if (!survivors.some(({ pid }) => pid === root.pid)) await exited;
+    output?.resume();
     if (survivors.length === 0) fence?.[Symbol.dispose]();
     onEnd(survivors.length === 0);
     return reportOf(verified, ended, survivors);

@@ -103,7 +103,7 @@ async function endOf(
     if (first.by === 'value') await waitUnder(contained.output!.waitForEnd(SETTLE_MS), token, 'abort');
     if (endings.length === 0) end({ how: 'ask' });
     const cleanup = await endings[0]!;
-    await contained.output!.waitForEnd(DRAIN_MS);
+    await contained.output!.finish(DRAIN_MS);
     const isUnknown = cleanup.survivorPids.includes(contained.pid);
     return { exit: isUnknown ? { code: null, signal: null } : await contained.exited, cleanup };
   } finally {
