@@ -167,7 +167,7 @@ async function measurePeer(): Promise<void> {
   };
   const samples = await compare('kill', theirs);
   const name = "kill of a shell: proved dead and the result returned, beside pi's bash tool, which proves nothing";
-  reportBeside(samples.bare, samples.returned, { name, atMost: 6 });
+  reportBeside(samples.bare, samples.returned, { name, atMost: 3 });
 }
 
 await measureOne();
