@@ -1,4 +1,4 @@
-import { createReason, formatStopReport, type StopReport } from '@whoa/core';
+import { createReason, formatStopReport, LADDERS, type StopHow, type StopReport } from '@whoa/core';
 import { createRunner, type TaskRecord, type TaskRef, type TaskStore } from '@whoa/tasks';
 import { type Command, EXIT, type Own, readArguments, UsageError } from '../command.ts';
 import { loadConfig } from '../config/load.ts';
@@ -35,7 +35,7 @@ const HOWS = ['graceful', 'now', 'kill'] as const;
 export const cancelCommand: Command = { help, run };
 
 async function run(args: readonly string[], own: Own): Promise<number> {
-  const { values, positionals } = readArguments(args, OPTIONS);
+  const { values, positionals } = readArguments(args, OPTIONS, 1);
   const wanted = HOWS.find((one) => one === values.how);
   if (values.how !== undefined && wanted === undefined)
     throw new UsageError(`--how: '${values.how}' is none of ${HOWS.join(', ')}`);
@@ -58,7 +58,8 @@ async function run(args: readonly string[], own: Own): Promise<number> {
     if (!values.json) screen.line(`${shortId(id)} had already ended: ${receipt.status}`);
     return EXIT.failed;
   }
-  if (!values.json) screen.line(`${shortId(id)} ${ANSWERS[receipt.answer]}`);
+  if (!values.json)
+    screen.line(`${shortId(id)} ${ANSWERS[receipt.answer]}${receipt.answer === 'already' ? '' : patienceOf(how)}`);
   return context.waits ? waitForEnd(context) : EXIT.success;
 }
 
@@ -67,6 +68,13 @@ const ANSWERS = {
   escalated: 'was being stopped already; now it is stopped harder',
   already: 'is being stopped already, at least this hard',
 } as const;
+
+/** What happens to what runs, and for how long at most. */
+function patienceOf(how: StopHow): string {
+  const { drainMs, abortMs } = typeof how === 'string' ? LADDERS[how] : how;
+  if (drainMs) return `: what runs may finish, ${drainMs / 1_000} s at most`;
+  return abortMs ? `: what runs is interrupted, ${abortMs / 1_000} s at most` : ': nothing is waited for';
+}
 
 interface Context {
   readonly store: TaskStore;

@@ -1,5 +1,13 @@
 import { text as readAll } from 'node:stream/consumers';
-import { type Agent, CancellationToken, formatStopReport, type RunEvent, type StopReport } from '@whoa/core';
+import {
+  type Agent,
+  CancellationToken,
+  formatStopReport,
+  type RunEvent,
+  type StopLevel,
+  type StopReport,
+  waitUnder,
+} from '@whoa/core';
 import { createRunner, type TaskRecord, type TaskStore } from '@whoa/tasks';
 import { openAgent } from '../agent/open-agent.ts';
 import { createTerminalApproval } from '../agent/terminal-approval.ts';
@@ -37,7 +45,7 @@ const OPTIONS = {
 export const runCommand: Command = { help, run };
 
 async function run(args: readonly string[], own: Own): Promise<number> {
-  const { values, positionals } = readArguments(args, OPTIONS);
+  const { values, positionals } = readArguments(args, OPTIONS, Infinity);
   const prompt = await readPrompt(positionals);
   const token = own(new CancellationToken({ name: 'whoa run' }));
   const screen = own(
@@ -45,21 +53,37 @@ async function run(args: readonly string[], own: Own): Promise<number> {
       onGone: () => token.cancel({ kind: 'disconnect', message: 'nobody reads the output any more' }, { how: 'now' }),
     }),
   );
+  let view: RunView | undefined;
   const exit = (): void => {
-    screen.note('Not everything has answered; it is left to its watchdog and to the task store.');
+    view?.leave();
     process.exit(EXIT.cancelled);
   };
   const config = await loadConfig(values.config);
-  own(listenForInterrupts({ token, exit, ...(config.ladder !== undefined && { first: config.ladder }) }));
+  const { ladder: first } = config;
+  const level = (): StopLevel | undefined => view?.level;
+  const onLastWait = (ms: number): void => view?.lastWait(ms);
+  own(listenForInterrupts({ token, exit, level, onLastWait, ...(first !== undefined && { first }) }));
   const approve = createTerminalApproval({ screen, yes: values.yes });
   const opening = { config, name: values.agent, model: values.model, cwd: process.cwd(), approve };
-  const open = own(await openAgent(opening));
+  if (!values.json) screen.status(() => 'opening the agent');
+  const opened = await waitUnder(openAgent(opening), token, 'drain');
+  if (opened.by === 'error') throw opened.error;
+  // What is half open ends with the process.
+  if (opened.by === 'level') return tellNothing(screen, values.json);
+  const open = own(opened.value);
   const store = own(openStore(config));
-  const view = values.json ? undefined : new RunView(screen);
+  view = values.json ? undefined : new RunView(screen, { tools: open.agent.tools, first });
   const show = (event: RunEvent): void => (view === undefined ? screen.data(event) : view.show(event));
   const task = await perform({ own, agent: open.agent, prompt, store, token, show, onTask: (id) => view?.begin(id) });
   tellEnd(task, { screen, asJson: values.json });
   return task.status === 'success' ? EXIT.success : task.status === 'failed' ? EXIT.failed : EXIT.cancelled;
+}
+
+/** It was cancelled before there was a task. */
+function tellNothing(screen: Screen, asJson: boolean): number {
+  if (asJson) screen.data({ type: 'result', status: 'cancelled' });
+  else screen.note('Cancelled before it began.');
+  return EXIT.cancelled;
 }
 
 async function readPrompt(positionals: readonly string[]): Promise<string> {

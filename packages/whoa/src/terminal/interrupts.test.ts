@@ -2,9 +2,9 @@ import { EventEmitter } from 'node:events';
 import { CancellationToken } from '@whoa/core';
 import { VirtualClock } from '@whoa/core/testing';
 import { expect, test } from 'vitest';
-import { listenForInterrupts } from './interrupts.ts';
+import { type InterruptOptions, listenForInterrupts } from './interrupts.ts';
 
-function setUp() {
+function setUp(more: Partial<InterruptOptions> = {}) {
   const clock = new VirtualClock();
   const signals = new EventEmitter();
   const token = new CancellationToken({ clock });
@@ -14,6 +14,7 @@ function setUp() {
     clock,
     signals: signals as unknown as NodeJS.Process,
     exit: () => exits.push(clock.now()),
+    ...more,
   });
   return { clock, signals, token, exits, listening };
 }
@@ -29,9 +30,38 @@ test('Ctrl-C once drains, twice aborts, three times kills and exits after a last
   expect(token.reason).toMatchObject({ kind: 'user', via: 'Ctrl-C' });
   await clock.advance(2_999);
   expect(exits).toHaveLength(0);
-  signals.emit('SIGINT');
   await clock.advance(1);
   expect(exits).toHaveLength(1);
+  listening[Symbol.dispose]();
+  token[Symbol.dispose]();
+});
+
+test('a fourth Ctrl-C exits at once', () => {
+  const waits: number[] = [];
+  const { signals, token, exits, listening } = setUp({ onLastWait: (ms) => waits.push(ms) });
+  for (let press = 0; press < 3; press++) signals.emit('SIGINT');
+  expect({ waits, exits }).toEqual({ waits: [3_000], exits: [] });
+  signals.emit('SIGINT');
+  expect(exits).toHaveLength(1);
+  listening[Symbol.dispose]();
+  token[Symbol.dispose]();
+});
+
+test('the first Ctrl-C means what the person configured, and the next one goes further', () => {
+  const { signals, token, listening } = setUp({ first: 'now' });
+  const levels = [0, 1].map(() => {
+    signals.emit('SIGINT');
+    return token.level;
+  });
+  expect(levels).toEqual(['abort', 'kill']);
+  listening[Symbol.dispose]();
+  token[Symbol.dispose]();
+});
+
+test('a Ctrl-C goes further than the stop that somebody elsewhere has begun', () => {
+  const { signals, token, listening } = setUp({ level: () => 'drain' });
+  signals.emit('SIGINT');
+  expect(token.level).toBe('abort');
   listening[Symbol.dispose]();
   token[Symbol.dispose]();
 });

@@ -5,11 +5,14 @@ import {
   CLEANUP_MS,
   type Clock,
   type StopHow,
+  type StopLevel,
   systemClock,
 } from '@whoa/core';
 
 /** After the third Ctrl-C whatever has not ended by then is left to its watchdog. */
 const EXIT_MS = CLEANUP_MS + 1_000;
+
+const LEVELS: readonly StopLevel[] = ['drain', 'abort', 'kill'];
 
 export interface InterruptOptions {
   readonly token: CancellationToken;
@@ -17,23 +20,37 @@ export interface InterruptOptions {
   readonly exit: () => void;
   /** What the first Ctrl-C means; `graceful` unless given. */
   readonly first?: StopHow;
+  /** How hard the run is stopped by now: somebody elsewhere may have begun. */
+  readonly level?: () => StopLevel | undefined;
+  /** Told when the last wait begins, after which the process exits. */
+  readonly onLastWait?: (ms: number) => void;
   readonly clock?: Clock;
   readonly signals?: Pick<NodeJS.Process, 'on' | 'off'>;
 }
 
 /**
- * Turns what a terminal sends into cancels: Ctrl-C once is graceful, twice now, three times kill and exit. A terminal that
- * goes, or a machine that shuts down, means now: nobody else would take the run over.
+ * Turns what a terminal sends into cancels: Ctrl-C once is graceful, twice now, three times kill and exit, a fourth time
+ * exit at once. It always goes one level further than the run is stopped by now. A terminal that goes, or a machine that
+ * shuts down, means now: nobody else would take the run over.
  */
 export function listenForInterrupts(options: InterruptOptions): Disposable {
   const { token, exit, first = 'graceful', clock = systemClock, signals = process } = options;
-  const steps: readonly StopHow[] = [first, 'now', 'kill'];
-  let presses = 0;
+  const reached = (): StopLevel | undefined => {
+    const told = options.level?.();
+    return LEVELS.findLast((level) => level === told || level === token.level);
+  };
   let patience: Disposable | undefined;
   const onInterrupt = (): void => {
-    const how = steps[Math.min(presses++, steps.length - 1)]!;
+    if (patience !== undefined) {
+      exit();
+      return;
+    }
+    const level = reached();
+    const how = level === undefined ? first : level === 'drain' ? 'now' : 'kill';
     token.cancel({ kind: 'user', by: userName(), via: 'Ctrl-C' }, { how });
-    if (token.level === 'kill') patience ??= clock.setTimer(EXIT_MS, exit);
+    if (token.level !== 'kill') return;
+    patience = clock.setTimer(EXIT_MS, exit);
+    options.onLastWait?.(EXIT_MS);
   };
   const onTerminate = (): void => {
     token.cancel({ kind: 'shutdown', via: 'SIGTERM' }, { how: 'now' });

@@ -1,29 +1,49 @@
-import { type RunEvent, textOf } from '@whoa/core';
+import { type RunEvent, type StopHow, type StopLevel, systemClock, type Tool, textOf } from '@whoa/core';
 import { shortId } from '../tasks/local-tasks.ts';
 import { describeInput, eventLine } from './event-line.ts';
+import { Patience } from './patience.ts';
 import { oneLine } from './plain-text.ts';
 import type { Screen } from './screen.ts';
 
-const HINTS = {
-  drain: 'waiting for what runs · Ctrl-C again interrupts it',
-  abort: 'waiting for what was interrupted · Ctrl-C again kills it',
-  kill: 'waiting for what must not be cut · Ctrl-C again exits without it',
-} as const;
+export interface RunViewOptions {
+  readonly tools: readonly Tool[];
+  /** What the first Ctrl-C means. */
+  readonly first?: StopHow | undefined;
+}
+
+interface ShownCall {
+  readonly tool: string;
+  /** What it is about, or what it last printed. */
+  text: string;
+}
+
+const NAMES_MAX = 3;
 
 /** A run as a person follows it in the terminal that started it. */
 export class RunView {
   readonly #screen: Screen;
-  /** What runs now and what it last printed. */
-  readonly #calls = new Map<string, string>();
-  #level: keyof typeof HINTS | undefined;
+  readonly #tools: readonly Tool[];
+  readonly #patience: Patience;
+  readonly #calls = new Map<string, ShownCall>();
+  #level: StopLevel | undefined;
+  #nextAt: number | undefined;
+  #taskId = '';
 
-  constructor(screen: Screen) {
+  constructor(screen: Screen, { tools, first }: RunViewOptions) {
     this.#screen = screen;
+    this.#tools = tools;
+    this.#patience = new Patience(first);
+  }
+
+  /** How hard the run is stopped by now. */
+  get level(): StopLevel | undefined {
+    return this.#level;
   }
 
   begin(taskId: string): void {
-    const id = shortId(taskId);
-    this.#screen.note(this.#screen.style('dim', `task ${id} · Ctrl-C stops it, and so does: whoa cancel ${id}`));
+    this.#taskId = shortId(taskId);
+    const ways = `Ctrl-C stops it, and so does: whoa cancel ${this.#taskId}`;
+    this.#screen.note(this.#screen.style('dim', `task ${this.#taskId} · ${ways}`));
     this.#showStatus();
   }
 
@@ -31,22 +51,82 @@ export class RunView {
     const screen = this.#screen;
     if (event.type === 'turn-start') screen.endLine();
     if (event.type === 'text') screen.say(event.text);
-    if (event.type === 'call-start') this.#calls.set(event.callId, `${event.tool} ${describeInput(event.input, 40)}`);
-    if (event.type === 'call-update')
-      this.#calls.set(event.callId, `${event.tool}: ${lastLine(textOf(event.partial.content))}`);
-    if (event.type === 'call-end') this.#calls.delete(event.result.callId);
-    if (event.type === 'level-change') this.#level = event.level;
-    const line = eventLine(event, screen);
+    this.#follow(event);
+    const line = event.type === 'level-change' ? this.#describeStop(event) : eventLine(event, screen);
     if (line !== undefined) screen.note(line);
     if (event.type === 'run-end') screen.status(undefined);
     else if (line !== undefined || event.type === 'turn-start' || event.type === 'approval-answer') this.#showStatus();
   }
 
-  #showStatus(): void {
-    this.#screen.status(
-      () => (this.#level === undefined ? [...this.#calls.values()].at(-1) : HINTS[this.#level]) ?? 'thinking',
-    );
+  /** The process exits after so long, whatever still runs. */
+  lastWait(ms: number): void {
+    if (this.#calls.size === 0) return;
+    this.#screen.note(this.#yellow(`■ whoa exits in ${seconds(ms)} at most · Ctrl-C again exits now`));
   }
+
+  /** Said when the process exits before everything has ended. */
+  leave(): void {
+    const names = namesOf([...this.#calls.values()]);
+    const what = names === '' ? 'not everything has ended' : `${names} has not ended`;
+    this.#screen.note(`Left while ${what}; its processes are ended. 'whoa cancel ${this.#taskId}' settles the task.`);
+  }
+
+  #follow(event: RunEvent): void {
+    if (event.type === 'call-start') {
+      this.#calls.set(event.callId, { tool: event.tool, text: `${event.tool} ${describeInput(event.input, 40)}` });
+    }
+    const call = event.type === 'call-update' ? this.#calls.get(event.callId) : undefined;
+    if (event.type === 'call-update' && call !== undefined) {
+      call.text = `${call.tool}: ${lastLine(textOf(event.partial.content))}`;
+    }
+    if (event.type === 'call-end') this.#calls.delete(event.result.callId);
+  }
+
+  /** At once: what is waited for, how long at most, and what another Ctrl-C does. */
+  #describeStop({ level, reason, at }: Extract<RunEvent, { type: 'level-change' }>): string {
+    this.#level = level;
+    this.#nextAt = reason.via === 'Ctrl-C' ? this.#patience.reach(level, at) : undefined;
+    return this.#yellow(`■ ${STOPPING[level]}${this.#waiting(at) ?? ''}`);
+  }
+
+  /** What the stop waits for; nothing if nothing. What must not be cut in half tells of itself. */
+  #waiting(now: number): string | undefined {
+    const level = this.#level ?? 'drain';
+    const calls = [...this.#calls.values()];
+    const protectedCalls = calls.filter(({ tool }) => this.#isProtected(tool));
+    const names = namesOf(level === 'kill' ? protectedCalls : calls.filter((call) => !protectedCalls.includes(call)));
+    if (names === '') return undefined;
+    const most = this.#nextAt === undefined ? '' : `, ${seconds(this.#nextAt - now)} at most`;
+    return `: ${WAITING[level]} ${names}${most} · Ctrl-C again ${NEXT[level]}`;
+  }
+
+  #isProtected(tool: string): boolean {
+    return this.#tools.find(({ name }) => name === tool)?.whenCancelled === 'finish';
+  }
+
+  #showStatus(): void {
+    this.#screen.status(() => {
+      if (this.#level !== undefined) return `stopping${this.#waiting(systemClock.now()) ?? ''}`;
+      return [...this.#calls.values()].at(-1)?.text ?? 'thinking';
+    });
+  }
+
+  #yellow(text: string): string {
+    return this.#screen.style('yellow', text);
+  }
+}
+
+const STOPPING = { drain: 'stopping', abort: 'stopping now', kill: 'killing' } as const;
+const WAITING = { drain: 'waiting for', abort: 'interrupting', kill: 'what must not be cut is waited for,' } as const;
+const NEXT = { drain: 'interrupts it', abort: 'kills it', kill: 'exits without it' } as const;
+
+function namesOf(calls: readonly ShownCall[]): string {
+  const names = [...new Set(calls.map(({ tool }) => tool))];
+  return names.length > NAMES_MAX ? `${calls.length} calls` : names.join(', ');
+}
+
+function seconds(ms: number): string {
+  return `${Math.max(0, Math.ceil(ms / 1_000))} s`;
 }
 
 function lastLine(text: string): string {
