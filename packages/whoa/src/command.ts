@@ -30,11 +30,19 @@ type Read<Options extends ParseArgsOptionsConfig> = ReturnType<
 
 const SHARED = { json: { type: 'boolean', default: false } } as const;
 
-/** Reads a command's arguments; every command takes `--json`. */
+/** Reads a command's arguments, of which so many are no options; every command takes `--json`. */
 export function readArguments<const Options extends ParseArgsOptionsConfig>(
   args: readonly string[],
   options: Options,
+  positionalsMax = 0,
 ): Read<Options> {
+  const read = parse(args, options);
+  const extra = read.positionals[positionalsMax];
+  if (extra !== undefined) throw new UsageError(`'${extra}' is too much; --help says what it takes`);
+  return read;
+}
+
+function parse<const Options extends ParseArgsOptionsConfig>(args: readonly string[], options: Options): Read<Options> {
   try {
     return parseArgs({
       args: [...args],
@@ -43,6 +51,11 @@ export function readArguments<const Options extends ParseArgsOptionsConfig>(
       strict: true,
     });
   } catch (error) {
-    throw new UsageError((error as Error).message);
+    const { message, code } = error as NodeJS.ErrnoException;
+    const [, option = ''] = /'(-[^' ]*)/.exec(message) ?? [];
+    if (code === 'ERR_PARSE_ARGS_UNKNOWN_OPTION') {
+      throw new UsageError(`${option}: there is no such option; --help lists them`);
+    }
+    throw new UsageError(message);
   }
 }

@@ -1,3 +1,4 @@
+import { existsSync } from 'node:fs';
 import { enableCompileCache } from 'node:module';
 import { homedir } from 'node:os';
 import { isAbsolute, join } from 'node:path';
@@ -15,7 +16,8 @@ export function compiledFolder(env: NodeJS.ProcessEnv): string | undefined {
   if (process.platform === 'win32' && env['LOCALAPPDATA']) return join(env['LOCALAPPDATA'], 'whoa', 'compiled');
   try {
     const home = homedir();
-    return isAbsolute(home) ? join(home, '.cache', 'whoa', 'compiled') : undefined;
+    // That of a service may not be there, and is not ours to make.
+    return isAbsolute(home) && existsSync(home) ? join(home, '.cache', 'whoa', 'compiled') : undefined;
   } catch {
     // A user that the system does not know has no home.
     return undefined;

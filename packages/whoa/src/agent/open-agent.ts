@@ -49,6 +49,7 @@ export async function openAgent(options: OpenAgentOptions): Promise<OpenAgent> {
   try {
     const chosen = chooseAgent(options) ?? ownAgent(config);
     const agent = typeof chosen === 'function' ? await chosen(setup) : chosen;
+    if (typeof agent?.run !== 'function') throw new UsageError('agents: the function answered no agent');
     return { agent, [Symbol.asyncDispose]: dispose };
   } catch (error) {
     await dispose();

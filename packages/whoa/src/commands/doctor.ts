@@ -95,7 +95,7 @@ async function lookAtSearch(): Promise<Finding[]> {
 }
 
 async function lookAtStore(config: WhoaConfig, own: Own): Promise<Finding[]> {
-  const { name, place, advice } = describeStore(config);
+  const { name, place } = describeStore(config);
   const row = { about: 'Tasks', name };
   try {
     const { tasks } = await own(openStore(config)).list({ tenant: LOCAL_TENANT });
@@ -103,23 +103,17 @@ async function lookAtStore(config: WhoaConfig, own: Own): Promise<Finding[]> {
       tasks.length === 100 ? 'at least 100 tasks are' : tasks.length === 1 ? '1 task is' : `${tasks.length} tasks are`;
     return [{ ...row, state: 'ok', text: `${count} kept in ${place}` }];
   } catch (error) {
-    return [{ ...row, state: 'broken', text: oneLine((error as Error).message, CHARACTERS_MAX), advice }];
+    const advice = config.store && { advice: "mend 'store' in your configuration, or what it names" };
+    return [{ ...row, state: 'broken', text: oneLine((error as Error).message, CHARACTERS_MAX), ...advice }];
   }
 }
 
-function describeStore({ store }: WhoaConfig): { name: string; place: string; advice: string } {
-  const advice = "mend 'store' in your configuration, or what it names";
-  if (store !== undefined && !('backend' in store))
-    return { name: 'store', place: 'the store of your configuration', advice };
-  if (store !== undefined && store.backend !== 'sqlite') {
-    return { name: store.backend, place: `the ${store.backend} store of your configuration`, advice };
+function describeStore({ store }: WhoaConfig): { name: string; place: string } {
+  if (store === undefined || ('backend' in store && store.backend === 'sqlite')) {
+    return { name: 'SQLite', place: store?.file ?? defaultSqlitePath() };
   }
-  const own = 'set XDG_STATE_HOME to a folder of your own that can be written to';
-  return {
-    name: 'SQLite',
-    place: store?.file ?? defaultSqlitePath(),
-    advice: store?.file === undefined ? own : advice,
-  };
+  const name = 'backend' in store ? store.backend : 'store';
+  return { name, place: `the ${name === 'store' ? '' : `${name} `}store of your configuration` };
 }
 
 function lookAtKeys(env: NodeJS.ProcessEnv): Finding[] {

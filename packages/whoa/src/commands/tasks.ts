@@ -27,6 +27,9 @@ const OPTIONS = {
   config: { type: 'string' },
 } as const;
 const HEADINGS = ['TASK', 'STATUS', 'AGENT', 'AGE', 'TOOK', 'INPUT'];
+/** What goes first where there is no room: the agent, how long it took, its age. */
+const LESS_WANTED = [2, 4, 3];
+const LIMIT_MAX = 10_000;
 const INPUT_CHARACTERS_MAX = 200;
 
 export const tasksCommand: Command = { help, run };
@@ -34,7 +37,9 @@ export const tasksCommand: Command = { help, run };
 async function run(args: readonly string[], own: Own): Promise<number> {
   const { values } = readArguments(args, OPTIONS);
   const limit = Number(values.limit);
-  if (!(Number.isInteger(limit) && limit > 0)) throw new UsageError(`--limit: '${values.limit}' is no count`);
+  if (!(Number.isInteger(limit) && limit > 0 && limit <= LIMIT_MAX)) {
+    throw new UsageError(`--limit: '${values.limit}' is no whole number from 1 to ${LIMIT_MAX}`);
+  }
   const status = STATUSES.find((one) => one === values.status);
   if (values.status !== undefined && status === undefined) {
     throw new UsageError(`--status: '${values.status}' is none of ${STATUSES.join(', ')}`);
@@ -45,8 +50,12 @@ async function run(args: readonly string[], own: Own): Promise<number> {
   const { tasks } = await store.list({ tenant: LOCAL_TENANT, limit, ...(status && { status }) });
   if (values.json) for (const task of tasks) screen.data({ ...task, lost: isLost(task) });
   else if (tasks.length === 0) screen.note("No tasks; 'whoa run' makes one.");
-  else for (const line of formatTable(HEADINGS, tasks.map(rowOf), process.stdout.columns ?? 120)) screen.line(line);
+  else for (const line of table(tasks)) screen.line(line);
   return EXIT.success;
+}
+
+function table(tasks: readonly TaskRecord[]): string[] {
+  return formatTable(HEADINGS, tasks.map(rowOf), { width: process.stdout.columns ?? 120, lessWanted: LESS_WANTED });
 }
 
 function rowOf(task: TaskRecord): string[] {

@@ -18,7 +18,7 @@ Exit code: 0 success or still running, 1 failed or lost, 130 cancelled.`;
 export const watchCommand: Command = { help, run };
 
 async function run(args: readonly string[], own: Own): Promise<number> {
-  const { values, positionals } = readArguments(args, { config: { type: 'string' } });
+  const { values, positionals } = readArguments(args, { config: { type: 'string' } }, 1);
   const config = await loadConfig(values.config);
   const token = own(new CancellationToken({ name: 'whoa watch' }));
   const stop = (): void => {

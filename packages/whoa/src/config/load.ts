@@ -17,14 +17,23 @@ export async function loadConfig(path: string | undefined, env: NodeJS.ProcessEn
   const file = path === undefined ? findConfig(env) : resolve(path);
   if (file === undefined) return {};
   if (!existsSync(file)) throw new UsageError(`--config: there is no ${file}`);
+  if (!statSync(file).isFile()) throw new UsageError(`--config: ${file} is no file`);
   resolveOurselves();
-  const module = (await import(pathToFileURL(file).href)) as { default?: WhoaConfig; config?: WhoaConfig };
+  const module = await importConfig(file);
   const config = module.default ?? module.config;
   if (typeof config !== 'object' || config === null) {
     throw new UsageError(`${file} exports no configuration; write 'export default defineConfig({ … })'`);
   }
   checkConfig(config, file);
   return config;
+}
+
+async function importConfig(file: string): Promise<{ default?: WhoaConfig; config?: WhoaConfig }> {
+  try {
+    return (await import(pathToFileURL(file).href)) as { default?: WhoaConfig; config?: WhoaConfig };
+  } catch (error) {
+    throw new UsageError(`${file} cannot be loaded: ${(error as Error).message ?? String(error)}`, 'CONFIG');
+  }
 }
 
 /** The configuration in the person's own folder, if there is one. */

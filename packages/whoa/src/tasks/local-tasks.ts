@@ -1,4 +1,11 @@
-import { createSqliteStore, createTaskStore, isFinal, type TaskRecord, type TaskStore } from '@whoa/tasks';
+import {
+  createSqliteStore,
+  createTaskStore,
+  defaultSqlitePath,
+  isFinal,
+  type TaskRecord,
+  type TaskStore,
+} from '@whoa/tasks';
 import { UsageError } from '../command.ts';
 import type { WhoaConfig } from '../config/config.ts';
 
@@ -11,8 +18,31 @@ const ID_CHARACTERS = 11;
 
 /** Opens the store of the configuration; without one, that which every terminal of this user shares. */
 export function openStore({ store }: Pick<WhoaConfig, 'store'>): TaskStore {
-  if (store === undefined) return createSqliteStore();
-  return 'claim' in store ? store : createTaskStore(store);
+  if (store !== undefined && 'claim' in store) return store;
+  if (store !== undefined && store.backend !== 'sqlite') return createTaskStore(store);
+  const file = store?.file ?? defaultSqlitePath();
+  try {
+    return createSqliteStore({ ...store, file });
+  } catch (error) {
+    throw new Error(explain(error as SqliteError, file), { cause: error });
+  }
+}
+
+type SqliteError = Error & { readonly code?: string; readonly errcode?: number };
+
+const SQLITE_BUSY = 5;
+const SQLITE_CORRUPT = 11;
+const SQLITE_NOT_A_DATABASE = 26;
+
+/** Whose file it is, and what to do: SQLite says neither. */
+function explain({ message, errcode, code }: SqliteError, file: string): string {
+  if (errcode === SQLITE_BUSY) return `another process holds ${file}; try again, or end that process`;
+  if (errcode === SQLITE_CORRUPT || errcode === SQLITE_NOT_A_DATABASE) {
+    return `${file} is broken (${message}); move it away, and a new one is made`;
+  }
+  const isPlace = errcode !== undefined || code !== undefined;
+  const advice = 'set XDG_STATE_HOME to a folder of your own that can be written to';
+  return isPlace ? `tasks cannot be kept in ${file}: ${message}; ${advice}` : message;
 }
 
 /** As much of an id as a person wants to type. */

@@ -2,7 +2,6 @@ import type { RunEvent } from '@whoa/core';
 import { expect, test } from 'vitest';
 import { inWords } from './durations.ts';
 import { eventLine } from './event-line.ts';
-import { formatTable } from './table.ts';
 
 const screen = { columns: 60, style: (_: unknown, text: string) => text };
 const line = (event: object): string | undefined => eventLine({ runId: 'r', at: 0, ...event } as RunEvent, screen);
@@ -47,12 +46,5 @@ test('durations are told in one unit', () => {
     '1 min',
     '2 h',
     '2 d',
-  ]);
-});
-
-test('a table is as wide as it needs, and its last column gets the rest', () => {
-  expect(formatTable(['A', 'LONG', 'C'], [['aaaa', 'b', 'c'.repeat(50)]], 40)).toEqual([
-    'A     LONG  C',
-    `aaaa  b     ${'c'.repeat(27)}…`,
   ]);
 });

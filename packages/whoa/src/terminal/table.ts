@@ -1,16 +1,27 @@
+export interface TableOptions {
+  readonly width: number;
+  /** Columns that are left out where there is no room, by their place, the least wanted first. */
+  readonly lessWanted?: readonly number[];
+}
+
+/** What the last column needs to say anything. */
+const LAST_MIN = 16;
+
 /** Rows under headings, each column as wide as it needs; the last one gets what is left. */
 export function formatTable(
   headings: readonly string[],
   rows: readonly (readonly string[])[],
-  width: number,
+  { width, lessWanted = [] }: TableOptions,
 ): string[] {
   const all = [headings, ...rows];
   const widths = headings.map((_, column) => Math.max(...all.map((row) => row[column]?.length ?? 0)));
-  const taken = widths.slice(0, -1).reduce((sum, one) => sum + one + 2, 0);
-  const room = Math.max(20, width - taken);
+  const last = headings.length - 1;
+  let columns = headings.map((_, column) => column).slice(0, -1);
+  const room = (): number => width - columns.reduce((sum, column) => sum + widths[column]! + 2, 0);
+  for (const column of lessWanted) if (room() < LAST_MIN) columns = columns.filter((one) => one !== column);
+  const lastWidth = Math.max(LAST_MIN, room());
   return all.map((row) =>
-    row
-      .map((cell, column) => (column === headings.length - 1 ? clip(cell, room) : cell.padEnd(widths[column]!)))
+    [...columns.map((column) => row[column]!.padEnd(widths[column]!)), clip(row[last]!, lastWidth)]
       .join('  ')
       .trimEnd(),
   );

@@ -1,0 +1,18 @@
+import { expect, test } from 'vitest';
+import { formatTable } from './table.ts';
+
+const HEADINGS = ['TASK', 'AGENT', 'INPUT'];
+const ROWS = [['t0-12345678', 'assistant', 'What is the answer to everything?']];
+
+test('a table is as wide as it needs, and its last column gets the rest', () => {
+  expect(formatTable(['A', 'LONG', 'C'], [['aaaa', 'b', 'c'.repeat(50)]], { width: 40 })).toEqual([
+    'A     LONG  C',
+    `aaaa  b     ${'c'.repeat(27)}…`,
+  ]);
+});
+
+test('where there is no room, columns that are less wanted go, and no line wraps', () => {
+  const lines = formatTable(HEADINGS, ROWS, { width: 32, lessWanted: [1] });
+  expect(lines).toEqual(['TASK         INPUT', 't0-12345678  What is the answer…']);
+  expect(Math.max(...lines.map((line) => line.length))).toBeLessThanOrEqual(32);
+});

@@ -1,0 +1,121 @@
+import { mkdirSync } from 'node:fs';
+import { DatabaseSync } from 'node:sqlite';
+import { expect, onTestFinished, test } from 'vitest';
+import { createHome, type Home } from './terminal.ts';
+
+function home(files: Record<string, string> = {}): Home {
+  const made = createHome({ 'script.json': '[["Fine."]]', ...files });
+  onTestFinished(() => made[Symbol.dispose]());
+  return made;
+}
+
+const RUN = ['run', '--model', 'scripted:script.json', 'How?'];
+
+test.each<[string[], RegExp]>([
+  [['tasks', 'all'], /^whoa tasks: 'all' is too much; --help says what it takes\n$/],
+  [['cancel', 'one', 'two'], /^whoa cancel: 'two' is too much/],
+  [['watch', 'one', 'two'], /^whoa watch: 'two' is too much/],
+  [['doctor', 'who'], /^whoa doctor: 'who' is too much/],
+  [['acp', 'zed'], /^whoa acp: 'zed' is too much/],
+  [['run', '--loud', 'x'], /^whoa run: --loud: there is no such option; --help lists them\n$/],
+  [['run', '-x', 'x'], /^whoa run: -x: there is no such option/],
+  [['tasks', '--limit', '99999999'], /^whoa tasks: --limit: '99999999' is no whole number from 1 to 10000\n$/],
+  [['run', '--config', '.', 'x'], /^whoa run: --config: .* is no file\n$/],
+])('%j is refused in one line', (args, words) => {
+  const { status, stderr, stdout } = home().whoa(args);
+  expect(stderr).toMatch(words);
+  expect(stdout).toBe('');
+  expect(status).toBe(2);
+});
+
+test.each([
+  ['export default {', /broken\.config\.ts cannot be loaded: .+\n$/],
+  ["import 'nowhere'; export default {};", /broken\.config\.ts cannot be loaded: Cannot find package 'nowhere'.+\n$/],
+  ["throw new Error('no luck')", /broken\.config\.ts cannot be loaded: no luck\n$/],
+])('a configuration that cannot be loaded is named: %s', (text, words) => {
+  const { status, stderr } = home({ 'broken.config.ts': text }).whoa([...RUN, '--config', 'broken.config.ts']);
+  expect(stderr).toMatch(words);
+  expect(status).toBe(2);
+});
+
+test('a file that is no task store is named, with what to do', () => {
+  const place = home({ 'state/whoa/tasks.db': 'this is a poem, and a long one, '.repeat(100) });
+  for (const args of [RUN, ['tasks'], ['cancel', 'x']]) {
+    const { status, stderr } = place.whoa(args);
+    expect(stderr).toMatch(/^whoa \w+: .*tasks\.db is broken \(file is not a database\); move it away/m);
+    expect(status).toBe(1);
+  }
+  expect(place.whoa(['doctor']).stdout).toMatch(/✘ SQLite: .*tasks\.db is broken/);
+});
+
+test('a task store that another process holds is named, after a wait', () => {
+  const place = home();
+  place.whoa(['tasks']);
+  const holder = new DatabaseSync(place.folder.at('state/whoa/tasks.db'));
+  onTestFinished(() => holder.close());
+  holder.exec('BEGIN EXCLUSIVE');
+  const { status, stderr } = place.whoa(['tasks']);
+  expect(stderr).toMatch(/^whoa tasks: another process holds .*tasks\.db; try again/);
+  expect(status).toBe(1);
+});
+
+test('a home that cannot be written to is named, with what to do', () => {
+  const place = home({ file: '' });
+  const env = { XDG_STATE_HOME: place.folder.at('file'), HOME: place.folder.at('file') };
+  const { status, stderr } = place.whoa(RUN, { env });
+  expect(stderr).toMatch(
+    /^whoa run: tasks cannot be kept in .*: ENOTDIR.*; set XDG_STATE_HOME to a folder of your own/,
+  );
+  expect(status).toBe(1);
+  mkdirSync(place.folder.at('mine'));
+  expect(place.whoa(RUN, { env: { ...env, XDG_STATE_HOME: place.folder.at('mine') } }).stdout).toBe('Fine.\n');
+});
+
+const SLOW_TO_OPEN = `
+import { createAgent, defineConfig } from 'whoa';
+export default defineConfig({
+  agents: {
+    slow: () => new Promise((resolve) => setTimeout(resolve, 60_000)),
+    none: () => ({}),
+  },
+});
+`;
+
+test('an agent that takes long to open shows a sign of life, and Ctrl-C ends the wait', async () => {
+  const place = home({ 'config/whoa/whoa.config.ts': SLOW_TO_OPEN });
+  const terminal = place.openTerminal();
+  terminal.type(`whoa run --model scripted:script.json 'How?'; echo "exit:$?"`);
+  terminal.press('Enter');
+  await terminal.waitFor(/opening the agent · \d s/);
+  terminal.press('C-c');
+  expect(await terminal.waitFor(/exit:130/)).toContain('Cancelled before it began.');
+  const { stderr, status } = place.whoa([...RUN, '--agent', 'none']);
+  expect(stderr).toContain('agents: the function answered no agent');
+  expect(status).toBe(2);
+});
+
+test('a list of tasks fits a narrow terminal', async () => {
+  const place = home();
+  place.whoa(RUN);
+  const terminal = place.openTerminal({ columns: 40, rows: 20 });
+  terminal.type('clear; whoa tasks');
+  terminal.press('Enter');
+  const seen = await terminal.waitFor(/success/);
+  expect(seen).toMatch(/TASK\s+STATUS\s+INPUT\nt0-\w+\s+success\s+How\?/);
+});
+
+test("Ctrl-C goes on where 'whoa cancel' has begun", async () => {
+  const script = [[{ call: 'bash', input: { command: 'echo begun; sleep 300' } }], ['Next.']];
+  const place = home({ 'script.json': JSON.stringify(script) });
+  const terminal = place.openTerminal();
+  terminal.type(`whoa run --yes --model scripted:script.json 'How?'; echo "exit:$?"`);
+  terminal.press('Enter');
+  await terminal.waitFor(/bash: begun/);
+  const { id } = JSON.parse(place.whoa(['tasks', '--json']).stdout) as { id: string };
+  expect(place.whoa(['cancel', id, '--no-wait']).stdout).toMatch(
+    /is being stopped: what runs may finish, 10 s at most/,
+  );
+  await terminal.waitFor(/stopping: waiting for bash · Ctrl-C again interrupts it/);
+  terminal.press('C-c');
+  expect(await terminal.waitFor(/exit:130/)).toMatch(/via whoa cancel[\s\S]*bash interrupted/);
+});
