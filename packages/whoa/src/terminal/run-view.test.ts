@@ -58,7 +58,7 @@ test('what must not be cut in half is not said to be interrupted, and can be lef
   call('pay');
   expect(stop('drain')).toBe('■ stopping');
   expect(stop('abort')).toBe('■ stopping now');
-  expect(stop('kill')).toBe('■ killing: what must not be cut is waited for, pay · Ctrl-C again exits without it');
+  expect(stop('kill')).toBe('■ killing: pay must not be cut in half · Ctrl-C again exits without it');
   view.lastWait(3_000);
   expect(lines.at(-1)).toBe('■ whoa exits in 3 s at most · Ctrl-C again exits now');
   view.leave();

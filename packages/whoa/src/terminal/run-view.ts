@@ -97,7 +97,7 @@ export class RunView {
     const names = namesOf(level === 'kill' ? protectedCalls : calls.filter((call) => !protectedCalls.includes(call)));
     if (names === '') return undefined;
     const most = this.#nextAt === undefined ? '' : `, ${seconds(this.#nextAt - now)} at most`;
-    return `: ${WAITING[level]} ${names}${most} · Ctrl-C again ${NEXT[level]}`;
+    return `: ${WAITING[level](names)}${most} · Ctrl-C again ${NEXT[level]}`;
   }
 
   #isProtected(tool: string): boolean {
@@ -117,7 +117,11 @@ export class RunView {
 }
 
 const STOPPING = { drain: 'stopping', abort: 'stopping now', kill: 'killing' } as const;
-const WAITING = { drain: 'waiting for', abort: 'interrupting', kill: 'what must not be cut is waited for,' } as const;
+const WAITING = {
+  drain: (names: string) => `waiting for ${names}`,
+  abort: (names: string) => `interrupting ${names}`,
+  kill: (names: string) => `${names} must not be cut in half`,
+} as const;
 const NEXT = { drain: 'interrupts it', abort: 'kills it', kill: 'exits without it' } as const;
 
 function namesOf(calls: readonly ShownCall[]): string {

@@ -17,6 +17,8 @@ const SILENCE_MS = 1_000;
 const FRAME_MS = 120;
 const FRAMES = '⠋⠙⠹⠸⠼⠴⠦⠧⠇⠏';
 const COLUMNS_MAX = 500;
+/** A terminal shows Ctrl-C as ^C, where the line is about to begin. */
+const CLEAR_LINE = '\r\x1b[K';
 
 export interface ScreenOptions {
   readonly stdout?: Output;
@@ -74,8 +76,7 @@ export class Screen implements Disposable {
     this.#clear();
     // Into a file the answer goes alone, and must not be broken by what is said beside it.
     if (this.#stdout.isTTY) this.endLine();
-    // A terminal shows Ctrl-C as ^C, where the line is about to begin.
-    this.#stderr.write(`${this.#stderr.isTTY ? '\r\x1b[K' : ''}${line}\n`);
+    this.#stderr.write(`${this.#stderr.isTTY ? CLEAR_LINE : ''}${line}\n`);
     this.#restart();
   }
 
@@ -89,7 +90,7 @@ export class Screen implements Disposable {
     if (this.#wait(() => this.line(text))) return;
     this.#clear();
     this.endLine();
-    this.#stdout.write(`${text}\n`);
+    this.#stdout.write(`${this.#stdout.isTTY ? CLEAR_LINE : ''}${text}\n`);
     this.#restart();
   }
 
