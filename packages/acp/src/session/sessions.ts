@@ -1,6 +1,6 @@
 import { isAbsolute } from 'node:path';
 import { type AnyMessage, RequestError } from '@agentclientprotocol/sdk';
-import type { CancelReasonInit } from '@whoa/core';
+import { CancellationToken, type CancelReasonInit, waitUnder } from '@whoa/core';
 import type { McpServer, SessionSetting } from '../options.ts';
 import type { SessionPage, SessionRecord } from '../store/store.ts';
 import type { Turn } from '../turn/turn.ts';
@@ -16,6 +16,12 @@ export interface Place {
   readonly cwd: string;
   readonly additionalDirectories: readonly string[];
   readonly mcpServers: readonly McpServer[];
+}
+
+interface Opening {
+  readonly mcpServers: readonly McpServer[];
+  /** Fires when the client no longer wants it. */
+  readonly signal: AbortSignal;
 }
 
 /** A prompt that has its place. */
@@ -78,7 +84,7 @@ export class Sessions implements WireTap {
     return { session, turn: session.reserve({ hearsAnswer: false }) };
   }
 
-  async create(place: Place): Promise<Session> {
+  async create(place: Place, signal: AbortSignal): Promise<Session> {
     checkPlace(place);
     const { world } = this.#surroundings;
     const now = Math.round(world.clock.now());
@@ -87,12 +93,12 @@ export class Sessions implements WireTap {
     const id = world.createId();
     return this.#open(
       { id, cwd, additionalDirectories, settings, messages: [], createdAt: now, updatedAt: now },
-      place.mcpServers,
+      { mcpServers: place.mcpServers, signal },
     );
   }
 
   /** A session of this connection or of an earlier one. One that is running goes on running. */
-  async resume(id: string, place: Place): Promise<Session> {
+  async resume(id: string, place: Place, signal: AbortSignal): Promise<Session> {
     checkPlace(place);
     const running = this.#sessions.get(id);
     if (running !== undefined) {
@@ -102,8 +108,8 @@ export class Sessions implements WireTap {
     const record = await this.#surroundings.store.load(id);
     if (record === undefined) throw RequestError.sessionNotFound(id);
     // Somebody may have asked for the same one meanwhile.
-    const { cwd, additionalDirectories } = place;
-    return this.#sessions.get(id) ?? this.#open({ ...record, cwd, additionalDirectories }, place.mcpServers);
+    const { cwd, additionalDirectories, mcpServers } = place;
+    return this.#sessions.get(id) ?? this.#open({ ...record, cwd, additionalDirectories }, { mcpServers, signal });
   }
 
   get(id: string): Session {
@@ -125,9 +131,7 @@ export class Sessions implements WireTap {
     const session = this.get(id);
     // Prompts that were read before have their place; those that come after find no session.
     this.#sessions.delete(id);
-    const closing = session.close(by('session/close'));
-    this.#closing.add(closing);
-    await closing.finally(() => this.#closing.delete(closing));
+    await this.#close(session, by('session/close'));
   }
 
   async remove(id: string): Promise<void> {
@@ -160,7 +164,7 @@ export class Sessions implements WireTap {
     this.#prompts.clear();
   }
 
-  async #open(record: SessionRecord, mcpServers: readonly McpServer[]): Promise<Session> {
+  async #open(record: SessionRecord, { mcpServers, signal }: Opening): Promise<Session> {
     // Nobody would close one that is opened behind the end.
     if (this.#surroundings.token.isCancelled) throw RequestError.requestCancelled(undefined, 'the agent ends');
     if (this.#sessions.size >= SESSIONS_MAX) {
@@ -168,14 +172,28 @@ export class Sessions implements WireTap {
     }
     const session = new Session(record, mcpServers, this.#surroundings);
     this.#sessions.set(record.id, session);
-    try {
-      await session.open();
-    } catch (error) {
-      this.#sessions.delete(record.id);
-      await session.close({ kind: 'shutdown' });
-      throw loginNeeded(error) ?? RequestError.internalError(undefined, error instanceof Error ? error.message : '');
+    // An agent may wait for servers that never answer.
+    const asked = CancellationToken.from(signal, { parent: this.#surroundings.token, name: 'open' });
+    const opened = await waitUnder(session.open(), asked, 'drain');
+    asked[Symbol.dispose]();
+    if (opened.by === 'value') return session;
+    this.#sessions.delete(record.id);
+    const closing = this.#close(session, { kind: 'shutdown' });
+    if (opened.by === 'level') {
+      // Nobody waits for what it was opening.
+      closing.catch(this.#surroundings.onProblem);
+      throw RequestError.requestCancelled();
     }
-    return session;
+    await closing;
+    const { error } = opened;
+    throw loginNeeded(error) ?? RequestError.internalError(undefined, error instanceof Error ? error.message : '');
+  }
+
+  /** Whoever does not wait for it: the end of the connection does. */
+  async #close(session: Session, reason: CancelReasonInit): Promise<void> {
+    const closing = session.close(reason);
+    this.#closing.add(closing);
+    await closing.finally(() => this.#closing.delete(closing));
   }
 
   #find(sessionId: unknown): Session | undefined {

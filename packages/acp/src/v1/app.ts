@@ -35,19 +35,19 @@ export function methodsV1({ options, sessions, onClient }: AppOptions): V1Method
     // The wire has done it.
     (app) => app.onNotification(agent.session.cancel, () => {}),
     (app) =>
-      app.onRequest(agent.session.new, async ({ params }) => {
-        const { record } = await sessions.create(placeV1(params));
+      app.onRequest(agent.session.new, async ({ params, signal }) => {
+        const { record } = await sessions.create(placeV1(params), signal);
         return { sessionId: record.id, ...configOptions(record.settings) };
       }),
     (app) =>
-      app.onRequest(agent.session.load, async ({ params }) => {
-        const session = await sessions.resume(params.sessionId, placeV1(params));
+      app.onRequest(agent.session.load, async ({ params, signal }) => {
+        const session = await sessions.resume(params.sessionId, placeV1(params), signal);
         await session.replay();
         return configOptions(session.record.settings);
       }),
     (app) =>
-      app.onRequest(agent.session.resume, async ({ params }) => {
-        const session = await sessions.resume(params.sessionId, placeV1(params));
+      app.onRequest(agent.session.resume, async ({ params, signal }) => {
+        const session = await sessions.resume(params.sessionId, placeV1(params), signal);
         return configOptions(session.record.settings);
       }),
     (app) => app.onRequest(agent.session.list, ({ params }) => listV1(sessions, params)),

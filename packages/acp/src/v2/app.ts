@@ -20,12 +20,12 @@ export function createV2App({ options, sessions, onClient }: AppOptions): acp.Ag
       .onRequest(agent.session.prompt, ({ params, requestId }) => promptV2(sessions, params, requestId))
       // The wire has done it.
       .onNotification(agent.session.cancel, () => {})
-      .onRequest(agent.session.new, async ({ params }) => {
-        const { record } = await sessions.create(placeV2(params));
+      .onRequest(agent.session.new, async ({ params, signal }) => {
+        const { record } = await sessions.create(placeV2(params), signal);
         return { sessionId: record.id, ...configOptions(record.settings) };
       })
-      .onRequest(agent.session.resume, async ({ params }) => {
-        const session = await sessions.resume(params.sessionId, placeV2(params));
+      .onRequest(agent.session.resume, async ({ params, signal }) => {
+        const session = await sessions.resume(params.sessionId, placeV2(params), signal);
         if (params.replayFrom != null) await session.replay();
         return configOptions(session.record.settings);
       })
