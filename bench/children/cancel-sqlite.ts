@@ -2,15 +2,15 @@
 import { watch } from 'node:fs';
 import { createRunner, createSqliteStore } from '@whoa/tasks';
 
-const [file = '', bell = ''] = process.argv.slice(2);
-const store = createSqliteStore({ file });
+const [file = '', bell = '', known = ''] = process.argv.slice(2);
+const fired = (): void => void process.send?.({ type: 'fired', at: `${process.hrtime.bigint()}` });
 const runner = createRunner({
-  store,
+  store: createSqliteStore({ file }),
   agents: {
     bench: ({ token }) =>
       new Promise((_resolve, reject) => {
         token.onCancel(() => {
-          process.send?.({ type: 'fired', at: `${process.hrtime.bigint()}` });
+          fired();
           reject(new Error('stopped'));
         });
         process.send?.({ type: 'working' });
@@ -21,23 +21,15 @@ const runner = createRunner({
 const { DatabaseSync } = process.getBuiltinModule('node:sqlite');
 const raw = new DatabaseSync(file);
 const read = raw.prepare('SELECT record FROM tasks WHERE id = ?');
-let awaited = '';
 watch(bell, () => {
-  if (awaited === '') return;
-  JSON.parse(String(read.get(awaited)?.['record']));
-  awaited = '';
-  process.send?.({ type: 'fired', at: `${process.hrtime.bigint()}` });
+  JSON.parse(String(read.get(known)?.['record']));
+  fired();
 });
 
-process.on('message', (message: { type: string; id: string }) => {
-  if (message.type === 'work') {
-    runner.work({ tenant: 'bench', id: message.id }).then(
-      () => process.send?.({ type: 'ended' }),
-      (error: unknown) => process.emitWarning(error as Error),
-    );
-  } else {
-    awaited = message.id;
-    process.send?.({ type: 'working' });
-  }
+process.on('message', ({ id }: { id: string }) => {
+  runner.work({ tenant: 'bench', id }).then(
+    () => process.send?.({ type: 'ended' }),
+    (error: unknown) => process.emitWarning(error as Error),
+  );
 });
 process.send?.({ type: 'ready' });

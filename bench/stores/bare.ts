@@ -4,6 +4,8 @@ import type { TaskStoreConfig } from '@whoa/tasks';
 export interface Bare extends AsyncDisposable {
   /** Wakes whoever listens under a name. */
   ring(name: string): Promise<void>;
+  /** Changes one record and wakes whoever listens, in one step: what a cancel costs at least if it is to be kept. */
+  writeAndRing(name: string): Promise<void>;
   /** Calls back after every ring and one read. */
   listen(name: string, onRing: () => void): Promise<void>;
   /** The cheapest durable change of one record. */

@@ -44,6 +44,10 @@ export function createBarePostgres({ url }: Pick<PostgresStoreOptions, 'url'>): 
     async ring(name) {
       await commands.query({ name: 'ring', text: 'SELECT pg_notify($1, $2)', values: [name, 'x'] });
     },
+    async writeAndRing(name) {
+      const text = `WITH written AS (UPDATE bare SET status = $2, at = at + 1 WHERE key = $1) SELECT pg_notify($1, $2)`;
+      await commands.query({ name: 'write-and-ring', text, values: [name, 'cancelling'] });
+    },
     async listen(name, onRing) {
       await ready;
       await listener.connect();

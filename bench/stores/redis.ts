@@ -42,6 +42,10 @@ export function createBareRedis({ url }: Pick<RedisStoreOptions, 'url'>): Bare {
     async ring(name) {
       await commands.xadd(name, 'MAXLEN', '~', 10_000, '*', 'id', 'x');
     },
+    async writeAndRing(name) {
+      const step = commands.multi().hset(`${name}:record`, 'status', 'cancelling');
+      await step.xadd(name, 'MAXLEN', '~', 10_000, '*', 'id', 'x').exec();
+    },
     async listen(name, onRing) {
       await commands.hset(`${name}:record`, 'status', 'running');
       read(name, onRing).catch((error: unknown) => {
