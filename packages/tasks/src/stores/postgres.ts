@@ -80,6 +80,8 @@ class PostgresStore implements TaskStore {
   readonly #database: Database;
   readonly #bell: Doorbell;
   readonly #watchers = new Watchers();
+  /** How each function is called: made once, because whoever cancels waits for it. */
+  readonly #calls = new Map<string, string>();
   readonly #world: World;
   readonly #shards: number;
   readonly #attemptsMax: number;
@@ -261,7 +263,11 @@ class PostgresStore implements TaskStore {
 
   /** One move: a function in the database, all or nothing. */
   async #move<T>(operation: string, name: string, values: readonly unknown[]): Promise<T> {
-    const sql = `SELECT whoa.${name}(${values.map((_, index) => `$${index + 1}`).join(', ')}) AS answer`;
+    let sql = this.#calls.get(name);
+    if (sql === undefined) {
+      sql = `SELECT whoa.${name}(${values.map((_, index) => `$${index + 1}`).join(', ')}) AS answer`;
+      this.#calls.set(name, sql);
+    }
     const [row] = await this.#database.ask<{ answer: T }>({ operation, changes: true, sql, values });
     return row!.answer;
   }

@@ -86,7 +86,8 @@ BEGIN
       stop_abort_at = now + abort_ms, stop_kill_at = now + kill_ms WHERE t.id = task_id;
     PERFORM whoa.tell('cancel', task_id, of_tenant, of_worker, line);
     RETURN json_build_object('answer', 'accepted', 'status', 'cancelling', 'reason', reason, 'killAt', now + kill_ms,
-      'level', whoa.level_at(level, now + abort_ms, now + kill_ms, now));
+      -- A step of the ladder that lasts no time has been climbed.
+      'level', CASE WHEN kill_ms = 0 THEN 'kill' WHEN abort_ms = 0 AND level = 'drain' THEN 'abort' ELSE level END);
   END IF;
   -- Ask before locking anything: nobody may hold up another tenant's task.
   SELECT t.conversation INTO line FROM whoa.tasks t WHERE t.id = task_id AND t.tenant = of_tenant
