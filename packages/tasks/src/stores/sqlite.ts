@@ -51,13 +51,18 @@ class SqliteEngine implements Engine {
   }
 
   async transact<T>(work: (tables: Tables & Queries) => T): Promise<T> {
-    const { answer, changes } = await this.#database.write(() => {
-      const told: { hint: Hint; number: number }[] = [];
-      const done = work(createTables(this.#database, (hint, number) => told.push({ hint, number })));
+    const { answer, hints, first } = await this.#database.write(() => {
+      const told: string[] = [];
+      let number = 0;
+      const tables = createTables(this.#database, (hint, given) => {
+        told.push(hint);
+        number = given;
+      });
+      const done = work(tables);
       if (told.length > 0) this.#trimChanges(told.length);
-      return { answer: done, changes: told };
+      return { answer: done, hints: told, first: number - told.length + 1 };
     });
-    if (changes.length > 0) this.#bell.ring({ first: changes[0]!.number, hints: changes.map(({ hint }) => hint) });
+    if (hints.length > 0) this.#bell.ring(first, hints);
     return answer;
   }
 

@@ -26,10 +26,12 @@ export class Doorbell implements Disposable {
     this.#file = openSync(path, constants.O_RDWR | constants.O_CREAT, 0o600);
   }
 
-  ring(ring: Ring): void {
-    const text = JSON.stringify(ring);
-    const note = Buffer.from(`${crc32(text)} ${text}\n`);
-    writeSync(this.#file, note.length > NOTE_BYTES_MAX ? Buffer.from('\n') : note, 0, undefined, 0);
+  /** Rings with some changes, each as JSON, and the number of the first. */
+  ring(first: number, hints: readonly string[]): void {
+    const text = `{"first":${first},"hints":[${hints.join(',')}]}`;
+    const note = `${crc32(text)} ${text}\n`;
+    const isTooLong = note.length > NOTE_BYTES_MAX || Buffer.byteLength(note) > NOTE_BYTES_MAX;
+    writeSync(this.#file, isTooLong ? '\n' : note, 0);
   }
 
   /** What the last ring said; `undefined` if it cannot be read, for example because somebody is writing it. */

@@ -22,7 +22,7 @@ ON CONFLICT (id) DO UPDATE SET status = excluded.status, createdAt = excluded.cr
 const COLUMNS = ['status', 'createdAt', 'dueAt', 'endedAt'] as const;
 
 /** The moves' tables in one transaction on a database. Every statement finds its rows through an index. */
-export function createTables(database: Database, onHint: (hint: Hint, number: number) => void): Tables & Queries {
+export function createTables(database: Database, onHint: (hint: string, number: number) => void): Tables & Queries {
   /** The rows as this transaction knows them: nobody else can change them before it ends. */
   const known = new Map<string, TaskRecord>();
   return {
@@ -63,7 +63,8 @@ export function createTables(database: Database, onHint: (hint: Hint, number: nu
       }
     },
     tell(hint) {
-      onHint(hint, database.run('INSERT INTO changes (hint) VALUES (?)', [JSON.stringify(hint)]));
+      const text = JSON.stringify(hint);
+      onHint(text, database.run('INSERT INTO changes (hint) VALUES (?)', [text]));
     },
     list: (filter) => list(database, filter),
     entries: (id, { after, limit }) =>
