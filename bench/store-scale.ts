@@ -1,20 +1,28 @@
-// Every operation on a store with 1,000 tasks and on one with many, in turns: npm run bench -- store-scale [1000000] [--json]
+// Every operation on a store with 1,000 tasks and on one with many, in turns:
+// npm run bench -- store-scale [1000000] [redis] [postgres] [--json]
 import { parseArgs } from 'node:util';
 import { createTaskStore, type TaskStore } from '@whoa/tasks';
 import { percentile, report } from './measure/measure.ts';
+import type { BenchCase } from './stores/bare.ts';
 import { cases } from './stores/cases.ts';
 import { createOne, OPERATIONS, repeat } from './stores/operations.ts';
 
 const { positionals } = parseArgs({ options: { json: { type: 'boolean' } }, allowPositionals: true });
 const FEW = 1_000;
-const MANY = Number(positionals[0] ?? 100_000);
+const MANY = Number(positionals.find((word) => /^\d+$/.test(word)) ?? 100_000);
 const SAMPLES = 1_000;
 const WARM_UP = 200;
 const CONCURRENCY = 64;
 const TENANTS = 100;
 
 /** Half of the tasks run, the others wait. */
-async function fill(store: TaskStore, count: number): Promise<void> {
+async function fill(store: TaskStore, count: number, server: BenchCase): Promise<void> {
+  const isCopied = server.copyTasks !== undefined && count > FEW;
+  await make(store, isCopied ? FEW : count);
+  if (isCopied) await server.copyTasks?.(count / FEW - 1);
+}
+
+async function make(store: TaskStore, count: number): Promise<void> {
   await repeat(count, CONCURRENCY, async (i) => {
     const id = await createOne(store, `tenant-${i % TENANTS}`);
     if (i % 2 === 0) await store.claim(id, 'filler', 36_000_000);
@@ -47,9 +55,9 @@ for (const start of cases) {
   await using large = await start();
   await using few = createTaskStore(small.config);
   await using many = createTaskStore(large.config);
-  await fill(few, FEW);
+  await fill(few, FEW, small);
   const before = await large.memoryBytes();
-  await fill(many, MANY);
+  await fill(many, MANY, large);
   const bytesPerTask = Math.round(((await large.memoryBytes()) - before) / MANY);
   const onFew = operationsOn(few);
   for (const [index, [name, operation]] of operationsOn(many).entries()) {

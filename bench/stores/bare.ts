@@ -22,4 +22,6 @@ export interface BenchCase extends AsyncDisposable {
   cpuSeconds(): Promise<number>;
   /** Memory that the server holds for its data. */
   memoryBytes(): Promise<number>;
+  /** Copies every task so many times inside the server, where making each through the store would take an hour. */
+  copyTasks?(times: number): Promise<void>;
 }

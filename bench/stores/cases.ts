@@ -3,8 +3,18 @@ import type { Bare, BenchCase } from './bare.ts';
 import { createBarePostgres, startPostgresCase } from './postgres.ts';
 import { createBareRedis, startRedisCase } from './redis.ts';
 
-/** Every shared store that is measured. */
-export const cases: readonly (() => Promise<BenchCase>)[] = [startRedisCase, startPostgresCase];
+const CASES: Readonly<Record<string, () => Promise<BenchCase>>> = {
+  redis: startRedisCase,
+  postgres: startPostgresCase,
+};
+
+/** The shared stores that were named on the command line, or all. */
+export const cases: readonly (() => Promise<BenchCase>)[] = chosen(process.argv.slice(2));
+
+function chosen(words: readonly string[]): (() => Promise<BenchCase>)[] {
+  const named = Object.keys(CASES).filter((name) => words.includes(name));
+  return (named.length > 0 ? named : Object.keys(CASES)).map((name) => CASES[name]!);
+}
 
 /** The bare engine that belongs to a configuration, for a process of its own. */
 export function bareOf(config: TaskStoreConfig): Bare {
