@@ -13,62 +13,74 @@ export class PlanError extends Error {
   readonly code: string = 'INVALID_PLAN';
 }
 
+/** A call on its way into a wave. */
+interface Node<Call> {
+  readonly call: Call;
+  /** How many of its needs have been looked at. */
+  looked: number;
+  isOpen: boolean;
+  wave: number | undefined;
+}
+
 /** Puts calls into waves: each as early as what it needs and its exclusive keys allow, in the order given. */
 export function waves<Call extends Placed>(calls: readonly Call[]): Call[][] {
-  const byId = indexById(calls);
-  const placed = new Map<string, number>();
+  const nodes = indexById(calls);
   const busyKeys: Set<string>[] = [];
   const plan: Call[][] = [];
-  for (const call of inDependencyOrder(calls, byId)) {
+  const place = (node: Node<Call>): void => {
+    const { dependsOn, exclusive } = node.call;
     let wave = 0;
-    for (const id of call.dependsOn ?? []) wave = Math.max(wave, placed.get(id)! + 1);
-    while (call.exclusive?.some((key) => busyKeys[wave]?.has(key))) wave++;
-    placed.set(call.id, wave);
-    (plan[wave] ??= []).push(call);
-    for (const key of call.exclusive ?? []) (busyKeys[wave] ??= new Set()).add(key);
-  }
+    if (dependsOn) for (const need of dependsOn) wave = Math.max(wave, nodes.get(need)!.wave! + 1);
+    while (exclusive?.some((key) => busyKeys[wave]?.has(key))) wave++;
+    if (exclusive) for (const key of exclusive) (busyKeys[wave] ??= new Set()).add(key);
+    (plan[wave] ??= []).push(node.call);
+    node.wave = wave;
+  };
+  for (const node of nodes.values()) placeAfterNeeds(node, nodes, place);
   return plan;
 }
 
-function indexById<Call extends Placed>(calls: readonly Call[]): Map<string, Call> {
-  const byId = new Map<string, Call>();
+function indexById<Call extends Placed>(calls: readonly Call[]): Map<string, Node<Call>> {
+  const nodes = new Map<string, Node<Call>>();
   for (const call of calls) {
-    if (byId.has(call.id)) throw new PlanError(`Two calls have the id '${call.id}'`);
-    byId.set(call.id, call);
+    if (nodes.has(call.id)) throw new PlanError(`Two calls have the id '${call.id}'`);
+    nodes.set(call.id, { call, looked: 0, isOpen: false, wave: undefined });
   }
-  for (const { id, dependsOn = [] } of calls) {
-    for (const needed of dependsOn) {
-      if (!byId.has(needed)) throw new PlanError(`Call '${id}' depends on '${needed}', which is not among the calls`);
-    }
-  }
-  return byId;
+  return nodes;
 }
 
-/** The calls in the order given, except that what a call needs comes before it. */
-function inDependencyOrder<Call extends Placed>(calls: readonly Call[], byId: ReadonlyMap<string, Call>): Call[] {
-  const order: Call[] = [];
-  const state = new Map<string, 'open' | 'done'>();
-  for (const start of calls) {
-    // An explicit stack: a plan may be one long chain.
-    const stack = [{ call: start, next: 0 }];
-    if (state.has(start.id)) continue;
-    state.set(start.id, 'open');
-    for (let top = stack.at(-1); top !== undefined; top = stack.at(-1)) {
-      const needed = top.call.dependsOn?.[top.next++];
-      if (needed === undefined) {
-        state.set(top.call.id, 'done');
-        order.push(top.call);
-        stack.pop();
-      } else if (state.get(needed) === 'open') {
-        const names = stack.map(({ call }) => call.id);
-        throw new PlanError(
-          `Calls depend on each other: ${[...names.slice(names.indexOf(needed)), needed].join(' → ')}`,
-        );
-      } else if (!state.has(needed)) {
-        state.set(needed, 'open');
-        stack.push({ call: byId.get(needed)!, next: 0 });
-      }
-    }
+/** Places what a call needs, then the call. */
+function placeAfterNeeds<Call extends Placed>(
+  start: Node<Call>,
+  nodes: ReadonlyMap<string, Node<Call>>,
+  place: (node: Node<Call>) => void,
+): void {
+  if (start.wave !== undefined) return;
+  // An explicit stack: a plan may be one long chain.
+  const stack = [start];
+  for (let top = stack.at(-1); top !== undefined; top = stack.at(-1)) {
+    top.isOpen = true;
+    const next = nextNeed(top, nodes);
+    if (next === undefined) {
+      place(top);
+      top.isOpen = false;
+      stack.pop();
+    } else if (next.isOpen) {
+      const names = stack.slice(stack.indexOf(next)).map(({ call }) => call.id);
+      throw new PlanError(`Calls depend on each other: ${[...names, next.call.id].join(' → ')}`);
+    } else if (next.wave === undefined) stack.push(next);
   }
-  return order;
+}
+
+function nextNeed<Call extends Placed>(
+  node: Node<Call>,
+  nodes: ReadonlyMap<string, Node<Call>>,
+): Node<Call> | undefined {
+  const id = node.call.dependsOn?.[node.looked++];
+  if (id === undefined) return undefined;
+  const need = nodes.get(id);
+  if (need === undefined) {
+    throw new PlanError(`Call '${node.call.id}' depends on '${id}', which is not among the calls`);
+  }
+  return need;
 }
