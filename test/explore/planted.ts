@@ -38,8 +38,8 @@ export const plantedBugs: readonly PlantedBug[] = [
     breaks: 'P1',
     changes: [
       {
-        file: 'tool/call.ts',
-        find: "tell({ type: 'call-late', at: late.at, ...about, late });",
+        file: 'tool/begun.ts',
+        find: "tell?.({ type: 'call-late', at: end.at, ...this.#about(), late: end });",
         replace: "Object.assign(result, { state: 'finished', content: 'late' });",
       },
     ],
@@ -52,9 +52,14 @@ export const plantedBugs: readonly PlantedBug[] = [
       { file: 'stop/bounded.ts', find: 'if (token.isCancelled) return', replace: 'if (false as boolean) return' },
       { file: 'tool/runtime.ts', find: 'if (token.isCancelled) break;', replace: '' },
       { file: 'tool/runtime.ts', find: 'if (scope.token.isCancelled) return;', replace: '' },
-      { file: 'tool/call.ts', find: "scope), token, 'drain')", replace: "scope), token, 'kill')" },
-      { file: 'tool/call.ts', find: 'if (token.isCancelled) return', replace: 'if (false as boolean) return' },
-      { file: 'tool/call.ts', find: 'if (token.isCancelled) {', replace: 'if (false as boolean) {' },
+      { file: 'tool/start.ts', find: 'if (scope.token.isCancelled) return', replace: 'if (false as boolean) return' },
+      { file: 'tool/start.ts', find: 'throwIfCancelled();\n  if', replace: 'isCancelled;\n  if' },
+      { file: 'tool/start.ts', find: 'throwIfCancelled();\n  await', replace: 'isCancelled;\n  await' },
+      {
+        file: 'tool/start.ts',
+        find: "waitUnder(preparing, token, 'drain')",
+        replace: "waitUnder(preparing, token, 'kill')",
+      },
     ],
   },
 ];

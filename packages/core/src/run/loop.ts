@@ -125,11 +125,12 @@ async function takeTurn(state: LoopState): Promise<Step> {
 }
 
 /** Runs something that can be stopped at once. Throws `CancelledError` if it was, at `kill` at the latest. */
-async function stoppable<T>(
+function stoppable<T>(
   execute: (own: CancellationToken) => T | PromiseLike<T>,
   { token, name, cleanupMs }: { token: CancellationToken; name: string; cleanupMs: number },
 ): Promise<T> {
-  const end = await runBounded(({ token: own }) => execute(own), {
+  return runBounded<T, T>({
+    execute: ({ token: own }) => execute(own),
     token,
     name,
     cleanupMs,
@@ -137,11 +138,13 @@ async function stoppable<T>(
     whenCancelled: 'interrupt',
     timeoutMs: undefined,
     onCleanupError: () => {},
+    onEnd(end) {
+      if (end.state === 'finished') return end.value;
+      if (end.state === 'failed') throw end.error;
+      const cause = 'error' in end ? end.error : undefined;
+      throw isCancelledError(cause) ? cause : new CancelledError(end.reason, { cause });
+    },
   });
-  if (end.state === 'finished') return end.value;
-  if (end.state === 'failed') throw end.error;
-  const cause = 'error' in end ? end.error : undefined;
-  throw isCancelledError(cause) ? cause : new CancelledError(end.reason, { cause });
 }
 
 /** What a planner hands over when it breaks off: errors may carry the message so far as `partial`. */

@@ -6,7 +6,7 @@ import type { Ledger } from '../stop/ledger.ts';
 import { type CancelReasonInit, createReason } from '../stop/reason.ts';
 import type { CancelReceipt } from '../stop/receipt.ts';
 import { CancellationToken, type CancelOptions } from '../stop/token.ts';
-import { notStarted, refused } from '../tool/call.ts';
+import { notStarted, refused } from '../tool/ending.ts';
 import type { ExclusiveKeys } from '../tool/exclusive.ts';
 import { type CallCancelReceipt, createRuntime, type Runtime } from '../tool/runtime.ts';
 import { EventLog } from './event-log.ts';

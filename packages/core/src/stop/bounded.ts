@@ -4,7 +4,7 @@ import type { LateEnd } from './ledger.ts';
 import type { StopLevel } from './level.ts';
 import type { CancelReason } from './reason.ts';
 import { shield } from './shield.ts';
-import type { CancellationToken } from './token.ts';
+import { CancellationToken } from './token.ts';
 import { type WaitEnd, waitUnder } from './wait.ts';
 
 /** What work under a token is given. */
@@ -19,7 +19,9 @@ export interface WorkContext {
 /** What work can bear: to be interrupted, or only to finish. */
 export type WhenCancelled = 'interrupt' | 'finish';
 
-export interface Bound {
+/** Work, what holds for it, and what its end means to whoever wanted it. */
+export interface BoundedWork<T, Meaning> {
+  execute(context: WorkContext): T | PromiseLike<T>;
   readonly token: CancellationToken;
   readonly name: string;
   readonly whenCancelled: WhenCancelled;
@@ -29,10 +31,12 @@ export interface Bound {
   /** Ordinary work sits a drain out and is abandoned at `kill`. Nested work hears every level and bounds itself. */
   readonly nested: boolean;
   /** Called with the work's own token before it starts. */
-  readonly onStart?: (own: CancellationToken) => void;
+  onStart?(own: CancellationToken): void;
   /** A cancel has to wait for this `finish` work. */
-  readonly onWait?: (level: StopLevel, reason: CancelReason) => void;
-  readonly onCleanupError: (error: CleanupError) => void;
+  onWait?(level: StopLevel, reason: CancelReason): void;
+  onCleanupError(error: CleanupError): void;
+  /** Called once, when the wait for it is over. What this returns or throws is the answer. */
+  onEnd(end: BoundedEnd<T>): Meaning;
 }
 
 /** The truth about one piece of work, exactly one of these. */
@@ -48,37 +52,36 @@ export type BoundedEnd<T> =
  * Runs work so that the wait for it always ends: when it does, or at `kill`. Then it cleans up, bounded, and looks once
  * more. What is still pending is abandoned: its end is `unknown`, and a late result can change nothing.
  */
-export async function runBounded<T>(
-  execute: (context: WorkContext) => T | PromiseLike<T>,
-  bound: Bound,
-): Promise<BoundedEnd<T>> {
-  const { token } = bound;
-  if (token.isCancelled) return { state: 'not-started', reason: token.reason! };
-  const own = createOwnToken(bound);
-  const cleanups = new Cleanups(bound.onCleanupError);
-  const warning = warnWhenCancelMustWait(bound);
+export async function runBounded<T, Meaning>(work: BoundedWork<T, Meaning>): Promise<Meaning> {
+  const { token } = work;
+  if (token.isCancelled) return work.onEnd({ state: 'not-started', reason: token.reason! });
+  const own = createOwnToken(work);
+  const cleanups = new Cleanups(work);
+  const warning = warnWhenCancelMustWait(work);
   try {
-    bound.onStart?.(own);
-    const work = start(execute, own, cleanups.defer);
-    if (bound.nested) await settled(work);
-    let end = await waitUnder(work, own, 'kill');
-    await cleanups.run(own, bound.cleanupMs);
-    if (end.by === 'level') end = await lastWords(work, end);
-    return endOf(end, work, own);
+    work.onStart?.(own);
+    const running = start(work, new Context(own, cleanups.defer));
+    if (work.nested) await settled(running);
+    let end = await waitUnder(running, own, 'kill');
+    if (cleanups.close()) await cleanups.run(own, work.cleanupMs);
+    if (end.by === 'level') end = await lastWords(running, end);
+    return work.onEnd(endOf(end, running, own));
   } finally {
     warning?.[Symbol.dispose]();
     own[Symbol.dispose]();
   }
 }
 
-function createOwnToken(bound: Bound): CancellationToken {
-  const { token, name, timeoutMs } = bound;
-  if (bound.whenCancelled === 'finish') {
+type Bound = Omit<BoundedWork<unknown, unknown>, 'execute' | 'onEnd'>;
+
+function createOwnToken(work: Bound): CancellationToken {
+  const { token, name, timeoutMs } = work;
+  if (work.whenCancelled === 'finish') {
     if (timeoutMs === undefined)
       throw new TypeError(`timeoutMs: '${name}' finishes when cancelled, so it needs a bound`);
     return shield(token, { boundMs: timeoutMs, name });
   }
-  const own = token.child({ name, hears: bound.nested ? 'drain' : 'abort' });
+  const own = new CancellationToken({ parent: token, name, hears: work.nested ? 'drain' : 'abort' });
   if (timeoutMs !== undefined) {
     own.cancelAfter(
       timeoutMs,
@@ -89,28 +92,45 @@ function createOwnToken(bound: Bound): CancellationToken {
   return own;
 }
 
-function warnWhenCancelMustWait({ token, whenCancelled, onWait }: Bound): Disposable | undefined {
-  if (whenCancelled !== 'finish' || onWait === undefined) return undefined;
+function warnWhenCancelMustWait(work: Bound): Disposable | undefined {
+  if (work.whenCancelled !== 'finish' || work.onWait === undefined) return undefined;
   let warned = false;
-  return token.onCancel((level, reason) => {
-    if (!warned) onWait(level, reason);
+  return work.token.onCancel((level, reason) => {
+    if (!warned) work.onWait?.(level, reason);
     warned = true;
   });
 }
 
-async function start<T>(
-  execute: (context: WorkContext) => T | PromiseLike<T>,
-  token: CancellationToken,
-  defer: (cleanup: Cleanup) => void,
-): Promise<T> {
-  // `signal` is a getter: work that never asks for it costs no AbortController.
-  return execute({
-    token,
-    defer,
-    get signal() {
-      return token.signal;
-    },
-  });
+class Context implements WorkContext {
+  readonly token: CancellationToken;
+  readonly defer: (cleanup: Cleanup) => void;
+  declare readonly signal: AbortSignal;
+
+  constructor(token: CancellationToken, defer: (cleanup: Cleanup) => void) {
+    this.token = token;
+    this.defer = defer;
+    Object.defineProperty(this, 'signal', SIGNAL);
+  }
+}
+
+/**
+ * Made when it is asked for: work that never asks costs no AbortController. The context's own property and not one of its
+ * class, so that whoever wraps a tool and hands on a copy of the context hands on the signal too.
+ */
+const SIGNAL: PropertyDescriptor & ThisType<WorkContext> = {
+  get() {
+    return this.token.signal;
+  },
+  enumerable: true,
+  configurable: true,
+};
+
+function start<T>(work: Pick<BoundedWork<T, unknown>, 'execute'>, context: WorkContext): Promise<T> {
+  try {
+    return Promise.resolve(work.execute(context));
+  } catch (error) {
+    return Promise.reject(error as Error);
+  }
 }
 
 /** Waits for an end of any kind. */

@@ -16,37 +16,39 @@ export class CleanupError extends Error {
 
 /** What one piece of work must tidy up. Runs in reverse order, shielded from the cancel that caused it, and bounded. */
 export class Cleanups {
-  readonly #stack: Cleanup[] = [];
-  readonly #onError: (error: CleanupError) => void;
-  #ran = false;
+  #stack: Cleanup[] | undefined;
+  readonly #work: { onCleanupError(error: CleanupError): void };
+  #isClosed = false;
 
-  constructor(onError: (error: CleanupError) => void) {
-    this.#onError = onError;
+  constructor(work: { onCleanupError(error: CleanupError): void }) {
+    this.#work = work;
   }
 
   /** Registers a cleanup. Abandoned work that registers one after its end has it run at once. */
   readonly defer = (cleanup: Cleanup): void => {
-    if (!this.#ran) {
-      this.#stack.push(cleanup);
-      return;
-    }
-    this.#attemptUnawaited(cleanup);
+    if (this.#isClosed) this.#attemptUnawaited(cleanup);
+    else (this.#stack ??= []).push(cleanup);
   };
+
+  /** The work has ended. Answers whether there is anything to run. */
+  close(): boolean {
+    this.#isClosed = true;
+    return this.#stack !== undefined;
+  }
 
   /** Runs them all. Those that do not end well and in time are reported. */
   async run(token: CancellationToken, boundMs: number): Promise<void> {
-    this.#ran = true;
-    if (this.#stack.length === 0) return;
+    const stack = this.#stack ?? [];
     const shielded = shield(token, { boundMs, name: `cleanup of ${token.name}` });
     try {
-      for (let cleanup = this.#stack.pop(); cleanup !== undefined; cleanup = this.#stack.pop()) {
+      for (let cleanup = stack.pop(); cleanup !== undefined; cleanup = stack.pop()) {
         if (shielded.isCancelled) {
           this.#attemptUnawaited(cleanup);
           continue;
         }
         const end = await waitUnder(this.#attempt(cleanup, shielded.signal), shielded, 'kill');
         if (end.by === 'value') continue;
-        this.#onError(end.by === 'error' ? (end.error as CleanupError) : this.#tooLate(token, boundMs));
+        this.#work.onCleanupError(end.by === 'error' ? (end.error as CleanupError) : this.#tooLate(token, boundMs));
       }
     } finally {
       shielded[Symbol.dispose]();
@@ -62,7 +64,7 @@ export class Cleanups {
   }
 
   #attemptUnawaited(cleanup: Cleanup): void {
-    this.#attempt(cleanup, AbortSignal.abort()).catch(this.#onError);
+    this.#attempt(cleanup, AbortSignal.abort()).catch((error: CleanupError) => this.#work.onCleanupError(error));
   }
 
   #tooLate(token: CancellationToken, boundMs: number): CleanupError {

@@ -6,9 +6,12 @@ export interface Clock {
   setTimer(ms: number, callback: () => void, options?: { keepAlive?: boolean }): Disposable;
 }
 
+// Read once: it never changes, and asking for it costs as much as asking for the time.
+const { timeOrigin } = performance;
+
 /** The machine's clock. */
 export const systemClock: Clock = {
-  now: () => performance.timeOrigin + performance.now(),
+  now: () => timeOrigin + performance.now(),
   setTimer(ms, callback, { keepAlive = true } = {}) {
     const timer = setTimeout(callback, ms);
     if (!keepAlive) timer.unref();

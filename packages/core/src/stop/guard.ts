@@ -39,9 +39,9 @@ export async function guard<T>(
 ): Promise<T> {
   const { name, whenCancelled = 'interrupt', timeoutMs, cleanupMs = CLEANUP_MS, ledger } = options;
   const token = rootOf(options);
-  const key = `guard/${crypto.randomUUID()}`;
   try {
-    const end = await runBounded(execute, {
+    return await runBounded<T, T>({
+      execute,
       token,
       name,
       whenCancelled,
@@ -50,11 +50,14 @@ export async function guard<T>(
       nested: false,
       onCleanupError: (error) => process.emitWarning(error),
       ...(options.onWait && { onWait: options.onWait }),
+      onEnd(end) {
+        if (end.state === 'unknown' && ledger !== undefined) {
+          const key = `guard/${crypto.randomUUID()}`;
+          enterInLedger(ledger, { key, name, reason: end.reason, abandonedAt: token.clock.now() }, end);
+        }
+        return valueFrom(end, options, token);
+      },
     });
-    if (end.state === 'unknown' && ledger !== undefined) {
-      enterInLedger(ledger, { key, name, reason: end.reason, abandonedAt: token.clock.now() }, end);
-    }
-    return valueFrom(end, options, token);
   } finally {
     token[Symbol.dispose]();
   }

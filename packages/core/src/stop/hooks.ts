@@ -1,3 +1,5 @@
+import { isPromiseLike } from './wait.ts';
+
 /** Listeners by event type, typed from a union of events; `any` hears them all, `hook-error` of hooks that failed. */
 export type Hooks<Event extends { readonly type: string }> = {
   readonly [Type in Event['type']]?: (event: Extract<Event, { type: Type }>) => unknown;
@@ -45,8 +47,4 @@ export function createTeller<Event extends { readonly type: string }>(
       call(one['any'], event, 'any');
     }
   };
-}
-
-function isPromiseLike(value: unknown): value is PromiseLike<unknown> {
-  return typeof value === 'object' && value !== null && 'then' in value && typeof value.then === 'function';
 }

@@ -12,23 +12,29 @@ export type WaitEnd<T> =
  * Waits for a promise until the token reaches a level. It never rejects, and the listener leaves with the wait:
  * `Promise.race` against something long-lived would keep every result alive.
  */
-export async function waitUnder<T>(
-  work: PromiseLike<T>,
-  token: CancellationToken,
-  until: StopLevel,
-): Promise<WaitEnd<T>> {
-  let subscription: Disposable | undefined;
-  const end = await new Promise<WaitEnd<T>>((resolve) => {
+export function waitUnder<T>(work: PromiseLike<T>, token: CancellationToken, until: StopLevel): Promise<WaitEnd<T>> {
+  return new Promise((resolve) => {
+    let isOver = false;
+    let subscription: Disposable | undefined;
+    const end = (how: WaitEnd<T>): void => {
+      isOver = true;
+      subscription?.[Symbol.dispose]();
+      resolve(how);
+    };
     work.then(
-      (value) => resolve({ by: 'value', value }),
-      (error: unknown) => resolve({ by: 'error', error }),
+      (value) => end({ by: 'value', value }),
+      (error: unknown) => end({ by: 'error', error }),
     );
     subscription = token.onCancel((level) => {
-      if (rankOf(level) >= rankOf(until)) resolve({ by: 'level', level });
+      if (rankOf(level) >= rankOf(until)) end({ by: 'level', level });
     });
+    // A token that had reached the level answered before there was a subscription.
+    if (isOver) subscription[Symbol.dispose]();
   });
-  subscription?.[Symbol.dispose]();
-  return end;
+}
+
+export function isPromiseLike(value: unknown): value is PromiseLike<unknown> {
+  return typeof value === 'object' && value !== null && 'then' in value && typeof value.then === 'function';
 }
 
 /** Waits for time to pass; throws `CancelledError` as soon as the token is cancelled, at any level. */

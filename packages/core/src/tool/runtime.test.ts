@@ -417,6 +417,74 @@ test('a cancel withdraws a pending question at once, at any level, and the call 
   expect(states(await result)).toEqual(['not-started']);
 });
 
+test('nobody is asked about a call, or told of one, that was cancelled while its input was looked at', async () => {
+  const looked = Promise.withResolvers<boolean>();
+  const write = defineTool({
+    name: 'write',
+    description: '',
+    input: z.unknown().refine(() => looked.promise),
+    execute: () => expect.fail('must not start'),
+  });
+  const approve = vi.fn(() => true);
+  const beforeCall = vi.fn();
+  const { token, execute, events } = setUp([write], { approve, beforeCall });
+  const result = execute([call('1', 'write')]);
+  await letEverythingReact();
+  token.cancel();
+  expect(states(await result)).toEqual(['not-started']);
+  looked.resolve(true);
+  await letEverythingReact();
+  expect(approve).not.toHaveBeenCalled();
+  expect(beforeCall).not.toHaveBeenCalled();
+  expect(events.at(-1)?.type).toBe('wave-end');
+});
+
+test('a yes that comes after the cancel begins nothing and writes nothing down', async () => {
+  const yes = Promise.withResolvers<boolean>();
+  const beforeCall = vi.fn();
+  const { token, execute } = setUp([tool('write', () => expect.fail('must not start'), { effects: 'write' })], {
+    approve: () => yes.promise,
+    beforeCall,
+  });
+  const result = execute([call('1', 'write')]);
+  await letEverythingReact();
+  token.cancel();
+  expect(states(await result)).toEqual(['not-started']);
+  yes.resolve(true);
+  await letEverythingReact();
+  expect(beforeCall).not.toHaveBeenCalled();
+});
+
+test('keys that come with the cancel are given back', async () => {
+  const { token, runtime } = setUp([tool('edit', () => 'edited', { exclusive: () => ['file'] })]);
+  const execution = settle(runtime.execute([call('1', 'edit')], { token }));
+  await Promise.resolve();
+  token.cancel();
+  expect(states(await execution)).toEqual(['not-started']);
+  expect((await runtime.execute([call('2', 'edit')]))[0]?.state).toBe('finished');
+});
+
+test('a tool that is wrapped may be handed a copy of its context', async () => {
+  const read = tool(
+    'read',
+    (_input, { signal, update }) =>
+      new Promise((_, reject) => {
+        update({ content: 'half' });
+        signal.addEventListener('abort', () => reject(signal.reason as Error), { once: true });
+      }),
+  );
+  const { token, execute } = setUp([
+    { ...read, execute: (input, context) => read.execute(input, { ...context, callId: 'another' }) },
+  ]);
+  const result = execute([call('1', 'read')]);
+  await letEverythingReact();
+  token.cancel({}, { how: 'now' });
+  expect((await result).calls[0]).toMatchObject({
+    state: 'interrupted',
+    content: 'Interrupted (user) before it finished. Output so far:\nhalf',
+  });
+});
+
 test('one call can be cancelled; the others go on; a finish call refuses', async () => {
   const { clock, execute, runtime } = setUp([
     tool(

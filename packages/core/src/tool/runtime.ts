@@ -6,19 +6,12 @@ import { createLedger, type Ledger } from '../stop/ledger.ts';
 import type { CancelReasonInit } from '../stop/reason.ts';
 import type { CancelReceipt } from '../stop/receipt.ts';
 import { CancellationToken, type CancelOptions } from '../stop/token.ts';
-import {
-  type Approve,
-  type BeforeCall,
-  type Call,
-  type CallScope,
-  type LiveCall,
-  notStarted,
-  refused,
-  runCall,
-} from './call.ts';
+import type { Approve, BeforeCall, Call, CallScope, LiveCall } from './call.ts';
+import { notStarted, refused } from './ending.ts';
 import type { CallEvent } from './events.ts';
 import { ExclusiveKeys } from './exclusive.ts';
 import type { CallResult } from './result.ts';
+import { runCall } from './start.ts';
 import type { Tool } from './tool.ts';
 import { waves } from './waves.ts';
 
@@ -71,7 +64,7 @@ export function createRuntime(options: RuntimeOptions): Runtime {
   const tools = indexTools(options.tools);
   const live = new Map<string, LiveCall>();
   const shared: Omit<CallScope, 'token'> = {
-    tell: createTeller(options.hooks),
+    tell: options.hooks && createTeller(options.hooks),
     approve: options.approve,
     beforeCall: options.beforeCall,
     ledger,
@@ -95,14 +88,14 @@ export function createRuntime(options: RuntimeOptions): Runtime {
     },
     cancelCall(callId, reason = {}, cancelOptions = { how: 'now' }) {
       const call = live.get(callId);
-      if (call === undefined) return { answer: 'too-late' };
+      if (call?.own === undefined) return { answer: 'too-late' };
       if (call.tool.whenCancelled === 'finish') {
         return {
           answer: 'refused',
           message: `${call.tool.name} must finish; it ends within ${call.tool.timeoutMs} ms`,
         };
       }
-      return call.token.cancel(reason, cancelOptions);
+      return call.own.cancel(reason, cancelOptions);
     },
   };
 }
@@ -116,12 +109,15 @@ interface Execution {
 async function executeWaves(calls: readonly Call[], execution: Execution): Promise<CallResult[]> {
   const { token, tell } = execution.scope;
   const results = new Map<string, CallResult>();
-  for (const [wave, waveCalls] of waves(calls).entries()) {
+  const plan = waves(calls);
+  // Begin in a later microtask: whoever called may still cancel in this tick, and then nothing starts.
+  await Promise.resolve();
+  for (const [wave, waveCalls] of plan.entries()) {
     // Checkpoint: between waves, never inside a call.
     if (token.isCancelled) break;
-    tell({ type: 'wave-start', at: token.clock.now(), wave, callIds: waveCalls.map(({ id }) => id) });
+    tell?.({ type: 'wave-start', at: token.clock.now(), wave, callIds: waveCalls.map(({ id }) => id) });
     await runWave(waveCalls, results, execution);
-    tell({ type: 'wave-end', at: token.clock.now(), wave });
+    tell?.({ type: 'wave-end', at: token.clock.now(), wave });
   }
   const inOrder = calls.map((call) => results.get(call.id) ?? endUnstarted(notStarted(call, token), execution.scope));
   if (token.reason !== undefined) throw new CancelledError(token.reason, { partial: inOrder });
@@ -138,7 +134,9 @@ async function runWave(wave: readonly Call[], results: Map<string, CallResult>, 
       const tool = tools.get(call.tool);
       const obstacle = tool === undefined ? unknownTool(call, tools) : unmetNeed(call, results);
       const result =
-        obstacle === undefined ? await runCall(call, tool!, scope) : refused(call, scope.token, new Error(obstacle));
+        obstacle === undefined
+          ? await runCall({ call, tool: tool! }, scope)
+          : refused(call, scope.token, new Error(obstacle));
       results.set(call.id, result.startedAt === undefined ? endUnstarted(result, scope) : result);
     }
   };
@@ -147,7 +145,7 @@ async function runWave(wave: readonly Call[], results: Map<string, CallResult>, 
 
 /** A call that never began ends too: every call has exactly one end. */
 function endUnstarted(result: CallResult, { tell }: CallScope): CallResult {
-  tell({ type: 'call-end', at: result.endedAt, result });
+  tell?.({ type: 'call-end', at: result.endedAt, result });
   return result;
 }
 

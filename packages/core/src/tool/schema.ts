@@ -1,3 +1,5 @@
+import { isPromiseLike } from '../stop/wait.ts';
+
 /**
  * Any Standard Schema: zod, valibot, arktype and others. Only the part that is used stands here, so that the core needs
  * no package for it.
@@ -28,9 +30,13 @@ export class InvalidInputError extends Error {
   readonly code: string = 'INVALID_INPUT';
 }
 
-/** Returns the input as the schema understands it, or throws `InvalidInputError`. */
-export async function parseInput<Output>(schema: InputSchema<Output>, value: unknown): Promise<Output> {
-  const result = await schema['~standard'].validate(value);
+/** The input as the schema understands it, at once if the schema can. Throws `InvalidInputError`. */
+export function parseInput<Output>(schema: InputSchema<Output>, value: unknown): Output | PromiseLike<Output> {
+  const result = schema['~standard'].validate(value);
+  return isPromiseLike(result) ? result.then(outputOf) : outputOf(result);
+}
+
+function outputOf<Output>(result: SchemaResult<Output>): Output {
   if (result.issues !== undefined) throw new InvalidInputError(result.issues.map(describeIssue).join('; '));
   return result.value;
 }

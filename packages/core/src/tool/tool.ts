@@ -8,6 +8,9 @@ import type { InputSchema } from './schema.ts';
 /** What a tool does to the world; decides whether a call needs approval. */
 export type Effects = 'read' | 'write' | 'execute';
 
+/** What a tool may return: a text is short for a result with that content. */
+export type RawResult = ToolResult | string;
+
 export interface ToolContext extends WorkContext {
   readonly callId: string;
   /** Shows what there is so far. It is kept if the call is interrupted. */
@@ -38,7 +41,7 @@ export interface Tool<Input = unknown> {
   readonly nested: boolean;
   /** Calls with a key in common never run at the same time. */
   exclusive?(input: Input): readonly string[];
-  execute(input: Input, context: ToolContext): ToolResult | string | Promise<ToolResult | string>;
+  execute(input: Input, context: ToolContext): RawResult | Promise<RawResult>;
   /** Takes a completed call back. Starts at most once per call. */
   undo?(result: ToolResult & { readonly input: Input }, context: UndoContext): Promise<void> | void;
   /** May an undo that was cut off be started again? */
@@ -94,6 +97,6 @@ export function interrupted(
 }
 
 /** A `ToolResult` from whatever short form a tool returned. */
-export function resultFrom(value: ToolResult | string): ToolResult {
+export function resultFrom(value: RawResult): ToolResult {
   return typeof value === 'string' ? { content: value } : value;
 }
