@@ -1,194 +1,89 @@
 import { isDeepStrictEqual } from 'node:util';
-import { AFTER_THE_END, type RunEvent } from '../run/events.ts';
-import type { Outcome } from '../run/outcome.ts';
-import { CLEANUP_MS } from '../stop/cleanup.ts';
-import { rankOf } from '../stop/level.ts';
-import type { CancelReason } from '../stop/reason.ts';
-import type { CancelReceipt } from '../stop/receipt.ts';
-import type { HistoryEntry } from './recorder.ts';
-
-/** A promise that a history shows to be broken. */
-export interface Violation {
-  readonly promise: 'P1' | 'P2' | 'P3' | 'P4' | 'P7' | 'P8' | 'P10' | 'P11';
-  readonly what: string;
-}
-
-export interface CheckOptions {
-  /** Time for undo, where a history uses it. */
-  readonly undoMs?: number;
-  readonly cleanupMs?: number;
-}
+import type { Effect, HistoryEntry, Violation } from './history.ts';
+import { type CheckOptions, RunRecord } from './run-record.ts';
+import { callsOf, TaskRecord } from './task-record.ts';
 
 /** Reads a recorded history and names every promise it breaks. An empty answer means it keeps them all. */
 export function checkHistory(history: readonly HistoryEntry[], options: CheckOptions = {}): Violation[] {
   const violations: Violation[] = [];
-  const runs = new Map<string, RunRecord>();
-  const owners = new Map<string, RunRecord>();
-  const record = (runId: string): RunRecord => {
-    let run = runs.get(runId);
-    if (run === undefined) runs.set(runId, (run = new RunRecord(runId, violations)));
-    return run;
-  };
+  const runs = new Records((id) => new RunRecord(id, violations));
+  const tasks = new Records((id) => new TaskRecord(id, violations));
+  const owners = new Map<string, { effect(effect: Effect): void }>();
+  for (const entry of history) {
+    // Effects are told when they happen, and whose they are stands in a journal that was read later.
+    if (entry.seen === 'journal') for (const call of callsOf(entry.entries)) owners.set(call, tasks.get(entry.id));
+  }
   for (const entry of history) {
     switch (entry.seen) {
       case 'event':
-        if (entry.event.type === 'call-start') owners.set(entry.event.callId, record(entry.event.runId));
-        record(entry.event.runId).event(entry.event);
+        if (entry.event.type === 'call-start') owners.set(entry.event.callId, runs.get(entry.event.runId));
+        runs.get(entry.event.runId).event(entry.event);
         break;
       case 'receipt':
-        record(entry.runId).receipt(entry.receipt);
+        runs.get(entry.runId).receipt(entry.receipt);
         break;
       case 'outcome':
-        record(entry.runId).outcome(entry.outcome);
+        runs.get(entry.runId).outcome(entry.outcome);
         break;
       case 'call-cancel':
-        record(entry.runId).cancelledCalls.add(entry.callId);
+        runs.get(entry.runId).cancelledCalls.add(entry.callId);
         break;
       case 'effect':
-        owners.get(entry.callId)?.effect(entry.callId, entry.phase);
+        owners.get(entry.callId)?.effect(entry);
         break;
-      case 'leftovers':
-        if (entry.children + entry.listeners > 0) {
-          const what = `${entry.name} still has ${entry.children} children and ${entry.listeners} listeners`;
-          violations.push({ promise: 'P11', what });
-        }
+      case 'task':
+        tasks.get(entry.task.id).read(entry.task);
         break;
+      case 'task-receipt':
+        tasks.get(entry.id).receipt(entry.receipt);
+        break;
+      case 'journal':
+        tasks.get(entry.id).journal(entry.entries);
+        break;
+      case 'write':
+        tasks.get(entry.id).write(entry.epoch, entry.accepted);
+        break;
+      default:
+        violations.push(...violationsIn(entry));
     }
   }
-  for (const run of runs.values()) run.finish(options);
+  for (const run of runs.all()) run.finish(options);
+  for (const task of tasks.all()) task.finish();
   return violations;
 }
 
-type CallEnd = Extract<RunEvent, { type: 'call-end' }>['result'];
-
-/** What a history says of one run. */
-class RunRecord {
-  readonly cancelledCalls = new Set<string>();
-  readonly #id: string;
-  readonly #violations: Violation[];
-  readonly #ends = new Map<string, CallEnd>();
-  #outcome: Outcome | undefined;
-  #given: Outcome | undefined;
-  #reason: CancelReason | undefined;
-  #rank = 0;
-  #accepted = false;
-  /** The latest moment at which this run may settle. */
-  #due = Infinity;
-
-  constructor(id: string, violations: Violation[]) {
-    this.#id = id;
-    this.#violations = violations;
-  }
-
-  event(event: RunEvent): void {
-    if (this.#outcome !== undefined && !AFTER_THE_END.has(event.type)) {
-      this.#broken(event.type === 'run-end' ? 'P1' : 'P4', `${event.type} after the end`);
+/** What a single look tells by itself. */
+function violationsIn(entry: Extract<HistoryEntry, { seen: 'leftovers' | 'left' | 'stranger' }>): Violation[] {
+  switch (entry.seen) {
+    case 'leftovers': {
+      const { name, children, listeners } = entry;
+      if (children + listeners === 0) return [];
+      return [{ promise: 'P11', what: `${name} still has ${children} children and ${listeners} listeners` }];
     }
-    switch (event.type) {
-      case 'level-change':
-        if (rankOf(event.level) <= this.#rank)
-          this.#broken('P3', `the level went from rank ${this.#rank} to ${event.level}`);
-        this.#rank = rankOf(event.level);
-        this.#sameReason(event.reason, 'a level change');
-        break;
-      case 'call-start':
-        if (this.#rank > 0) this.#broken('P4', `call ${event.callId} started after the cancel`);
-        break;
-      case 'call-waiting':
-        this.#waitsUntil(event.until);
-        break;
-      case 'call-nested':
-        // Whatever a sub-agent waits for, its parent waits for too.
-        for (let inner = event.event as RunEvent; ; inner = inner.event as RunEvent) {
-          if (inner.type === 'call-waiting') this.#waitsUntil(inner.until);
-          if (inner.type !== 'call-nested') break;
-        }
-        break;
-      case 'call-end':
-        this.#callEnd(event.result);
-        break;
-      case 'call-late':
-        if (this.#ends.get(event.callId)?.state !== 'unknown')
-          this.#broken('P10', `${event.callId} was late but not abandoned`);
-        break;
-      case 'run-end':
-        this.#outcome = event.outcome;
-        break;
-      default:
-        break;
-    }
+    case 'left':
+      return entry.things.map((thing) => ({ promise: 'P11', what: `${entry.where} left ${thing}` }));
+    case 'stranger':
+      if (isDeepStrictEqual(entry.answer, entry.toNothing)) return [];
+      return [{ promise: 'P12', what: `a stranger can tell that something is there by ${entry.asked}` }];
+  }
+}
+
+/** Records by id, made when first asked for. */
+class Records<Kept> {
+  readonly #kept = new Map<string, Kept>();
+  readonly #create: (id: string) => Kept;
+
+  constructor(create: (id: string) => Kept) {
+    this.#create = create;
   }
 
-  receipt(receipt: CancelReceipt): void {
-    if (receipt.answer === 'too-late') {
-      if (this.#outcome === undefined) this.#broken('P3', 'too-late before the end');
-      return;
-    }
-    if (this.#outcome !== undefined) this.#broken('P3', `${receipt.answer} after the end`);
-    if (receipt.answer === 'accepted') {
-      if (this.#accepted) this.#broken('P3', 'accepted twice');
-      this.#accepted = true;
-    }
-    if (rankOf(receipt.level) < this.#rank)
-      this.#broken('P3', `a receipt says '${receipt.level}', which is lower than before`);
-    this.#waitsUntil(receipt.killAt);
-    this.#sameReason(receipt.reason, `an '${receipt.answer}' receipt`);
+  get(id: string): Kept {
+    let kept = this.#kept.get(id);
+    if (kept === undefined) this.#kept.set(id, (kept = this.#create(id)));
+    return kept;
   }
 
-  outcome(outcome: Outcome): void {
-    this.#given = outcome;
-  }
-
-  effect(callId: string, phase: 'begin' | 'resolve' | 'reject'): void {
-    if (this.#outcome === undefined) return;
-    if (phase === 'begin') this.#broken('P4', `the tool of ${callId} began after the end`);
-    else if (this.#ends.get(callId)?.state !== 'unknown')
-      this.#broken('P4', `the tool of ${callId} ran on after the end`);
-  }
-
-  finish({ undoMs = 0, cleanupMs = CLEANUP_MS }: CheckOptions): void {
-    const outcome = this.#outcome;
-    if (outcome === undefined) {
-      this.#broken(this.#rank > 0 || this.#accepted ? 'P2' : 'P1', 'it never ended');
-      return;
-    }
-    if (this.#given !== undefined && !isDeepStrictEqual(structuredClone(this.#given), outcome)) {
-      this.#broken('P1', 'its outcome is not the one announced at its end');
-    }
-    for (const result of outcome.calls) {
-      if (!isDeepStrictEqual(this.#ends.get(result.callId), result))
-        this.#broken('P10', `${result.callId} has another result in the outcome`);
-    }
-    if (outcome.status === 'cancelled') {
-      this.#sameReason(outcome.reason, 'the outcome');
-      this.#sameReason(outcome.stop.reason, 'the stop report');
-      if (this.#rank === 0) this.#broken('P8', 'it was cancelled though nobody asked');
-      if (outcome.endedAt > this.#due + cleanupMs + undoMs)
-        this.#broken('P2', `it settled ${outcome.endedAt - this.#due} ms past its bound`);
-    } else if (this.#accepted || this.#rank > 0)
-      this.#broken('P3', `it ended '${outcome.status}' after a cancel was accepted`);
-  }
-
-  #waitsUntil(at: number): void {
-    this.#due = this.#due === Infinity ? at : Math.max(this.#due, at);
-  }
-
-  #callEnd(result: CallEnd): void {
-    if (this.#ends.has(result.callId)) this.#broken('P10', `${result.callId} ended twice`);
-    this.#ends.set(result.callId, result);
-    const { reason } = result;
-    if (reason === undefined || reason.kind === 'deadline' || this.cancelledCalls.has(result.callId)) return;
-    if (this.#rank === 0) this.#broken('P8', `${result.callId} was stopped though its run was not`);
-    else if (!isDeepStrictEqual(reason, this.#reason))
-      this.#broken('P7', `${result.callId} was stopped for another reason`);
-  }
-
-  #sameReason(reason: CancelReason, where: string): void {
-    this.#reason ??= reason;
-    if (!isDeepStrictEqual(reason, this.#reason)) this.#broken('P7', `${where} gives another reason`);
-  }
-
-  #broken(promise: Violation['promise'], what: string): void {
-    this.#violations.push({ promise, what: `${this.#id}: ${what}` });
+  all(): Iterable<Kept> {
+    return this.#kept.values();
   }
 }

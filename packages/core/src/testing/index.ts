@@ -1,5 +1,7 @@
-export { type CheckOptions, checkHistory, type Violation } from './checker.ts';
-export { createRecorder, type HistoryEntry, type Recorder } from './recorder.ts';
+export { checkHistory } from './checker.ts';
+export type { Effect, HistoryEntry, JournalSeen, TaskReceipt, TaskSeen, Violation } from './history.ts';
+export { createRecorder, type Recorder } from './recorder.ts';
+export type { CheckOptions } from './run-record.ts';
 export {
   type ScriptedModel,
   type ScriptedReply,

@@ -1,22 +1,10 @@
 import type { RunEvent } from '../run/events.ts';
-import type { Outcome } from '../run/outcome.ts';
 import type { Run } from '../run/run.ts';
 import type { Hooks } from '../stop/hooks.ts';
-import type { CancelReceipt } from '../stop/receipt.ts';
+import type { CancelReason } from '../stop/reason.ts';
 import type { CancellationToken } from '../stop/token.ts';
-import type { Tool } from '../tool/tool.ts';
-
-/** One thing that one observer saw. The order of entries is the order in which they were seen. */
-export type HistoryEntry =
-  | { readonly seen: 'event'; readonly event: RunEvent }
-  | { readonly seen: 'receipt'; readonly runId: string; readonly receipt: CancelReceipt }
-  /** The outcome itself, not a copy: it may not change after it was announced. */
-  | { readonly seen: 'outcome'; readonly runId: string; readonly outcome: Outcome }
-  /** What a tool really did, as told by the tool itself. */
-  | { readonly seen: 'effect'; readonly callId: string; readonly phase: 'begin' | 'resolve' | 'reject' }
-  | { readonly seen: 'call-cancel'; readonly runId: string; readonly callId: string }
-  /** A look at a token that should have nothing under it any more. */
-  | { readonly seen: 'leftovers'; readonly name: string; readonly children: number; readonly listeners: number };
+import type { Tool, ToolContext } from '../tool/tool.ts';
+import type { Effect, HistoryEntry } from './history.ts';
 
 /** Writes down what every observer saw, for `checkHistory` to judge. */
 export interface Recorder {
@@ -30,29 +18,20 @@ export interface Recorder {
   look(token: CancellationToken): void;
 }
 
-export function createRecorder(): Recorder {
+/** `onEntry` hears every entry as it is written, so that it can be kept where it outlives this process. */
+export function createRecorder(options: { readonly onEntry?: (entry: HistoryEntry) => void } = {}): Recorder {
   const history: HistoryEntry[] = [];
+  const note = (entry: HistoryEntry): void => {
+    history.push(entry);
+    options.onEntry?.(entry);
+  };
   return {
     history,
     // A copy: what was seen must not change when somebody changes the thing itself.
     hooks: {
-      any: (event) => history.push({ seen: 'event', event: structuredClone(event) }),
+      any: (event) => note({ seen: 'event', event: structuredClone(event) }),
     },
-    tool: (tool) => ({
-      ...tool,
-      async execute(input, context) {
-        const { callId } = context;
-        history.push({ seen: 'effect', callId, phase: 'begin' });
-        try {
-          const result = await tool.execute(input, context);
-          history.push({ seen: 'effect', callId, phase: 'resolve' });
-          return result;
-        } catch (error) {
-          history.push({ seen: 'effect', callId, phase: 'reject' });
-          throw error;
-        }
-      },
-    }),
+    tool: (tool) => tellingTool(tool, (effect) => note({ seen: 'effect', ...effect })),
     run: (run) => ({
       id: run.id,
       get text() {
@@ -60,21 +39,61 @@ export function createRecorder(): Recorder {
       },
       events: run.events,
       outcome: run.outcome.then((outcome) => {
-        history.push({ seen: 'outcome', runId: run.id, outcome });
+        note({ seen: 'outcome', runId: run.id, outcome });
         return outcome;
       }),
       steer: (message) => run.steer(message),
       undo: () => run.undo(),
       cancel(reason, options) {
         const receipt = run.cancel(reason, options);
-        history.push({ seen: 'receipt', runId: run.id, receipt });
+        note({ seen: 'receipt', runId: run.id, receipt });
         return receipt;
       },
       cancelCall(callId, reason) {
-        history.push({ seen: 'call-cancel', runId: run.id, callId });
+        note({ seen: 'call-cancel', runId: run.id, callId });
         return run.cancelCall(callId, reason);
       },
     }),
-    look: (token) => history.push({ seen: 'leftovers', name: token.name, ...token.statistics }),
+    look: (token) => note({ seen: 'leftovers', name: token.name, ...token.statistics }),
   };
+}
+
+/** The same tool, telling what it really does. */
+function tellingTool<Input>(tool: Tool<Input>, tell: (effect: Effect) => void): Tool<Input> {
+  const told = async <T>(callId: string, phases: readonly Effect['phase'][], work: () => T): Promise<Awaited<T>> => {
+    const [begin, resolve, reject] = phases as [Effect['phase'], Effect['phase'], Effect['phase']];
+    tell({ callId, tool: tool.name, phase: begin });
+    try {
+      const value = await work();
+      tell({ callId, tool: tool.name, phase: resolve });
+      return value;
+    } catch (error) {
+      tell({ callId, tool: tool.name, phase: reject });
+      throw error;
+    }
+  };
+  return {
+    ...tool,
+    async execute(input, context) {
+      const { callId } = context;
+      const watching =
+        tool.whenCancelled === 'finish' && watchForCut(context, () => tell({ callId, tool: tool.name, phase: 'cut' }));
+      try {
+        return await told(callId, ['begin', 'resolve', 'reject'], () => tool.execute(input, context));
+      } finally {
+        if (watching) watching[Symbol.dispose]();
+      }
+    },
+    ...('undo' in tool && {
+      undo: (result, context) =>
+        told(context.callId, ['undo-begin', 'undo-resolve', 'undo-reject'], () => tool.undo?.(result, context)),
+    }),
+  };
+}
+
+/** Only its own time may end a call that must finish. */
+function watchForCut({ token }: ToolContext, onCut: () => void): Disposable {
+  return token.onCancel((_level, { kind }: CancelReason) => {
+    if (kind !== 'deadline') onCut();
+  });
 }

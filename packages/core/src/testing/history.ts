@@ -1,0 +1,62 @@
+import type { RunEvent } from '../run/events.ts';
+import type { Outcome } from '../run/outcome.ts';
+import type { CancelReason } from '../stop/reason.ts';
+import type { CancelReceipt } from '../stop/receipt.ts';
+
+/** One thing that one observer saw. The order of entries is the order in which they were seen. */
+export type HistoryEntry =
+  | { readonly seen: 'event'; readonly event: RunEvent }
+  | { readonly seen: 'receipt'; readonly runId: string; readonly receipt: CancelReceipt }
+  /** The outcome itself, not a copy: it may not change after it was announced. */
+  | { readonly seen: 'outcome'; readonly runId: string; readonly outcome: Outcome }
+  | ({ readonly seen: 'effect' } & Effect)
+  | { readonly seen: 'call-cancel'; readonly runId: string; readonly callId: string }
+  /** A look at a token that should have nothing under it any more. */
+  | { readonly seen: 'leftovers'; readonly name: string; readonly children: number; readonly listeners: number }
+  /** Things that should be gone, as the operating system tells: processes, sockets, files. */
+  | { readonly seen: 'left'; readonly where: string; readonly things: readonly string[] }
+  /** A task's record, as somebody read it. */
+  | { readonly seen: 'task'; readonly task: TaskSeen }
+  /** What a cancel in a store was answered. */
+  | { readonly seen: 'task-receipt'; readonly id: string; readonly receipt: TaskReceipt }
+  /** A task's journal from its beginning, as somebody read it. */
+  | { readonly seen: 'journal'; readonly id: string; readonly entries: readonly JournalSeen[] }
+  /** A worker tried to write under an epoch. */
+  | { readonly seen: 'write'; readonly id: string; readonly epoch: number; readonly accepted: boolean }
+  /** Somebody asked about what is another's, and about what does not exist: the answers may not differ. */
+  | { readonly seen: 'stranger'; readonly asked: string; readonly answer: unknown; readonly toNothing: unknown };
+
+/** What a tool really did, as told by the tool itself. */
+export interface Effect {
+  readonly callId: string;
+  readonly tool: string;
+  /** `cut`: the signal of a call that must finish fired before its own time was over. */
+  readonly phase: 'begin' | 'resolve' | 'reject' | 'cut' | 'undo-begin' | 'undo-resolve' | 'undo-reject';
+}
+
+/** What every store keeps of a task, and whatever else this one does. */
+export interface TaskSeen {
+  readonly id: string;
+  readonly status: string;
+  readonly epoch: number;
+  readonly stop?: { readonly reason: CancelReason };
+  readonly outcome?: { readonly reason?: CancelReason };
+}
+
+export interface TaskReceipt {
+  readonly answer: 'accepted' | 'escalated' | 'already' | 'too-late' | 'unknown';
+  readonly status?: string;
+  readonly reason?: CancelReason;
+}
+
+export interface JournalSeen {
+  readonly position: number;
+  readonly epoch: number;
+  readonly event: unknown;
+}
+
+/** A promise that a history shows to be broken. */
+export interface Violation {
+  readonly promise: `P${1 | 2 | 3 | 4 | 5 | 6 | 7 | 8 | 9 | 10 | 11 | 12}`;
+  readonly what: string;
+}

@@ -1,0 +1,174 @@
+import { isDeepStrictEqual } from 'node:util';
+import { AFTER_THE_END, type RunEvent } from '../run/events.ts';
+import type { Outcome } from '../run/outcome.ts';
+import { CLEANUP_MS } from '../stop/cleanup.ts';
+import { rankOf } from '../stop/level.ts';
+import type { CancelReason } from '../stop/reason.ts';
+import type { CancelReceipt } from '../stop/receipt.ts';
+import { CallBook } from './call-book.ts';
+import type { Effect, Violation } from './history.ts';
+import { unpairedIn, Words } from './words.ts';
+
+export interface CheckOptions {
+  /** Time for undo, where a history uses it. */
+  readonly undoMs?: number;
+  readonly cleanupMs?: number;
+}
+
+type CallEnd = Extract<RunEvent, { type: 'call-end' }>['result'];
+
+/** What a history says of one run. */
+export class RunRecord {
+  readonly cancelledCalls: Set<string> = new Set();
+  readonly #id: string;
+  readonly #violations: Violation[];
+  readonly #ends = new Map<string, CallEnd>();
+  readonly #book: CallBook;
+  readonly #words = new Words();
+  #outcome: Outcome | undefined;
+  #given: Outcome | undefined;
+  #reason: CancelReason | undefined;
+  #rank = 0;
+  #accepted = false;
+  /** The latest moment at which this run may settle. */
+  #due = Infinity;
+
+  constructor(id: string, violations: Violation[]) {
+    this.#id = id;
+    this.#violations = violations;
+    this.#book = new CallBook((promise, what) => this.#broken(promise, what));
+  }
+
+  event(event: RunEvent): void {
+    if (this.#outcome !== undefined && !AFTER_THE_END.has(event.type)) {
+      this.#broken(event.type === 'run-end' ? 'P1' : 'P4', `${event.type} after the end`);
+    }
+    this.#words.event(event);
+    switch (event.type) {
+      case 'level-change':
+        if (rankOf(event.level) <= this.#rank)
+          this.#broken('P3', `the level went from rank ${this.#rank} to ${event.level}`);
+        this.#rank = rankOf(event.level);
+        this.#sameReason(event.reason, 'a level change');
+        break;
+      case 'call-start':
+        if (this.#rank > 0) this.#broken('P4', `call ${event.callId} started after the cancel`);
+        break;
+      case 'call-waiting':
+        this.#waitsUntil(event.until);
+        break;
+      case 'call-nested':
+        // Whatever a sub-agent waits for, its parent waits for too.
+        for (let inner = event.event as RunEvent; ; inner = inner.event as RunEvent) {
+          if (inner.type === 'call-waiting') this.#waitsUntil(inner.until);
+          if (inner.type !== 'call-nested') break;
+        }
+        break;
+      case 'call-end':
+        this.#callEnd(event.result);
+        break;
+      case 'call-late':
+        if (this.#ends.get(event.callId)?.state !== 'unknown')
+          this.#broken('P10', `${event.callId} was late but not abandoned`);
+        break;
+      case 'undo-end':
+        this.#book.toldUndo(event.callId, event.state);
+        break;
+      case 'run-end':
+        this.#outcome = event.outcome;
+        break;
+      default:
+        break;
+    }
+  }
+
+  receipt(receipt: CancelReceipt): void {
+    if (receipt.answer === 'too-late') {
+      if (this.#outcome === undefined) this.#broken('P3', 'too-late before the end');
+      return;
+    }
+    if (this.#outcome !== undefined) this.#broken('P3', `${receipt.answer} after the end`);
+    if (receipt.answer === 'accepted') {
+      if (this.#accepted) this.#broken('P3', 'accepted twice');
+      this.#accepted = true;
+    }
+    if (rankOf(receipt.level) < this.#rank)
+      this.#broken('P3', `a receipt says '${receipt.level}', which is lower than before`);
+    this.#waitsUntil(receipt.killAt);
+    this.#sameReason(receipt.reason, `an '${receipt.answer}' receipt`);
+  }
+
+  outcome(outcome: Outcome): void {
+    this.#given = outcome;
+  }
+
+  effect(effect: Effect): void {
+    const { callId, phase } = effect;
+    this.#book.effect(effect);
+    // An undo may be asked for after the end.
+    if (this.#outcome === undefined || phase.startsWith('undo')) return;
+    if (phase === 'begin') this.#broken('P4', `the tool of ${callId} began after the end`);
+    else if (this.#ends.get(callId)?.state !== 'unknown')
+      this.#broken('P4', `the tool of ${callId} ran on after the end`);
+  }
+
+  finish({ undoMs = 0, cleanupMs = CLEANUP_MS }: CheckOptions): void {
+    const outcome = this.#outcome;
+    if (outcome === undefined) {
+      this.#broken(this.#rank > 0 || this.#accepted ? 'P2' : 'P1', 'it never ended');
+      return;
+    }
+    if (this.#given !== undefined && !isDeepStrictEqual(structuredClone(this.#given), outcome)) {
+      this.#broken('P1', 'its outcome is not the one announced at its end');
+    }
+    this.#nothingLost(outcome);
+    this.#book.finish();
+    for (const result of outcome.calls) {
+      if (!isDeepStrictEqual(this.#ends.get(result.callId), result))
+        this.#broken('P10', `${result.callId} has another result in the outcome`);
+    }
+    if (outcome.status === 'cancelled') {
+      this.#sameReason(outcome.reason, 'the outcome');
+      this.#sameReason(outcome.stop.reason, 'the stop report');
+      if (this.#rank === 0) this.#broken('P8', 'it was cancelled though nobody asked');
+      if (outcome.endedAt > this.#due + cleanupMs + undoMs)
+        this.#broken('P2', `it settled ${outcome.endedAt - this.#due} ms past its bound`);
+    } else if (this.#accepted || this.#rank > 0)
+      this.#broken('P3', `it ended '${outcome.status}' after a cancel was accepted`);
+  }
+
+  #nothingLost({ messages, calls }: Outcome): void {
+    const missing = this.#words.missingFrom(messages);
+    if (missing !== undefined) this.#broken('P5', `'${missing}' was shown and is not in the outcome`);
+    for (const callId of this.#ends.keys()) {
+      if (!calls.some((call) => call.callId === callId))
+        this.#broken('P5', `${callId} ended and is not in the outcome`);
+    }
+    const unpaired = this.#words.isWhole ? unpairedIn(messages) : undefined;
+    if (unpaired !== undefined) this.#broken('P6', `its messages have ${unpaired}`);
+  }
+
+  #waitsUntil(at: number): void {
+    this.#due = this.#due === Infinity ? at : Math.max(this.#due, at);
+  }
+
+  #callEnd(result: CallEnd): void {
+    if (this.#ends.has(result.callId)) this.#broken('P10', `${result.callId} ended twice`);
+    this.#ends.set(result.callId, result);
+    this.#book.told(result);
+    const { reason } = result;
+    if (reason === undefined || reason.kind === 'deadline' || this.cancelledCalls.has(result.callId)) return;
+    if (this.#rank === 0) this.#broken('P8', `${result.callId} was stopped though its run was not`);
+    else if (!isDeepStrictEqual(reason, this.#reason))
+      this.#broken('P7', `${result.callId} was stopped for another reason`);
+  }
+
+  #sameReason(reason: CancelReason, where: string): void {
+    this.#reason ??= reason;
+    if (!isDeepStrictEqual(reason, this.#reason)) this.#broken('P7', `${where} gives another reason`);
+  }
+
+  #broken(promise: Violation['promise'], what: string): void {
+    this.#violations.push({ promise, what: `${this.#id}: ${what}` });
+  }
+}

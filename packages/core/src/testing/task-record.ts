@@ -1,0 +1,129 @@
+import { isDeepStrictEqual } from 'node:util';
+import type { CancelReason } from '../stop/reason.ts';
+import type { CallResult } from '../tool/result.ts';
+import { CallBook } from './call-book.ts';
+import type { Effect, JournalSeen, TaskReceipt, TaskSeen, Violation } from './history.ts';
+
+const FINAL: ReadonlySet<string> = new Set(['success', 'failed', 'cancelled']);
+
+/** What a history says of one task, whoever saw it and wherever. */
+export class TaskRecord {
+  readonly #id: string;
+  readonly #violations: Violation[];
+  readonly #book: CallBook;
+  #journal: readonly JournalSeen[] = [];
+  #last: TaskSeen | undefined;
+  #epoch = 0;
+  #reason: CancelReason | undefined;
+  #accepted = false;
+
+  constructor(id: string, violations: Violation[]) {
+    this.#id = id;
+    this.#violations = violations;
+    this.#book = new CallBook((promise, what) => this.#broken(promise, what));
+  }
+
+  get #end(): TaskSeen | undefined {
+    return this.#last !== undefined && FINAL.has(this.#last.status) ? this.#last : undefined;
+  }
+
+  read(task: TaskSeen): void {
+    const end = this.#end;
+    if (end !== undefined) {
+      if (!isDeepStrictEqual(task, end)) this.#broken('P1', 'its record changed after its end');
+      return;
+    }
+    if (this.#last?.status === 'cancelling' && !['cancelling', 'cancelled'].includes(task.status))
+      this.#broken('P3', `it was being cancelled and became '${task.status}'`);
+    if (this.#accepted && (task.status === 'success' || task.status === 'failed'))
+      this.#broken('P3', `it ended '${task.status}' after a cancel was accepted`);
+    if (task.epoch < (this.#last?.epoch ?? 0)) this.#broken('P10', `its epoch went back to ${task.epoch}`);
+    this.#epoch = Math.max(this.#epoch, task.epoch);
+    this.#last = structuredClone(task);
+    this.#sameReason(task.stop?.reason, 'the order to stop');
+    this.#sameReason(task.outcome?.reason, 'the record');
+  }
+
+  receipt({ answer, status, reason }: TaskReceipt): void {
+    const end = this.#end;
+    if (answer === 'too-late') {
+      if (!FINAL.has(status ?? '')) this.#broken('P3', `too-late, but it is '${status}'`);
+      if (end !== undefined && end.status !== status)
+        this.#broken('P3', `too-late says '${status}', and it had ended '${end.status}'`);
+      return;
+    }
+    if (answer === 'unknown') return;
+    if (end !== undefined) this.#broken('P3', `${answer} after the end`);
+    if (answer === 'accepted') {
+      if (this.#accepted) this.#broken('P3', 'accepted twice');
+      this.#accepted = true;
+    }
+    this.#sameReason(reason, `an '${answer}' receipt`);
+  }
+
+  /** Whoever read it before saw the beginning of what is read now. */
+  journal(entries: readonly JournalSeen[]): void {
+    const before = this.#journal;
+    if (!isDeepStrictEqual(entries.slice(0, before.length), before))
+      this.#broken('P5', 'what was read in its journal is no longer there');
+    let epoch = 0;
+    for (const [index, entry] of entries.entries()) {
+      if (entry.position !== index + 1)
+        this.#broken('P5', `its journal has ${entry.position} where ${index + 1} belongs`);
+      if (entry.epoch < epoch) this.#broken('P10', `epoch ${entry.epoch} wrote after epoch ${epoch}`);
+      epoch = Math.max(epoch, entry.epoch);
+      if (index >= before.length) this.#take(entry.event as JournalEvent);
+    }
+    this.#journal = structuredClone(entries);
+  }
+
+  write(epoch: number, accepted: boolean): void {
+    if (accepted && epoch < this.#epoch)
+      this.#broken('P10', `a write of epoch ${epoch} was taken in epoch ${this.#epoch}`);
+    if (accepted && this.#end !== undefined) this.#broken('P10', 'a write was taken after the end');
+    if (accepted) this.#epoch = Math.max(this.#epoch, epoch);
+  }
+
+  effect(effect: Effect): void {
+    const isAbandoned = this.#book.resultOf(effect.callId)?.state === 'unknown';
+    if (this.#end !== undefined && !isAbandoned) this.#broken('P4', `the tool of ${effect.callId} ran after the end`);
+    this.#book.effect(effect);
+  }
+
+  finish(): void {
+    if (this.#end === undefined)
+      this.#broken(this.#accepted || this.#last?.status === 'cancelling' ? 'P2' : 'P1', 'it never ended');
+    this.#book.finish();
+  }
+
+  #take(event: JournalEvent): void {
+    if (event.type === 'call-end') this.#book.told(event.result);
+    if (event.type === 'undo-end') this.#book.toldUndo(event.callId, event.state);
+    if (event.type === 'level-change') this.#sameReason(event.reason, 'its journal');
+  }
+
+  #sameReason(reason: CancelReason | undefined, where: string): void {
+    if (reason === undefined) return;
+    this.#reason ??= reason;
+    if (!isDeepStrictEqual(reason, this.#reason)) this.#broken('P7', `${where} gives another reason`);
+  }
+
+  #broken(promise: Violation['promise'], what: string): void {
+    this.#violations.push({ promise, what: `${this.#id}: ${what}` });
+  }
+}
+
+/** What the judge reads in a journal; other entries pass. */
+type JournalEvent =
+  | { readonly type: 'call-end'; readonly result: CallResult }
+  | { readonly type: 'undo-end'; readonly callId: string; readonly state: string }
+  | { readonly type: 'level-change'; readonly reason: CancelReason }
+  | { readonly type: 'call-start' | 'call-intent'; readonly callId: string };
+
+/** Which calls belong to which tasks: effects name only their call. */
+export function callsOf(entries: readonly JournalSeen[]): string[] {
+  return entries.flatMap(({ event }) => {
+    const { type, callId } = event as { type?: string; callId?: string };
+    return (type === 'call-start' || type === 'call-intent') && callId !== undefined ? [callId] : [];
+  });
+}

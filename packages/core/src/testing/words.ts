@@ -1,0 +1,58 @@
+import type { RunEvent } from '../run/events.ts';
+import { type Message, wordsOf } from '../run/message.ts';
+
+/** What people were shown of each reply, in order. */
+export class Words {
+  #shown: string[] = [];
+  #reply = '';
+  #isWhole = true;
+
+  event(event: RunEvent): void {
+    if (event.type === 'text') this.#reply += event.text;
+    if (event.type === 'turn-start') this.#next();
+    if (event.type === 'history-compacted') {
+      this.#isWhole = false;
+      this.#shown = [];
+    }
+  }
+
+  /** False once somebody made the history short: then it no longer holds what was said and done before. */
+  get isWhole(): boolean {
+    return this.#isWhole;
+  }
+
+  /** The first reply that was shown and is not in the messages, where it belongs and word for word. */
+  missingFrom(messages: readonly Message[]): string | undefined {
+    this.#next();
+    const said = messages.flatMap((message) => (message.role === 'assistant' ? [wordsOf(message)] : []));
+    let from = 0;
+    for (const reply of this.#shown) {
+      const at = said.indexOf(reply, from);
+      if (at === -1) return reply;
+      from = at + 1;
+    }
+    return undefined;
+  }
+
+  #next(): void {
+    if (this.#reply !== '') this.#shown.push(this.#reply);
+    this.#reply = '';
+  }
+}
+
+/** What does not pair in a history: a call without its one result, or a result without its call. */
+export function unpairedIn(messages: readonly Message[]): string | undefined {
+  const open = new Map<string, number>();
+  for (const message of messages) {
+    if (message.role === 'assistant') {
+      for (const part of message.content)
+        if (part.type === 'call') open.set(part.callId, (open.get(part.callId) ?? 0) + 1);
+    } else if (message.role === 'tool') {
+      const left = open.get(message.callId) ?? 0;
+      if (left === 0) return `a result of ${message.callId} that nobody asked for`;
+      open.set(message.callId, left - 1);
+    }
+  }
+  for (const [callId, left] of open) if (left > 0) return `no result of ${callId}`;
+  return undefined;
+}
