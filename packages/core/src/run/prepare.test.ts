@@ -60,6 +60,21 @@ test('every call is followed by its one result, in order, wherever the results s
   );
 });
 
+test('an id that comes again in a later reply names another call, with a result of its own', () => {
+  const history = [
+    assistant([call('a')]),
+    result('a', { content: 'first' }),
+    assistant([call('a')]),
+    assistant([call('a')]),
+    result('a', { content: 'third' }),
+  ];
+  expect(prepareMessages(history).flatMap((message) => (message.role === 'tool' ? [message.content] : []))).toEqual([
+    'first',
+    'Outcome unknown: no result was recorded.',
+    'third',
+  ]);
+});
+
 test('a call without a result is said to be unknown', () => {
   expect(prepareMessages([assistant([call('a')]), { role: 'user', content: 'and?' }])).toMatchObject([
     { role: 'assistant' },

@@ -10,10 +10,7 @@ import type { ModelMessage, ModelTool } from './model.ts';
  * is empty.
  */
 export function prepareMessages(history: readonly Message[]): ModelMessage[] {
-  const results = new Map<string, ToolMessage>();
-  for (const message of history) {
-    if (message.role === 'tool' && !results.has(message.callId)) results.set(message.callId, message);
-  }
+  const results = resultsOf(history);
   const prepared: ModelMessage[] = [];
   for (const message of history) {
     if (message.role === 'user') prepared.push({ role: 'user', content: prepareContent(message.content) });
@@ -22,7 +19,7 @@ export function prepareMessages(history: readonly Message[]): ModelMessage[] {
     if (content.length === 0) continue;
     prepared.push({ role: 'assistant', content });
     // Results stand directly behind their calls, in the order of the calls, wherever they stood before.
-    for (const part of content) if (part.type === 'call') prepared.push(prepareResult(part, results));
+    for (const part of content) if (part.type === 'call') prepared.push(prepareResult(part, results.get(part)));
   }
   return prepared;
 }
@@ -38,12 +35,32 @@ function prepareReply(message: AssistantMessage): AssistantPart[] {
   return parts.slice(0, last + 1);
 }
 
-function prepareResult(
-  call: AssistantPart & { type: 'call' },
-  results: ReadonlyMap<string, ToolMessage>,
-): ModelMessage {
+type CallPart = AssistantPart & { type: 'call' };
+
+/** Which result belongs to which call: the first that follows it, or one that stood elsewhere. Ids may come again. */
+function resultsOf(history: readonly Message[]): ReadonlyMap<AssistantPart, ToolMessage> {
+  const results = new Map<AssistantPart, ToolMessage>();
+  const open = new Map<string, CallPart>();
+  const strays = new Map<string, ToolMessage>();
+  for (const message of history) {
+    if (message.role === 'assistant') {
+      for (const part of message.content) if (part.type === 'call') open.set(part.callId, part);
+    } else if (message.role === 'tool') {
+      const call = open.get(message.callId);
+      if (call !== undefined) results.set(call, message);
+      else if (!strays.has(message.callId)) strays.set(message.callId, message);
+      open.delete(message.callId);
+    }
+  }
+  for (const [callId, call] of open) {
+    const stray = strays.get(callId);
+    if (stray !== undefined) results.set(call, stray);
+  }
+  return results;
+}
+
+function prepareResult(call: CallPart, result: ToolMessage | undefined): ModelMessage {
   const { callId, tool } = call;
-  const result = results.get(callId);
   // A call without a result can only come from a history that was not ours: nobody knows what became of it.
   if (result === undefined) {
     return { role: 'tool', callId, tool, content: 'Outcome unknown: no result was recorded.', isError: true };

@@ -1,6 +1,7 @@
 import { CancelledError, isCancelledError } from '../stop/errors.ts';
 import type { CancellationToken } from '../stop/token.ts';
 import { waitUnder } from '../stop/wait.ts';
+import { CallIds } from './call-ids.ts';
 import type { TurnEvent } from './events.ts';
 import type { AssistantMessage } from './message.ts';
 import { type Model, ModelError, type ModelPart, type ModelRequest } from './model.ts';
@@ -38,11 +39,13 @@ export async function streamReply(
 ): Promise<AssistantMessage> {
   const { token, tell } = options;
   const builder = new ReplyBuilder();
+  const ids = new CallIds(request.messages);
   let hasShown = false;
   // The stream's own token: the signal ends with the stream, whoever ends it.
   const wire = token.child('stream');
   try {
-    for await (const part of readParts(model.stream(request, { signal: wire.signal }), wire, options)) {
+    for await (const given of readParts(model.stream(request, { signal: wire.signal }), wire, options)) {
+      const part = ids.own(given);
       builder.add(part);
       const event = eventOf(part);
       if (event === undefined) continue;
