@@ -3,6 +3,7 @@ import { createHash } from 'node:crypto';
 import { createPostgresStore, type Hint, type TaskRecord, type TaskStore } from '@whoa/tasks';
 import pg from 'pg';
 import { afterAll, beforeAll, expect, test } from 'vitest';
+import { TABLES } from '../../packages/tasks/src/stores/postgres/sql/tables.ts';
 import { type PostgresServer, startPostgres } from '../servers/postgres.ts';
 import { query } from '../servers/postgres-kind.ts';
 import { startProxy } from '../servers/proxy.ts';
@@ -43,7 +44,7 @@ test('many stores that start at once make the schema once', async () => {
   const { tasks } = await stores[0]!.list({ tenant: 'acme' });
   expect(tasks).toHaveLength(16);
   await Promise.all(stores.map((store) => store[Symbol.asyncDispose]()));
-  expect(await ask(`SELECT version FROM ${schema}.migrations`)).toEqual([{ version: 1 }]);
+  expect(await ask(`SELECT version FROM ${schema}.migrations ORDER BY 1`)).toEqual([{ version: 1 }, { version: 2 }]);
 });
 
 test('two schemas in one database know nothing of each other, not even by the bell', async () => {
@@ -56,6 +57,25 @@ test('two schemas in one database know nothing of each other, not even by the be
   const mine = await createTask(other);
   await expect.poll(() => heard, SOON).toMatchObject([{ type: 'status', id: mine.id }]);
   expect(watching).toBeDefined();
+});
+
+test('a schema of the first version is brought up to date, with its tasks and its functions', async () => {
+  const schema = newSchema();
+  const first = `CREATE SCHEMA ${schema};
+    CREATE TABLE ${schema}.migrations (version int PRIMARY KEY, applied_at timestamptz NOT NULL DEFAULT now());
+    INSERT INTO ${schema}.migrations (version) VALUES (1);
+    ${TABLES.replaceAll('whoa.', `${schema}.`)}
+    CREATE FUNCTION ${schema}.send(a text, b text, c json, d text, e float8) RETURNS json LANGUAGE sql AS 'SELECT NULL::json';
+    INSERT INTO ${schema}.tasks (id, tenant, agent, inputs, due_at, created_at) VALUES ('t0-old', 'acme', 'a', '{1}', 1, 1);
+    INSERT INTO ${schema}.due (id, shard, due_at) VALUES ('t0-old', 0, 1)`;
+  await ask(first);
+  await using store = createPostgresStore({ url: server.url, schema });
+  expect(await store.due()).toEqual(['t0-old']);
+  const ref = { tenant: 'acme', id: 't0-old' };
+  expect(await store.send(ref, { type: 'steer', message: 'x' })).toEqual({ answer: 'accepted', number: 1 });
+  expect(await store.claim('t0-old', 'w', LEASE_MS)).toMatchObject({ answer: 'claimed', task: { inputs: [1] } });
+  expect(await store.finish('t0-old', 1, { status: 'success' })).toMatchObject({ answer: 'finished' });
+  expect(await store.due()).toEqual([]);
 });
 
 test('a schema of a newer version is left alone', async () => {

@@ -31,13 +31,15 @@ const step: fc.Arbitrary<Step> = (() => {
   const status = fc.constantFrom('success', 'failed', 'cancelled');
   const id = (ids: string[], i: number): string => ids[i % Math.max(1, ids.length)] ?? 't0-nothing';
   return fc.oneof(
-    fc.tuple(policy, fc.boolean(), fc.boolean(), fc.nat(99)).map(
-      ([by, talks, holds, key]): Step =>
+    // Sometimes again with the same nonce, under the same key or under none, as after a lost answer.
+    fc.tuple(policy, fc.boolean(), fc.boolean(), fc.nat(50), fc.nat(3)).map(
+      ([by, talks, holds, input, nonce]): Step =>
         async (store, ids) => {
           const line = talks ? { conversation: 'c', ...(holds && { holdMs: LEASE_MS }) } : {};
-          const wanted = { tenant: TENANT, agent: 'a', input: { key }, key: `k${key}`, worker: 'home', ...line };
-          const receipt = await store.create(wanted, { policy: by });
-          if (receipt.answer === 'created') ids.push(receipt.task.id);
+          const named = { ...(nonce > 0 && { key: `k${input}` }), ...line };
+          const wanted = { tenant: TENANT, agent: 'a', input, worker: 'home', ...named };
+          const receipt = await store.create(wanted, { policy: by, nonce: `n${nonce || input}` });
+          if (receipt.answer === 'created' && !ids.includes(receipt.task.id)) ids.push(receipt.task.id);
           return receipt;
         },
     ),
@@ -76,10 +78,10 @@ const step: fc.Arbitrary<Step> = (() => {
         (store) =>
           store.cancel(LINE, { kind: 'budget' }, { how: hard as 'now' }),
     ),
-    index.map(
-      (i): Step =>
+    fc.tuple(index, fc.nat(9)).map(
+      ([i, nonce]): Step =>
         (store, ids) =>
-          store.send({ tenant: TENANT, id: id(ids, i) }, { type: 'steer', message: 'm' }),
+          store.send({ tenant: TENANT, id: id(ids, i) }, { type: 'steer', message: 'm' }, { nonce: `n${nonce}` }),
     ),
   );
 })();

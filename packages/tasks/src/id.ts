@@ -1,18 +1,18 @@
 import { createHash } from 'node:crypto';
-import type { World } from '@whoa/core';
 import type { ConversationRef, NewTask } from './task.ts';
 
 const ID = /^t([0-9a-z]+)-[0-9A-Za-z_-]{1,64}$/;
 
 /**
  * Names a new task. The shard is part of the name, so that any node finds a task without asking, and the tasks of one
- * conversation share one. A task with a key always gets the same name: that is what makes creating it twice harmless.
+ * conversation share one. One key, or without a key one nonce, always gives the same name: that is what makes creating a
+ * task twice harmless.
  */
-export function createTaskId(task: NewTask, { world, shards }: { world: World; shards: number }): string {
+export function createTaskId(task: NewTask, { nonce, shards }: { nonce: string; shards: number }): string {
   const { tenant, conversation, key } = task;
-  const unique = key === undefined ? world.createId() : digest([tenant, conversation ?? '', key]).toString('base64url');
-  const place = placeOf([tenant, conversation ?? key ?? unique], shards);
-  return `t${place.toString(36)}-${key === undefined ? unique.replaceAll(/[^0-9A-Za-z_-]/g, '').slice(0, 64) : unique.slice(0, 32)}`;
+  const place = placeOf([tenant, conversation ?? key ?? nonce], shards);
+  const unique = digest([tenant, conversation ?? '', ...(key === undefined ? ['nonce', nonce] : [key])]);
+  return `t${place.toString(36)}-${unique.toString('base64url').slice(0, 32)}`;
 }
 
 /** The shard a conversation lives in, with all its tasks. */

@@ -22,7 +22,7 @@ export interface TaskStore extends AsyncDisposable {
   readonly name: string;
 
   /** Writes a task down as `init`; in a conversation the policy decides, in the same step, what it does to the others. */
-  create(task: NewTask, options?: { readonly policy?: Policy }): Promise<CreateReceipt>;
+  create(task: NewTask, options?: CreateOptions): Promise<CreateReceipt>;
 
   /** Takes a task that nobody holds: `init` or expired; an expired `cancelling` is yours to settle, not to run. */
   claim(id: string, worker: string, leaseMs: number): Promise<Claim>;
@@ -42,7 +42,7 @@ export interface TaskStore extends AsyncDisposable {
     options?: CancelOptions,
   ): Promise<StoreCancelReceipt>;
   /** Leaves the worker of a task something to do. */
-  send(task: TaskRef, command: Command): Promise<SendReceipt>;
+  send(task: TaskRef, command: Command, options?: Repeatable): Promise<SendReceipt>;
 
   get(task: TaskRef): Promise<TaskRecord | undefined>;
   /** A tenant's tasks, newest first. */
@@ -57,6 +57,20 @@ export interface TaskStore extends AsyncDisposable {
   watch(filter: WatchFilter, listener: (hint: Hint) => void): Promise<AsyncDisposable>;
 }
 
+/** What can be asked again when its answer was lost, and then counts once. */
+export interface Repeatable {
+  /**
+   * A name of your own for this request, used for no other: the same request with the same name is answered as it was
+   * the first time. Without one the store makes one; `UnknownOutcomeError` says which.
+   */
+  readonly nonce?: string | undefined;
+}
+
+export interface CreateOptions extends Repeatable {
+  /** What the task does to others of its conversation; `replace` unless said otherwise. */
+  readonly policy?: Policy;
+}
+
 export type CreateReceipt =
   | {
       readonly answer: 'created';
@@ -66,7 +80,7 @@ export type CreateReceipt =
       /** The task that was given the message, under `steer`. */
       readonly steered?: string;
     }
-  /** It exists under this key already. */
+  /** It exists under this key already, and was not created by this very request. */
   | { readonly answer: 'duplicate'; readonly task: TaskRecord }
   /** The policy is `reject` and a task lives, or too many wait. Nothing was written. */
   | { readonly answer: 'rejected' };
@@ -205,5 +219,7 @@ export const ATTEMPTS_MAX = 3;
 export const RETENTION_MS: number = 7 * 24 * 3_600_000;
 export const CONVERSATION_RETENTION_MS: number = 90 * 24 * 3_600_000;
 export const COMMANDS_MAX = 100;
+/** A command that is sent again is recognised until so many newer ones were sent to its task. */
+export const NONCES_MAX = 100;
 export const LIST_LIMIT = 100;
 export const READ_LIMIT = 1_000;

@@ -80,6 +80,12 @@ export interface TaskRecord {
   readonly conversation?: string;
   /** The sender's own name for it. */
   readonly key?: string;
+  /** Which of the requests to create it under its key did. */
+  readonly nonce?: string;
+  /** Tasks of its conversation that it ended, or began to end. */
+  readonly superseded?: readonly string[];
+  /** The task that was given its message, under `steer`. */
+  readonly steered?: string;
   /** More than one when messages that followed each other closely were taken as one. */
   readonly inputs: readonly Json[];
   readonly status: TaskStatus;

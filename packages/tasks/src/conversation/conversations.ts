@@ -3,6 +3,7 @@ import {
   type CancellationToken,
   type CancelOptions,
   type CancelReasonInit,
+  createTeller,
   describeEarly,
   type EarlyStatus,
   isCancelledError,
@@ -14,7 +15,8 @@ import {
   type World,
 } from '@whoa/core';
 import { LeaseLostError } from '../errors.ts';
-import type { RunnerOptions } from '../run/runner.ts';
+import { insist } from '../run/insist.ts';
+import type { RunnerEvent, RunnerOptions } from '../run/runner.ts';
 import { createRunner } from '../run/store-runner.ts';
 import { isFinal } from '../status.ts';
 import type { StoreCancelReceipt, TaskStore } from '../store.ts';
@@ -78,6 +80,7 @@ export function createConversations(options: StoreConversationsOptions): StoreCo
   const { agent, store, tenant = 'default', world = systemWorld, onReply } = options;
   /** Tasks whose messages came in here; the others are taken over from instances that died. */
   const own = new Set<string>();
+  const tell = createTeller<RunnerEvent>(options.hooks);
   const runner = createRunner({
     ...options,
     world,
@@ -108,18 +111,20 @@ export function createConversations(options: StoreConversationsOptions): StoreCo
     const about = { conversationId: id, messageId };
     // Withdrawn before it came: it must not even supersede what runs.
     if (asked.token?.isCancelled || asked.signal?.aborted) return answer({ ...about, ...early('cancelled') });
-    const receipt = await store.create(
-      {
-        tenant,
-        agent: agent.name,
-        input: message as Json,
-        conversation: id,
-        key: messageId,
-        worker: runner.worker,
-        holdMs: asked.debounceMs,
-      },
-      { policy: asked.policy ?? options.policy ?? 'replace' },
-    );
+    const wanted = {
+      tenant,
+      agent: agent.name,
+      input: message as Json,
+      conversation: id,
+      key: messageId,
+      worker: runner.worker,
+      holdMs: asked.debounceMs,
+    };
+    const policy = asked.policy ?? options.policy ?? 'replace';
+    // With a nonce of its own: an answer that was lost must not make our own message look like somebody else's.
+    const nonce = world.createId();
+    const onStoreError = (error: unknown): void => tell({ type: 'store-error', error });
+    const receipt = await insist(() => store.create(wanted, { policy, nonce }), { clock: world.clock, onStoreError });
     if (receipt.answer === 'rejected') return answer({ ...about, ...early('rejected') });
     // Whoever was first processes it, here or elsewhere.
     if (receipt.answer === 'duplicate') return { ...about, ...early('duplicate'), task: receipt.task };

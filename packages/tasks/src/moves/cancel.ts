@@ -52,14 +52,21 @@ function cancelTask(
 }
 
 /** Leaves the worker of a task something to do. */
-export function sendMove(tables: Tables, { task: ref, command }: { task: TaskRef; command: Command }): SendReceipt {
+export function sendMove(
+  tables: Tables,
+  { task: ref, command, nonce }: { task: TaskRef; command: Command; nonce: string },
+): SendReceipt {
   const task = tables.task(ref.id);
   if (task === undefined || task.tenant !== ref.tenant) return { answer: 'unknown' };
+  // Ask this first: it may have been carried out since, and the task may have ended.
+  const sent = tables.sent(ref.id, nonce);
+  if (sent !== undefined) return { answer: 'accepted', number: sent };
   if (task.status !== 'init' && task.status !== 'running') return { answer: 'too-late', status: task.status };
   if (task.commands.length >= COMMANDS_MAX) return { answer: 'full' };
   const number = task.commandsSent + 1;
   const told = { ...task, commands: [...task.commands, { ...command, number }], commandsSent: number };
   tables.saveTask(told);
+  tables.saveSent(task.id, { nonce, number });
   tables.tell(hintOf('command', told));
   return { answer: 'accepted', number };
 }

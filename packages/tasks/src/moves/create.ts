@@ -1,23 +1,28 @@
 import { createReason, type Policy } from '@whoa/core';
 import type { CreateReceipt } from '../store.ts';
 import type { NewTask, TaskRecord } from '../task.ts';
-import { admit, endUnstarted, lineOf, ready } from './line.ts';
+import { admit, endUnstarted, lineOf, ready, receiptFor } from './line.ts';
 import { hintOf, type Moment, type Tables } from './tables.ts';
 
 /** Writes a new task down and lets it into its conversation, if it has one. */
 export function createMove(
   tables: Tables,
-  { id, task, policy }: { id: string; task: NewTask; policy: Policy },
+  { id, task, policy, nonce }: { id: string; task: NewTask; policy: Policy; nonce: string },
   moment: Moment,
 ): CreateReceipt {
   const existing = tables.task(id);
-  if (existing !== undefined) return { answer: 'duplicate', task: existing };
-  const record = recordOf(id, task, moment.now);
+  if (existing !== undefined) {
+    // Without a key the id is made of the nonce, so it is the same request.
+    const isRepeated = existing.key === undefined || existing.nonce === nonce;
+    return isRepeated ? receiptFor(existing) : { answer: 'duplicate', task: existing };
+  }
+  tables.clear(id);
+  const record = recordOf(id, { ...task, nonce }, moment.now);
   if (task.conversation === undefined) {
     const alone = ready(record, moment.now);
     tables.saveTask(alone);
     tables.tell(hintOf('status', alone));
-    return { answer: 'created', task: alone, superseded: [] };
+    return receiptFor(alone);
   }
   const holdMs = task.holdMs ?? 0;
   // Don't let a message that is refused take those along that were accepted and are still held back.
@@ -29,14 +34,14 @@ export function createMove(
     : admit(gathered, policy, { ...moment, tables });
 }
 
-function recordOf(id: string, task: NewTask, now: number): TaskRecord {
-  const { tenant, agent, conversation, key, worker } = task;
+function recordOf(id: string, task: NewTask & { nonce: string }, now: number): TaskRecord {
+  const { tenant, agent, conversation, key, worker, nonce } = task;
   return {
     id,
     tenant,
     agent,
     ...(conversation !== undefined && { conversation }),
-    ...(key !== undefined && { key }),
+    ...(key !== undefined && { key, nonce }),
     ...(worker !== undefined && { worker }),
     inputs: [task.input],
     status: 'init',
@@ -69,5 +74,5 @@ function hold(
   tables.saveTask(record);
   tables.saveConversation({ ...lineOf(task, tables)!, gathering: task.id, changedAt: now });
   tables.tell(hintOf('status', record));
-  return { answer: 'created', task: record, superseded: [] };
+  return receiptFor(record);
 }

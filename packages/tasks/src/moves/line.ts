@@ -33,8 +33,8 @@ export function admit(task: TaskRecord, policy: Policy, { tables, now }: Moment 
     const steered = giveTo(current, task, tables);
     const ahead = line.waiting.filter((id) => steered.has(id));
     const behind = line.waiting.filter((id) => !steered.has(id));
-    const receipt = enter(waits, { ...line, waiting: [...ahead, task.id, ...behind], changedAt: now }, tables);
-    return { ...receipt, steered: current.id } as CreateReceipt;
+    const given = { ...waits, steered: current.id };
+    return enter(given, { ...line, waiting: [...ahead, task.id, ...behind], changedAt: now }, tables);
   }
   return enter(waits, { ...line, waiting: [...line.waiting, task.id], changedAt: now }, tables);
 }
@@ -43,7 +43,13 @@ function enter(task: TaskRecord, line: ConversationRecord, tables: Tables): Crea
   tables.saveTask(task);
   tables.saveConversation(line);
   tables.tell(hintOf('status', task));
-  return { answer: 'created', task, superseded: [] };
+  return receiptFor(task);
+}
+
+/** What whoever created a task is told. */
+export function receiptFor(task: TaskRecord): CreateReceipt & { answer: 'created' } {
+  const { superseded = [], steered } = task;
+  return { answer: 'created', task, superseded, ...(steered !== undefined && { steered }) };
 }
 
 function supersede(
@@ -52,15 +58,13 @@ function supersede(
 ): CreateReceipt {
   const reason = createReason({ kind: 'superseded', message: 'a newer message arrived' }, now);
   for (const id of line.waiting) endUnstarted(tables.task(id)!, reason, { tables, now });
-  const superseded = [...line.waiting, current.id];
+  const newest = { ...task, superseded: [...line.waiting, current.id] };
   if (current.status === 'init') {
     endUnstarted(current, reason, { tables, now });
-    const receipt = enter(ready(task, now), { ...line, current: task.id, waiting: [], changedAt: now }, tables);
-    return { ...receipt, superseded } as CreateReceipt;
+    return enter(ready(newest, now), { ...line, current: task.id, waiting: [], changedAt: now }, tables);
   }
   orderStop(current, reason, { tables, now, how: 'graceful', undo: false });
-  const receipt = enter({ ...task, waiting: true }, { ...line, waiting: [task.id], changedAt: now }, tables);
-  return { ...receipt, superseded } as CreateReceipt;
+  return enter({ ...newest, waiting: true }, { ...line, waiting: [task.id], changedAt: now }, tables);
 }
 
 /** Gives the current task the message; answers which waiting tasks are such messages. */

@@ -7,7 +7,13 @@ export interface Tables {
   saveTask(task: TaskRecord): void;
   conversation(ref: ConversationRef): ConversationRecord | undefined;
   saveConversation(conversation: ConversationRecord): void;
+  /** Removes what an older task of the same name may have left. */
+  clear(id: string): void;
   addEntries(id: string, entries: readonly JournalEntry[]): void;
+  /** The number of a command, by the nonce that it was sent with. */
+  sent(id: string, nonce: string): number | undefined;
+  /** Notes a nonce; only those of the latest `NONCES_MAX` numbers need be kept. */
+  saveSent(id: string, sent: { readonly nonce: string; readonly number: number }): void;
   /** Told to watchers once the transaction has been committed. */
   tell(hint: Hint): void;
 }

@@ -16,6 +16,7 @@ import { z } from 'zod';
 import { LeaseLostError } from '../errors.ts';
 import type { TaskStore } from '../store.ts';
 import { createMemoryStore } from '../stores/memory.ts';
+import { UnknownOutcomeError } from '../unknown-outcome.ts';
 import { type Approvals, createApprovals } from './approvals.ts';
 import { createCancelMessage, createEventChannel } from './channel.ts';
 import type { RunnerEvent, RunnerOptions } from './runner.ts';
@@ -506,4 +507,26 @@ test('the trajectory of a long task is whole', async () => {
     },
   });
   expect((await runner.run(TASK)).trajectory).toHaveLength(2_500);
+});
+
+test('a creation and a claim whose answers are lost are asked for again: one task, and it runs', async () => {
+  const world = createVirtualWorld();
+  const store = createMemoryStore({ world });
+  const lost = new Set(['create', 'claim']);
+  const losing = new Proxy(store, {
+    get:
+      (_, name: keyof TaskStore) =>
+      (...args: unknown[]) => {
+        const done = (store[name] as (...args: unknown[]) => Promise<unknown>)(...args);
+        if (!lost.delete(name as string)) return done;
+        return done.then(() => Promise.reject(new UnknownOutcomeError(name as string)));
+      },
+  });
+  const { runner, events } = setUp({ memory: losing, planner: scripted(() => reply('done')), world });
+  const running = runner.run(TASK);
+  // The claim that was not answered holds until its lease ends.
+  await world.clock.advance(20_000);
+  expect(await running).toMatchObject({ status: 'success', answer: 'done' });
+  expect((await store.list({ tenant: 'acme' })).tasks).toMatchObject([{ status: 'success', attempts: 2 }]);
+  expect(events.filter(({ type }) => type === 'store-error')).toHaveLength(2);
 });

@@ -12,6 +12,7 @@ import type { Claim, PushedOrder } from '../store.ts';
 import { isWatched, type NewTask, responseOf, type TaskRef, type TaskResponse } from '../task.ts';
 import { CANCEL_TOPIC, type CancelMessage, TASK_CATEGORY } from './channel.ts';
 import { Execution } from './execution.ts';
+import { insist } from './insist.ts';
 import { News } from './news.ts';
 import { readJournal } from './read-journal.ts';
 import { type Runner, type RunnerEvent, type RunnerOptions, TaskRejectedError, type WorkOptions } from './runner.ts';
@@ -56,7 +57,8 @@ class StoreRunner implements Runner {
 
   async run(task: NewTask, { policy, ...options }: WorkOptions = {}): Promise<TaskResponse> {
     const wanted = { worker: this.worker, ...task };
-    const receipt = await this.#options.store.create(wanted, policy === undefined ? {} : { policy });
+    const asked = { nonce: this.#world.createId(), ...(policy !== undefined && { policy }) };
+    const receipt = await this.#insist(() => this.#options.store.create(wanted, asked));
     if (receipt.answer === 'rejected') throw new TaskRejectedError();
     return this.work({ tenant: task.tenant, id: receipt.task.id }, options);
   }
@@ -123,7 +125,7 @@ class StoreRunner implements Runner {
       // Listen before asking: news that comes in between wakes us.
       const news = this.#news.of(ref.id);
       try {
-        const claim = await this.#claim(ref.id);
+        const claim = await this.#insist(() => this.#claim(ref.id));
         if (claim.answer === 'unknown') throw new TypeError(`id: there is no task '${ref.id}' to work on`);
         if (claim.answer === 'too-late') return;
         if (claim.answer === 'claimed') {
@@ -136,6 +138,11 @@ class StoreRunner implements Runner {
         news[Symbol.dispose]();
       }
     }
+  }
+
+  #insist<T>(ask: () => Promise<T>): Promise<T> {
+    const onStoreError = (error: unknown): void => this.#tell({ type: 'store-error', error });
+    return insist(ask, { clock: this.#world.clock, onStoreError });
   }
 
   async #claim(id: string): Promise<Claim & { askedAt: number }> {

@@ -1,4 +1,4 @@
-import { type CancelOptions, type CancelReasonInit, type Policy, systemWorld, type World } from '@whoa/core';
+import { type CancelOptions, type CancelReasonInit, systemWorld, type World } from '@whoa/core';
 import { StoreClosedError } from '../errors.ts';
 import { createTaskId } from '../id.ts';
 import { cancelConversationMove, cancelMove, sendMove } from '../moves/cancel.ts';
@@ -12,6 +12,7 @@ import {
   type Batch,
   type Claim,
   CONVERSATION_RETENTION_MS,
+  type CreateOptions,
   type CreateReceipt,
   type FinishReceipt,
   type Hint,
@@ -23,6 +24,7 @@ import {
   RETENTION_MS,
   type ReadOptions,
   type ReleaseReceipt,
+  type Repeatable,
   type SendReceipt,
   type StoreCancelReceipt,
   type StoreOptions,
@@ -85,14 +87,18 @@ class LocalStore implements TaskStore {
     this.#conversationRetentionMs = conversationRetentionMs;
   }
 
-  async create(task: NewTask, { policy = 'replace' }: { policy?: Policy } = {}): Promise<CreateReceipt> {
+  async create(
+    task: NewTask,
+    { policy = 'replace', nonce = this.#world.createId() }: CreateOptions = {},
+  ): Promise<CreateReceipt> {
     checkName('tenant', task.tenant);
     checkName('agent', task.agent);
+    checkName('nonce', nonce);
     const wanted = { ...task, input: jsonOf(task.input) };
-    const id = createTaskId(task, { world: this.#world, shards: this.#shards });
+    const id = createTaskId(task, { nonce, shards: this.#shards });
     return this.#transact((tables, now) => {
       tables.forget({ endedAt: now - this.#retentionMs, changedAt: now - this.#conversationRetentionMs });
-      return createMove(tables, { id, task: wanted, policy }, { now, attemptsMax: this.#attemptsMax });
+      return createMove(tables, { id, task: wanted, policy, nonce }, { now, attemptsMax: this.#attemptsMax });
     });
   }
 
@@ -137,9 +143,14 @@ class LocalStore implements TaskStore {
     );
   }
 
-  async send(task: TaskRef, command: Command): Promise<SendReceipt> {
+  async send(
+    task: TaskRef,
+    command: Command,
+    { nonce = this.#world.createId() }: Repeatable = {},
+  ): Promise<SendReceipt> {
     checkRef(task);
-    return this.#transact((tables) => sendMove(tables, { task, command: jsonOf(sendable(command)) }));
+    checkName('nonce', nonce);
+    return this.#transact((tables) => sendMove(tables, { task, command: jsonOf(sendable(command)), nonce }));
   }
 
   async get(ref: TaskRef): Promise<TaskRecord | undefined> {

@@ -1,7 +1,7 @@
 import { systemWorld, type World } from '@whoa/core';
 import { shardOf } from '../id.ts';
 import type { Queries, Tables } from '../moves/tables.ts';
-import type { Hint, StoreOptions, TaskStore } from '../store.ts';
+import { type Hint, NONCES_MAX, type StoreOptions, type TaskStore } from '../store.ts';
 import type { ConversationRecord, ConversationRef, JournalEntry, TaskRecord } from '../task.ts';
 import { createLocalStore } from './local.ts';
 import { Watchers } from './watchers.ts';
@@ -47,6 +47,8 @@ class MemoryTables {
   readonly #byTenant = new Map<string, Map<string, TaskRecord>>();
   readonly #journals = new Map<string, JournalEntry[]>();
   readonly #conversations = new Map<string, ConversationRecord>();
+  /** Of each task, the numbers of commands by the nonces they were sent with, oldest first. */
+  readonly #sent = new Map<string, Map<string, number>>();
   /** Live tasks that somebody should look at some day. */
   readonly #due = new Map<string, number>();
   /** Ended tasks, oldest end first: a map keeps the order in which they were added. */
@@ -61,6 +63,13 @@ class MemoryTables {
       const key = keyOf(conversation);
       this.#conversations.delete(key);
       this.#conversations.set(key, conversation);
+    },
+    clear: (id) => this.#clear(id),
+    sent: (id, nonce) => this.#sent.get(id)?.get(nonce),
+    saveSent: (id, { nonce, number }) => {
+      const sent = this.#sent.get(id) ?? new Map<string, number>();
+      this.#sent.set(id, sent.set(nonce, number));
+      for (const [old, at] of sent) if (at <= number - NONCES_MAX) sent.delete(old);
     },
     addEntries: (id, entries) => {
       const journal = this.#journals.get(id) ?? [];
@@ -94,6 +103,11 @@ class MemoryTables {
     if (task.endedAt !== undefined) this.#ended.set(task.id, task.endedAt);
   }
 
+  #clear(id: string): void {
+    this.#journals.delete(id);
+    this.#sent.delete(id);
+  }
+
   #list({ tenant, status, conversation, limit, cursor }: Parameters<Queries['list']>[0]): TaskRecord[] {
     const wanted = [...(this.#byTenant.get(tenant)?.values() ?? [])].filter(
       (task) =>
@@ -110,7 +124,7 @@ class MemoryTables {
       this.#ended.delete(id);
       this.#byTenant.get(this.#tasks.get(id)?.tenant ?? '')?.delete(id);
       this.#tasks.delete(id);
-      this.#journals.delete(id);
+      this.#clear(id);
     }
     for (const [key, conversation] of first(this.#conversations)) {
       if (conversation.changedAt > changedAt) break;

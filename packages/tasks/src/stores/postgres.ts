@@ -2,7 +2,6 @@ import {
   type CancelOptions,
   type CancelReasonInit,
   createReason,
-  type Policy,
   scheduleOf,
   systemWorld,
   type World,
@@ -14,6 +13,7 @@ import {
   type Batch,
   type Claim,
   CONVERSATION_RETENTION_MS,
+  type CreateOptions,
   type CreateReceipt,
   type FinishReceipt,
   type Hint,
@@ -25,9 +25,9 @@ import {
   RETENTION_MS,
   type ReadOptions,
   type ReleaseReceipt,
+  type Repeatable,
   type SendReceipt,
   type StoreCancelReceipt,
-  type StoreOptions,
   type TaskStore,
   type WatchFilter,
 } from '../store.ts';
@@ -42,33 +42,23 @@ import {
   type TaskRecord,
   type TaskRef,
 } from '../task.ts';
+import { withNonce } from '../unknown-outcome.ts';
 import { checkDuration, checkLimit, checkName, checkRef } from './checks.ts';
 import { Database } from './postgres/database.ts';
 import { channelOf, Doorbell } from './postgres/doorbell.ts';
+import {
+  CONNECT_TIMEOUT_MS,
+  CONNECTIONS_MAX,
+  POLL_MS,
+  type PostgresStoreOptions,
+  STATEMENT_TIMEOUT_MS,
+} from './postgres/options.ts';
 import { getConversation, getTask, listDue, listTasks, readJournal } from './postgres/queries.ts';
 import { ordersOf, type ShownOrders, type ShownTask, taskOf, withoutNulls } from './postgres/rows.ts';
 import { checkNames, checkText } from './postgres/text.ts';
 import { Watchers } from './watchers.ts';
 
-export interface PostgresStoreOptions extends StoreOptions {
-  /** `postgres://user:password@host:5432/database?sslmode=verify-full`; the `PG…` environment variables without it. */
-  readonly url?: string;
-  /** Where the tables are. It is made if it does not exist. Stores with one schema share their tasks. */
-  readonly schema?: string;
-  /** How many connections this store may have, beside the one that listens. */
-  readonly connectionsMax?: number;
-  readonly connectTimeoutMs?: number;
-  /** No operation may take longer; the database ends it. */
-  readonly statementTimeoutMs?: number;
-  /** How often the doorbell is tried. */
-  readonly pollMs?: number;
-  readonly world?: World;
-}
-
-const CONNECTIONS_MAX = 10;
-const CONNECT_TIMEOUT_MS = 5_000;
-const STATEMENT_TIMEOUT_MS = 10_000;
-const POLL_MS = 2_000;
+export type { PostgresStoreOptions } from './postgres/options.ts';
 
 /** A store in a PostgreSQL database (13 or newer), for any number of machines. What it acknowledged is on disk. */
 export function createPostgresStore(options: PostgresStoreOptions = {}): TaskStore {
@@ -114,17 +104,33 @@ class PostgresStore implements TaskStore {
     });
   }
 
-  async create(task: NewTask, { policy = 'replace' }: { policy?: Policy } = {}): Promise<CreateReceipt> {
+  async create(
+    task: NewTask,
+    { policy = 'replace', nonce = this.#world.createId() }: CreateOptions = {},
+  ): Promise<CreateReceipt> {
     const { tenant, agent, conversation = null, key = null, worker = null, holdMs = 0 } = task;
     checkName('tenant', tenant);
     checkName('agent', agent);
+    checkName('nonce', nonce);
     checkNames(tenant, task.conversation);
-    for (const [name, value] of Object.entries({ agent, key, worker })) checkText(name, value ?? undefined);
-    const id = createTaskId(task, { world: this.#world, shards: this.#shards });
+    for (const [name, value] of Object.entries({ agent, key, worker, nonce })) checkText(name, value ?? undefined);
+    const id = createTaskId(task, { nonce, shards: this.#shards });
     const kept = [this.#retentionMs, this.#conversationRetentionMs];
-    const values = [id, tenant, agent, conversation, key, worker, jsonOf(task.input), Math.max(0, holdMs), policy];
+    const values = [
+      id,
+      tenant,
+      agent,
+      conversation,
+      key,
+      worker,
+      jsonOf(task.input),
+      Math.max(0, holdMs),
+      policy,
+      nonce,
+    ];
     type Receipt = { answer: 'created'; task: ShownTask; superseded: string[]; steered: string | null };
-    const receipt = await this.#move<Receipt | { answer: 'rejected' }>('create', 'create_task', [...values, ...kept]);
+    const answer = this.#move<Receipt | { answer: 'rejected' }>('create', 'create_task', [...values, ...kept]);
+    const receipt = await withNonce(nonce, answer);
     return receipt.answer === 'rejected' ? receipt : withoutNulls({ ...receipt, task: taskOf(receipt.task) });
   }
 
@@ -181,11 +187,17 @@ class PostgresStore implements TaskStore {
       : this.#move('cancel', 'cancel_conversation', [target.tenant, target.conversation, ...asked]);
   }
 
-  async send(task: TaskRef, command: Command): Promise<SendReceipt> {
+  async send(
+    task: TaskRef,
+    command: Command,
+    { nonce = this.#world.createId() }: Repeatable = {},
+  ): Promise<SendReceipt> {
     checkRef(task);
     checkNames(task.tenant, task.id);
-    const stored = jsonOf(sendable(command));
-    return this.#move('send', 'send', [task.tenant, task.id, stored, null, this.#retentionMs]);
+    checkName('nonce', nonce);
+    checkText('nonce', nonce);
+    const values = [task.tenant, task.id, jsonOf(sendable(command)), nonce, this.#retentionMs];
+    return withNonce(nonce, this.#move<SendReceipt>('send', 'send', values));
   }
 
   async get(ref: TaskRef): Promise<TaskRecord | undefined> {

@@ -2,7 +2,6 @@ import {
   type CancelOptions,
   type CancelReasonInit,
   createReason,
-  type Policy,
   scheduleOf,
   systemWorld,
   type World,
@@ -15,6 +14,7 @@ import {
   type Batch,
   type Claim,
   CONVERSATION_RETENTION_MS,
+  type CreateOptions,
   type CreateReceipt,
   type FinishReceipt,
   type Hint,
@@ -26,6 +26,7 @@ import {
   RETENTION_MS,
   type ReadOptions,
   type ReleaseReceipt,
+  type Repeatable,
   type SendReceipt,
   type StoreCancelReceipt,
   type TaskStore,
@@ -42,9 +43,11 @@ import {
   type TaskRecord,
   type TaskRef,
 } from '../task.ts';
+import { withNonce } from '../unknown-outcome.ts';
 import { checkDuration, checkLimit, checkName, checkRef } from './checks.ts';
 import { Calls, type Reply } from './redis/calls.ts';
 import { Inboxes } from './redis/inboxes.ts';
+import { indexOf, newestFirst, pairsOf } from './redis/lists.ts';
 import { checkPrefix, PREFIX, type RedisStoreOptions, tagOf } from './redis/options.ts';
 import {
   cancelReceiptOf,
@@ -99,16 +102,18 @@ class RedisStore implements TaskStore {
     this.#inboxes = new Inboxes({ store: options, calls: this.#calls, tags, common: this.#common });
   }
 
-  async create(task: NewTask, { policy = 'replace' }: { policy?: Policy } = {}): Promise<CreateReceipt> {
+  async create(
+    task: NewTask,
+    { policy = 'replace', nonce = this.#world.createId() }: CreateOptions = {},
+  ): Promise<CreateReceipt> {
     const { tenant, agent, conversation, key, worker, holdMs = 0 } = task;
-    for (const [name, value] of Object.entries({ tenant, agent, conversation, key, worker })) {
+    for (const [name, value] of Object.entries({ tenant, agent, conversation, key, worker, nonce })) {
       if (value !== undefined || name === 'tenant' || name === 'agent') checkName(name, value!);
     }
-    const id = createTaskId(task, { world: this.#world, shards: this.#shards });
+    const id = createTaskId(task, { nonce, shards: this.#shards });
     const about = [id, tenant, agent, conversation ?? '', key ?? '', worker ?? ''];
-    return createReceiptOf(
-      await this.#move(SCRIPTS.create, id, [...about, jsonOf(task.input), policy, Math.ceil(holdMs)]),
-    );
+    const values = [...about, jsonOf(task.input), policy, Math.ceil(holdMs), nonce];
+    return createReceiptOf(await withNonce(nonce, this.#move(SCRIPTS.create, id, values)));
   }
 
   async claim(id: string, worker: string, leaseMs: number): Promise<Claim> {
@@ -159,9 +164,15 @@ class RedisStore implements TaskStore {
     return cancelReceiptOf(await reply);
   }
 
-  async send({ tenant, id }: TaskRef, command: Command): Promise<SendReceipt> {
+  async send(
+    { tenant, id }: TaskRef,
+    command: Command,
+    { nonce = this.#world.createId() }: Repeatable = {},
+  ): Promise<SendReceipt> {
     checkRef({ tenant, id });
-    const reply = await this.#move(SCRIPTS.send, id, [id, tenant, '', jsonOf(sendable(command))]);
+    checkName('nonce', nonce);
+    const values = [id, tenant, nonce, jsonOf(sendable(command))];
+    const reply = await withNonce(nonce, this.#move(SCRIPTS.send, id, values));
     const [answer, value] = reply as [SendReceipt['answer'], string];
     if (answer === 'accepted') return { answer, number: Number(value) };
     return answer === 'too-late' ? { answer, status: value as TaskStatus } : { answer };
@@ -262,24 +273,6 @@ function shardOfAny(id: string): number {
   } catch {
     return 0;
   }
-}
-
-/** The narrowest index that holds everything wanted. */
-function indexOf({
-  tenant,
-  status,
-  conversation,
-}: Pick<ListFilter, 'tenant'> & { status: TaskStatus | undefined; conversation: string | undefined }): string {
-  if (conversation !== undefined) return `said:${Buffer.byteLength(tenant)}:${tenant}:${conversation}`;
-  return status === undefined ? `tenant:${tenant}` : `status:${status}:${tenant}`;
-}
-
-function pairsOf(flat: readonly string[]): [string, number][] {
-  return Array.from({ length: flat.length / 2 }, (_, i) => [flat[2 * i]!, Number(flat[2 * i + 1])]);
-}
-
-function newestFirst(a: TaskRecord, b: TaskRecord): number {
-  return b.createdAt - a.createdAt || (a.id < b.id ? 1 : -1);
 }
 
 function jsonOf(value: unknown): string {

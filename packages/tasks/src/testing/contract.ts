@@ -6,6 +6,8 @@ import { createCases } from './contract/create.ts';
 import { holdCases } from './contract/hold.ts';
 import { journalCases } from './contract/journal.ts';
 import { leaseCases } from './contract/lease.ts';
+import { nonceCases } from './contract/nonces.ts';
+import { repeatCases } from './contract/repeat.ts';
 import { statusCases } from './contract/status.ts';
 import { visibilityCases } from './contract/visibility.ts';
 
@@ -31,6 +33,8 @@ export const storeContract: readonly ContractCase[] = [
   ...createCases,
   ...leaseCases,
   ...journalCases,
+  ...nonceCases,
+  ...repeatCases,
   ...cancelCases,
   ...conversationCases,
   ...holdCases,

@@ -3,11 +3,20 @@ import { StoreSetupError } from './failures.ts';
 import { CANCEL } from './sql/cancel.ts';
 import { CREATE } from './sql/create.ts';
 import { LINE } from './sql/line.ts';
-import { BASICS, TABLES } from './sql/tables.ts';
+import { BASICS, NONCES, TABLES } from './sql/tables.ts';
 import { CLAIM, WORK } from './sql/work.ts';
 
-/** What made the schema what it is, oldest first. Never change one that has been published: add the next. */
-const MIGRATIONS: readonly string[] = [TABLES + BASICS + LINE + CREATE + CLAIM + WORK + CANCEL];
+/**
+ * What made the tables what they are, oldest first. Never change one that has been published: add the next. A function
+ * whose parameters change is dropped here; a change of what functions do is an empty migration.
+ */
+const MIGRATIONS: readonly string[] = [TABLES, NONCES];
+
+/** They hold no data: each migration brings them all up to date. */
+const FUNCTIONS = (BASICS + LINE + CREATE + CLAIM + WORK + CANCEL).replaceAll(
+  'CREATE FUNCTION',
+  'CREATE OR REPLACE FUNCTION',
+);
 
 const SCHEMA_NAME = /^[a-z_][a-z0-9_]{0,62}$/;
 
@@ -40,6 +49,9 @@ export async function migrate(connection: PooledConnection, schema: string): Pro
     if (index < found) continue;
     await connection.query(sql.replaceAll('whoa.', qualifier));
     await connection.query(`INSERT INTO ${qualifier}migrations (version) VALUES ($1)`, [index + 1]);
+  }
+  if (found < MIGRATIONS.length) {
+    await connection.query(FUNCTIONS.replaceAll('whoa.', qualifier));
   }
   await connection.query('COMMIT');
 }

@@ -19,9 +19,10 @@ type OrdersReply = readonly ['orders', string, string, readonly string[] | null,
 
 type LineReply = readonly [string, string | null, string | null, string | null, Flat];
 
-const TEXTS = new Set(['id', 'tenant', 'agent', 'conversation', 'key', 'status', 'worker']);
+const TEXTS = new Set(['id', 'tenant', 'agent', 'conversation', 'key', 'nonce', 'steered', 'status', 'worker']);
 /** These are parts of something, or the store's own. */
 const PARTS = new Set([
+  'superseded',
   'waiting',
   'heldUntil',
   'heldPolicy',
@@ -45,6 +46,7 @@ export function recordOf(reply: Reply): TaskRecord {
   }
   record['inputs'] = inputs.map((text) => JSON.parse(text) as Json);
   record['commands'] = commandsOf(commands);
+  if ('superseded' in parts) record['superseded'] = parts['superseded']!.split(' ');
   if ('waiting' in parts) record['waiting'] = true;
   if ('heldUntil' in parts) {
     record['held'] = { until: Number(parts['heldUntil']), policy: parts['heldPolicy'] as Policy };

@@ -1,9 +1,10 @@
 import { createHash } from 'node:crypto';
-import { CANCEL, CANCEL_LINE, CANCEL_RUNNING, SEND } from './lua/cancel.ts';
+import { CANCEL, CANCEL_LINE, CANCEL_RUNNING } from './lua/cancel.ts';
 import { CLAIM } from './lua/claim.ts';
 import { CREATE } from './lua/create.ts';
 import { ADMIT, LINE } from './lua/line.ts';
 import { CONVERSATION, DUE, GET, LIST, LISTEN, READ, READ_ALONG } from './lua/read.ts';
+import { SEND } from './lua/send.ts';
 import { CHANGE, MOMENT, ORDERS, OWN, PROLOGUE, STOP, TASK, TELL } from './lua/task.ts';
 import { APPEND, FINISH, RELEASE, RENEW } from './lua/work.ts';
 

@@ -1,5 +1,5 @@
 /** Raise it when the tables change. */
-export const SCHEMA_VERSION = 2;
+export const SCHEMA_VERSION = 3;
 
 /** The record is the truth; the columns beside it are there to be found by, each through an index. */
 export const SCHEMA = `
@@ -16,6 +16,9 @@ CREATE INDEX IF NOT EXISTS tasks_ended ON tasks (endedAt) WHERE endedAt IS NOT N
 CREATE TABLE IF NOT EXISTS journal (
   id TEXT NOT NULL, position INTEGER NOT NULL, epoch INTEGER NOT NULL, at REAL NOT NULL, event TEXT NOT NULL,
   PRIMARY KEY (id, position)
+) WITHOUT ROWID;
+CREATE TABLE IF NOT EXISTS sent (
+  id TEXT NOT NULL, nonce TEXT NOT NULL, number INTEGER NOT NULL, PRIMARY KEY (id, nonce)
 ) WITHOUT ROWID;
 CREATE TABLE IF NOT EXISTS conversations (
   tenant TEXT NOT NULL, conversation TEXT NOT NULL, idleSince REAL, record TEXT NOT NULL,

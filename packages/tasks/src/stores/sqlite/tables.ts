@@ -1,7 +1,7 @@
 import type { Json } from '@whoa/core';
 import { shardOf } from '../../id.ts';
 import type { Queries, Tables } from '../../moves/tables.ts';
-import type { Hint } from '../../store.ts';
+import { type Hint, NONCES_MAX } from '../../store.ts';
 import type { ConversationRecord, JournalEntry, TaskRecord } from '../../task.ts';
 import type { Database, Row, Value } from './database.ts';
 
@@ -37,8 +37,13 @@ export function createTables(database: Database, onHint: (hint: string, number: 
       if (before === undefined) insertTask(database, task);
       else updateTask(database, task, before);
       known.set(id, task);
-      // A name that is used again after its task was forgotten starts a new journal.
-      if (task.epoch === 0) database.run('DELETE FROM journal WHERE id = ?', [id]);
+    },
+    clear: (id) => clear(database, id),
+    sent: (id, nonce) =>
+      database.get('SELECT number FROM sent WHERE id = ? AND nonce = ?', [id, nonce])?.['number'] as number | undefined,
+    saveSent(id, { nonce, number }) {
+      database.run('INSERT INTO sent (id, nonce, number) VALUES (?, ?, ?)', [id, nonce, number]);
+      database.run('DELETE FROM sent WHERE id = ? AND number <= ?', [id, number - NONCES_MAX]);
     },
     conversation: ({ tenant, conversation }) =>
       recordOf<ConversationRecord>(
@@ -113,11 +118,16 @@ function list(database: Database, filter: Parameters<Queries['list']>[0]): TaskR
   return database.all(sql, [...values, limit]).map((row) => recordOf<TaskRecord>(row)!);
 }
 
+function clear(database: Database, id: string): void {
+  database.run('DELETE FROM journal WHERE id = ?', [id]);
+  database.run('DELETE FROM sent WHERE id = ?', [id]);
+}
+
 function forget(database: Database, before: { endedAt: number; changedAt: number }): void {
   const ended = database.all('SELECT id FROM tasks WHERE endedAt <= ? LIMIT ?', [before.endedAt, FORGET_MAX]);
   for (const { id } of ended as { id: string }[]) {
     database.run('DELETE FROM tasks WHERE id = ?', [id]);
-    database.run('DELETE FROM journal WHERE id = ?', [id]);
+    clear(database, id);
   }
   database.run(
     'DELETE FROM conversations WHERE (tenant, conversation) IN (SELECT tenant, conversation FROM conversations WHERE idleSince <= ? LIMIT ?)',

@@ -116,16 +116,23 @@ BEGIN
   RETURN receipt;
 END $$;
 
-CREATE FUNCTION whoa.send(of_tenant text, task_id text, command json, steered text, kept_ms float8)
+CREATE FUNCTION whoa.send(of_tenant text, task_id text, command json, given_nonce text, kept_ms float8)
 RETURNS json LANGUAGE plpgsql AS $$
 DECLARE
   task whoa.tasks;
+  sent int;
 BEGIN
   SELECT * INTO task FROM whoa.tasks t WHERE t.id = task_id AND t.tenant = of_tenant FOR UPDATE;
   IF task.id IS NULL OR task.ended_at <= whoa.now_ms() - kept_ms THEN RETURN json_build_object('answer', 'unknown'); END IF;
+  -- Ask this first: it may have been carried out since, and the task may have ended.
+  SELECT s.number INTO sent FROM whoa.sent s WHERE s.task = task_id AND s.nonce = given_nonce;
+  IF FOUND THEN RETURN json_build_object('answer', 'accepted', 'number', sent); END IF;
   IF task.status NOT IN ('init', 'running') THEN RETURN json_build_object('answer', 'too-late', 'status', task.status); END IF;
   IF task.commands_waiting >= 100 THEN RETURN json_build_object('answer', 'full'); END IF;
-  RETURN json_build_object('answer', 'accepted', 'number', whoa.add_command(task_id, command, steered));
+  sent := whoa.add_command(task_id, command, NULL);
+  INSERT INTO whoa.sent (task, nonce, number) VALUES (task_id, given_nonce, sent);
+  DELETE FROM whoa.sent s WHERE s.task = task_id AND s.number <= sent - 100;
+  RETURN json_build_object('answer', 'accepted', 'number', sent);
 END $$;
 
 -- Notes that somebody reads a journal along. Writes only when the note would otherwise soon be over.

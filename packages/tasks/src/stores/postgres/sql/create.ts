@@ -2,7 +2,7 @@
 export const CREATE = `
 CREATE FUNCTION whoa.create_task(
   task_id text, of_tenant text, of_agent text, of_conversation text, of_key text, home text, input json,
-  hold_ms float8, policy text, kept_ms float8, conversation_kept_ms float8
+  hold_ms float8, policy text, given_nonce text, kept_ms float8, conversation_kept_ms float8
 ) RETURNS json LANGUAGE plpgsql AS $$
 DECLARE
   task whoa.tasks;
@@ -18,7 +18,7 @@ BEGIN
     SELECT * INTO task FROM whoa.tasks t WHERE t.id = task_id;
     now := whoa.now_ms();
     IF task.id IS NOT NULL AND (task.ended_at <= now - kept_ms) IS NOT TRUE THEN
-      RETURN json_build_object('answer', 'duplicate', 'task', whoa.task_of(task));
+      RETURN whoa.existing(task, given_nonce);
     END IF;
     -- Don't open the conversation before: a task that exists already must not bring a forgotten one back.
     EXIT WHEN of_conversation IS NULL OR is_open;
@@ -43,22 +43,35 @@ BEGIN
     END IF;
   END IF;
   INSERT INTO whoa.tasks (
-    id, tenant, agent, conversation, key, inputs, worker, waiting, held_until, held_policy, due_at, created_at
+    id, tenant, agent, conversation, key, nonce, superseded, steered, inputs, worker, waiting, held_until, held_policy,
+    due_at, created_at
   ) VALUES (
-    task_id, of_tenant, of_agent, of_conversation, of_key, inputs, home, waits,
+    task_id, of_tenant, of_agent, of_conversation, of_key, CASE WHEN of_key IS NOT NULL THEN given_nonce END,
+    nullif(superseded, '{}'), steered, inputs, home, waits,
     CASE WHEN is_open AND hold_ms > 0 THEN now + hold_ms END, CASE WHEN is_open AND hold_ms > 0 THEN policy END,
     CASE WHEN NOT waits THEN whoa.due_for(home, now + CASE WHEN is_open THEN hold_ms ELSE 0 END) END, now
   ) ON CONFLICT (id) DO NOTHING RETURNING * INTO task;
   IF NOT FOUND THEN
     -- Somebody else created it under the same key just now.
     SELECT * INTO task FROM whoa.tasks t WHERE t.id = task_id;
-    RETURN json_build_object('answer', 'duplicate', 'task', whoa.task_of(task));
+    RETURN whoa.existing(task, given_nonce);
   END IF;
   PERFORM whoa.tell('status', task_id, of_tenant, home, of_conversation);
   -- Don't sweep earlier: what the sweep locks, nobody may hold while waiting for anything else.
   PERFORM whoa.forget(now - kept_ms, now - conversation_kept_ms);
   RETURN json_build_object('answer', 'created', 'task', whoa.task_of(task),
     'superseded', superseded, 'steered', steered);
+END $$;
+
+-- What is answered when the task is there: what was answered at first, if it is the same request. Without a key the id is
+-- made of the nonce, so it is.
+CREATE FUNCTION whoa.existing(task whoa.tasks, given_nonce text) RETURNS json LANGUAGE plpgsql STABLE AS $$
+BEGIN
+  IF task.key IS NOT NULL AND task.nonce IS DISTINCT FROM given_nonce THEN
+    RETURN json_build_object('answer', 'duplicate', 'task', whoa.task_of(task));
+  END IF;
+  RETURN json_build_object('answer', 'created', 'task', whoa.task_of(task),
+    'superseded', coalesce(task.superseded, '{}'), 'steered', task.steered);
 END $$;
 
 -- Messages that are still held back are taken over by the newest; the older ones end as merged.
@@ -94,6 +107,7 @@ END $$;
 
 CREATE FUNCTION whoa.drop_tasks(ids text[]) RETURNS void LANGUAGE sql AS $$
   DELETE FROM whoa.journal WHERE task = ANY (ids);
+  DELETE FROM whoa.sent WHERE task = ANY (ids);
   DELETE FROM whoa.tasks WHERE id = ANY (ids);
 $$;
 `;

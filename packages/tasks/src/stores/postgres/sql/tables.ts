@@ -45,6 +45,16 @@ CREATE TABLE whoa.conversations (
 CREATE INDEX conversations_idle ON whoa.conversations (changed_at) WHERE current IS NULL AND gathering IS NULL;
 `;
 
+/** By what a request that is repeated is known. */
+export const NONCES = `
+ALTER TABLE whoa.tasks ADD COLUMN nonce text, ADD COLUMN superseded text[], ADD COLUMN steered text;
+CREATE TABLE whoa.sent (
+  task text COLLATE "C", nonce text COLLATE "C", number int NOT NULL, PRIMARY KEY (task, nonce)
+);
+DROP FUNCTION IF EXISTS whoa.send(text, text, json, text, float8);
+DROP FUNCTION IF EXISTS whoa.create_task(text, text, text, text, text, text, json, float8, text, float8, float8);
+`;
+
 /** What the moves share: the clock, the doorbell, and how things are shown. */
 export const BASICS = `
 -- The store's clock. Small enough to be made part of what calls it; a query that looks it up in an index puts it in a
@@ -64,8 +74,10 @@ BEGIN
   END IF;
   RETURN NULL;
 END $$;
+DROP TRIGGER IF EXISTS due_inserted ON whoa.tasks;
 CREATE TRIGGER due_inserted AFTER INSERT ON whoa.tasks
   FOR EACH ROW WHEN (NEW.due_at IS NOT NULL) EXECUTE FUNCTION whoa.note_due();
+DROP TRIGGER IF EXISTS due_updated ON whoa.tasks;
 CREATE TRIGGER due_updated AFTER UPDATE OF due_at ON whoa.tasks
   FOR EACH ROW WHEN (NEW.due_at IS DISTINCT FROM OLD.due_at) EXECUTE FUNCTION whoa.note_due();
 
@@ -115,6 +127,7 @@ CREATE FUNCTION whoa.task_of(task whoa.tasks) RETURNS json LANGUAGE plpgsql STAB
 BEGIN
   RETURN json_build_object(
     'id', task.id, 'tenant', task.tenant, 'agent', task.agent, 'conversation', task.conversation, 'key', task.key,
+    'nonce', task.nonce, 'superseded', task.superseded, 'steered', task.steered,
     'inputs', task.inputs, 'status', task.status, 'epoch', task.epoch, 'attempts', task.attempts,
     'worker', task.worker, 'leaseUntil', task.lease_until, 'waiting', nullif(task.waiting, false),
     'held', CASE WHEN task.held_until IS NOT NULL

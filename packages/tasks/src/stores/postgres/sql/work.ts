@@ -51,6 +51,7 @@ BEGIN
     RETURN;
   END IF;
   UPDATE whoa.tasks t SET held_until = NULL, held_policy = NULL, waiting = admission.waits,
+    superseded = nullif(admission.superseded, '{}'), steered = admission.steered,
     due_at = CASE WHEN NOT admission.waits THEN whoa.due_for(t.worker, now) END
   WHERE t.id = task_id;
   PERFORM whoa.tell('status', task.id, task.tenant, task.worker, task.conversation);

@@ -1,5 +1,3 @@
-import { COMMANDS_MAX } from '../../../store.ts';
-
 /**
  * The first cancel of a running task, which nearly every cancel is. It needs little, and stands before everything else:
  * a server that was idle takes longer to define the rest than to do this.
@@ -67,18 +65,4 @@ for _, id in ipairs(ids) do
   if task then receipt = cancel_task(task, asked) end
 end
 return receipt
-`;
-
-/** Leaves the worker of a task something to do. */
-export const SEND: string = /* lua */ `
-local task = load(ARGV[5])
-if not task or task.tenant ~= ARGV[6] then return { 'unknown' } end
-if task.status ~= 'init' and task.status ~= 'running' then return { 'too-late', task.status } end
-local key = tag .. 'commands:' .. task.id
-if redis.call('HLEN', key) >= ${COMMANDS_MAX} then return { 'full' } end
-local number = task.commandsSent + 1
-redis.call('HSET', key, number, ARGV[7] .. '\\n' .. ARGV[8])
-set(task, { commandsSent = number })
-tell('command', task)
-return { 'accepted', tostring(number) }
 `;

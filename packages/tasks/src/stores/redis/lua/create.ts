@@ -9,7 +9,7 @@ local function forget(id, status, tenant, conversation)
   -- A name that was used again belongs to its new task.
   local gone = not found[1] or (found[2] and tonumber(found[2]) <= now)
   if gone then
-    for _, kind in ipairs({ 'task:', 'inputs:', 'outcome:', 'journal:', 'commands:' }) do
+    for _, kind in ipairs({ 'task:', 'inputs:', 'outcome:', 'journal:', 'commands:', 'sent:' }) do
       redis.call('UNLINK', tag .. kind .. id)
     end
     redis.call('ZREM', tag .. 'tenant:' .. tenant, id)
@@ -45,13 +45,23 @@ local function hold(task, holdMs, policy)
   line.gathering = task.id
   save_line(line)
   enter(task)
-  return {}
 end
 
-local id, tenant, agent, conversation, key, worker, input, policy, holdMs = unpack(ARGV, 5)
+-- What whoever created a task is told.
+local function receipt(task)
+  local superseded = {}
+  for id in string.gmatch(task.superseded or '', '%S+') do superseded[#superseded + 1] = id end
+  return { 'created', record(task), superseded, task.steered or false }
+end
+
+local id, tenant, agent, conversation, key, worker, input, policy, holdMs, nonce = unpack(ARGV, 5)
 forget_some()
 local existing = load(id)
-if existing then return { 'duplicate', record(existing) } end
+if existing then
+  -- Without a key the id is made of the nonce, so it is the same request.
+  if existing.key and existing.nonce ~= nonce then return { 'duplicate', record(existing) } end
+  return receipt(existing)
+end
 local old = redis.call('HMGET', tag .. 'task:' .. id, 'status', 'tenant', 'conversation')
 if old[1] then forget(id, old[1], old[2], old[3] or '') end
 local task = {
@@ -59,9 +69,8 @@ local task = {
   createdAt = now, commandsSent = 0, position = 0,
 }
 if conversation ~= '' then task.conversation = conversation end
-if key ~= '' then task.key = key end
+if key ~= '' then task.key, task.nonce = key, nonce end
 if worker ~= '' then task.worker = worker end
-local done = {}
 if conversation == '' then
   ready(task, now)
   enter(task)
@@ -69,8 +78,11 @@ else
   -- Don't let a message that is refused take those along that were accepted and are still held back.
   if policy == 'reject' and tonumber(holdMs) == 0 and line_of(task).current then return { 'rejected' } end
   join_gathering(task)
-  if tonumber(holdMs) > 0 then done = hold(task, tonumber(holdMs), policy) else done = admit(task, policy) end
-  if not done then return { 'rejected' } end
+  if tonumber(holdMs) > 0 then
+    hold(task, tonumber(holdMs), policy)
+  elseif not admit(task, policy) then
+    return { 'rejected' }
+  end
 end
-return { 'created', record(task), done.superseded or {}, done.steered or false }
+return receipt(task)
 `;

@@ -129,6 +129,7 @@ local function supersede(task, line, current)
     superseded[#superseded + 1] = id
   end
   superseded[#superseded + 1] = current.id
+  set(task, { superseded = table.concat(superseded, ' ') })
   if current.status == 'init' then
     end_unstarted(current, reason)
     ready(task, now)
@@ -141,10 +142,9 @@ local function supersede(task, line, current)
   end
   save_line(line)
   enter(task)
-  return { superseded = superseded }
 end
 
--- Answers nil if the task is refused; then nothing was written.
+-- Answers whether the task was let in; if not, nothing was written.
 local function admit(task, policy)
   local line = line_of(task)
   local current = line.current and load(line.current)
@@ -153,14 +153,16 @@ local function admit(task, policy)
     line.current = task.id
     save_line(line)
     enter(task)
-    return {}
+    return true
   end
-  if policy == 'replace' then return supersede(task, line, current) end
-  if policy == 'reject' or #line.waiting >= ${WAITING_MAX} then return nil end
-  local steered
+  if policy == 'replace' then
+    supersede(task, line, current)
+    return true
+  end
+  if policy == 'reject' or #line.waiting >= ${WAITING_MAX} then return false end
   if policy == 'steer' and not current.stopLevel
     and redis.call('HLEN', tag .. 'commands:' .. current.id) < ${COMMANDS_MAX} then
-    steered = current.id
+    set(task, { steered = current.id })
     local earlier, ahead, behind = give_to(current, task), {}, {}
     for _, id in ipairs(line.waiting) do
       if earlier[id] then ahead[#ahead + 1] = id else behind[#behind + 1] = id end
@@ -175,6 +177,6 @@ local function admit(task, policy)
   set(task, { waiting = '1' })
   save_line(line)
   enter(task)
-  return { steered = steered }
+  return true
 end
 `;

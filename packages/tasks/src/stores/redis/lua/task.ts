@@ -113,7 +113,10 @@ end
 local function conclude(task, status, outcome)
   reindex(task, status)
   if task.dueAt then redis.call('ZREM', tag .. 'due', task.id) end
-  if task.commandsSent > 0 then redis.call('DEL', tag .. 'commands:' .. task.id) end
+  if task.commandsSent > 0 then
+    redis.call('DEL', tag .. 'commands:' .. task.id)
+    redis.call('PEXPIRE', tag .. 'sent:' .. task.id, retention)
+  end
   set(task, { status = status, endedAt = now, forgetAt = now + retention })
   unset(task, 'leaseUntil', 'dueAt', 'waiting', 'heldUntil', 'heldPolicy')
   redis.call('SET', tag .. 'outcome:' .. task.id, outcome, 'PX', retention)

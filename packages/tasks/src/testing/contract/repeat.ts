@@ -1,0 +1,124 @@
+import assert from 'node:assert/strict';
+import type { TaskStore } from '../../store.ts';
+import { type Brought, bring, type ContractCase, claim, create, LEASE_MS, record, TENANT } from '../case.ts';
+import { twice } from './nonces.ts';
+import { LINE, say, statuses } from './talk.ts';
+
+const STEER = { type: 'steer', message: 'be brief' } as const;
+
+interface Repeat {
+  readonly status: 'init' | 'running';
+  readonly ask: (store: TaskStore, task: Brought) => Promise<unknown>;
+  readonly answers: readonly [string, string];
+}
+
+const REPEATS: Record<string, Repeat> = {
+  'a claim': {
+    status: 'init',
+    ask: (store, { id }) => store.claim(id, 'w1', LEASE_MS),
+    answers: ['claimed', 'held'],
+  },
+  'a cancel before the start': {
+    status: 'init',
+    ask: (store, { ref }) => store.cancel(ref, { by: 'ann' }),
+    answers: ['accepted', 'too-late'],
+  },
+  'a cancel': {
+    status: 'running',
+    ask: (store, { ref }) => store.cancel(ref, { by: 'ann' }),
+    answers: ['accepted', 'already'],
+  },
+  'a cancel with undo': {
+    status: 'running',
+    ask: (store, { ref }) => store.cancel(ref, { by: 'ann' }, { how: 'kill', undo: true }),
+    answers: ['accepted', 'already'],
+  },
+  'an append': {
+    status: 'running',
+    ask: (store, { id, epoch }) => store.append(id, epoch, { after: 0, events: ['a', 'b'], done: [1] }),
+    answers: ['orders', 'orders'],
+  },
+  'a release': {
+    status: 'running',
+    ask: (store, { id, epoch }) => store.release(id, epoch),
+    answers: ['released', 'already'],
+  },
+  'a finish': {
+    status: 'running',
+    ask: (store, { id, epoch }) => store.finish(id, epoch, { status: 'success', answer: 'done' }),
+    answers: ['finished', 'already'],
+  },
+};
+
+/** Moves that need no nonce: the epoch, the position or the status tells that they have been made. */
+const moveCases: readonly ContractCase[] = Object.entries(REPEATS).map(
+  ([name, { status, ask, answers }]): ContractCase => ({
+    title: `${name} that is repeated answers ${answers[1]} and changes nothing more`,
+    async run({ store, advance }) {
+      const task = await bring(store, status);
+      await store.send(task.ref, STEER);
+      const first = (await ask(store, task)) as { answer?: string };
+      const before = await record(store, task.id);
+      const journal = await store.read(task.ref);
+      await advance(1);
+      const again = (await ask(store, task)) as { answer?: string };
+      assert.deepEqual([first.answer ?? 'orders', again.answer ?? 'orders'], answers);
+      assert.deepEqual(await record(store, task.id), before);
+      assert.deepEqual(await store.read(task.ref), journal);
+    },
+  }),
+);
+
+const lineCases: readonly ContractCase[] = [
+  {
+    title: 'a renewal that is repeated keeps the claim',
+    async run({ store }) {
+      const { id, epoch } = await bring(store, 'running');
+      const [first, again] = await twice(() => store.renew(id, epoch, 2 * LEASE_MS));
+      assert.ok(again.leaseUntil >= first.leaseUntil);
+      const { status, epoch: now } = await record(store, id);
+      assert.deepEqual([status, now], ['running', epoch]);
+    },
+  },
+  {
+    title: 'a finish that is repeated wakes nobody twice and leaves the history alone',
+    async run({ store }) {
+      const one = await say(store, 'one', 'replace');
+      await claim(store, one.id);
+      const [two, three] = [await say(store, 'two', 'queue'), await say(store, 'three', 'queue')];
+      const finish = () => store.finish(one.id, 1, { status: 'success', history: ['one'] });
+      assert.equal((await finish()).successor, two.id);
+      await claim(store, two.id);
+      await store.finish(two.id, 1, { status: 'success', history: ['one', 'two'] });
+      assert.deepEqual(await finish(), { answer: 'already', status: 'success' });
+      const { current, history } = (await store.conversation(LINE))!;
+      assert.deepEqual([current, history], [three.id, ['one', 'two']]);
+    },
+  },
+  {
+    title: 'a release that is repeated when another has the task is fenced, and leaves it to them',
+    async run({ store }) {
+      const { id, epoch } = await bring(store, 'running');
+      await store.release(id, epoch);
+      await claim(store, id, { worker: 'w2' });
+      const before = await record(store, id);
+      await assert.rejects(store.release(id, epoch), { code: 'LEASE_LOST' });
+      assert.deepEqual(await record(store, id), before);
+    },
+  },
+  {
+    title: 'a batch that is repeated after its steer was ticked off ends no other message',
+    async run({ store }) {
+      const one = await say(store, 'one', 'replace');
+      await claim(store, one.id);
+      const two = await say(store, 'two', 'steer');
+      const three = await say(store, 'three', 'steer');
+      await twice(() => store.append(one.id, 1, { after: 0, events: ['heard two'], done: [1] }));
+      assert.deepEqual(await statuses(store, [two, three]), ['cancelled', 'init']);
+      assert.equal((await store.read({ tenant: TENANT, id: one.id })).length, 1);
+      assert.equal((await create(store)).status, 'init');
+    },
+  },
+];
+
+export const repeatCases: readonly ContractCase[] = [...moveCases, ...lineCases];

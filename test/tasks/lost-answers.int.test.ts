@@ -1,0 +1,240 @@
+import { createAgent, reply } from '@whoa/core';
+import {
+  createConversations,
+  createPostgresStore,
+  createRedisStore,
+  type TaskRecord,
+  type TaskStore,
+  UnknownOutcomeError,
+} from '@whoa/tasks';
+import { afterAll, beforeAll, describe, expect, test } from 'vitest';
+import { startPostgres } from '../servers/postgres.ts';
+import { type Proxy as LossyNetwork, startProxy } from '../servers/proxy.ts';
+import { startRedis } from '../servers/redis.ts';
+
+const TENANT = 'acme';
+const LEASE_MS = 600_000;
+const LINE = { tenant: TENANT, conversation: 'c' };
+const WANTED = { tenant: TENANT, agent: 'a', input: 'hello' };
+const STEER = { type: 'steer', message: 'be brief' } as const;
+
+interface Servers extends AsyncDisposable {
+  /** A store whose answers can be lost, and one that is told everything. */
+  open(): Promise<{ store: TaskStore; direct: TaskStore; proxy: LossyNetwork } & AsyncDisposable>;
+}
+
+let places = 0;
+
+async function startRedisServers(): Promise<Servers> {
+  const server = await startRedis();
+  return {
+    async open() {
+      const prefix = `lost-${places++}`;
+      const proxy = await startProxy({ host: '127.0.0.1', port: server.port });
+      const direct = createRedisStore({ url: server.url, prefix });
+      const store = createRedisStore({ url: `redis://127.0.0.1:${proxy.port}`, prefix });
+      return { store, direct, proxy, [Symbol.asyncDispose]: () => disposeAll([store, direct, proxy]) };
+    },
+    [Symbol.asyncDispose]: () => server[Symbol.asyncDispose](),
+  };
+}
+
+async function startPostgresServers(): Promise<Servers> {
+  const server = await startPostgres();
+  const { hostname, port } = new URL(server.url);
+  return {
+    async open() {
+      const schema = `lost_${places++}`;
+      const proxy = await startProxy({ host: hostname, port: Number(port) });
+      const direct = createPostgresStore({ url: server.url, schema });
+      const store = createPostgresStore({ url: server.url.replace(port, `${proxy.port}`), schema });
+      return { store, direct, proxy, [Symbol.asyncDispose]: () => disposeAll([store, direct, proxy]) };
+    },
+    [Symbol.asyncDispose]: () => server[Symbol.asyncDispose](),
+  };
+}
+
+async function disposeAll(owned: readonly AsyncDisposable[]): Promise<void> {
+  for (const one of owned) await one[Symbol.asyncDispose]();
+}
+
+/** Asks on a network that loses the answer after the server has done what was asked. */
+async function lose(proxy: LossyNetwork, ask: () => Promise<unknown>): Promise<UnknownOutcomeError> {
+  proxy.swallowAnswers();
+  const failure = ask().then(
+    () => undefined,
+    (error: unknown) => error,
+  );
+  await proxy.swallowed;
+  proxy.cut();
+  const error = await failure;
+  expect(error).toBeInstanceOf(UnknownOutcomeError);
+  return error as UnknownOutcomeError;
+}
+
+/** Does everything once: a server that does not know a script yet first says so, and that is not the answer to lose. */
+async function liveOnce(store: TaskStore): Promise<void> {
+  const { id, ref } = await running(store);
+  await store.renew(id, 1, LEASE_MS);
+  await store.send(ref, STEER);
+  await store.append(id, 1, { after: 0, events: [] });
+  await store.release(id, 1);
+  await store.claim(id, 'w', LEASE_MS);
+  await store.cancel(ref);
+  await store.finish(id, 2, { status: 'cancelled' });
+}
+
+const taskOf = (receipt: unknown): TaskRecord => (receipt as { task: TaskRecord }).task;
+
+async function running(
+  store: TaskStore,
+  rest: object = {},
+): Promise<{ id: string; ref: { tenant: string; id: string } }> {
+  const { id } = taskOf(await store.create({ ...WANTED, ...rest }));
+  await store.claim(id, 'w', LEASE_MS);
+  return { id, ref: { tenant: TENANT, id } };
+}
+
+describe.each([
+  ['Redis', startRedisServers],
+  ['Postgres', startPostgresServers],
+] as const)('an answer of %s that is lost after the deed', (_name, start) => {
+  let servers: Servers;
+  beforeAll(async () => {
+    servers = await start();
+    await using place = await servers.open();
+    await liveOnce(place.direct);
+  });
+  afterAll(() => servers[Symbol.asyncDispose]());
+
+  test('create: with the nonce of the error it is answered as the first time, and there is one task', async () => {
+    await using place = await servers.open();
+    const { store, direct, proxy } = place;
+    const old = await running(store, { conversation: 'c' });
+    const ask = (nonce?: string) => store.create({ ...WANTED, ...LINE }, nonce === undefined ? {} : { nonce });
+    const { nonce, operation } = await lose(proxy, ask);
+    expect(operation).toBe('create');
+    const [done] = (await direct.list({ ...LINE, status: 'init' })).tasks;
+    expect(await ask(nonce)).toEqual({ answer: 'created', task: done, superseded: [old.id] });
+    expect((await direct.list({ tenant: TENANT })).tasks).toHaveLength(2);
+  });
+
+  test('create under a key: whoever created it learns that it did', async () => {
+    await using place = await servers.open();
+    const { store, direct, proxy } = place;
+    await store.due();
+    const ask = (nonce: string) => store.create({ ...WANTED, key: 'k' }, { nonce });
+    expect((await lose(proxy, () => ask('mine'))).nonce).toBe('mine');
+    expect(await ask('mine')).toMatchObject({ answer: 'created' });
+    expect(await direct.create({ ...WANTED, key: 'k' })).toMatchObject({ answer: 'duplicate' });
+  });
+
+  test('send: with the nonce of the error the command is there once, also when it has been carried out', async () => {
+    await using place = await servers.open();
+    const { store, direct, proxy } = place;
+    const { id, ref } = await running(store);
+    const { nonce } = await lose(proxy, () => store.send(ref, STEER));
+    const again = () => store.send(ref, STEER, { nonce: nonce! });
+    expect(await again()).toEqual({ answer: 'accepted', number: 1 });
+    expect((await direct.get(ref))?.commands).toHaveLength(1);
+    await direct.append(id, 1, { after: 0, events: [], done: [1] });
+    expect(await again()).toEqual({ answer: 'accepted', number: 1 });
+    expect((await direct.get(ref))?.commands).toEqual([]);
+  });
+
+  test('append: the batch is written once', async () => {
+    await using place = await servers.open();
+    const { store, direct, proxy } = place;
+    const { id, ref } = await running(store);
+    await store.send(ref, STEER);
+    const ask = () => store.append(id, 1, { after: 0, events: ['one', 'two'], done: [1] });
+    await lose(proxy, ask);
+    expect(await ask()).toMatchObject({ commands: [] });
+    await store.append(id, 1, { after: 2, events: ['three'] });
+    expect((await direct.read(ref)).map(({ event }) => event)).toEqual(['one', 'two', 'three']);
+  });
+
+  test('claim: it holds, and is neither given away nor counted twice', async () => {
+    await using place = await servers.open();
+    const { store, direct, proxy } = place;
+    const { id } = taskOf(await store.create(WANTED));
+    await lose(proxy, () => store.claim(id, 'w', LEASE_MS));
+    expect(await store.claim(id, 'w', LEASE_MS)).toMatchObject({ answer: 'held' });
+    expect(await direct.get({ tenant: TENANT, id })).toMatchObject({ epoch: 1, attempts: 1, worker: 'w' });
+  });
+
+  test('renew: the claim is kept', async () => {
+    await using place = await servers.open();
+    const { store, direct, proxy } = place;
+    const { id, ref } = await running(store);
+    const before = (await direct.get(ref))!.leaseUntil!;
+    await lose(proxy, () => store.renew(id, 1, 2 * LEASE_MS));
+    const lost = (await direct.get(ref))!.leaseUntil!;
+    expect(lost).toBeGreaterThan(before);
+    expect((await store.renew(id, 1, 2 * LEASE_MS)).leaseUntil).toBeGreaterThanOrEqual(lost);
+  });
+
+  test('cancel: the first reason stays, and the deadlines do not move', async () => {
+    await using place = await servers.open();
+    const { store, direct, proxy } = place;
+    const { ref } = await running(store);
+    const ask = () => store.cancel(ref, { by: 'ann' });
+    await lose(proxy, ask);
+    const { stop } = (await direct.get(ref))!;
+    expect(await ask()).toMatchObject({ answer: 'already', reason: { by: 'ann' }, killAt: stop!.killAt });
+    expect((await direct.get(ref))!.stop).toEqual(stop);
+  });
+
+  test('cancel before the start: the task has ended, once', async () => {
+    await using place = await servers.open();
+    const { store, direct, proxy } = place;
+    const { id } = taskOf(await store.create(WANTED));
+    const ask = () => store.cancel({ tenant: TENANT, id }, { by: 'ann' });
+    await lose(proxy, ask);
+    const ended = await direct.get({ tenant: TENANT, id });
+    expect(await ask()).toEqual({ answer: 'too-late', status: 'cancelled' });
+    expect(await direct.get({ tenant: TENANT, id })).toEqual(ended);
+  });
+
+  test('release: the task is free, and has lost no attempt', async () => {
+    await using place = await servers.open();
+    const { store, direct, proxy } = place;
+    const { id, ref } = await running(store);
+    await lose(proxy, () => store.release(id, 1));
+    expect(await store.release(id, 1)).toEqual({ answer: 'already' });
+    expect(await direct.get(ref)).toMatchObject({ status: 'init', attempts: 0 });
+  });
+
+  test('a message whose creation was not answered is answered all the same, here and once', async () => {
+    await using place = await servers.open();
+    const { store, direct, proxy } = place;
+    await store.due();
+    const agent = createAgent({ name: 'echo', planner: { next: () => reply('heard') } });
+    const sent: string[] = [];
+    const onReply = ({ messageId }: { messageId: string }): void => void sent.push(messageId);
+    await using conversations = createConversations({ agent, store, tenant: TENANT, onReply });
+    proxy.swallowAnswers();
+    const replying = conversations.processMessage('c', 'hello', { messageId: 'm1' });
+    await proxy.swallowed;
+    proxy.cut();
+    expect(await replying).toMatchObject({ status: 'answered', text: 'heard' });
+    expect(await conversations.processMessage('c', 'hello', { messageId: 'm1' })).toMatchObject({
+      status: 'duplicate',
+    });
+    expect(sent).toEqual(['m1']);
+    expect((await direct.list(LINE)).tasks).toHaveLength(1);
+  });
+
+  test('finish: it has ended once, and one successor was woken', async () => {
+    await using place = await servers.open();
+    const { store, direct, proxy } = place;
+    const { id, ref } = await running(store, { conversation: 'c' });
+    const next = taskOf(await store.create({ ...WANTED, ...LINE }, { policy: 'queue' }));
+    const third = taskOf(await store.create({ ...WANTED, ...LINE }, { policy: 'queue' }));
+    const ask = () => store.finish(id, 1, { status: 'success', answer: 'done', history: ['said'] });
+    await lose(proxy, ask);
+    expect(await ask()).toEqual({ answer: 'already', status: 'success' });
+    expect(await direct.get(ref)).toMatchObject({ status: 'success', outcome: { answer: 'done' } });
+    expect(await direct.conversation(LINE)).toMatchObject({ current: next.id, waiting: [third.id], history: ['said'] });
+  });
+});
