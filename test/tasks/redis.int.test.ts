@@ -290,6 +290,15 @@ test('a failover moves the store and its listeners to the new master', async () 
   expect(await sentinels.masterPort()).toBe(sentinels.replica.port);
 });
 
+test('a Cluster that is asked many things before its nodes are connected answers them all', async () => {
+  await using cluster = await startRedisCluster();
+  for (let i = 0; i < 10; i++) {
+    await using store = createRedisStore({ url: cluster.urls, cluster: true, shards: 16, prefix: `first${i}` });
+    await Promise.all(Array.from({ length: 20 }, () => create(store)));
+    expect((await store.list({ tenant: TENANT })).tasks).toHaveLength(20);
+  }
+});
+
 test('a node of a Cluster that is taken for a single server says what to do', async () => {
   await using cluster = await startRedisCluster();
   const errors: string[] = [];

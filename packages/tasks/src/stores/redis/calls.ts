@@ -9,6 +9,8 @@ export type Reply = string | number | null | readonly Reply[];
 
 const RETRY_MS = 20;
 const LAST_MS = 3 * RETRY_MS;
+/** More microtasks than a promise of the client needs to be refused. */
+const MOMENT_STEPS = 20;
 /** Nothing was carried out, and it may be otherwise in a moment. */
 const NOT_NOW = /^(READONLY|NOREPLICAS|MASTERDOWN|LOADING|CLUSTERDOWN|TRYAGAIN|BUSY|OOM)\b/;
 
@@ -85,10 +87,12 @@ export class Calls implements AsyncDisposable {
         clearTimeout(timer);
         resolve({ reply });
       };
+      const isStillNow = this.#options.cluster === true ? startMoment() : () => false;
       const failed = (error: Error): void => {
         clearTimeout(timer);
         this.#moveOn(client, error);
-        resolve(attemptOf(error));
+        // A Cluster's client refuses what it cannot send yet in the words it has for a lost answer, but at once.
+        resolve(isStillNow() ? { not: error } : attemptOf(error));
       };
       this.#answer(client, script, sent).then(answered, (error: Error) => {
         if (!error.message.startsWith('NOSCRIPT')) return failed(error);
@@ -117,6 +121,16 @@ export class Calls implements AsyncDisposable {
       throw new UnknownOutcomeError(script.name, { cause });
     });
   }
+}
+
+/** Whether it is still the moment in which it began: nothing can have gone out and come back in it. */
+function startMoment(): () => boolean {
+  let left = MOMENT_STEPS;
+  const step = (): void => {
+    if (--left > 0) queueMicrotask(step);
+  };
+  step();
+  return () => left > 0;
 }
 
 /** What an error says about what happened. */
