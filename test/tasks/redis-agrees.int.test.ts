@@ -18,6 +18,7 @@ test('random histories on Redis agree with the model', () =>
 const TENANT = 'acme';
 const LINE = { tenant: TENANT, conversation: 'c' };
 const LEASE_MS = 1_000_000;
+const JOURNAL_BYTES_MAX = 150;
 const TIMES = new Set(['now', 'at', 'until', 'leaseUntil', 'dueAt', 'createdAt', 'startedAt', 'endedAt', 'abortAt']);
 
 type Step = (store: TaskStore, ids: string[]) => Promise<unknown>;
@@ -29,6 +30,7 @@ const step: fc.Arbitrary<Step> = (() => {
   const policy = fc.constantFrom<Policy>('replace', 'queue', 'steer', 'reject');
   const how = fc.constantFrom('graceful', 'now', 'kill');
   const status = fc.constantFrom('success', 'failed', 'cancelled');
+  const some = fc.array(fc.integer({ min: 1, max: 3 }), { maxLength: 2 });
   const id = (ids: string[], i: number): string => ids[i % Math.max(1, ids.length)] ?? 't0-nothing';
   return fc.oneof(
     // Sometimes again with the same nonce, under the same key or under none, as after a lost answer.
@@ -53,10 +55,10 @@ const step: fc.Arbitrary<Step> = (() => {
         (store, ids) =>
           store.renew(id(ids, i), e, 2 * LEASE_MS),
     ),
-    fc.tuple(index, epoch, fc.nat(2), fc.array(fc.integer({ min: 1, max: 3 }), { maxLength: 2 })).map(
-      ([i, e, after, done]): Step =>
+    fc.tuple(index, epoch, fc.nat(3), some, some, fc.nat(60)).map(
+      ([i, e, after, done, replaces, size]): Step =>
         (store, ids) =>
-          store.append(id(ids, i), e, { after, events: ['x'], done }),
+          store.append(id(ids, i), e, { after, events: ['ñ'.repeat(size)], done, replaces }),
     ),
     fc.tuple(index, epoch).map(
       ([i, e]): Step =>
@@ -90,7 +92,7 @@ test('whatever is done to a conversation, Redis and memory answer the same and e
   let steps = 0;
   const property = fc.asyncProperty(fc.array(step, { minLength: 5, maxLength: 40, size: 'max' }), async (sequence) => {
     await using redis = await openRedis();
-    await using memory = createMemoryStore({ world: createVirtualWorld() });
+    await using memory = createMemoryStore({ world: createVirtualWorld(), journalBytesMax: JOURNAL_BYTES_MAX });
     const [ours, theirs]: [string[], string[]] = [[], []];
     for (const one of sequence) {
       steps++;
@@ -104,7 +106,7 @@ test('whatever is done to a conversation, Redis and memory answer the same and e
 
 async function openRedis(): Promise<TaskStore> {
   const harness = await createRedisStoreKind('redis', { url: server.url }).createHarness();
-  return harness.open({});
+  return harness.open({ journalBytesMax: JOURNAL_BYTES_MAX });
 }
 
 async function everything(store: TaskStore, ids: readonly string[]): Promise<unknown> {

@@ -22,6 +22,21 @@ export class JournalGapError extends Error {
   }
 }
 
+/** Thrown when a batch would make a journal larger than the store lets it be. Nothing was written; cut it, or replace more. */
+export class JournalFullError extends Error {
+  override readonly name: string = 'JournalFullError';
+  readonly code: string = 'JOURNAL_FULL';
+  /** How large the journal is now. */
+  readonly bytes: number;
+
+  constructor(taskId: string, bytes: number, bytesMax: number) {
+    super(
+      `The journal of task ${taskId} has ${bytes} bytes and may have ${bytesMax}; give the store a larger journalBytesMax`,
+    );
+    this.bytes = bytes;
+  }
+}
+
 /** Thrown when a store could not be had in time. Nothing was changed; try again. */
 export class StoreBusyError extends Error {
   override readonly name: string = 'StoreBusyError';

@@ -5,7 +5,7 @@ export {
   type StoreMessageOptions,
   type StoreReply,
 } from './conversation/conversations.ts';
-export { JournalGapError, LeaseLostError, StoreBusyError, StoreClosedError } from './errors.ts';
+export { JournalFullError, JournalGapError, LeaseLostError, StoreBusyError, StoreClosedError } from './errors.ts';
 export { createTaskStore, type TaskStoreConfig } from './factory.ts';
 export { shardOf } from './id.ts';
 export {
@@ -52,6 +52,7 @@ export {
   type CreateReceipt,
   type FinishReceipt,
   type Hint,
+  JOURNAL_BYTES_MAX,
   type ListFilter,
   type ListPage,
   NONCES_MAX,

@@ -20,6 +20,8 @@ import type {
  */
 export interface TaskStore extends AsyncDisposable {
   readonly name: string;
+  /** No journal becomes larger than this. */
+  readonly journalBytesMax: number;
 
   /** Writes a task down as `init`; in a conversation the policy decides, in the same step, what it does to the others. */
   create(task: NewTask, options?: CreateOptions): Promise<CreateReceipt>;
@@ -28,7 +30,10 @@ export interface TaskStore extends AsyncDisposable {
   claim(id: string, worker: string, leaseMs: number): Promise<Claim>;
   /** Keeps a claim, and learns what was missed. Throws `LeaseLostError` when the epoch is over. */
   renew(id: string, epoch: number, leaseMs: number): Promise<Orders>;
-  /** Adds to the journal and ticks off commands. A batch that arrives twice counts once. Throws `LeaseLostError`. */
+  /**
+   * Adds to the journal and ticks off commands. A batch that arrives twice counts once. Throws `LeaseLostError`, and
+   * `JournalFullError` when nothing was written because it would be too much.
+   */
   append(id: string, epoch: number, batch: Batch): Promise<Orders>;
   /** Hands a claim back unfinished: the task is `init` again and no attempt is lost. Throws `LeaseLostError`. */
   release(id: string, epoch: number): Promise<ReleaseReceipt>;
@@ -116,6 +121,8 @@ export interface Batch {
   /** Where the writer believes the journal ends. */
   readonly after: number;
   readonly events: readonly JournalEntry['event'][];
+  /** Positions of earlier entries that these events make needless: they are removed in the same step. */
+  readonly replaces?: readonly number[];
   /** Numbers of commands that have been carried out. */
   readonly done?: readonly number[];
 }
@@ -213,6 +220,8 @@ export interface StoreOptions {
   readonly retentionMs?: number;
   /** How long an idle conversation's history is kept. */
   readonly conversationRetentionMs?: number;
+  /** How large the journal of one task may become. */
+  readonly journalBytesMax?: number;
 }
 
 export const ATTEMPTS_MAX = 3;
@@ -221,5 +230,6 @@ export const CONVERSATION_RETENTION_MS: number = 90 * 24 * 3_600_000;
 export const COMMANDS_MAX = 100;
 /** A command that is sent again is recognised until so many newer ones were sent to its task. */
 export const NONCES_MAX = 100;
+export const JOURNAL_BYTES_MAX: number = 16 * 1024 * 1024;
 export const LIST_LIMIT = 100;
 export const READ_LIMIT = 1_000;

@@ -110,6 +110,8 @@ export interface TaskRecord {
   readonly commandsSent: number;
   /** The position of the last journal entry. */
   readonly position: number;
+  /** How large the journal is: its events as JSON, in UTF-8. */
+  readonly journalBytes: number;
   /** Somebody reads the journal along until then. */
   readonly watchedUntil?: number;
   readonly outcome?: Omit<TaskOutcome, 'history'>;
@@ -120,7 +122,7 @@ export function isWatched({ watchedUntil = 0 }: Pick<TaskRecord, 'watchedUntil'>
   return now < watchedUntil;
 }
 
-/** One event of a task, in order. Positions start at 1 and have no gaps. */
+/** One event of a task, in order. Positions start at 1; where one is missing, a later entry has made it needless. */
 export interface JournalEntry {
   readonly position: number;
   readonly epoch: number;

@@ -460,7 +460,14 @@ test('a compact hook shortens the history before each turn, and a cancel does no
   expect((await run.outcome).text).toBe('1');
   expect(recorder.history).toContainEqual({
     seen: 'event',
-    event: { type: 'history-compacted', before: 3, after: 1, runId: run.id, at: expect.any(Number) as number },
+    event: {
+      type: 'history-compacted',
+      before: 3,
+      after: 1,
+      messages: [expect.objectContaining({ role: 'tool', content: 'x' })],
+      runId: run.id,
+      at: expect.any(Number) as number,
+    },
   });
   check();
   let signal: AbortSignal | undefined;

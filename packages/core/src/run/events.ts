@@ -1,7 +1,7 @@
 import type { StopLevel } from '../stop/level.ts';
 import type { CancelReason } from '../stop/reason.ts';
 import type { CallEvent } from '../tool/events.ts';
-import type { AssistantMessage, UserMessage } from './message.ts';
+import type { AssistantMessage, Message, UserMessage } from './message.ts';
 import type { Outcome } from './outcome.ts';
 import type { UndoState } from './report.ts';
 
@@ -26,7 +26,13 @@ type OwnEvent =
     }
   | { readonly type: 'level-change'; readonly level: StopLevel; readonly reason: CancelReason }
   | { readonly type: 'steer-delivered'; readonly message: UserMessage }
-  | { readonly type: 'history-compacted'; readonly before: number; readonly after: number }
+  /** The history was made shorter; `messages` is what it is now. */
+  | {
+      readonly type: 'history-compacted';
+      readonly before: number;
+      readonly after: number;
+      readonly messages: readonly Message[];
+    }
   | { readonly type: 'undo-start'; readonly callId: string; readonly tool: string }
   | { readonly type: 'undo-end'; readonly callId: string; readonly tool: string; readonly state: UndoState }
   /** A reader was too slow and missed this many events; they are gone for it, not for the outcome. */

@@ -82,7 +82,7 @@ async function compactHistory({ compact, transcript, token, turns, tell, cleanup
   );
   if (after === before) return;
   transcript.replace(after);
-  tell({ type: 'history-compacted', before: before.length, after: after.length });
+  tell({ type: 'history-compacted', before: before.length, after: after.length, messages: [...after] });
 }
 
 /** One step of the planner. Words that were shown are kept, also when the planner fails or is cut off. */

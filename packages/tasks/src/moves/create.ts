@@ -51,6 +51,7 @@ function recordOf(id: string, task: NewTask & { nonce: string }, now: number): T
     commands: [],
     commandsSent: 0,
     position: 0,
+    journalBytes: 0,
   };
 }
 

@@ -10,6 +10,9 @@ export interface Tables {
   /** Removes what an older task of the same name may have left. */
   clear(id: string): void;
   addEntries(id: string, entries: readonly JournalEntry[]): void;
+  /** How large those entries are together that are there. */
+  bytesOf(id: string, positions: readonly number[]): number;
+  removeEntries(id: string, positions: readonly number[]): void;
   /** The number of a command, by the nonce that it was sent with. */
   sent(id: string, nonce: string): number | undefined;
   /** Notes a nonce; only those of the latest `NONCES_MAX` numbers need be kept. */

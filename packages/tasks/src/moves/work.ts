@@ -1,8 +1,8 @@
 import { createReason } from '@whoa/core';
-import { JournalGapError, LeaseLostError } from '../errors.ts';
+import { JournalFullError, JournalGapError, LeaseLostError } from '../errors.ts';
 import { isFinal, move } from '../status.ts';
 import type { Batch, FinishReceipt, Orders, ReleaseReceipt } from '../store.ts';
-import type { TaskOutcome, TaskRecord } from '../task.ts';
+import type { JournalEntry, TaskOutcome, TaskRecord } from '../task.ts';
 import { ordersFor } from './claim.ts';
 import { endUnstarted, leaveLine, lineOf, ready } from './line.ts';
 import { hintOf, type Tables } from './tables.ts';
@@ -22,22 +22,40 @@ export function renewMove(tables: Tables, by: Claimant & { leaseMs: number }, no
   return ordersFor(renewed, now);
 }
 
-export function appendMove(tables: Tables, by: Claimant & { batch: Batch }, now: number): Orders {
+export function appendMove(
+  tables: Tables,
+  by: Claimant & { batch: Batch; journalBytesMax: number },
+  now: number,
+): Orders {
   const task = ownTask(tables, by);
-  const { after, events, done = [] } = by.batch;
+  const { after, events, replaces = [], done = [] } = by.batch;
   const alreadyThere = events.length > 0 && task.position === after + events.length;
   if (!alreadyThere && task.position !== after) throw new JournalGapError(task.id, task.position, after);
   const entries = alreadyThere
     ? []
     : events.map((event, index) => ({ position: after + index + 1, epoch: by.epoch, at: now, event }));
   const position = task.position + entries.length;
+  const journalBytes = bytesAfter(task, { entries, replaces, tables });
+  if (journalBytes > Math.max(by.journalBytesMax, task.journalBytes)) {
+    throw new JournalFullError(task.id, task.journalBytes, by.journalBytesMax);
+  }
   const commands = task.commands.filter(({ number }) => !done.includes(number));
+  if (replaces.length > 0) tables.removeEntries(task.id, replaces);
   if (entries.length > 0) tables.addEntries(task.id, entries);
-  const appended = { ...task, position, commands };
+  const appended = { ...task, position, journalBytes, commands };
   tables.saveTask(appended);
   if (entries.length > 0) tables.tell(hintOf('journal', appended));
   endSteered(task, done, { tables, now });
   return ordersFor(appended, now);
+}
+
+function bytesAfter(
+  task: TaskRecord,
+  { entries, replaces, tables }: { entries: readonly JournalEntry[]; replaces: readonly number[]; tables: Tables },
+): number {
+  let bytes = task.journalBytes - (replaces.length > 0 ? tables.bytesOf(task.id, replaces) : 0);
+  for (const { event } of entries) bytes += Buffer.byteLength(JSON.stringify(event));
+  return bytes;
 }
 
 /** A message that the current task has read needs no task of its own. */

@@ -35,6 +35,7 @@ const WRITTEN_AT_ONCE: ReadonlySet<string> = new Set([
   'turn-end',
   'call-end',
   'steer-delivered',
+  'history-compacted',
   'approval-request',
   'level-change',
   'undo-start',
@@ -50,10 +51,11 @@ export function historyBefore({ inputs }: TaskRecord, history: readonly Json[]):
 /** Runs an agent as a task, from the beginning or from where a lost worker left it. */
 export async function runAgent(work: AgentWork): Promise<TaskOutcome> {
   const { task, history } = work;
-  const before = historyBefore(task, history);
   const standing = standingOf(work.past);
+  const before = standing.isWhole ? [] : historyBefore(task, history);
   if (standing.complete) return finishedBefore(before, standing);
-  if (standing.messages.length <= 1) return start(work, { input: task.inputs.at(-1) as RunInput, history: before });
+  if (standing.messages.length <= 1 && !standing.isWhole)
+    return start(work, { input: task.inputs.at(-1) as RunInput, history: before });
   const results = await closeOpenCalls(standing, work);
   const unknown = results.filter(({ state }) => state === 'unknown');
   const closed = results.map((result): Message => ({ role: 'tool', ...result }));
@@ -72,23 +74,42 @@ async function start(
     hooks: { any: (event) => event.type !== 'run-end' && note(work, event) },
     beforeCall: writeIntent(work),
     // Its `undo-start` is in the journal by now, but not yet in the store.
-    beforeUndo: () => work.journal.flush(),
+    beforeUndo: () => work.journal.flushWhole(),
   });
   work.onRun(run);
   return outcomeOfRun(await run.outcome);
 }
 
-function note({ journal, onEvent }: AgentWork, event: { readonly type: string }): void {
-  journal.add(event);
+interface Noted {
+  readonly type: string;
+  readonly messages?: unknown;
+  /** Of a run inside a call. */
+  readonly event?: Noted;
+}
+
+function note({ journal, onEvent }: AgentWork, event: Noted): void {
+  journal.add(withoutHistory(event));
+  // An entry of its own: the next one replaces it.
+  if (event.type === 'history-compacted') journal.add({ type: 'history', messages: event.messages });
   if (WRITTEN_AT_ONCE.has(event.type)) journal.flushSoon();
   onEvent(event);
+}
+
+/** A run inside a call is never resumed by itself, so nobody needs its history. */
+function withoutHistory(event: Noted): Noted {
+  if (event.type === 'call-nested' && event.event !== undefined) {
+    return { ...event, event: withoutHistory(event.event) };
+  }
+  if (event.type !== 'history-compacted') return event;
+  const { messages: _messages, ...told } = event;
+  return told;
 }
 
 /** Don't let a call begin before this is in the store: after a crash nobody could tell that it may have run. */
 function writeIntent({ journal }: AgentWork): BeforeCall {
   return async ({ id, tool }) => {
     journal.add({ type: 'call-intent', callId: id, tool });
-    await journal.flush();
+    await journal.flushWhole();
   };
 }
 

@@ -22,31 +22,75 @@ export function describeError(error: unknown): { message: string; code?: string 
   return typeof code === 'string' ? { message, code } : { message };
 }
 
-type Entry = {
+/** The parts of an entry that say what it makes needless. */
+interface Entry {
   readonly type: string;
   readonly text?: string;
   readonly callId?: string;
-  readonly result?: { callId?: string };
-};
+  readonly result?: { readonly callId?: string };
+  readonly message?: { readonly content?: unknown };
+  /** Of a run inside a call. */
+  readonly event?: Entry;
+}
+
+/** An entry without the calls it came out of, and those calls. */
+export interface Told {
+  readonly path: string;
+  readonly event: Entry;
+}
+
+export function toldBy(entry: Json): Told {
+  let [event, path] = [entry as unknown as Entry, ''];
+  while (event.type === 'call-nested' && event.event !== undefined) {
+    path += `/${event.callId ?? ''}`;
+    event = event.event;
+  }
+  return { path, event };
+}
 
 const WORDS: ReadonlySet<string> = new Set(['text', 'thinking']);
+
+export function isWords({ event }: Told): boolean {
+  return WORDS.has(event.type);
+}
 
 /**
  * Adds an entry to those that wait to be written. Words that follow each other become one, a call's newer state replaces
  * the older, and a turn or call that has ended needs no drafts: its end holds them.
  */
 export function withEntry(waiting: readonly Json[], entry: Json): Json[] {
-  const added = entry as unknown as Entry;
-  const last = waiting.at(-1) as unknown as Entry | undefined;
-  if (WORDS.has(added.type) && last?.type === added.type) {
-    return [...waiting.slice(0, -1), { ...added, text: `${last.text ?? ''}${added.text ?? ''}` } as unknown as Json];
+  const added = toldBy(entry);
+  const last = waiting.at(-1);
+  if (isWords(added) && last !== undefined) {
+    const before = toldBy(last);
+    if (before.path === added.path && before.event.type === added.event.type) {
+      return [...waiting.slice(0, -1), joined(last as unknown as Entry, entry as unknown as Entry) as unknown as Json];
+    }
   }
   const isDraft = draftsOf(added);
-  return [...waiting.filter((one) => !isDraft(one as unknown as Entry)), entry];
+  return [...waiting.filter((one) => !isDraft(toldBy(one))), entry];
 }
 
-function draftsOf({ type, callId, result }: Entry): (one: Entry) => boolean {
-  if (type === 'turn-end') return (one) => WORDS.has(one.type);
-  const call = type === 'call-update' ? callId : type === 'call-end' ? result?.callId : undefined;
-  return call === undefined ? () => false : (one) => one.type === 'call-update' && one.callId === call;
+function joined(last: Entry, added: Entry): Entry {
+  if (added.type === 'call-nested') return { ...added, event: joined(last.event!, added.event!) };
+  return { ...added, text: `${last.text ?? ''}${added.text ?? ''}` };
+}
+
+/** Which earlier entries an entry makes needless. */
+export function draftsOf({ path, event }: Told): (one: Told) => boolean {
+  const isOf = (type: string, callId?: string) => (one: Told) =>
+    one.path === path && one.event.type === type && one.event.callId === callId;
+  switch (event.type) {
+    case 'turn-end':
+      return (one) => one.path === path && isWords(one);
+    case 'call-update':
+      return isOf('call-update', event.callId);
+    case 'call-end':
+      return isOf('call-update', event.result?.callId);
+    case 'history':
+    case 'journal-cut':
+      return isOf(event.type);
+    default:
+      return () => false;
+  }
 }

@@ -8,7 +8,7 @@ import {
   type UserMessage,
   type World,
 } from '@whoa/core';
-import { LeaseLostError } from '../errors.ts';
+import { type JournalFullError, LeaseLostError } from '../errors.ts';
 import type { FinalStatus } from '../status.ts';
 import type { Claim, Orders, TaskStore } from '../store.ts';
 import type { JournalEntry, NumberedCommand, StopOrder, TaskOutcome, TaskRecord } from '../task.ts';
@@ -58,7 +58,7 @@ export class Execution {
 
   constructor(claim: Claim & { answer: 'claimed' }, options: ExecutionOptions) {
     const { store, world, leaseMs, askedAt, flushMs, unwatchedFlushMs, onStoreError } = options;
-    const { id, epoch, position } = claim.task;
+    const { id, epoch, position, journalBytes } = claim.task;
     this.task = claim.task;
     this.#options = options;
     this.#history = claim.history;
@@ -72,7 +72,8 @@ export class Execution {
       onOrders: (orders: Orders) => this.obey(orders),
       onLost: (error: LeaseLostError) => this.#lose(error),
     };
-    this.#journal = new Journal({ ...shared, position, flushMs, unwatchedFlushMs });
+    const onFull = ({ message }: JournalFullError): void => this.cancel({ kind: 'budget', message }, 'now');
+    this.#journal = new Journal({ ...shared, position, bytes: journalBytes, flushMs, unwatchedFlushMs, onFull });
     this.#lease = new Lease({ ...shared, leaseMs, askedAt, token: this.token });
     this.obey(claim.orders);
   }
@@ -190,7 +191,7 @@ export class Execution {
 
   async #write(event: object): Promise<void> {
     this.#journal.add(event);
-    await this.#journal.flush();
+    await this.#journal.flushWhole();
   }
 
   /** A task that was being cancelled when its worker was lost does not run again; it gets its end. */
@@ -204,8 +205,8 @@ export class Execution {
         : standing.undone;
     const settled = settle({ ...standing, undone }, { reason }, world.clock.now());
     const { answer, stop } = settled;
-    const history =
-      past.length === 0 ? {} : { history: jsonOf([...historyBefore(this.task, this.#history), ...settled.messages]) };
+    const before = standing.isWhole ? [] : historyBefore(this.task, this.#history);
+    const history = past.length === 0 ? {} : { history: jsonOf([...before, ...settled.messages]) };
     return { status: 'cancelled', reason, complete: false, answer, stop, ...history };
   }
 

@@ -1,7 +1,8 @@
 import type { Clock, Json } from '@whoa/core';
-import { LeaseLostError } from '../errors.ts';
+import { JournalFullError, LeaseLostError } from '../errors.ts';
 import type { Orders, TaskStore } from '../store.ts';
 import { entryFor, withEntry } from './entry.ts';
+import { type Room, roomOf, type Shaped, shape } from './room.ts';
 
 /** How long a store that fails is left alone before it is tried again. */
 const RETRY_MS = 100;
@@ -12,6 +13,8 @@ export interface JournalOptions {
   readonly epoch: number;
   /** Where the journal ends now. */
   readonly position: number;
+  /** How large it is now. */
+  readonly bytes: number;
   readonly clock: Clock;
   /** How long an event may wait while somebody reads along. */
   readonly flushMs: number;
@@ -19,23 +22,28 @@ export interface JournalOptions {
   readonly unwatchedFlushMs: number;
   readonly onOrders: (orders: Orders) => void;
   readonly onLost: (error: LeaseLostError) => void;
+  /** There is hardly any room left: stop the work. */
+  readonly onFull: (error: JournalFullError) => void;
   readonly onStoreError: (error: unknown) => void;
 }
 
 /** Writes a task's events down in order: at once where it matters, otherwise a little later and several together. */
 export class Journal {
   readonly #options: JournalOptions;
-  #position: number;
+  #room: Room;
   #waiting: Json[] = [];
   #done: number[] = [];
   #timer: Disposable | undefined;
   #watched = false;
   #writing: Promise<void> | undefined;
   #lost: LeaseLostError | undefined;
+  /** Something that had to be written was not. */
+  #dropped: JournalFullError | undefined;
 
   constructor(options: JournalOptions) {
     this.#options = options;
-    this.#position = options.position;
+    const { position, bytes, store } = options;
+    this.#room = roomOf({ position, bytes, bytesMax: store.journalBytesMax });
   }
 
   /** Notes an event; it is written a little later. */
@@ -89,6 +97,12 @@ export class Journal {
     if (this.#lost !== undefined) throw this.#lost;
   }
 
+  /** Writes, and throws `JournalFullError` if not everything could be: don't begin what nobody could know of. */
+  async flushWhole(): Promise<void> {
+    await this.flush();
+    if (this.#dropped !== undefined) throw this.#dropped;
+  }
+
   /** Gives up on the store: what has not been written will not be. */
   close(error: LeaseLostError): void {
     this.#lost ??= error;
@@ -96,22 +110,34 @@ export class Journal {
   }
 
   /** Never rejects. A batch may be sent twice: the store takes it once. */
-  async #write(events: Json[], done: number[]): Promise<void> {
+  async #write(waiting: Json[], done: number[]): Promise<void> {
     const { store, id, epoch, onOrders } = this.#options;
+    let shaped = shape(waiting, this.#room);
     try {
       while (this.#lost === undefined) {
+        const { events, replaces } = shaped;
         try {
-          const orders = await store.append(id, epoch, { after: this.#position, events, done });
-          this.#position += events.length;
+          const orders = await store.append(id, epoch, { after: this.#room.position, events, replaces, done });
+          this.#room = shaped.room;
+          this.#noteFull(shaped);
           onOrders(orders);
           return;
         } catch (error) {
-          await this.#afterFailure(error);
+          // It knows better how much room there is.
+          if (error instanceof JournalFullError) shaped = { ...shape([], this.#room), isFull: true, isLossy: true };
+          else await this.#afterFailure(error);
         }
       }
     } finally {
       this.#writing = undefined;
     }
+  }
+
+  #noteFull({ isFull, isLossy, room }: Shaped): void {
+    if (!isFull) return;
+    const error = new JournalFullError(this.#options.id, room.bytes, room.bytesMax);
+    if (isLossy) this.#dropped ??= error;
+    this.#options.onFull(error);
   }
 
   async #afterFailure(error: unknown): Promise<void> {

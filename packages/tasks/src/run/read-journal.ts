@@ -4,8 +4,8 @@ import type { JournalEntry, TaskRecord } from '../task.ts';
 /** The whole journal of a task, as far as its record says it goes, piece by piece. */
 export async function readJournal(store: TaskStore, task: TaskRecord): Promise<readonly JournalEntry[]> {
   const journal: JournalEntry[] = [];
-  while (journal.length < task.position) {
-    const piece = await store.read(task, { after: journal.length, limit: READ_LIMIT });
+  for (let after = 0; after < task.position; after = journal.at(-1)!.position) {
+    const piece = await store.read(task, { after, limit: READ_LIMIT });
     if (piece.length === 0) break;
     journal.push(...piece);
   }

@@ -185,3 +185,20 @@ test('a run that never got beyond its input hears it once, however often it cras
   const { history } = await crashed([start, start, start]);
   expect(history).toEqual([INPUT]);
 });
+
+test('a call whose input was too large for the journal is not run again, though it would be safe', async () => {
+  const input = { cut: true, bytes: 5_000_000 };
+  const { message } = callTools([{ id: 'c0', tool: 'look', input }]);
+  const cut = { type: 'turn-end', turn: 1, message, cut: 5_000_000 } as unknown as Json;
+  const begun = await crashed([start, cut, intent('c0')]);
+  expect(begun.ran).toEqual([]);
+  expect(begun.history[2]).toMatchObject({ state: 'unknown' });
+  expect((await crashed([start, cut])).history[2]).toMatchObject({ state: 'not-started' });
+});
+
+test('what is known only in part is not undone, and that is said', async () => {
+  const events = [start, turn('pay'), intent('c0'), { ...(end('c0', 'pay') as object), cut: 100 }];
+  const { ran, record } = await crashed(events, { cancelled: true, undo: true });
+  expect(ran).toEqual([]);
+  expect(record.outcome?.stop).toMatchObject({ clean: false, calls: [{ callId: 'c0', undo: 'unknown' }] });
+});

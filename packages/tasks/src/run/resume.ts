@@ -9,6 +9,7 @@ import type {
   UserMessage,
 } from '@whoa/core';
 import type { JournalEntry, StopOrder } from '../task.ts';
+import { isCut } from './cut.ts';
 
 /** A call of the last turn that has no result in the journal. */
 export interface OpenCall {
@@ -17,6 +18,8 @@ export interface OpenCall {
   readonly input: unknown;
   /** It was written down that it would begin; it may have taken effect. */
   readonly begun: boolean;
+  /** Its input was too large for the journal, so it cannot be run again. */
+  readonly isCut: boolean;
 }
 
 /** Where a run stood when its worker was lost, as far as it was written down. */
@@ -32,6 +35,10 @@ export interface Standing {
   readonly undone: ReadonlyMap<string, 'undone' | 'failed' | 'unknown'>;
   /** What each call was asked. */
   readonly inputs: ReadonlyMap<string, unknown>;
+  /** The messages are the whole history, not only what the run added: it had made it shorter. */
+  readonly isWhole: boolean;
+  /** Calls of which the journal has only a part. */
+  readonly cut: ReadonlySet<string>;
 }
 
 interface Reading {
@@ -40,7 +47,9 @@ interface Reading {
   readonly results: CallResult[];
   readonly undone: Map<string, 'undone' | 'failed' | 'unknown'>;
   readonly inputs: Map<string, unknown>;
+  readonly cut: Set<string>;
   partial: string;
+  isWhole: boolean;
 }
 
 type Event = { readonly type?: string } & Readonly<Record<string, unknown>>;
@@ -53,22 +62,28 @@ export function standingOf(journal: readonly JournalEntry[]): Standing {
     results: [],
     undone: new Map(),
     inputs: new Map(),
+    cut: new Set(),
     partial: '',
+    isWhole: false,
   };
   for (const { event } of journal) take(reading, event as Event);
-  const { messages, open, results, undone, inputs, partial } = reading;
+  const { messages, open, results, undone, inputs, cut, partial, isWhole } = reading;
   const last = messages.at(-1);
   const complete = open.size === 0 && last?.role === 'assistant' && last.stopReason === 'stop' && partial === '';
-  return { messages, open: [...open.values()], results, undone, inputs, partial, complete };
+  return { messages, open: [...open.values()], results, undone, inputs, cut, partial, complete, isWhole };
 }
 
 function take(reading: Reading, event: Event): void {
   switch (event.type) {
     case 'run-start':
       // A run that got no further than its input was started anew.
-      if (reading.messages.length === 1) reading.messages.pop();
+      if (reading.messages.length === 1 && !reading.isWhole) reading.messages.pop();
       reading.messages.push(event['input'] as UserMessage);
       reading.partial = '';
+      break;
+    case 'history':
+      reading.messages.splice(0, Infinity, ...(event['messages'] as readonly Message[]));
+      reading.isWhole = true;
       break;
     case 'steer-delivered':
       reading.messages.push(event['message'] as UserMessage);
@@ -86,6 +101,7 @@ function take(reading: Reading, event: Event): void {
       takeIntent(reading, event['callId'] as string);
       break;
     case 'call-end':
+      if (event['cut'] !== undefined) reading.cut.add((event['result'] as CallResult).callId);
       takeResult(reading, event['result'] as CallResult);
       break;
     case 'undo-start':
@@ -106,8 +122,10 @@ function takeTurn(reading: Reading, message: AssistantMessage): void {
   reading.messages.push(message);
   for (const part of message.content) {
     if (part.type === 'call') {
-      reading.inputs.set(part.callId, part.input);
-      reading.open.set(part.callId, { id: part.callId, tool: part.tool, input: part.input, begun: false });
+      const { callId, tool, input } = part;
+      if (isCut(input)) reading.cut.add(callId);
+      reading.inputs.set(callId, input);
+      reading.open.set(callId, { id: callId, tool, input, begun: false, isCut: isCut(input) });
     }
   }
 }
@@ -126,7 +144,7 @@ function takeResult({ open, messages, results }: Reading, result: CallResult): v
 /** What becomes of an open call after a crash: it runs again, or gets a truthful result without running. */
 export function fateOf(call: OpenCall, tools: readonly Tool[]): 'again' | 'unknown' | 'not-started' {
   const tool = tools.find(({ name }) => name === call.tool);
-  if (tool?.replay === 'safe') return 'again';
+  if (tool?.replay === 'safe' && !call.isCut) return 'again';
   return call.begun ? 'unknown' : 'not-started';
 }
 

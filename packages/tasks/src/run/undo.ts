@@ -25,6 +25,11 @@ export async function undoLost(standing: Standing, { tools, journal, token }: Un
       const tool = tools.find(({ name }) => name === call.tool);
       if (!needsUndo(call, tool, undone) || shielded.isCancelled) continue;
       const about = { callId: call.callId, tool: call.tool };
+      // Undoing half of what was done could do harm.
+      if (standing.cut.has(call.callId)) {
+        undone.set(call.callId, 'unknown');
+        continue;
+      }
       journal.add({ type: 'undo-start', ...about });
       await journal.flush();
       const result = { ...call, input: standing.inputs.get(call.callId) };

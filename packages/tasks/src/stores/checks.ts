@@ -3,6 +3,7 @@ import type { ConversationRef, TaskRef } from '../task.ts';
 const NAME_MAX = 512;
 const DURATION_MS_MAX = 10 * 365 * 24 * 3_600_000;
 const LIMIT_MAX = 10_000;
+const BYTES_MAX = 2 ** 40;
 
 /** Bad arguments are refused at the door, by name. */
 export function checkName(argument: string, value: string): void {
@@ -21,6 +22,13 @@ export function checkDuration(argument: string, ms: number): void {
   if (!(ms > 0 && ms <= DURATION_MS_MAX)) {
     throw new RangeError(`${argument}: expected more than 0 and at most ${DURATION_MS_MAX} ms, got ${ms}`);
   }
+}
+
+export function checkBytes(argument: string, value: number): number {
+  if (!(Number.isInteger(value) && value > 0 && value <= BYTES_MAX)) {
+    throw new RangeError(`${argument}: expected a whole number of bytes from 1 to ${BYTES_MAX}, got ${value}`);
+  }
+  return value;
 }
 
 export function checkLimit(argument: string, value: number): number {

@@ -16,6 +16,7 @@ import {
   type CreateReceipt,
   type FinishReceipt,
   type Hint,
+  JOURNAL_BYTES_MAX,
   LIST_LIMIT,
   type ListFilter,
   type ListPage,
@@ -42,7 +43,7 @@ import {
   type TaskRecord,
   type TaskRef,
 } from '../task.ts';
-import { checkDuration, checkLimit, checkName, checkRef } from './checks.ts';
+import { checkBytes, checkDuration, checkLimit, checkName, checkRef } from './checks.ts';
 
 /** The part of a local store that differs: how a transaction is made, and how others hear of it. */
 export interface Engine extends AsyncDisposable {
@@ -66,6 +67,7 @@ export function createLocalStore(engine: Engine, options: LocalOptions = {}): Ta
 
 class LocalStore implements TaskStore {
   readonly name: string;
+  readonly journalBytesMax: number;
   readonly #engine: Engine;
   readonly #world: World;
   readonly #shards: number;
@@ -79,6 +81,7 @@ class LocalStore implements TaskStore {
     checkDuration('retentionMs', retentionMs);
     checkDuration('conversationRetentionMs', conversationRetentionMs);
     this.name = engine.name;
+    this.journalBytesMax = checkBytes('journalBytesMax', options.journalBytesMax ?? JOURNAL_BYTES_MAX);
     this.#engine = engine;
     this.#world = options.world ?? systemWorld;
     this.#shards = checkLimit('shards', options.shards ?? 1);
@@ -117,7 +120,8 @@ class LocalStore implements TaskStore {
 
   append(id: string, epoch: number, batch: Batch): Promise<Orders> {
     const clean = { ...batch, events: batch.events.map(jsonOf) };
-    return this.#transact((tables, now) => appendMove(tables, { id, epoch, batch: clean }, now));
+    const { journalBytesMax } = this;
+    return this.#transact((tables, now) => appendMove(tables, { id, epoch, batch: clean, journalBytesMax }, now));
   }
 
   release(id: string, epoch: number): Promise<ReleaseReceipt> {

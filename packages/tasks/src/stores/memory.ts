@@ -71,6 +71,19 @@ class MemoryTables {
       this.#sent.set(id, sent.set(nonce, number));
       for (const [old, at] of sent) if (at <= number - NONCES_MAX) sent.delete(old);
     },
+    bytesOf: (id, positions) => {
+      const wanted = new Set(positions);
+      const found = (this.#journals.get(id) ?? []).filter(({ position }) => wanted.has(position));
+      return found.reduce((bytes, { event }) => bytes + Buffer.byteLength(JSON.stringify(event)), 0);
+    },
+    removeEntries: (id, positions) => {
+      const removed = new Set(positions);
+      const journal = this.#journals.get(id) ?? [];
+      this.#journals.set(
+        id,
+        journal.filter(({ position }) => !removed.has(position)),
+      );
+    },
     addEntries: (id, entries) => {
       const journal = this.#journals.get(id) ?? [];
       journal.push(...entries);
@@ -78,7 +91,13 @@ class MemoryTables {
     },
     tell: (hint) => this.#hints.push(hint),
     list: (filter) => this.#list(filter),
-    entries: (id, { after, limit }) => (this.#journals.get(id) ?? []).slice(after, after + limit),
+    entries: (id, { after, limit }) => {
+      const journal = this.#journals.get(id) ?? [];
+      // Nothing can stand further back than if there were no gaps.
+      let first = Math.min(Math.max(0, after), journal.length);
+      while (first > 0 && journal[first - 1]!.position > after) first--;
+      return journal.slice(first, first + limit);
+    },
     due: ({ now, limit, shard }) => {
       const due = [...this.#due].filter(([id, at]) => at <= now && (shard === undefined || shardOf(id) === shard));
       const first = due.toSorted(([, a], [, b]) => a - b).slice(0, limit);

@@ -6,7 +6,7 @@ import {
   systemWorld,
   type World,
 } from '@whoa/core';
-import { JournalGapError, LeaseLostError, StoreClosedError } from '../errors.ts';
+import { JournalFullError, JournalGapError, LeaseLostError, StoreClosedError } from '../errors.ts';
 import { createTaskId } from '../id.ts';
 import {
   ATTEMPTS_MAX,
@@ -17,6 +17,7 @@ import {
   type CreateReceipt,
   type FinishReceipt,
   type Hint,
+  JOURNAL_BYTES_MAX,
   LIST_LIMIT,
   type ListFilter,
   type ListPage,
@@ -43,7 +44,7 @@ import {
   type TaskRef,
 } from '../task.ts';
 import { withNonce } from '../unknown-outcome.ts';
-import { checkDuration, checkLimit, checkName, checkRef } from './checks.ts';
+import { checkBytes, checkDuration, checkLimit, checkName, checkRef } from './checks.ts';
 import { Database } from './postgres/database.ts';
 import { channelOf, Doorbell } from './postgres/doorbell.ts';
 import {
@@ -67,6 +68,7 @@ export function createPostgresStore(options: PostgresStoreOptions = {}): TaskSto
 
 class PostgresStore implements TaskStore {
   readonly name = 'postgres';
+  readonly journalBytesMax: number;
   readonly #database: Database;
   readonly #bell: Doorbell;
   readonly #watchers = new Watchers();
@@ -84,6 +86,7 @@ class PostgresStore implements TaskStore {
     const { connectTimeoutMs = CONNECT_TIMEOUT_MS, statementTimeoutMs = STATEMENT_TIMEOUT_MS } = options;
     const durations = { retentionMs, conversationRetentionMs, connectTimeoutMs, statementTimeoutMs };
     for (const [name, ms] of Object.entries(durations)) checkDuration(name, ms);
+    this.journalBytesMax = checkBytes('journalBytesMax', options.journalBytesMax ?? JOURNAL_BYTES_MAX);
     this.#world = options.world ?? systemWorld;
     this.#shards = checkLimit('shards', options.shards ?? 1);
     this.#attemptsMax = checkLimit('attemptsMax', options.attemptsMax ?? ATTEMPTS_MAX);
@@ -151,11 +154,13 @@ class PostgresStore implements TaskStore {
     return ordersOf(await this.#own<ShownOrders>('renew', [id, epoch, leaseMs]));
   }
 
-  async append(id: string, epoch: number, { after, events, done = [] }: Batch): Promise<Orders> {
-    const values = [id, epoch, after, events.map(jsonOf), done];
-    const orders = await this.#own<ShownOrders | { answer: 'gap'; position: number }>('append', values);
-    if ('answer' in orders) throw new JournalGapError(id, orders.position, after);
-    return ordersOf(orders);
+  async append(id: string, epoch: number, { after, events, replaces = [], done = [] }: Batch): Promise<Orders> {
+    const values = [id, epoch, after, events.map(jsonOf), replaces, done, this.journalBytesMax];
+    type Refused = { answer: 'gap'; position: number } | { answer: 'full'; bytes: number };
+    const orders = await this.#own<ShownOrders | Refused>('append', values);
+    if (!('answer' in orders)) return ordersOf(orders);
+    if (orders.answer === 'gap') throw new JournalGapError(id, orders.position, after);
+    throw new JournalFullError(id, orders.bytes, this.journalBytesMax);
   }
 
   release(id: string, epoch: number): Promise<ReleaseReceipt> {

@@ -6,7 +6,7 @@ import {
   systemWorld,
   type World,
 } from '@whoa/core';
-import { JournalGapError, LeaseLostError, StoreClosedError } from '../errors.ts';
+import { JournalFullError, JournalGapError, LeaseLostError, StoreClosedError } from '../errors.ts';
 import { createTaskId, shardOf, shardOfLine } from '../id.ts';
 import type { FinalStatus, TaskStatus } from '../status.ts';
 import {
@@ -18,6 +18,7 @@ import {
   type CreateReceipt,
   type FinishReceipt,
   type Hint,
+  JOURNAL_BYTES_MAX,
   LIST_LIMIT,
   type ListFilter,
   type ListPage,
@@ -44,7 +45,7 @@ import {
   type TaskRef,
 } from '../task.ts';
 import { withNonce } from '../unknown-outcome.ts';
-import { checkDuration, checkLimit, checkName, checkRef } from './checks.ts';
+import { checkBytes, checkDuration, checkLimit, checkName, checkRef } from './checks.ts';
 import { Calls, type Reply } from './redis/calls.ts';
 import { Inboxes } from './redis/inboxes.ts';
 import { indexOf, newestFirst, pairsOf } from './redis/lists.ts';
@@ -76,6 +77,7 @@ type Values = readonly (string | number)[];
 
 class RedisStore implements TaskStore {
   readonly name: string = 'redis';
+  readonly journalBytesMax: number;
   readonly #prefix: string;
   readonly #shards: number;
   readonly #world: World;
@@ -93,6 +95,7 @@ class RedisStore implements TaskStore {
     checkPrefix(prefix);
     if (options.timeoutMs !== undefined) checkDuration('timeoutMs', options.timeoutMs);
     if (cluster && replicas !== undefined) throw new TypeError('replicas: cannot be waited for on a Cluster');
+    this.journalBytesMax = checkBytes('journalBytesMax', options.journalBytesMax ?? JOURNAL_BYTES_MAX);
     this.#prefix = prefix;
     this.#shards = checkLimit('shards', options.shards ?? 1);
     this.#world = options.world ?? systemWorld;
@@ -127,10 +130,12 @@ class RedisStore implements TaskStore {
     return ordersOf(await this.#own(SCRIPTS.renew, { id, epoch }, [Math.ceil(leaseMs)]));
   }
 
-  async append(id: string, epoch: number, { after, events, done = [] }: Batch): Promise<Orders> {
-    const values = [after, done.length, ...done, ...events.map(jsonOf)];
+  async append(id: string, epoch: number, { after, events, replaces = [], done = [] }: Batch): Promise<Orders> {
+    const counts = [after, this.journalBytesMax, done.length, replaces.length];
+    const values = [...counts, ...done, ...replaces, ...events.map(jsonOf)];
     const reply = (await this.#own(SCRIPTS.append, { id, epoch }, values)) as string[];
     if (reply[0] === 'gap') throw new JournalGapError(id, Number(reply[1]), after);
+    if (reply[0] === 'full') throw new JournalFullError(id, Number(reply[1]), this.journalBytesMax);
     return ordersOf(reply);
   }
 
@@ -205,7 +210,7 @@ class RedisStore implements TaskStore {
     checkLimit('limit', limit);
     if (watchMs !== undefined) checkDuration('watchMs', watchMs);
     const script = watchMs === undefined ? SCRIPTS.read : SCRIPTS.readAlong;
-    return entriesOf(await this.#move(script, id, [id, tenant, after, limit, watchMs ?? 0]), after);
+    return entriesOf(await this.#move(script, id, [id, tenant, Math.max(0, after), limit, watchMs ?? 0]));
   }
 
   async conversation(ref: ConversationRef): Promise<ConversationRecord | undefined> {

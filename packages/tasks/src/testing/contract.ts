@@ -5,6 +5,7 @@ import { conversationCases } from './contract/conversation.ts';
 import { createCases } from './contract/create.ts';
 import { holdCases } from './contract/hold.ts';
 import { journalCases } from './contract/journal.ts';
+import { journalBoundCases } from './contract/journal-bound.ts';
 import { leaseCases } from './contract/lease.ts';
 import { nonceCases } from './contract/nonces.ts';
 import { repeatCases } from './contract/repeat.ts';
@@ -33,6 +34,7 @@ export const storeContract: readonly ContractCase[] = [
   ...createCases,
   ...leaseCases,
   ...journalCases,
+  ...journalBoundCases,
   ...nonceCases,
   ...repeatCases,
   ...cancelCases,

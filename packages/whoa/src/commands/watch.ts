@@ -52,6 +52,8 @@ class Timeline {
   readonly #screen: Screen;
   #startedAt: number | undefined;
   #hasWords = false;
+  /** What the turn under way has said so far. */
+  #words = '';
 
   constructor(screen: Screen) {
     this.#screen = screen;
@@ -63,9 +65,13 @@ class Timeline {
     const { at = writtenAt } = told as { readonly at?: number };
     this.#startedAt ??= at;
     if (told.type === 'text') this.#say(at, told.text);
-    // Of what has ended the journal keeps the ends only; then the words are here.
-    else if (told.type === 'turn-end' && !this.#hasWords) this.#say(at, wordsOf(told.message));
-    else if (told.type === 'turn-start') this.#hasWords = false;
+    // Of what has ended the journal keeps the ends only; then the words, or the last of them, are here.
+    else if (told.type === 'turn-end') this.#sayRest(at, wordsOf(told.message));
+    else if (told.type === 'turn-start') [this.#hasWords, this.#words] = [false, ''];
+    const cut = event as { readonly type?: string; readonly entries?: number; readonly bytes?: number };
+    if (cut.type === 'journal-cut') {
+      this.#line(at, `… its journal has no room: ${cut.entries} entries, ${cut.bytes} bytes left out so far`);
+    }
     const line = told.type === 'run-start' ? `▪ ${told.agent} begins` : eventLine(told, this.#screen);
     // The id is what 'whoa cancel --call' wants.
     const id = told.type === 'call-start' ? this.#screen.style('dim', `  (${plainText(told.callId)})`) : '';
@@ -82,7 +88,12 @@ class Timeline {
     }
   }
 
+  #sayRest(at: number, whole: string): void {
+    if (whole.startsWith(this.#words)) this.#say(at, whole.slice(this.#words.length));
+  }
+
   #say(at: number, text: string): void {
+    this.#words += text;
     const words = this.#hasWords ? text : text.trimStart();
     if (words === '') return;
     if (!this.#hasWords) this.#screen.endLine();

@@ -46,6 +46,7 @@ export function recordOf(reply: Reply): TaskRecord {
   }
   record['inputs'] = inputs.map((text) => JSON.parse(text) as Json);
   record['commands'] = commandsOf(commands);
+  record['journalBytes'] ??= 0;
   if ('superseded' in parts) record['superseded'] = parts['superseded']!.split(' ');
   if ('waiting' in parts) record['waiting'] = true;
   if ('heldUntil' in parts) {
@@ -133,12 +134,12 @@ export function cancelReceiptOf(reply: Reply): StoreCancelReceipt {
   };
 }
 
-/** Entries are kept as epoch, time and event, in the order of their positions. */
-export function entriesOf(reply: Reply, after: number): JournalEntry[] {
-  return (reply as Flat).map((text, index) => {
+/** An entry is kept at its position in a stream, as epoch, time and event. */
+export function entriesOf(reply: Reply): JournalEntry[] {
+  return (reply as readonly (readonly [string, Flat])[]).map(([place, [, text = '']]) => {
     const [epochEnd, atEnd] = [text.indexOf(' '), text.indexOf(' ', text.indexOf(' ') + 1)];
     return {
-      position: after + index + 1,
+      position: Number.parseInt(place, 10),
       epoch: Number(text.slice(0, epochEnd)),
       at: Number(text.slice(epochEnd + 1, atEnd)),
       event: JSON.parse(text.slice(atEnd + 1)) as Json,

@@ -56,6 +56,16 @@ export function createTables(database: Database, onHint: (hint: string, number: 
         [line.tenant, line.conversation, isIdle ? line.changedAt : null, JSON.stringify(line)],
       );
     },
+    bytesOf: (id, positions) =>
+      positions.reduce((bytes, position) => {
+        const sql = 'SELECT length(CAST(event AS BLOB)) AS bytes FROM journal WHERE id = ? AND position = ?';
+        return bytes + Number(database.get(sql, [id, position])?.['bytes'] ?? 0);
+      }, 0),
+    removeEntries(id, positions) {
+      for (const position of positions) {
+        database.run('DELETE FROM journal WHERE id = ? AND position = ?', [id, position]);
+      }
+    },
     addEntries(id, entries) {
       for (const { position, epoch, at, event } of entries) {
         database.run('INSERT INTO journal (id, position, epoch, at, event) VALUES (?, ?, ?, ?, ?)', [

@@ -55,6 +55,14 @@ DROP FUNCTION IF EXISTS whoa.send(text, text, json, text, float8);
 DROP FUNCTION IF EXISTS whoa.create_task(text, text, text, text, text, text, json, float8, text, float8, float8);
 `;
 
+/** How large each journal is. */
+export const JOURNAL_BYTES = `
+ALTER TABLE whoa.tasks ADD COLUMN journal_bytes float8 NOT NULL DEFAULT 0;
+UPDATE whoa.tasks t SET journal_bytes = j.bytes
+FROM (SELECT task, sum(octet_length(event::text)) AS bytes FROM whoa.journal GROUP BY task) j WHERE j.task = t.id;
+DROP FUNCTION IF EXISTS whoa.append(text, int, int, json[], int[]);
+`;
+
 /** What the moves share: the clock, the doorbell, and how things are shown. */
 export const BASICS = `
 -- The store's clock. Small enough to be made part of what calls it; a query that looks it up in an index puts it in a
@@ -137,7 +145,7 @@ BEGIN
       'level', task.stop_level, 'reason', task.stop_reason, 'undo', task.stop_undo,
       'abortAt', task.stop_abort_at, 'killAt', task.stop_kill_at) END,
     'commands', CASE WHEN task.commands_waiting > 0 THEN whoa.commands_of(task.id) ELSE '[]' END,
-    'commandsSent', task.commands_sent, 'position', task.position, 'watchedUntil', task.watched_until,
+    'commandsSent', task.commands_sent, 'position', task.position, 'journalBytes', task.journal_bytes, 'watchedUntil', task.watched_until,
     'outcome', task.outcome, 'reason', task.outcome_reason, 'complete', task.outcome_complete);
 END $$;
 

@@ -85,9 +85,11 @@ BEGIN
   RETURN CASE WHEN task.id IS NOT NULL THEN whoa.orders_of(task, now) ELSE '{"answer":"lost"}' END;
 END $$;
 
-CREATE FUNCTION whoa.append(task_id text, own_epoch int, after int, events json[], done int[])
-RETURNS json LANGUAGE plpgsql AS $$
+CREATE FUNCTION whoa.append(
+  task_id text, own_epoch int, after int, events json[], replaces int[], done int[], bytes_max float8
+) RETURNS json LANGUAGE plpgsql AS $$
 DECLARE
+  bytes float8;
   task whoa.tasks;
   steered text[] := '{}';
   message text;
@@ -102,8 +104,24 @@ BEGIN
     RETURN json_build_object('answer', 'lost');
   END IF;
   -- The same batch again: its answer was lost.
-  IF added > 0 AND task.position = after + added THEN added := 0;
+  IF added > 0 AND task.position = after + added THEN
+    added := 0;
+    replaces := '{}';
   ELSIF task.position <> after THEN RETURN json_build_object('answer', 'gap', 'position', task.position);
+  END IF;
+  bytes := task.journal_bytes;
+  IF added > 0 THEN
+    bytes := bytes + (SELECT sum(octet_length(event::text)) FROM unnest(events) AS batch (event));
+  END IF;
+  IF cardinality(replaces) > 0 THEN
+    bytes := bytes - coalesce((SELECT sum(octet_length(j.event::text)) FROM whoa.journal j
+      WHERE j.task = task_id AND j.position = ANY (replaces)), 0);
+  END IF;
+  IF bytes > greatest(bytes_max, task.journal_bytes) THEN
+    RETURN json_build_object('answer', 'full', 'bytes', task.journal_bytes);
+  END IF;
+  IF cardinality(replaces) > 0 THEN
+    DELETE FROM whoa.journal j WHERE j.task = task_id AND j.position = ANY (replaces);
   END IF;
   IF added > 0 THEN
     INSERT INTO whoa.journal (task, position, epoch, at, event)
@@ -116,8 +134,8 @@ BEGIN
     ) SELECT coalesce(array_agg(g.steered ORDER BY g.number) FILTER (WHERE g.steered IS NOT NULL), '{}'),
       task.commands_waiting - count(*) INTO steered, task.commands_waiting FROM gone g;
   END IF;
-  IF added > 0 OR cardinality(done) > 0 THEN
-    UPDATE whoa.tasks t SET position = t.position + added, commands_waiting = task.commands_waiting
+  IF added > 0 OR cardinality(done) > 0 OR cardinality(replaces) > 0 THEN
+    UPDATE whoa.tasks t SET position = t.position + added, journal_bytes = bytes, commands_waiting = task.commands_waiting
     WHERE t.id = task_id RETURNING * INTO task;
   END IF;
   FOREACH message IN ARRAY steered LOOP PERFORM whoa.end_steered(message, task_id, now); END LOOP;

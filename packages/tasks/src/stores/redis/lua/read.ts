@@ -62,7 +62,7 @@ export const READ: string = /* lua */ `
 local after, limit = tonumber(ARGV[7]), tonumber(ARGV[8])
 local task = load(ARGV[5])
 if not task or task.tenant ~= ARGV[6] then return {} end
-return redis.call('LRANGE', tag .. 'journal:' .. task.id, after, after + limit - 1)
+return redis.call('XRANGE', tag .. 'journal:' .. task.id, '(' .. after .. '-0', '+', 'COUNT', limit)
 `;
 
 export const CONVERSATION: string = /* lua */ `

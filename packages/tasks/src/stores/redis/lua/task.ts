@@ -19,7 +19,7 @@ local retention, lineRetention, attemptsMax = tonumber(ARGV[2]), tonumber(ARGV[3
 export const TASK: string = /* lua */ `
 local NUMBERS = {
   epoch = true, attempts = true, leaseUntil = true, heldUntil = true, dueAt = true, createdAt = true, startedAt = true,
-  endedAt = true, forgetAt = true, commandsSent = true, position = true, abortAt = true, killAt = true,
+  endedAt = true, forgetAt = true, commandsSent = true, position = true, journalBytes = true, abortAt = true, killAt = true,
   watchedUntil = true,
 }
 local FINAL = { success = true, failed = true, cancelled = true }

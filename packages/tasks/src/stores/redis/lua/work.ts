@@ -18,20 +18,43 @@ local function end_steered(task, steered)
   leave_line(waiting)
 end
 
-local epoch, after, doneCount = tonumber(ARGV[6]), tonumber(ARGV[7]), tonumber(ARGV[8])
+-- The entry as it was given, without the epoch and the time in front of it.
+local function entry_bytes(text)
+  local _, head = string.find(text, '^%S+ %S+ ')
+  return #text - head
+end
+
+local epoch, after, bytesMax = tonumber(ARGV[6]), tonumber(ARGV[7]), tonumber(ARGV[8])
+local doneCount, replacesCount = tonumber(ARGV[9]), tonumber(ARGV[10])
 local task = load(ARGV[5])
 if not own(task, epoch) then return { 'lost' } end
-local first = 9 + doneCount
+local firstReplaced = 11 + doneCount
+local first = firstReplaced + replacesCount
 local count = #ARGV - first + 1
+local journal = tag .. 'journal:' .. task.id
 local alreadyThere = count > 0 and task.position == after + count
 if not alreadyThere and task.position ~= after then return { 'gap', tostring(task.position) } end
-if count > 0 and not alreadyThere then
+if not alreadyThere and (count > 0 or replacesCount > 0) then
+  local before, gone = task.journalBytes or 0, {}
+  local bytes = before
+  for i = first, #ARGV do bytes = bytes + #ARGV[i] end
+  for i = firstReplaced, first - 1 do
+    local place = ARGV[i] .. '-0'
+    local found = redis.call('XRANGE', journal, place, place)[1]
+    if found then
+      bytes = bytes - entry_bytes(found[2][2])
+      gone[#gone + 1] = place
+    end
+  end
+  if bytes > math.max(bytesMax, before) then return { 'full', tostring(before) } end
+  for _, place in ipairs(gone) do redis.call('XDEL', journal, place) end
+  -- An entry's place in the stream is its position in the journal.
   local head = epoch .. ' ' .. now .. ' '
-  for i = first, #ARGV do redis.call('RPUSH', tag .. 'journal:' .. task.id, head .. ARGV[i]) end
-  set(task, { position = after + count })
-  tell('journal', task)
+  for i = first, #ARGV do redis.call('XADD', journal, (after + i - first + 1) .. '-0', 'e', head .. ARGV[i]) end
+  set(task, { position = after + count, journalBytes = bytes })
+  if count > 0 then tell('journal', task) end
 end
-for i = 9, first - 1 do
+for i = 11, firstReplaced - 1 do
   local key = tag .. 'commands:' .. task.id
   local command = redis.call('HGET', key, ARGV[i])
   if command then

@@ -1,0 +1,73 @@
+import type { Json } from '@whoa/core';
+
+/** Texts are not cut shorter than this; names and ids are. */
+const TEXT_CHARS_MIN = 64;
+
+type Fields = { readonly [key: string]: Json | undefined };
+
+export function bytesOf(value: Json): number {
+  return Buffer.byteLength(JSON.stringify(value));
+}
+
+/**
+ * An entry made small enough. Details and inputs go first, then the ends of long texts; in place of each stands how many
+ * bytes it had. Thinking goes altogether: its signature would no longer fit. `cut` says how many bytes are missing.
+ */
+export function cutTo(entry: Json, bytesMax: number): Json {
+  const before = bytesOf(entry);
+  for (let chars = Math.max(TEXT_CHARS_MIN, bytesMax); chars >= TEXT_CHARS_MIN; chars /= 2) {
+    const cut = marked(shortened(entry, chars), before);
+    if (bytesOf(cut) <= bytesMax) return cut;
+  }
+  const { type } = entry as { readonly type?: Json };
+  return marked({ ...(type !== undefined && { type }) }, before);
+}
+
+function marked(entry: Json, before: number): Json {
+  return { ...(isFields(entry) ? entry : { value: entry }), cut: before - bytesOf(entry) };
+}
+
+function shortened(value: Json, chars: number): Json {
+  if (typeof value === 'string') return value.length <= chars ? value : shortText(value, chars);
+  if (typeof value !== 'object' || value === null) return value;
+  if (isList(value)) return value.filter((one) => !isThinking(one)).map((one) => shortened(one, chars));
+  if (value['type'] === 'image') return { type: 'text', text: `[image, ${bytesOf(value)} bytes cut]` };
+  const kept: Record<string, Json> = {};
+  for (const [name, part] of Object.entries(value)) {
+    if (part === undefined) continue;
+    const isWhole = bytesOf(part) <= TEXT_CHARS_MIN;
+    // Half an input must not be taken for a whole one, and half of somebody's data is no use to them.
+    if ((name === 'details' || name === 'input') && !isWhole && !isMessage(part)) {
+      kept[name] = { cut: true, bytes: bytesOf(part) };
+    } else kept[name] = shortened(part, chars);
+  }
+  return kept;
+}
+
+function shortText(text: string, chars: number): string {
+  const kept = text.slice(0, chars).toWellFormed();
+  return `${kept}… [${Buffer.byteLength(text) - Buffer.byteLength(kept)} bytes cut]`;
+}
+
+/** The `input` of a run is a message, and is read as one. */
+function isMessage(value: Json): boolean {
+  return isFields(value) && value['role'] !== undefined;
+}
+
+function isThinking(value: Json): boolean {
+  return isFields(value) && value['type'] === 'thinking';
+}
+
+function isFields(value: Json): value is Fields {
+  return typeof value === 'object' && value !== null && !isList(value);
+}
+
+function isList(value: readonly Json[] | Fields): value is readonly Json[] {
+  return Array.isArray(value);
+}
+
+/** Whether something stands in place of what was cut. */
+export function isCut(value: unknown): boolean {
+  const { cut, bytes } = (value ?? {}) as { readonly cut?: unknown; readonly bytes?: unknown };
+  return cut === true && typeof bytes === 'number';
+}

@@ -1,0 +1,199 @@
+import assert from 'node:assert/strict';
+import type { Json } from '@whoa/core';
+import * as fc from 'fast-check';
+import { expect, test } from 'vitest';
+import { bytesOf, cutTo } from './cut.ts';
+import { withEntry } from './entry.ts';
+import { type Room, roomOf, shape } from './room.ts';
+
+const text = (said: string): Json => ({ type: 'text', text: said });
+const update = (callId: string, partial: string): Json => ({ type: 'call-update', callId, partial });
+const turnStart: Json = { type: 'turn-start' };
+const turnEnd = (...said: string[]): Json => ({
+  type: 'turn-end',
+  message: { role: 'assistant', content: said.map((one) => ({ type: 'text', text: one })), stopReason: 'stop' },
+});
+const callEnd = (callId: string, content: string): Json => ({ type: 'call-end', result: { callId, content } });
+const nested = (callId: string, event: Json): Json => ({ type: 'call-nested', callId, event });
+
+/** A journal as a store keeps it. */
+class Kept {
+  readonly entries = new Map<number, Json>();
+  room: Room;
+  readonly ends: { isFull: boolean; isLossy: boolean } = { isFull: false, isLossy: false };
+
+  constructor(bytesMax = 1_000_000) {
+    this.room = roomOf({ position: 0, bytes: 0, bytesMax });
+  }
+
+  /** Writes one batch after another. */
+  write(...batches: readonly (readonly Json[])[]): this {
+    for (const batch of batches) {
+      const waiting = batch.reduce<Json[]>(withEntry, []);
+      const { events, replaces, room, isFull, isLossy } = shape(waiting, this.room);
+      for (const position of replaces) assert.ok(this.entries.delete(position));
+      for (const [i, event] of events.entries()) this.entries.set(this.room.position + i + 1, event);
+      this.room = room;
+      Object.assign(this.ends, { isFull, isLossy });
+    }
+    const bytes = this.events.reduce((sum: number, event) => sum + bytesOf(event), 0);
+    assert.equal(this.room.bytes, bytes);
+    assert.ok(bytes <= this.room.bytesMax);
+    return this;
+  }
+
+  get events(): Json[] {
+    return [...this.entries.values()];
+  }
+
+  get types(): string[] {
+    return this.events.map((event) => (event as { type: string }).type);
+  }
+}
+
+test('words that were written go when the end of their turn holds them', () => {
+  const journal = new Kept().write([turnStart, text('Hel')], [text('lo')], [text(' you'), turnEnd('Hello you')]);
+  expect(journal.events).toEqual([turnStart, turnEnd('Hello you')]);
+  expect([...journal.entries.keys()]).toEqual([1, 4]);
+});
+
+test('words that a reply does not hold stay', () => {
+  const journal = new Kept().write([turnStart, text('looking…')], [turnEnd('found it')]);
+  expect(journal.types).toEqual(['turn-start', 'text', 'turn-end']);
+});
+
+test('words of a turn that never ended stay, also when the next one ends', () => {
+  const journal = new Kept().write([turnStart, text('half')], [turnStart, text('wh')], [text('ole'), turnEnd('whole')]);
+  expect(journal.events).toEqual([turnStart, text('half'), turnStart, turnEnd('whole')]);
+});
+
+test('of the states of a call the newest is kept, and none once it has ended', () => {
+  const journal = new Kept().write([update('a', '1'), update('b', '1')], [update('a', '2')], [callEnd('b', 'done')]);
+  expect(journal.events).toEqual([update('a', '2'), callEnd('b', 'done')]);
+});
+
+test('words of a run inside a call become one, and go with the end of their own turn alone', () => {
+  const journal = new Kept().write(
+    [turnStart, text('outer')],
+    [nested('c', turnStart), nested('c', text('in')), nested('c', text('ner'))],
+    [nested('d', text('other'))],
+    [nested('c', turnEnd('inner'))],
+  );
+  expect(journal.events).toEqual([
+    turnStart,
+    text('outer'),
+    nested('c', turnStart),
+    nested('d', text('other')),
+    nested('c', turnEnd('inner')),
+  ]);
+});
+
+test('a history that was made shorter replaces the one before', () => {
+  const history = (message: string): Json => ({ type: 'history', messages: [message] });
+  expect(new Kept().write([history('a')], [turnStart], [history('b')]).events).toEqual([turnStart, history('b')]);
+});
+
+test('when room gets tight drafts are left out, and one marker says how much', () => {
+  const journal = new Kept(10_000).write([callEnd('a', 'x'.repeat(500)), callEnd('b', 'y'.repeat(500))]);
+  for (let i = 0; i < 9; i++) journal.write([callEnd(`c${i}`, 'z'.repeat(450))]);
+  const before = journal.events.length;
+  journal.write([text('left out')], [update('d', 'so is this')], [turnEnd('not this')]);
+  expect(journal.events.slice(before)).toEqual([
+    {
+      type: 'journal-cut',
+      entries: 2,
+      bytes: bytesOf(text('left out')) + bytesOf(update('d', 'so is this')),
+    },
+    turnEnd('not this'),
+  ]);
+  expect(journal.ends).toEqual({ isFull: false, isLossy: false });
+});
+
+test('an entry that takes too much is cut and says by how much; what it no longer holds stays', () => {
+  const long = 'word '.repeat(2_000);
+  const journal = new Kept(100_000).write([turnStart, text(long.slice(0, 5_000))], [turnEnd(long)]);
+  const [, draft, end] = journal.events as [Json, Json, { cut: number; message: { content: { text: string }[] } }];
+  expect(draft).toEqual(text(long.slice(0, 5_000)));
+  expect(bytesOf(end)).toBeLessThanOrEqual(100_000 / 16);
+  expect(end.cut).toBeGreaterThan(3_000);
+  expect(end.message.content[0]!.text).toMatch(/^word .*… \[\d+ bytes cut]$/s);
+});
+
+test('a journal that is nearly full asks for the end and still takes short last words', () => {
+  const journal = new Kept(20_000);
+  while (!journal.ends.isFull) journal.write([callEnd('c', 'x'.repeat(300))]);
+  expect(journal.ends.isLossy).toBe(false);
+  journal.write([{ type: 'level-change', level: 'abort' }, callEnd('last', 'y'.repeat(5_000))]);
+  expect(journal.ends.isLossy).toBe(false);
+  expect(journal.events.at(-1)).toMatchObject({ type: 'call-end', cut: expect.any(Number) as number });
+  while (!journal.ends.isLossy) journal.write([callEnd('c', 'x'.repeat(300))]);
+  expect(journal.events.at(-1)).toMatchObject({ type: 'journal-cut', entries: 1 });
+});
+
+test('what is cut keeps ids and says sizes; thinking goes, images become words', () => {
+  const cut = cutTo(
+    {
+      type: 'turn-end',
+      message: {
+        role: 'assistant',
+        content: [
+          { type: 'thinking', text: 'hm'.repeat(500), signature: 's' },
+          { type: 'text', text: '🙂'.repeat(1_000) },
+          { type: 'image', mediaType: 'image/png', data: 'A'.repeat(2_000) },
+          { type: 'call', callId: 'c1', tool: 'write', input: { content: 'x'.repeat(3_000) } },
+          { type: 'call', callId: 'c2', tool: 'look', input: { at: 1 } },
+        ],
+        stopReason: 'tool_use',
+      },
+    },
+    1_000,
+  ) as { cut: number; message: { content: Record<string, unknown>[] } };
+  expect(bytesOf(cut as unknown as Json)).toBeLessThanOrEqual(1_000);
+  const [said, image, write, look] = cut.message.content;
+  expect(said!['text']).toMatch(/^🙂+… \[\d+ bytes cut\]$/u);
+  expect(image).toEqual({ type: 'text', text: expect.stringMatching(/^\[image, 20\d\d bytes cut]$/) as string });
+  expect(write).toEqual({ type: 'call', callId: 'c1', tool: 'write', input: { cut: true, bytes: 3_014 } });
+  expect(look).toEqual({ type: 'call', callId: 'c2', tool: 'look', input: { at: 1 } });
+});
+
+test('what cannot be cut small enough leaves its type and its size', () => {
+  const entry = { type: 'odd', many: Array.from({ length: 1_000 }, (_, i) => i) };
+  const cut = cutTo(entry, 512);
+  expect(cut).toEqual({ type: 'odd', cut: bytesOf(entry) - bytesOf({ type: 'odd' }) });
+});
+
+test('whatever is written, a journal stays within its bound, and every word that was shown is still in it', () => {
+  const word = fc.string({ minLength: 1, maxLength: 300, unit: 'grapheme' });
+  const callId = fc.constantFrom('a', 'b');
+  type Step = { event: 'text' | 'turn-end' | 'turn-start' | 'update' | 'call-end'; word: string; callId: string };
+  const step = fc.record<Step>({
+    event: fc.constantFrom('text', 'text', 'text', 'turn-end', 'turn-start', 'update', 'call-end'),
+    word,
+    callId,
+  });
+  const property = fc.property(fc.array(fc.array(step, { maxLength: 6 }), { maxLength: 60 }), (batches) => {
+    const journal = new Kept(8_192);
+    let said = '';
+    const shown: string[] = [];
+    for (const batch of batches) {
+      const events = batch.map((one): Json => {
+        if (one.event === 'text') said += one.word;
+        const end = turnEnd(said);
+        if (one.event === 'turn-end' || one.event === 'turn-start') said = '';
+        if (one.event === 'text') return text(one.word);
+        if (one.event === 'turn-end') return end;
+        if (one.event === 'turn-start') return turnStart;
+        return one.event === 'update' ? update(one.callId, one.word) : callEnd(one.callId, one.word);
+      });
+      const last = journal.room.position;
+      journal.write(events);
+      for (const [position, event] of journal.entries) {
+        const { type, text: words } = event as { type: string; text?: string };
+        if (position > last && type === 'text') shown.push(words!);
+      }
+    }
+    const everything = JSON.stringify(journal.events);
+    for (const words of shown) expect(everything).toContain(JSON.stringify(words).slice(1, -1));
+  });
+  fc.assert(property, { numRuns: 300, seed: 7 });
+});

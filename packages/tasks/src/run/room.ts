@@ -1,0 +1,169 @@
+import type { Json } from '@whoa/core';
+import { bytesOf, cutTo } from './cut.ts';
+import { draftsOf, isWords, type Told, toldBy } from './entry.ts';
+
+/** Of the bytes a journal may have: beyond this, nothing is written that its end will hold anyway, and texts are cut short. */
+const TIGHT = 1 / 2;
+/** Beyond this the run is stopped; what is left is for its last words. */
+const FULL = 15 / 16;
+/** No entry takes more than this share of them: while there is room, when it is tight, and at the end. */
+const SHARES = { roomy: 1 / 16, tight: 1 / 256, full: 1 / 4_096 };
+/** What a run's history was made into may be larger than one message. */
+const HISTORY_TIMES = 4;
+const ENTRY_BYTES_MIN = 512;
+/** Kept free for saying what was left out. */
+const MARKER_BYTES = 128;
+
+/** An entry in the store that a later one may make needless. */
+interface Draft extends Told {
+  readonly position: number;
+  readonly bytes: number;
+}
+
+/** What a journal has, and may have. */
+export interface Room {
+  readonly position: number;
+  readonly bytes: number;
+  readonly bytesMax: number;
+  readonly drafts: readonly Draft[];
+  /** What was not written for want of room. */
+  readonly left: { readonly entries: number; readonly bytes: number };
+}
+
+export interface Shaped {
+  readonly events: readonly Json[];
+  readonly replaces: readonly number[];
+  /** The room when this has been written. */
+  readonly room: Room;
+  /** The run should stop. */
+  readonly isFull: boolean;
+  /** Something was left out that no later entry will hold. */
+  readonly isLossy: boolean;
+}
+
+export function roomOf({ position, bytes, bytesMax }: Pick<Room, 'position' | 'bytes' | 'bytesMax'>): Room {
+  return { position, bytes, bytesMax, drafts: [], left: { entries: 0, bytes: 0 } };
+}
+
+/**
+ * Makes entries fit. Drafts in the store go when an entry holds what they said. When room gets tight no more drafts are
+ * written and long entries are cut; what was left out is counted in a `journal-cut`, of which there is always one.
+ */
+export function shape(entries: readonly Json[], before: Room): Shaped {
+  const shaping = new Shaping(before);
+  for (const entry of entries) shaping.add(entry);
+  return shaping.end();
+}
+
+class Shaping {
+  readonly #before: Room;
+  readonly #events: Json[] = [];
+  readonly #replaces: number[] = [];
+  #drafts: Draft[];
+  #bytes: number;
+  #left: Room['left'];
+  #isLossy = false;
+
+  constructor(before: Room) {
+    this.#before = before;
+    this.#bytes = before.bytes;
+    this.#drafts = [...before.drafts];
+    this.#left = before.left;
+  }
+
+  add(entry: Json): void {
+    const told = toldBy(entry);
+    const size = bytesOf(entry);
+    const replaced = this.#replacedBy(told);
+    const limit = this.#limit(told, size - bytesIn(replaced));
+    if (limit === undefined) this.#leave(size);
+    else if (size <= limit) this.#write(entry, { told, size, replaced });
+    else {
+      // Cut, it no longer holds what was said before: that stays.
+      const cut = cutTo(entry, limit);
+      this.#write(cut, { told, size: bytesOf(cut), replaced: [] });
+    }
+  }
+
+  end(): Shaped {
+    const { position, bytesMax, left } = this.#before;
+    if (this.#left !== left) {
+      const marker = { type: 'journal-cut', ...this.#left };
+      const told = toldBy(marker);
+      this.#write(marker, { told, size: bytesOf(marker), replaced: this.#replacedBy(told) });
+    }
+    const room = {
+      position: position + this.#events.length,
+      bytes: this.#bytes,
+      bytesMax,
+      drafts: this.#drafts,
+      left: this.#left,
+    };
+    const isFull = this.#isLossy || this.#bytes > bytesMax * FULL;
+    return { events: this.#events, replaces: this.#replaces, room, isFull, isLossy: this.#isLossy };
+  }
+
+  /** How large an entry may be; `undefined` if it is not to be written. */
+  #limit(told: Told, added: number): number | undefined {
+    const { bytesMax } = this.#before;
+    const times = told.event.type === 'history' ? HISTORY_TIMES : 1;
+    if (this.#bytes + added <= bytesMax * TIGHT) return Math.max(ENTRY_BYTES_MIN, bytesMax * SHARES.roomy * times);
+    if (isWords(told) || SKIPPED.has(told.event.type)) return undefined;
+    const share = this.#bytes > bytesMax * FULL ? SHARES.full : SHARES.tight;
+    return Math.max(ENTRY_BYTES_MIN, bytesMax * share * times);
+  }
+
+  #write(entry: Json, { told, size, replaced }: { told: Told; size: number; replaced: readonly Draft[] }): void {
+    const isMarker = told.event.type === 'journal-cut';
+    const bytes = this.#bytes + size - bytesIn(replaced);
+    if (bytes > this.#before.bytesMax - (isMarker ? 0 : MARKER_BYTES)) {
+      this.#isLossy = true;
+      this.#leave(size);
+      return;
+    }
+    this.#bytes = bytes;
+    this.#replaces.push(...replaced.map(({ position }) => position));
+    this.#drafts = this.#drafts.filter((draft) => !replaced.includes(draft) && !isOver(draft, told));
+    this.#events.push(entry);
+    if (isWords(told) || REPLACED.has(told.event.type)) {
+      this.#drafts.push({ ...told, position: this.#before.position + this.#events.length, bytes: size });
+    }
+  }
+
+  #leave(bytes: number): void {
+    this.#left = { entries: this.#left.entries + 1, bytes: this.#left.bytes + bytes };
+  }
+
+  #replacedBy(told: Told): readonly Draft[] {
+    const isNeedless = draftsOf(told);
+    const drafts = this.#drafts.filter(isNeedless);
+    if (told.event.type !== 'turn-end') return drafts;
+    // A planner may have shown other words than it replies with: then they stay.
+    return ['text', 'thinking'].flatMap((type) => {
+      const words = drafts.filter(({ event }) => event.type === type);
+      const shown = words.map(({ event }) => event.text ?? '').join('');
+      return said(told, type).startsWith(shown) ? words : [];
+    });
+  }
+}
+
+/** Beside words: what a later entry makes needless. */
+const REPLACED: ReadonlySet<string> = new Set(['call-update', 'history', 'journal-cut']);
+/** Beside words: what is left out when room gets tight, because the end of a turn or call will hold it. */
+const SKIPPED: ReadonlySet<string> = new Set(['call-update', 'call-planned']);
+
+function bytesIn(drafts: readonly Draft[]): number {
+  return drafts.reduce((bytes, draft) => bytes + draft.bytes, 0);
+}
+
+/** Whether nothing can replace a draft any more: a new turn has begun, and the words of the old one stay. */
+function isOver(draft: Draft, { path, event }: Told): boolean {
+  return event.type === 'turn-start' && draft.path === path && isWords(draft);
+}
+
+function said({ event }: Told, type: string): string {
+  const content = event.message?.content;
+  if (!Array.isArray(content)) return '';
+  const parts = content as readonly { readonly type?: string; readonly text?: string }[];
+  return parts.map((part) => (part.type === type ? (part.text ?? '') : '')).join('');
+}
