@@ -28,7 +28,7 @@ export function admit(task: TaskRecord, policy: Policy, { tables, now }: Moment 
   if (current === undefined) return enter(ready(task, now), { ...line, current: task.id, changedAt: now }, tables);
   if (policy === 'replace') return supersede(task, { line, current, tables, now });
   if (policy === 'reject' || line.waiting.length >= WAITING_MAX) return { answer: 'rejected' };
-  const waits = { ...task, waiting: true };
+  const waits = waitingFor(task);
   if (policy === 'steer' && current.stop === undefined && current.commands.length < COMMANDS_MAX) {
     const steered = giveTo(current, task, tables);
     const ahead = line.waiting.filter((id) => steered.has(id));
@@ -64,7 +64,13 @@ function supersede(
     return enter(ready(newest, now), { ...line, current: task.id, waiting: [], changedAt: now }, tables);
   }
   orderStop(current, reason, { tables, now, how: 'graceful', undo: false });
-  return enter({ ...newest, waiting: true }, { ...line, waiting: [task.id], changedAt: now }, tables);
+  return enter(waitingFor(newest), { ...line, waiting: [task.id], changedAt: now }, tables);
+}
+
+/** A task whose turn comes later. Nobody need look at it before: whoever is current wakes it. */
+function waitingFor(task: TaskRecord): TaskRecord {
+  const { dueAt: _dueAt, ...rest } = task;
+  return { ...rest, waiting: true };
 }
 
 /** Gives the current task the message; answers which waiting tasks are such messages. */

@@ -44,6 +44,23 @@ export const holdCases: readonly ContractCase[] = [
       assert.equal((await record(store, one.id)).status, 'cancelling');
     },
   },
+  ...(['replace', 'queue', 'steer'] as const).map(
+    (policy): ContractCase => ({
+      title: `a message that was held back and has to wait (${policy}) is due when its turn comes, not before`,
+      async run({ store, advance }) {
+        const one = await say(store, 'one', 'replace');
+        await claim(store, one.id);
+        const two = await say(store, 'two', { policy, holdMs: SHORT_MS });
+        await advance(SHORT_MS);
+        assert.deepEqual(await store.due(), [two.id]);
+        assert.equal((await store.claim(two.id, 'w', LEASE_MS)).answer, 'waiting');
+        assert.deepEqual([await store.due(), (await record(store, two.id)).dueAt], [[], undefined]);
+        await store.finish(one.id, 1, { status: 'success' });
+        assert.deepEqual(await store.due(), [two.id]);
+        await claim(store, two.id);
+      },
+    }),
+  ),
   {
     title: 'a message that was held back and then refused ends, and says why',
     async run({ store, advance }) {

@@ -121,6 +121,13 @@ local function give_to(current, task)
   return earlier
 end
 
+-- A task whose turn comes later. Nobody need look at it before: whoever is current wakes it.
+local function wait_turn(task)
+  if task.dueAt and not task.fresh then redis.call('ZREM', tag .. 'due', task.id) end
+  unset(task, 'heldUntil', 'heldPolicy', 'dueAt')
+  set(task, { waiting = '1' })
+end
+
 local function supersede(task, line, current)
   local reason, superseded = reason_of('superseded', 'a newer message arrived'), {}
   for _, id in ipairs(line.waiting) do
@@ -136,8 +143,7 @@ local function supersede(task, line, current)
     line.current, line.waiting = task.id, {}
   else
     order_stop(current, gracefully(reason))
-    unset(task, 'heldUntil', 'heldPolicy')
-    set(task, { waiting = '1' })
+    wait_turn(task)
     line.waiting = { task.id }
   end
   save_line(line)
@@ -173,8 +179,7 @@ local function admit(task, policy)
   else
     line.waiting[#line.waiting + 1] = task.id
   end
-  unset(task, 'heldUntil', 'heldPolicy')
-  set(task, { waiting = '1' })
+  wait_turn(task)
   save_line(line)
   enter(task)
   return true
