@@ -1,3 +1,5 @@
+import type { CancelReasonInit } from '@whoa/core';
+
 /** A message between parts of one process. */
 export interface ChannelMessage<Payload = unknown> {
   readonly category: string;
@@ -54,4 +56,9 @@ export function createEventChannel(): EventChannel {
 /** Makes the message that stops a task. */
 export function createCancelMessage(taskId?: string, payload: CancelMessage['payload'] = {}): CancelMessage {
   return { category: TASK_CATEGORY, topic: CANCEL_TOPIC, payload, ...(taskId !== undefined && { taskId }) };
+}
+
+/** Why whoever sent a message wants the task to stop. */
+export function reasonOf({ msg, by }: CancelMessage['payload']): CancelReasonInit {
+  return { kind: 'user', via: 'event', ...(msg !== undefined && { message: msg }), ...(by !== undefined && { by }) };
 }

@@ -530,3 +530,55 @@ test('a creation and a claim whose answers are lost are asked for again: one tas
   expect((await store.list({ tenant: 'acme' })).tasks).toMatchObject([{ status: 'success', attempts: 2 }]);
   expect(events.filter(({ type }) => type === 'store-error')).toHaveLength(2);
 });
+
+test('a worker that serves leaves tasks of other agents to others, and is not held up by them', async () => {
+  const { runner, store, world } = setUp({ pollMs: 1_000 });
+  const others: string[] = [];
+  for (let i = 0; i < 40; i++) {
+    const receipt = await store.create({ ...TASK, agent: i % 2 === 0 ? 'other' : 'constructor' });
+    others.push((receipt as { task: { id: string } }).task.id);
+    await world.clock.advance(1);
+  }
+  const own = await store.create(TASK);
+  const ref = { tenant: 'acme', id: (own as { task: { id: string } }).task.id };
+  await runner.serve({ concurrency: 3 });
+  await letEverythingReact();
+  expect((await store.get(ref))?.status).toBe('success');
+  await world.clock.advance(30_000);
+  for (const id of others) expect(await store.get({ tenant: 'acme', id })).toMatchObject({ status: 'init', epoch: 1 });
+  const later = await store.create(TASK);
+  await world.clock.advance(2_000);
+  const { id } = (later as { task: { id: string } }).task;
+  expect((await store.get({ tenant: 'acme', id }))?.status).toBe('success');
+  await runner[Symbol.asyncDispose]();
+});
+
+test('a task that was being cancelled when its worker died is settled by a worker that could not run it', async () => {
+  const { runner, store, world } = setUp();
+  const receipt = await store.create({ ...TASK, agent: 'other' });
+  const { id } = (receipt as { task: { id: string } }).task;
+  const ref = { tenant: 'acme', id };
+  await store.claim(id, 'dead', 1_000);
+  await store.append(id, 1, { after: 0, events: [{ type: 'turn-start' }, { type: 'text', text: 'half' }] });
+  await store.cancel(ref, { by: 'ann' });
+  await world.clock.advance(1_000);
+  await runner.serve();
+  await letEverythingReact();
+  expect(await store.get(ref)).toMatchObject({
+    status: 'cancelled',
+    outcome: { answer: 'half', reason: { by: 'ann' } },
+  });
+  await runner[Symbol.asyncDispose]();
+});
+
+test('more tasks of other agents than can be remembered do not keep a worker busy for ever', async () => {
+  const { runner, store, world } = setUp({ pollMs: 1_000 });
+  for (let i = 0; i < 1_100; i++) await store.create({ ...TASK, agent: 'other' });
+  await runner.serve({ concurrency: 5 });
+  await world.clock.advance(3_000);
+  const { tasks } = await store.list({ tenant: 'acme', limit: 2_000 });
+  const claims = tasks.reduce((sum, { epoch }) => sum + epoch, 0);
+  expect(claims).toBeGreaterThan(900);
+  expect(claims).toBeLessThan(1_100);
+  await runner[Symbol.asyncDispose]();
+});

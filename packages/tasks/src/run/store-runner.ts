@@ -9,13 +9,15 @@ import {
 import { LeaseLostError } from '../errors.ts';
 import type { FinalStatus } from '../status.ts';
 import type { Claim, PushedOrder } from '../store.ts';
-import { isWatched, type NewTask, responseOf, type TaskRef, type TaskResponse } from '../task.ts';
-import { CANCEL_TOPIC, type CancelMessage, TASK_CATEGORY } from './channel.ts';
+import { isWatched, type NewTask, responseOf, type TaskRecord, type TaskRef, type TaskResponse } from '../task.ts';
+import { CANCEL_TOPIC, type CancelMessage, reasonOf, TASK_CATEGORY } from './channel.ts';
 import { Execution } from './execution.ts';
 import { insist } from './insist.ts';
 import { News } from './news.ts';
 import { readJournal } from './read-journal.ts';
 import { type Runner, type RunnerEvent, type RunnerOptions, TaskRejectedError, type WorkOptions } from './runner.ts';
+import { Strangers, takeDue } from './strangers.ts';
+import type { Work } from './work.ts';
 
 const LEASE_MS = 15_000;
 const POLL_MS = 1_000;
@@ -34,6 +36,7 @@ class StoreRunner implements Runner {
   readonly #live = new Map<string, Execution>();
   readonly #ends = new Set<Promise<unknown>>();
   readonly #news: News;
+  readonly #strangers: Strangers;
   readonly #shutdown: CancellationToken;
   readonly #tell: (event: RunnerEvent) => void;
   #listening: Promise<AsyncDisposable> | undefined;
@@ -47,6 +50,7 @@ class StoreRunner implements Runner {
     this.worker = options.worker ?? `${process.pid}-${this.#world.createId()}`;
     this.#shutdown = new CancellationToken({ name: 'runner', clock: this.#world.clock });
     this.#news = new News(this.#world.clock, options.pollMs ?? POLL_MS);
+    this.#strangers = new Strangers(this.#world.clock);
     this.#tell = createTeller<RunnerEvent>(options.hooks);
     this.#channel = options.channel?.on(TASK_CATEGORY, CANCEL_TOPIC, (message) => this.#hear(message as CancelMessage));
   }
@@ -85,7 +89,11 @@ class StoreRunner implements Runner {
     await this.#listen();
     const sweep = async (): Promise<void> => {
       try {
-        await this.#takeDue(concurrency);
+        await takeDue(this.#strangers, {
+          store: this.#options.store,
+          free: () => concurrency - this.#live.size,
+          take: (id) => this.#takeOne(id),
+        });
       } catch (error) {
         this.#tell({ type: 'store-error', error });
       }
@@ -109,13 +117,22 @@ class StoreRunner implements Runner {
     this.#shutdown[Symbol.dispose]();
   }
 
-  async #takeDue(concurrency: number): Promise<void> {
-    const free = concurrency - this.#live.size;
-    if (free <= 0) return;
-    for (const id of await this.#options.store.due({ limit: free })) {
-      const claim = await this.#claim(id);
-      if (claim.answer === 'claimed') this.#background(this.#execute(claim));
-    }
+  /** Takes a task if nobody else has; false if this worker has no such agent, and handed it back. */
+  async #takeOne(id: string): Promise<boolean> {
+    const claim = await this.#claim(id);
+    if (claim.answer !== 'claimed') return true;
+    const isOurs = this.#workFor(claim.task) !== undefined;
+    if (isOurs) this.#background(this.#execute(claim));
+    else await this.#options.store.release(id, claim.task.epoch);
+    return isOurs;
+  }
+
+  /** What runs a task. One that is only to be settled needs no agent, unless something is to be undone. */
+  #workFor({ agent, status, stop }: TaskRecord): Work | undefined {
+    const { agents } = this.#options;
+    // A task's words may come from anywhere: 'constructor' is no agent.
+    if (Object.hasOwn(agents, agent)) return agents[agent];
+    return status === 'cancelling' && stop?.undo === false ? () => Promise.resolve(undefined) : undefined;
   }
 
   /** Tries until the task is ours and done, or has ended elsewhere. */
@@ -151,17 +168,10 @@ class StoreRunner implements Runner {
   }
 
   async #execute(claim: Claim & { answer: 'claimed'; askedAt: number }): Promise<FinalStatus | 'released'> {
-    const {
-      store,
-      leaseMs = LEASE_MS,
-      flushMs = FLUSH_MS,
-      unwatchedFlushMs = UNWATCHED_FLUSH_MS,
-      agents,
-      approvals,
-    } = this.#options;
+    const { store, agents, approvals, leaseMs = LEASE_MS } = this.#options;
+    const { flushMs = FLUSH_MS, unwatchedFlushMs = UNWATCHED_FLUSH_MS } = this.#options;
     const { id, tenant, epoch, agent } = claim.task;
-    // A task's words may come from anywhere: 'constructor' is no agent.
-    const work = Object.hasOwn(agents, agent) ? agents[agent] : undefined;
+    const work = this.#workFor(claim.task);
     if (work === undefined) {
       await store.release(id, epoch);
       throw new TypeError(`agent: this runner has no '${agent}', only ${Object.keys(agents).join(', ')}`);
@@ -272,13 +282,7 @@ class StoreRunner implements Runner {
   }
 
   #hear({ taskId, payload }: CancelMessage): void {
-    const { msg, by } = payload;
-    const reason = {
-      kind: 'user',
-      via: 'event',
-      ...(msg !== undefined && { message: msg }),
-      ...(by !== undefined && { by }),
-    };
+    const reason = reasonOf(payload);
     for (const [id, execution] of this.#live) {
       if (taskId === undefined || taskId === id) this.#background(this.#cancel(execution, reason));
     }
