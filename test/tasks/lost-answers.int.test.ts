@@ -154,6 +154,21 @@ describe.each([
     expect((await direct.read(ref)).map(({ event }) => event)).toEqual(['one', 'two', 'three']);
   });
 
+  test('append that replaces: what it replaces is gone once, and the journal is as large as it says', async () => {
+    await using place = await servers.open();
+    const { store, direct, proxy } = place;
+    const { id, ref } = await running(store);
+    await store.append(id, 1, { after: 0, events: ['Hel', 'lo', 'kept'] });
+    const ask = () => store.append(id, 1, { after: 3, events: ['Hello'], replaces: [1, 2] });
+    await lose(proxy, ask);
+    await ask();
+    expect((await direct.read(ref)).map(({ position, event }) => [position, event])).toEqual([
+      [3, 'kept'],
+      [4, 'Hello'],
+    ]);
+    expect(await direct.get(ref)).toMatchObject({ position: 4, journalBytes: 13 });
+  });
+
   test('claim: it holds, and is neither given away nor counted twice', async () => {
     await using place = await servers.open();
     const { store, direct, proxy } = place;
