@@ -1,19 +1,11 @@
-import {
-  CancellationToken,
-  type CancelReasonInit,
-  createTeller,
-  presetFrom,
-  systemWorld,
-  type World,
-} from '@whoa/core';
+import { CancellationToken, createTeller, presetFrom, systemWorld, type World } from '@whoa/core';
 import { LeaseLostError } from '../errors.ts';
 import type { FinalStatus } from '../status.ts';
-import type { Claim, PushedOrder } from '../store.ts';
-import { isWatched, type NewTask, responseOf, type TaskRecord, type TaskRef, type TaskResponse } from '../task.ts';
-import { CANCEL_TOPIC, type CancelMessage, reasonOf, TASK_CATEGORY } from './channel.ts';
+import type { Claim } from '../store.ts';
+import { type NewTask, responseOf, type TaskRecord, type TaskRef, type TaskResponse } from '../task.ts';
+import { Ears } from './ears.ts';
 import { Execution } from './execution.ts';
 import { insist } from './insist.ts';
-import { News } from './news.ts';
 import { readJournal } from './read-journal.ts';
 import { type Runner, type RunnerEvent, type RunnerOptions, TaskRejectedError, type WorkOptions } from './runner.ts';
 import { Strangers, takeDue } from './strangers.ts';
@@ -35,13 +27,10 @@ class StoreRunner implements Runner {
   readonly #world: World;
   readonly #live = new Map<string, Execution>();
   readonly #ends = new Set<Promise<unknown>>();
-  readonly #news: News;
+  readonly #ears: Ears;
   readonly #strangers: Strangers;
   readonly #shutdown: CancellationToken;
   readonly #tell: (event: RunnerEvent) => void;
-  #listening: Promise<AsyncDisposable> | undefined;
-  #channel: Disposable | undefined;
-  #poll: Disposable | undefined;
   #sweep: Disposable | undefined;
 
   constructor(options: RunnerOptions) {
@@ -49,10 +38,17 @@ class StoreRunner implements Runner {
     this.#world = options.world ?? systemWorld;
     this.worker = options.worker ?? `${process.pid}-${this.#world.createId()}`;
     this.#shutdown = new CancellationToken({ name: 'runner', clock: this.#world.clock });
-    this.#news = new News(this.#world.clock, options.pollMs ?? POLL_MS);
     this.#strangers = new Strangers(this.#world.clock);
     this.#tell = createTeller<RunnerEvent>(options.hooks);
-    this.#channel = options.channel?.on(TASK_CATEGORY, CANCEL_TOPIC, (message) => this.#hear(message as CancelMessage));
+    this.#ears = new Ears({
+      ...options,
+      worker: this.worker,
+      pollMs: options.pollMs ?? POLL_MS,
+      clock: this.#world.clock,
+      live: this.#live,
+      tell: this.#tell,
+      background: (work) => this.#background(work),
+    });
   }
 
   get live(): number {
@@ -76,7 +72,7 @@ class StoreRunner implements Runner {
       this.#background(this.#options.store.cancel(ref, reason, { how: presetFrom(level) }));
     });
     try {
-      await this.#listen();
+      await this.#ears.open();
       await this.#claimAndRun(ref);
       return await this.#response(ref);
     } finally {
@@ -86,7 +82,7 @@ class StoreRunner implements Runner {
   }
 
   async serve({ concurrency = 16 }: { concurrency?: number } = {}): Promise<void> {
-    await this.#listen();
+    await this.#ears.open();
     const sweep = async (): Promise<void> => {
       try {
         await takeDue(this.#strangers, {
@@ -107,13 +103,12 @@ class StoreRunner implements Runner {
 
   async [Symbol.asyncDispose](): Promise<void> {
     this.#shutdown.cancel({ kind: 'shutdown' });
-    this.#channel?.[Symbol.dispose]();
-    this.#stopPolling();
+    this.#ears.stop();
     this.#sweep?.[Symbol.dispose]();
     for (const { token } of this.#live.values()) token.cancel({ kind: 'shutdown' }, { how: 'now' });
-    this.#news.tell();
+    this.#ears.news.tell();
     while (this.#ends.size > 0) await Promise.allSettled(this.#ends);
-    await (await this.#listening)?.[Symbol.asyncDispose]();
+    await this.#ears[Symbol.asyncDispose]();
     this.#shutdown[Symbol.dispose]();
   }
 
@@ -140,7 +135,7 @@ class StoreRunner implements Runner {
     for (;;) {
       this.#shutdown.throwIfCancelled();
       // Listen before asking: news that comes in between wakes us.
-      const news = this.#news.of(ref.id);
+      const news = this.#ears.news.of(ref.id);
       try {
         const claim = await this.#insist(() => this.#claim(ref.id));
         if (claim.answer === 'unknown') throw new TypeError(`id: there is no task '${ref.id}' to work on`);
@@ -189,7 +184,7 @@ class StoreRunner implements Runner {
       onStoreError,
     });
     this.#live.set(id, execution);
-    this.#pollSoon();
+    this.#ears.pollSoon();
     this.#tell({ type: 'task-start', tenant, id, epoch });
     if (this.#shutdown.isCancelled) execution.cancel({ kind: 'shutdown' }, 'now');
     const living = execution.live();
@@ -200,7 +195,7 @@ class StoreRunner implements Runner {
     } finally {
       this.#ends.delete(living);
       if (this.#live.get(id) === execution) this.#live.delete(id);
-      if (this.#live.size === 0) this.#stopPolling();
+      if (this.#live.size === 0) this.#ears.stopPolling();
       this.#tell({ type: 'task-end', tenant, id, status });
     }
   }
@@ -209,95 +204,6 @@ class StoreRunner implements Runner {
     const record = await this.#options.store.get(ref);
     if (record === undefined) throw new TypeError(`id: there is no task '${ref.id}' of this tenant`);
     return responseOf(record, await readJournal(this.#options.store, record));
-  }
-
-  /** One watch for the whole worker, however many tasks it runs. */
-  async #listen(): Promise<void> {
-    this.#listening ??= this.#options.store.watch({ worker: this.worker }, (hint) => {
-      if (hint.type === 'cancel' || hint.type === 'command') this.#heed(hint.id, hint.order);
-      if (hint.type === 'resync') for (const id of this.#live.keys()) this.#refreshSoon(id);
-      this.#news.tell(hint.type === 'resync' ? undefined : hint.id);
-    });
-    try {
-      await this.#listening;
-    } catch (error) {
-      // Ask again next time: an outage at the start must not leave the worker deaf for good.
-      this.#listening = undefined;
-      throw error;
-    }
-  }
-
-  /** Obeys an order that the store has vouched for; whatever else was told, the store is asked. */
-  #heed(id: string, order: PushedOrder | undefined): void {
-    const execution = this.#live.get(id);
-    // Don't obey an order to another claim: who held the task then is not who holds it now.
-    if (order !== undefined && order.epoch === execution?.task.epoch) execution.stop(order.stop, execution.storeNow());
-    else this.#refreshSoon(id);
-  }
-
-  #refreshSoon(id: string): void {
-    const execution = this.#live.get(id);
-    if (execution !== undefined) this.#background(this.#refresh(execution));
-  }
-
-  /** Asks the store what it has to say about a task. */
-  async #refresh(execution: Execution): Promise<void> {
-    const { id, tenant, epoch } = execution.task;
-    const record = await this.#options.store.get({ tenant, id });
-    if (record?.epoch !== epoch) return;
-    const { stop, commands } = record;
-    const now = execution.storeNow();
-    const watched = isWatched(record, now);
-    execution.obey({ now, commands, watched, ...(stop !== undefined && { stop }) });
-  }
-
-  #pollSoon(): void {
-    this.#poll ??= this.#world.clock.setTimer(this.#options.pollMs ?? POLL_MS, () => {
-      this.#poll = undefined;
-      for (const execution of this.#live.values()) {
-        this.#background(this.#refresh(execution));
-        this.#background(this.#check(execution));
-      }
-      this.#pollSoon();
-    });
-  }
-
-  #stopPolling(): void {
-    this.#poll?.[Symbol.dispose]();
-    this.#poll = undefined;
-  }
-
-  async #check(execution: Execution): Promise<void> {
-    const { cancellationChecker, whenCheckerFails = 'ignore' } = this.#options;
-    if (cancellationChecker === undefined || execution.token.isCancelled) return;
-    const { id } = execution.task;
-    try {
-      if (await cancellationChecker(id)) await this.#cancel(execution, { kind: 'user', via: 'checker' });
-    } catch (error) {
-      this.#tell({ type: 'checker-error', id, error });
-      if (whenCheckerFails === 'cancel') {
-        await this.#cancel(execution, { kind: 'user', via: 'checker', message: 'the cancellation checker failed' });
-      }
-    }
-  }
-
-  #hear({ taskId, payload }: CancelMessage): void {
-    const reason = reasonOf(payload);
-    for (const [id, execution] of this.#live) {
-      if (taskId === undefined || taskId === id) this.#background(this.#cancel(execution, reason));
-    }
-  }
-
-  /** The store first, so that everybody agrees; if it cannot be reached the work stops all the same. */
-  async #cancel(execution: Execution, reason: CancelReasonInit): Promise<void> {
-    const { id, tenant } = execution.task;
-    try {
-      await this.#options.store.cancel({ tenant, id }, reason);
-      await this.#refresh(execution);
-    } catch (error) {
-      this.#tell({ type: 'store-error', error });
-      execution.cancel(reason, 'graceful');
-    }
   }
 
   /** Work nobody waits for. What goes wrong is told, not lost; a lost lease has been told as the end of its task. */

@@ -56,7 +56,7 @@ import {
 } from './postgres/options.ts';
 import { getConversation, getTask, listDue, listTasks, readJournal } from './postgres/queries.ts';
 import { ordersOf, type ShownOrders, type ShownTask, taskOf, withoutNulls } from './postgres/rows.ts';
-import { checkNames, checkText } from './postgres/text.ts';
+import { checkNames, checkText, jsonOf } from './postgres/text.ts';
 import { Watchers } from './watchers.ts';
 
 export type { PostgresStoreOptions } from './postgres/options.ts';
@@ -294,8 +294,4 @@ const EPOCH_MAX = 2 ** 31 - 1;
 
 function isLost(answer: unknown): boolean {
   return (answer as { answer?: string } | null)?.answer === 'lost';
-}
-
-function jsonOf(value: unknown): string {
-  return JSON.stringify(value ?? null);
 }

@@ -1,9 +1,9 @@
-import type { Json } from '@whoa/core';
 import { shardOf } from '../../id.ts';
 import type { Queries, Tables } from '../../moves/tables.ts';
 import { type Hint, NONCES_MAX } from '../../store.ts';
-import type { ConversationRecord, JournalEntry, TaskRecord } from '../../task.ts';
+import type { ConversationRecord, TaskRecord } from '../../task.ts';
 import type { Database, Row, Value } from './database.ts';
+import { journalTables } from './journal.ts';
 
 /** How many expired things are looked for each time a task is created. */
 const FORGET_MAX = 10;
@@ -26,6 +26,7 @@ export function createTables(database: Database, onHint: (hint: string, number: 
   /** The rows as this transaction knows them: nobody else can change them before it ends. */
   const known = new Map<string, TaskRecord>();
   return {
+    ...journalTables(database),
     task(id) {
       const task = recordOf<TaskRecord>(database.get('SELECT record FROM tasks WHERE id = ?', [id]));
       if (task !== undefined) known.set(id, task);
@@ -56,36 +57,11 @@ export function createTables(database: Database, onHint: (hint: string, number: 
         [line.tenant, line.conversation, isIdle ? line.changedAt : null, JSON.stringify(line)],
       );
     },
-    bytesOf: (id, positions) =>
-      positions.reduce((bytes, position) => {
-        const sql = 'SELECT length(CAST(event AS BLOB)) AS bytes FROM journal WHERE id = ? AND position = ?';
-        return bytes + Number(database.get(sql, [id, position])?.['bytes'] ?? 0);
-      }, 0),
-    removeEntries(id, positions) {
-      for (const position of positions) {
-        database.run('DELETE FROM journal WHERE id = ? AND position = ?', [id, position]);
-      }
-    },
-    addEntries(id, entries) {
-      for (const { position, epoch, at, event } of entries) {
-        database.run('INSERT INTO journal (id, position, epoch, at, event) VALUES (?, ?, ?, ?, ?)', [
-          id,
-          position,
-          epoch,
-          at,
-          JSON.stringify(event),
-        ]);
-      }
-    },
     tell(hint) {
       const text = JSON.stringify(hint);
       onHint(text, database.run('INSERT INTO changes (hint) VALUES (?)', [text]));
     },
     list: (filter) => list(database, filter),
-    entries: (id, { after, limit }) =>
-      database
-        .all('SELECT * FROM journal WHERE id = ? AND position > ? ORDER BY position LIMIT ?', [id, after, limit])
-        .map(entryOf),
     due: ({ now, limit, shard }) => {
       const [where, values] = shard === undefined ? ['', []] : ['shard = ? AND ', [shard]];
       const sql = `SELECT id FROM tasks WHERE ${where}dueAt <= ? ORDER BY dueAt LIMIT ?`;
@@ -172,9 +148,4 @@ export function lastChange(database: Database): number {
 
 function recordOf<T>(row: Row | undefined): T | undefined {
   return row === undefined ? undefined : (JSON.parse(row['record'] as string) as T);
-}
-
-function entryOf(row: Row): JournalEntry {
-  const { position, epoch, at, event } = row as { position: number; epoch: number; at: number; event: string };
-  return { position, epoch, at, event: JSON.parse(event) as Json };
 }
