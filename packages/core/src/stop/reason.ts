@@ -51,10 +51,25 @@ const abortErrors = new WeakMap<CancelReason, DOMException>();
 export function abortErrorOf(reason: CancelReason): DOMException {
   let error = abortErrors.get(reason);
   if (error === undefined) {
-    error = new DOMException(`Cancelled (${reason.kind})`, { name: 'AbortError', cause: reason });
+    error = withoutStack(() => new DOMException(`Cancelled (${reason.kind})`, { name: 'AbortError', cause: reason }));
     abortErrors.set(reason, error);
   }
   return error;
+}
+
+/**
+ * Who stopped what, and why, is in the reason; a stack would only show this package. It would cost more than the rest of
+ * a cancel: streams write the stack of every error they end with out as text.
+ */
+function withoutStack<T>(create: () => T): T {
+  const { stackTraceLimit } = Error;
+  // Where somebody has frozen it there is a stack after all.
+  Reflect.set(Error, 'stackTraceLimit', 0);
+  try {
+    return create();
+  } finally {
+    Reflect.set(Error, 'stackTraceLimit', stackTraceLimit);
+  }
 }
 
 /** Reads the reason of somebody's signal: ours if it carries one, else what can be told from the error. */

@@ -42,6 +42,16 @@ test('cancel() alone climbs the graceful ladder: drain, 10 s, abort, 2 s, kill',
   expect(clock.pending).toBe(0);
 });
 
+test('the error of the signal has the reason and no stack; other errors keep theirs', () => {
+  const { stackTraceLimit } = Error;
+  using token = new CancellationToken();
+  token.cancel({ kind: 'user' }, { how: 'now' });
+  const error = token.signal.reason as Error;
+  expect(error.stack ?? '').not.toContain('\n    at ');
+  expect(Error.stackTraceLimit).toBe(stackTraceLimit);
+  expect(new Error('x').stack).toContain('\n    at ');
+});
+
 test('the signal fires at abort, not at drain, and carries the reason as the cause of an AbortError', async () => {
   const { clock, token } = setUp();
   const { signal } = token;
