@@ -131,6 +131,32 @@ test('a planner that hands over a partial message has it kept as it is', async (
   check();
 });
 
+test('a planner may return what it has when it is cut off; nothing is planned after that', async () => {
+  const { run, check } = setUp(
+    scripted(
+      (_h, { token }) =>
+        new Promise((resolve) =>
+          token.onCancel(() => {
+            const message: AssistantMessage = {
+              role: 'assistant',
+              content: [{ type: 'text', text: 'So' }],
+              stopReason: 'aborted',
+            };
+            resolve({ message, calls: [] });
+          }),
+        ),
+      () => expect.fail('must not plan'),
+    ),
+  );
+  await letEverythingReact();
+  run.steer('and then?');
+  run.cancel();
+  const outcome = await run.outcome;
+  expect(outcome).toMatchObject({ status: 'cancelled', complete: false, text: 'So', turns: 1 });
+  expect(outcome.undelivered).toHaveLength(1);
+  check();
+});
+
 test('cancelled before it starts, in the same tick, nothing is planned', async () => {
   const { run, check } = setUp({ next: () => expect.fail('must not plan') });
   run.cancel({ kind: 'user', by: 'anna' });

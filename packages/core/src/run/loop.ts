@@ -34,8 +34,11 @@ export interface LoopState {
 /** Turns that never wait, of a model and tools that answer from memory, may hold the event loop for this long. */
 const HOLD_MS = 20;
 
-/** Plan, run the waves, adapt to what they brought, until there is a reply. Throws `CancelledError` when cancelled. */
-export async function runLoop(state: LoopState): Promise<void> {
+/**
+ * Plan, run the waves, adapt to what they brought, until there is a reply. Answers whether it came to that: not if the
+ * reply was cut off. Cancelled elsewhere, it throws `CancelledError`.
+ */
+export async function runLoop(state: LoopState): Promise<boolean> {
   const { token, transcript, steering } = state;
   let restedAt = token.clock.now();
   for (;;) {
@@ -44,10 +47,11 @@ export async function runLoop(state: LoopState): Promise<void> {
     deliverSteers(state);
     await compactHistory(state);
     const step = await takeTurn(state);
+    if (token.isCancelled && step.message.stopReason === 'aborted') return false;
     if (step.calls.length > 0) {
       spend(state, { turn: state.turns, calls: step.calls.length });
       for (const result of await runCalls(step, state)) transcript.addResult(result);
-    } else if (!steering.hasWaiting) return;
+    } else if (!steering.hasWaiting) return true;
     // Without a rest no timer, signal or message would ever be heard, and nobody outside could cancel the run.
     if (token.clock.now() - restedAt < HOLD_MS) continue;
     await sleep(0, { clock: token.clock, token });

@@ -9,7 +9,7 @@ import { defineTool, type Tool } from '../tool/tool.ts';
 import { createAgent } from './agent.ts';
 import type { RunEvent } from './events.ts';
 import { ModelError } from './model.ts';
-import type { Patience } from './model-planner.ts';
+import { createModelPlanner, type Patience } from './model-planner.ts';
 import type { AgentParts } from './setup.ts';
 
 const never = new Promise<never>(() => {});
@@ -297,4 +297,24 @@ test('hundreds of turns and thousands of calls are one run', async () => {
   const { run, check } = setUp([...Array.from({ length: 300 }, () => step), ['Done.']]);
   expect(await run.outcome).toMatchObject({ status: 'success', turns: 301, calls: { length: 3_000 } });
   check();
+});
+
+test('a planner of its own closes its stream at any level and returns the words so far', async () => {
+  const world = createVirtualWorld();
+  const model = scriptedModel([['One ', { until: never }, 'two']], { clock: world.clock });
+  const planner = createModelPlanner({ model, tools: [], world });
+  const token = new CancellationToken({ clock: world.clock });
+  const told: string[] = [];
+  const step = planner.next([], { token, turn: 1, tell: (event) => event.type === 'text' && told.push(event.text) });
+  await letEverythingReact();
+  expect([told, model.open]).toEqual([['One '], 1]);
+  token.cancel();
+  expect(await step).toMatchObject({
+    message: { stopReason: 'aborted', content: [{ text: 'One ' }], usage: { complete: false } },
+    calls: [],
+  });
+  await letEverythingReact();
+  expect(model.open).toBe(0);
+  token[Symbol.dispose]();
+  expect(world.clock.pending).toBe(0);
 });

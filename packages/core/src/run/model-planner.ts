@@ -42,38 +42,37 @@ export function createModelPlanner(options: ModelPlannerOptions): Planner {
         tools,
         ...(instructions !== undefined && { instructions }),
       };
-      const ask = () => streamReply(model, request, { ...context, idleMs: patience.idleMs });
-      const message = await withRetries(ask, context, { patience, world });
-      return { message, calls: callsOf(message) };
+      for (let attempt = 1; ; attempt++) {
+        try {
+          const message = await streamReply(model, request, { ...context, idleMs: patience.idleMs });
+          return { message, calls: callsOf(message) };
+        } catch (error) {
+          await waitToRetry(error, attempt, { ...context, patience, world });
+        }
+      }
     },
   };
 }
 
-/** Asks again when that may help and nobody has seen anything yet: words that were shown are not said twice. */
-async function withRetries(
-  ask: () => Promise<AssistantMessage>,
-  { token, tell }: PlannerContext,
-  { patience, world }: { patience: Required<Patience>; world: World },
-): Promise<AssistantMessage> {
-  for (let attempt = 1; ; attempt++) {
-    try {
-      return await ask();
-    } catch (error) {
-      const delayMs = attempt < patience.attemptsMax ? delayBefore(error, attempt, { patience, world }) : undefined;
-      if (delayMs === undefined) throw error;
-      tell({ type: 'turn-retry', attempt, delayMs, error: (error as Error).message });
-      await sleep(delayMs, { clock: world.clock, token });
-    }
-  }
+interface Retries {
+  readonly patience: Required<Patience>;
+  readonly world: World;
 }
 
-/** How long to wait before the next attempt; `undefined` if there should be none. */
-function delayBefore(
-  error: unknown,
-  attempt: number,
-  { patience, world }: { patience: Required<Patience>; world: World },
-): number | undefined {
-  if (!(error instanceof ReplyError) || error.hasShown) return undefined;
+/** Waits until the request may be sent again; throws the error if that would not help. */
+async function waitToRetry(error: unknown, attempt: number, context: PlannerContext & Retries): Promise<void> {
+  const delayMs = delayBefore(error, attempt, context);
+  if (delayMs === undefined) throw error;
+  context.tell({ type: 'turn-retry', attempt, delayMs, error: (error as Error).message });
+  await sleep(delayMs, { clock: context.world.clock, token: context.token });
+}
+
+/**
+ * How long to wait before the next attempt; `undefined` if there should be none. Nobody may have seen anything yet: words
+ * that were shown are not said twice.
+ */
+function delayBefore(error: unknown, attempt: number, { patience, world }: Retries): number | undefined {
+  if (attempt >= patience.attemptsMax || !(error instanceof ReplyError) || error.hasShown) return undefined;
   const { cause } = error;
   if (!isModelError(cause) || !cause.isRetryable) return undefined;
   if (cause.retryAfterMs !== undefined)

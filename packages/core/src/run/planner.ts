@@ -10,7 +10,10 @@ export interface Step {
 }
 
 export interface PlannerContext {
-  /** Cancelled at any level means: stop now. Throw `CancelledError` with the `AssistantMessage` so far as `partial`. */
+  /**
+   * Cancelled at any level means: stop now. Return a step with the words so far and `aborted` as their `stopReason`, or
+   * throw `CancelledError` with that message as `partial`.
+   */
   readonly token: CancellationToken;
   /** Starts at 1; every turn after the first adapts the plan to what the last wave brought. */
   readonly turn: number;

@@ -161,8 +161,7 @@ class AgentRun implements Run {
     try {
       // Start in a later microtask: whoever called `run` gets to hold it, and to cancel it, before it does anything.
       await Promise.resolve();
-      await runLoop(state);
-      end.complete = true;
+      end.complete = await runLoop(state);
     } catch (error) {
       if (!this.#token.isCancelled || !isCancelledError(error)) {
         end.failed = error;

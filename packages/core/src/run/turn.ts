@@ -1,4 +1,3 @@
-import { CancelledError, isCancelledError } from '../stop/errors.ts';
 import type { CancellationToken } from '../stop/token.ts';
 import { waitUnder } from '../stop/wait.ts';
 import { CallIds } from './call-ids.ts';
@@ -30,67 +29,51 @@ export class ReplyError extends Error {
 
 /**
  * One streamed reply under a token. Words are never protected: at any level the stream is closed at once, the connection
- * too, and what had come is thrown along as the `partial` of a `CancelledError`.
+ * too, and what had come is the reply, with `aborted` as its `stopReason`.
  */
 export async function streamReply(
   model: Model,
   request: ModelRequest,
   options: TurnOptions,
 ): Promise<AssistantMessage> {
-  const { token, tell } = options;
+  const { token, tell, idleMs } = options;
   const builder = new ReplyBuilder();
   const ids = new CallIds(request.messages);
   let hasShown = false;
+  let open: AsyncIterator<ModelPart> | undefined;
   // The stream's own token: the signal ends with the stream, whoever ends it.
   const wire = token.child('stream');
   try {
-    for await (const given of readParts(model.stream(request, { signal: wire.signal }), wire, options)) {
-      const part = ids.own(given);
-      builder.add(part);
-      const event = eventOf(part);
+    const stream = model.stream(request, { signal: wire.signal })[Symbol.asyncIterator]();
+    open = stream;
+    for (;;) {
+      const part = stream.next();
+      const idle = wire.child('idle');
+      idle.cancelAfter(idleMs, { kind: 'deadline' });
+      const end = await waitUnder(part, idle, 'drain');
+      idle[Symbol.dispose]();
+      if (token.isCancelled) return builder.cut('aborted');
+      if (end.by === 'level') throw new ModelError(`The model sent nothing for ${idleMs} ms`, { isRetryable: true });
+      if (end.by === 'error' || end.value.done) open = undefined;
+      if (end.by === 'error') throw end.error;
+      if (end.value.done) break;
+      const own = ids.own(end.value.value);
+      builder.add(own);
+      const event = eventOf(own);
       if (event === undefined) continue;
       hasShown = true;
       tell(event);
     }
-    if (token.reason !== undefined) throw new CancelledError(token.reason, { partial: builder.cut('aborted') });
     if (!builder.isFinished) throw new ModelError('The stream ended before the reply did', { isRetryable: true });
     return builder.finished();
   } catch (error) {
-    if (isCancelledError(error)) throw error;
-    if (token.reason !== undefined) throw new CancelledError(token.reason, { partial: builder.cut('aborted') });
+    if (token.isCancelled) return builder.cut('aborted');
     throw new ReplyError(error, { partial: builder.cut('error'), hasShown });
   } finally {
+    // Never wait for the stream's own clean-up: a generator that is stuck in a read does not return.
+    open?.return?.().then(undefined, () => {});
     wire.cancel({ kind: 'parent', message: 'the reply is over' }, { how: 'kill' });
     wire[Symbol.dispose]();
-  }
-}
-
-/**
- * Reads a stream without ever waiting for it longer than the token and `idleMs` allow. It does not wait for the stream's
- * own clean-up either: a generator that is stuck in a read never returns.
- */
-async function* readParts(
-  stream: AsyncIterable<ModelPart>,
-  wire: CancellationToken,
-  { token, idleMs }: TurnOptions,
-): AsyncGenerator<ModelPart> {
-  const iterator = stream[Symbol.asyncIterator]();
-  let isOver = false;
-  try {
-    for (;;) {
-      const idle = wire.child('idle');
-      idle.cancelAfter(idleMs, { kind: 'deadline' });
-      const end = await waitUnder(iterator.next(), idle, 'drain');
-      idle[Symbol.dispose]();
-      if (token.isCancelled) return;
-      if (end.by === 'level') throw new ModelError(`The model sent nothing for ${idleMs} ms`, { isRetryable: true });
-      isOver = end.by === 'error' || end.value.done === true;
-      if (end.by === 'error') throw end.error;
-      if (end.value.done) return;
-      yield end.value.value;
-    }
-  } finally {
-    if (!isOver) iterator.return?.().then(undefined, () => {});
   }
 }
 
