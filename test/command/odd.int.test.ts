@@ -1,7 +1,8 @@
+import { spawnSync } from 'node:child_process';
 import { mkdirSync } from 'node:fs';
 import { DatabaseSync } from 'node:sqlite';
 import { expect, onTestFinished, test } from 'vitest';
-import { createHome, type Home } from './terminal.ts';
+import { BIN, createHome, type Home } from './terminal.ts';
 
 function home(files: Record<string, string> = {}): Home {
   const made = createHome({ 'script.json': '[["Fine."]]', ...files });
@@ -92,6 +93,27 @@ test('an agent that takes long to open shows a sign of life, and Ctrl-C ends the
   const { stderr, status } = place.whoa([...RUN, '--agent', 'none']);
   expect(stderr).toContain('agents: the function answered no agent');
   expect(status).toBe(2);
+});
+
+test('output that cannot be written ends the run, and says why', () => {
+  const place = home({ 'script.json': '{ "wordMs": 50, "replies": [["one two three four five six seven"]] }' });
+  const run = [...BIN, ...RUN].map((part) => `'${part}'`).join(' ');
+  const { status, stderr } = spawnSync('bash', ['-c', `${run} > /dev/full`], {
+    cwd: place.folder.path,
+    env: place.env,
+    encoding: 'utf8',
+  });
+  expect(stderr).toMatch(/Stopped after .* \(disconnect: the output cannot be written: .*ENOSPC/);
+  expect(status).toBe(130);
+});
+
+test('a list of tasks says when there are more', () => {
+  const place = home();
+  for (let i = 0; i < 2; i++) place.whoa(RUN);
+  const { stdout, stderr } = place.whoa(['tasks', '--limit', '1']);
+  expect(stdout.trim().split('\n')).toHaveLength(2);
+  expect(stderr).toBe('… and older ones; --limit shows more\n');
+  expect(place.whoa(['tasks', '--limit', '2']).stderr).toBe('');
 });
 
 test('a list of tasks fits a narrow terminal', async () => {

@@ -50,7 +50,10 @@ async function run(args: readonly string[], own: Own): Promise<number> {
   const token = own(new CancellationToken({ name: 'whoa run' }));
   const screen = own(
     new Screen({
-      onGone: () => token.cancel({ kind: 'disconnect', message: 'nobody reads the output any more' }, { how: 'now' }),
+      onGone: ({ code, message: why }) => {
+        const message = code === 'EPIPE' ? 'nobody reads the output any more' : `the output cannot be written: ${why}`;
+        token.cancel({ kind: 'disconnect', message }, { how: 'now' });
+      },
     }),
   );
   let view: RunView | undefined;

@@ -45,12 +45,13 @@ async function run(args: readonly string[], own: Own): Promise<number> {
     throw new UsageError(`--status: '${values.status}' is none of ${STATUSES.join(', ')}`);
   }
   const config = await loadConfig(values.config);
-  const screen = own(new Screen({ onGone: () => process.exit(EXIT.success) }));
+  const screen = own(new Screen({ onGone: ({ code }) => process.exit(code === 'EPIPE' ? EXIT.success : EXIT.failed) }));
   const store = own(openStore(config));
-  const { tasks } = await store.list({ tenant: LOCAL_TENANT, limit, ...(status && { status }) });
+  const { tasks, next } = await store.list({ tenant: LOCAL_TENANT, limit, ...(status && { status }) });
   if (values.json) for (const task of tasks) screen.data({ ...task, lost: isLost(task) });
   else if (tasks.length === 0) screen.note("No tasks; 'whoa run' makes one.");
   else for (const line of table(tasks)) screen.line(line);
+  if (!values.json && next !== undefined) screen.note(screen.style('dim', '… and older ones; --limit shows more'));
   return EXIT.success;
 }
 

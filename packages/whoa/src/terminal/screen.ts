@@ -24,8 +24,8 @@ export interface ScreenOptions {
   readonly stdout?: Output;
   readonly stderr?: Output;
   readonly clock?: Clock;
-  /** Called once when nobody reads what is printed any more. */
-  readonly onGone?: () => void;
+  /** Called once when what is printed reaches nobody any more; `EPIPE`: whoever read it has gone. */
+  readonly onGone?: (error: NodeJS.ErrnoException) => void;
 }
 
 /**
@@ -50,8 +50,8 @@ export class Screen implements Disposable {
     this.#clock = clock;
     let isGone = false;
     for (const output of [stdout, stderr]) {
-      output.on('error', () => {
-        if (!isGone) onGone?.();
+      output.on('error', (error) => {
+        if (!isGone) onGone?.(error);
         isGone = true;
       });
     }
