@@ -1,5 +1,6 @@
 import { spawn } from 'node:child_process';
 import { once } from 'node:events';
+import { readdirSync } from 'node:fs';
 import { createInterface } from 'node:readline';
 import { createSqliteSessions, type KeptSession } from '@whoa/tasks';
 import { expect, onTestFinished, test } from 'vitest';
@@ -136,6 +137,27 @@ test('a missing key is told in the editor, with the variable to set', async () =
   const editor = edit(home([]), ['acp']);
   await expect(editor.start()).rejects.toThrow(/ANTHROPIC_API_KEY or OPENAI_API_KEY/);
   await editor.end();
+});
+
+test('compiled code is kept before an editor can kill the command, in the folder of the person', async () => {
+  const place = home([['Fine.']]);
+  const cache = place.folder.at('cache');
+  const { NODE_DISABLE_COMPILE_CACHE: _, ...rest } = place.env;
+  const env = { ...rest, XDG_CACHE_HOME: cache };
+  const editor = edit({ ...place, env }, ['acp', '--model', 'scripted:script.json']);
+  await editor.start();
+  editor.child.kill('SIGKILL');
+  await once(editor.child, 'close');
+  expect(readdirSync(`${cache}/whoa/compiled`, { recursive: true }).length).toBeGreaterThan(100);
+});
+
+test('a person who starts it by hand is told what it waits for', async () => {
+  const terminal = home([['Fine.']]).openTerminal();
+  terminal.type('whoa acp; echo "exit:$?"');
+  terminal.press('Enter');
+  await terminal.waitFor(/whoa acp: waiting for an editor on standard input/);
+  terminal.press('C-c');
+  await terminal.waitFor(/exit:0/);
 });
 
 test('the echo agent waits and repeats', async () => {

@@ -8,6 +8,7 @@ import { loadConfig } from '../config/load.ts';
 import { defaultModelName, KEYED_PROVIDERS } from '../model/model-name.ts';
 import { createLocalSessions } from '../tasks/local-sessions.ts';
 import { listenForEnd } from '../terminal/interrupts.ts';
+import { explainSilence } from '../terminal/silence.ts';
 import { version } from '../version.ts';
 
 const help = `whoa acp [options]
@@ -58,6 +59,7 @@ async function run(args: readonly string[], own: Own): Promise<number> {
     onProblem: (error) => process.stderr.write(`whoa acp: ${error instanceof Error ? error.message : String(error)}\n`),
   };
   const connection = own(serveAcp(options, { token }));
+  explainSilence('acp');
   own(listenForEnd((reason) => connection.close(reason)));
   const { error } = await connection.closed;
   if (error !== undefined) throw error;
