@@ -35,7 +35,7 @@ export function createGroupContainment(technique: GroupTechnique): Containment {
 
   function openRoom(): { folder: string; pipes: Pipes } {
     if (isOver) throw new Error(OVER);
-    const folder = room?.folder ?? mkdtempSync(join(tmpdir(), 'whoa-group-'));
+    const folder = room?.folder ?? mkdtempSync(join(tmpdir(), `whoa-group-${process.pid}-`));
     return (room ??= { folder, pipes: new Pipes(folder) });
   }
 

@@ -25,7 +25,7 @@ export function openRoom(options: Pick<HostRecord, 'tag' | 'cgroup'>): { folder:
   const host = identify(process.pid);
   if (host === undefined) throw new Error('Cannot read /proc/self: mount /proc, or use a containment of another kind');
   // mkdtemp gives it mode 0700: nobody else reads what is in it.
-  const folder = mkdtempSync(join(tmpdir(), PREFIX));
+  const folder = mkdtempSync(join(tmpdir(), `${PREFIX}${process.pid}-`));
   const record: HostRecord = { host, bootId: readBootId(), born: readPidMoment(), ...options };
   writeFileSync(join(folder, RECORD), JSON.stringify(record), { mode: 0o600 });
   return { folder, record };
