@@ -1,7 +1,8 @@
 import type { CancelReasonInit, Clock } from '@whoa/core';
-import type { PushedOrder, TaskStore } from '../store.ts';
+import type { Hint, TaskStore } from '../store.ts';
 import { isWatched } from '../task.ts';
 import { CANCEL_TOPIC, type CancelMessage, reasonOf, TASK_CATEGORY } from './channel.ts';
+import type { Claims } from './claims.ts';
 import type { Execution } from './execution.ts';
 import { News } from './news.ts';
 import type { RunnerEvent, RunnerOptions } from './runner.ts';
@@ -13,6 +14,8 @@ export interface EarsOptions extends Pick<RunnerOptions, 'channel' | 'cancellati
   readonly clock: Clock;
   /** The tasks this worker runs, by id. */
   readonly live: ReadonlyMap<string, Execution>;
+  /** The claims whose answers have not come yet. */
+  readonly claims: Claims;
   readonly tell: (event: RunnerEvent) => void;
   /** Takes work that nobody waits for. */
   readonly background: (work: Promise<unknown>) => void;
@@ -49,8 +52,7 @@ export class Ears implements AsyncDisposable {
   /** One watch for the whole worker, however many tasks it runs. */
   async open(): Promise<void> {
     this.#listening ??= this.#options.store.watch({ worker: this.#options.worker }, (hint) => {
-      if (hint.type === 'cancel' || hint.type === 'command') this.#heed(hint.id, hint.order);
-      if (hint.type === 'resync') for (const id of this.#options.live.keys()) this.#refreshSoon(id);
+      this.#heed(hint);
       this.news.tell(hint.type === 'resync' ? undefined : hint.id);
     });
     try {
@@ -63,14 +65,22 @@ export class Ears implements AsyncDisposable {
   }
 
   /** Obeys an order that the store has vouched for; whatever else was told, the store is asked. */
-  #heed(id: string, order: PushedOrder | undefined): void {
-    const execution = this.#options.live.get(id);
+  #heed(hint: Hint): void {
+    const { live, claims } = this.#options;
+    if (hint.type === 'resync') {
+      claims.outdate();
+      for (const id of live.keys()) this.refreshSoon(id);
+    }
+    if (hint.type !== 'cancel' && hint.type !== 'command') return;
+    const { id, order } = hint;
+    const execution = live.get(id);
+    claims.outdate(id);
     // Don't obey an order to another claim: who held the task then is not who holds it now.
     if (order !== undefined && order.epoch === execution?.task.epoch) execution.stop(order.stop, execution.storeNow());
-    else this.#refreshSoon(id);
+    else this.refreshSoon(id);
   }
 
-  #refreshSoon(id: string): void {
+  refreshSoon(id: string): void {
     const execution = this.#options.live.get(id);
     if (execution !== undefined) this.#options.background(this.#refresh(execution));
   }

@@ -5,6 +5,7 @@ import type { Hint, TaskStore } from '../store.ts';
 import { createMemoryStore } from '../stores/memory.ts';
 import type { StopOrder } from '../task.ts';
 import { createRunner } from './store-runner.ts';
+import type { Work } from './work.ts';
 
 /** One task at work, on a store that counts how often it is asked, and whose pushes can be forged and kept back. */
 async function atWork(endsAt: StopLevel = 'abort') {
@@ -74,6 +75,36 @@ test('an order for another claim is not obeyed: the store is asked, and says tha
   expect(token.isCancelled).toBe(false);
   await inner.cancel(ref, {}, { how: 'now' });
   expect(await running).toMatchObject({ status: 'cancelled' });
+});
+
+test.each(['cancel', 'resync'])('a %s that arrives before the answer to the claim is not missed', async (type) => {
+  const world = createVirtualWorld();
+  const inner = createMemoryStore({ world });
+  const answered = Promise.withResolvers<void>();
+  let push: (hint: Hint) => void = () => {};
+  const store = new Proxy(inner, {
+    get(target, name) {
+      const value: unknown = Reflect.get(target, name);
+      if (typeof value !== 'function') return value;
+      return async (...args: unknown[]): Promise<unknown> => {
+        if (name === 'watch') [push, args[1]] = [args[1] as typeof push, () => {}];
+        const answer: unknown = await Reflect.apply(value, target, args);
+        if (name === 'claim') await answered.promise;
+        return answer;
+      };
+    },
+  });
+  const work: Work = ({ token }) =>
+    new Promise((_resolve, reject) => token.onCancel(() => reject(new Error('stopped'))));
+  const runner = createRunner({ store, world, agents: { assistant: work } });
+  const running = runner.run({ tenant: 'acme', agent: 'assistant', input: 'hello' });
+  await letEverythingReact();
+  const { id } = (await inner.list({ tenant: 'acme' })).tasks[0]!;
+  await inner.cancel({ tenant: 'acme', id }, { message: 'early' }, { how: 'now' });
+  push(type === 'resync' ? { type } : { type: 'cancel', id, tenant: 'acme' });
+  answered.resolve();
+  expect(await running).toMatchObject({ status: 'cancelled', msg: 'early' });
+  await runner[Symbol.asyncDispose]();
 });
 
 test('a cancel that brings no order proves nothing, and one that is true is found by asking', async () => {

@@ -1,8 +1,8 @@
 import { CancellationToken, createTeller, presetFrom, systemWorld, type World } from '@whoa/core';
 import { LeaseLostError } from '../errors.ts';
 import type { FinalStatus } from '../status.ts';
-import type { Claim } from '../store.ts';
 import { type NewTask, responseOf, type TaskRecord, type TaskRef, type TaskResponse } from '../task.ts';
+import { Claims, type MadeClaim } from './claims.ts';
 import { Ears } from './ears.ts';
 import { Execution } from './execution.ts';
 import { insist } from './insist.ts';
@@ -29,6 +29,7 @@ class StoreRunner implements Runner {
   readonly #ends = new Set<Promise<unknown>>();
   readonly #ears: Ears;
   readonly #strangers: Strangers;
+  readonly #claims: Claims;
   readonly #shutdown: CancellationToken;
   readonly #tell: (event: RunnerEvent) => void;
   #sweep: Disposable | undefined;
@@ -38,6 +39,7 @@ class StoreRunner implements Runner {
     this.#world = options.world ?? systemWorld;
     this.worker = options.worker ?? `${process.pid}-${this.#world.createId()}`;
     this.#shutdown = new CancellationToken({ name: 'runner', clock: this.#world.clock });
+    this.#claims = new Claims(this.#world.clock);
     this.#strangers = new Strangers(this.#world.clock);
     this.#tell = createTeller<RunnerEvent>(options.hooks);
     this.#ears = new Ears({
@@ -46,6 +48,7 @@ class StoreRunner implements Runner {
       pollMs: options.pollMs ?? POLL_MS,
       clock: this.#world.clock,
       live: this.#live,
+      claims: this.#claims,
       tell: this.#tell,
       background: (work) => this.#background(work),
     });
@@ -157,12 +160,12 @@ class StoreRunner implements Runner {
     return insist(ask, { clock: this.#world.clock, onStoreError });
   }
 
-  async #claim(id: string): Promise<Claim & { askedAt: number }> {
-    const askedAt = this.#world.clock.now();
-    return { ...(await this.#options.store.claim(id, this.worker, this.#options.leaseMs ?? LEASE_MS)), askedAt };
+  #claim(id: string): Promise<MadeClaim> {
+    const { store, leaseMs = LEASE_MS } = this.#options;
+    return this.#claims.make(id, () => store.claim(id, this.worker, leaseMs));
   }
 
-  async #execute(claim: Claim & { answer: 'claimed'; askedAt: number }): Promise<FinalStatus | 'released'> {
+  async #execute(claim: MadeClaim & { answer: 'claimed' }): Promise<FinalStatus | 'released'> {
     const { store, agents, approvals, leaseMs = LEASE_MS } = this.#options;
     const { flushMs = FLUSH_MS, unwatchedFlushMs = UNWATCHED_FLUSH_MS } = this.#options;
     const { id, tenant, epoch, agent } = claim.task;
@@ -184,6 +187,7 @@ class StoreRunner implements Runner {
       onStoreError,
     });
     this.#live.set(id, execution);
+    if (claim.isOutdated) this.#ears.refreshSoon(id);
     this.#ears.pollSoon();
     this.#tell({ type: 'task-start', tenant, id, epoch });
     if (this.#shutdown.isCancelled) execution.cancel({ kind: 'shutdown' }, 'now');
