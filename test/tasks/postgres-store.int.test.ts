@@ -44,11 +44,9 @@ test('many stores that start at once make the schema once', async () => {
   const { tasks } = await stores[0]!.list({ tenant: 'acme' });
   expect(tasks).toHaveLength(16);
   await Promise.all(stores.map((store) => store[Symbol.asyncDispose]()));
-  expect(await ask(`SELECT version FROM ${schema}.migrations ORDER BY 1`)).toEqual([
-    { version: 1 },
-    { version: 2 },
-    { version: 3 },
-  ]);
+  expect(await ask(`SELECT version FROM ${schema}.migrations ORDER BY 1`)).toEqual(
+    [1, 2, 3, 4].map((version) => ({ version })),
+  );
 });
 
 test('two schemas in one database know nothing of each other, not even by the bell', async () => {
@@ -71,11 +69,17 @@ test('a schema of the first version is brought up to date, with its tasks and it
     ${TABLES.replaceAll('whoa.', `${schema}.`)}
     CREATE FUNCTION ${schema}.send(a text, b text, c json, d text, e float8) RETURNS json LANGUAGE sql AS 'SELECT NULL::json';
     INSERT INTO ${schema}.tasks (id, tenant, agent, inputs, due_at, created_at) VALUES ('t0-old', 'acme', 'a', '{1}', 1, 1);
-    INSERT INTO ${schema}.due (id, shard, due_at) VALUES ('t0-old', 0, 1)`;
+    INSERT INTO ${schema}.due (id, shard, due_at) VALUES ('t0-old', 0, 1);
+    INSERT INTO ${schema}.journal (task, position, epoch, at, event) VALUES ('t0-old', 1, 1, 1, '"ñ"');
+    INSERT INTO ${schema}.conversations (tenant, conversation, history, changed_at) VALUES ('acme', 'c', '["a", {"b": null}]', ${Date.now()})`;
   await ask(first);
   await using store = createPostgresStore({ url: server.url, schema });
   expect(await store.due()).toEqual(['t0-old']);
   const ref = { tenant: 'acme', id: 't0-old' };
+  expect((await store.get(ref))?.journalBytes).toBe(4);
+  expect(await store.conversation({ tenant: 'acme', conversation: 'c' })).toMatchObject({
+    history: ['a', { b: null }],
+  });
   expect(await store.send(ref, { type: 'steer', message: 'x' })).toEqual({ answer: 'accepted', number: 1 });
   expect(await store.claim('t0-old', 'w', LEASE_MS)).toMatchObject({ answer: 'claimed', task: { inputs: [1] } });
   expect(await store.finish('t0-old', 1, { status: 'success' })).toMatchObject({ answer: 'finished' });

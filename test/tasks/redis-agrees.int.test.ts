@@ -65,10 +65,15 @@ const step: fc.Arbitrary<Step> = (() => {
         (store, ids) =>
           store.release(id(ids, i), e),
     ),
-    fc.tuple(index, epoch, status, fc.boolean()).map(
+    fc.tuple(index, epoch, status, fc.nat(3)).map(
       ([i, e, end, says]): Step =>
         (store, ids) =>
-          store.finish(id(ids, i), e, { status: end as 'success', answer: 'a', ...(says && { history: [end] }) }),
+          store.finish(id(ids, i), e, {
+            status: end as 'success',
+            answer: 'a',
+            ...(says === 1 && { history: [end] }),
+            ...(says > 1 && { said: [end, says] }),
+          }),
     ),
     fc.tuple(index, how, fc.boolean()).map(
       ([i, hard, undo]): Step =>

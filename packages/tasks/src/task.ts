@@ -68,7 +68,9 @@ export interface TaskOutcome {
   readonly stop?: Json;
   /** Whatever else the work returned. */
   readonly result?: Json;
-  /** The conversation's history from now on. It is kept with the conversation, not with the task. */
+  /** What is added to the conversation's history. It is kept with the conversation, not with the task. */
+  readonly said?: readonly Json[];
+  /** The conversation's history from now on, instead of what it was; `said` is added to it. */
   readonly history?: readonly Json[];
 }
 
@@ -114,7 +116,7 @@ export interface TaskRecord {
   readonly journalBytes: number;
   /** Somebody reads the journal along until then. */
   readonly watchedUntil?: number;
-  readonly outcome?: Omit<TaskOutcome, 'history'>;
+  readonly outcome?: Omit<TaskOutcome, 'history' | 'said'>;
 }
 
 /** Whether somebody reads the journal of a task along. */

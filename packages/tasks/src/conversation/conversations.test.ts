@@ -1,6 +1,7 @@
 import { CancellationToken, createAgent, type Message, type Planner, reply, sleep } from '@whoa/core';
 import { createVirtualWorld, letEverythingReact } from '@whoa/core/testing';
 import { expect, test } from 'vitest';
+import type { TaskStore } from '../store.ts';
 import { createMemoryStore } from '../stores/memory.ts';
 import { createConversations, type StoreReply } from './conversations.ts';
 
@@ -156,4 +157,33 @@ test('a message whose instance was shut down is answered by another', async () =
   expect(await other.history('c')).toHaveLength(2);
   expect(sent).toMatchObject([{ conversationId: 'c', status: 'answered', text: 'heard one' }]);
   await other[Symbol.asyncDispose]();
+});
+
+test('however long a conversation is, the store is told only what is new', async () => {
+  const { world, store } = setUp();
+  const told: number[] = [];
+  const counting = new Proxy(store, {
+    get:
+      (_, name: keyof TaskStore) =>
+      (...args: unknown[]) => {
+        if (name === 'finish') told.push(JSON.stringify(args[2]).length);
+        return (store[name] as (...args: unknown[]) => unknown)(...args);
+      },
+  });
+  const agent = createAgent({ name: 'brief', planner: { next: () => reply('yes') }, world });
+  await using conversations = createConversations({ agent, store: counting, world });
+  for (let i = 100; i < 130; i++) await conversations.processMessage('c', `message ${i}`);
+  expect(await conversations.history('c')).toHaveLength(60);
+  expect(Math.max(...told)).toBe(Math.min(...told));
+});
+
+test('a history that the agent made shorter replaces the old one', async () => {
+  const { world, store } = setUp();
+  const planner: Planner = { next: (history) => reply(`${history.length}`) };
+  const compact = (messages: readonly Message[]): readonly Message[] =>
+    messages.length > 4 ? [{ role: 'user', content: 'in short' }] : messages;
+  const agent = createAgent({ name: 'brief', planner, compact, world });
+  await using conversations = createConversations({ agent, store, world });
+  for (let i = 0; i < 3; i++) await conversations.processMessage('c', `message ${i}`);
+  expect(await conversations.history('c')).toMatchObject([{ content: 'in short' }, { role: 'assistant' }]);
 });

@@ -33,7 +33,8 @@ export function claimMove(
   };
   tables.saveTask(claimed);
   tables.tell(hintOf('status', claimed));
-  const history = lineOf(claimed, tables)?.history ?? [];
+  const { tenant, conversation } = claimed;
+  const history = conversation === undefined ? [] : tables.history({ tenant, conversation });
   return { answer: 'claimed', task: claimed, orders: ordersFor(claimed, now), history };
 }
 

@@ -1,24 +1,21 @@
 import { type CancelReason, createReason, type Policy, WAITING_MAX } from '@whoa/core';
 import type { CreateReceipt } from '../store.ts';
 import { COMMANDS_MAX } from '../store.ts';
-import type { ConversationRecord, ConversationRef, TaskRecord } from '../task.ts';
+import type { ConversationRef, TaskRecord } from '../task.ts';
 import { orderStop } from './stop-order.ts';
-import { hintOf, type Moment, type Tables } from './tables.ts';
+import { hintOf, type Line, type Moment, type Tables } from './tables.ts';
 
 /** A worker that created a task has this long to take it before others look. */
 const HOME_MS = 5_000;
 
 /** The line of tasks in a task's conversation; `undefined` if it has none. */
-export function lineOf(
-  task: Pick<TaskRecord, 'tenant' | 'conversation'>,
-  tables: Tables,
-): ConversationRecord | undefined {
+export function lineOf(task: Pick<TaskRecord, 'tenant' | 'conversation'>, tables: Tables): Line | undefined {
   const { tenant, conversation } = task;
   return conversation === undefined ? undefined : openLine({ tenant, conversation }, tables);
 }
 
-function openLine(ref: ConversationRef, tables: Tables): ConversationRecord {
-  return tables.conversation(ref) ?? { ...ref, waiting: [], history: [], changedAt: 0 };
+function openLine(ref: ConversationRef, tables: Tables): Line {
+  return tables.conversation(ref) ?? { ...ref, waiting: [], changedAt: 0 };
 }
 
 /** Lets a task into its conversation: it is next, waits, is given to the current one as a message, or is refused. */
@@ -39,7 +36,7 @@ export function admit(task: TaskRecord, policy: Policy, { tables, now }: Moment 
   return enter(waits, { ...line, waiting: [...line.waiting, task.id], changedAt: now }, tables);
 }
 
-function enter(task: TaskRecord, line: ConversationRecord, tables: Tables): CreateReceipt {
+function enter(task: TaskRecord, line: Line, tables: Tables): CreateReceipt {
   tables.saveTask(task);
   tables.saveConversation(line);
   tables.tell(hintOf('status', task));
@@ -54,7 +51,7 @@ export function receiptFor(task: TaskRecord): CreateReceipt & { answer: 'created
 
 function supersede(
   task: TaskRecord,
-  { line, current, tables, now }: { line: ConversationRecord; current: TaskRecord; tables: Tables; now: number },
+  { line, current, tables, now }: { line: Line; current: TaskRecord; tables: Tables; now: number },
 ): CreateReceipt {
   const reason = createReason({ kind: 'superseded', message: 'a newer message arrived' }, now);
   for (const id of line.waiting) endUnstarted(tables.task(id)!, reason, { tables, now });

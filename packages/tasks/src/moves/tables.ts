@@ -1,12 +1,20 @@
+import type { Json } from '@whoa/core';
 import type { Hint, ListFilter } from '../store.ts';
 import type { ConversationRecord, ConversationRef, JournalEntry, TaskRecord } from '../task.ts';
+
+/** Where a conversation stands, without what was said in it: that may be long, and most moves need it not. */
+export type Line = Omit<ConversationRecord, 'history'>;
 
 /** What the moves work on: one transaction on a local store. Nothing here waits, so nothing can come in between. */
 export interface Tables {
   task(id: string): TaskRecord | undefined;
   saveTask(task: TaskRecord): void;
-  conversation(ref: ConversationRef): ConversationRecord | undefined;
-  saveConversation(conversation: ConversationRecord): void;
+  conversation(ref: ConversationRef): Line | undefined;
+  saveConversation(line: Line): void;
+  history(ref: ConversationRef): readonly Json[];
+  /** Adds to a history, at little cost however long it is. */
+  addHistory(ref: ConversationRef, said: readonly Json[]): void;
+  clearHistory(ref: ConversationRef): void;
   /** Removes what an older task of the same name may have left. */
   clear(id: string): void;
   addEntries(id: string, entries: readonly JournalEntry[]): void;

@@ -4,7 +4,7 @@ import { isFinal, move } from '../status.ts';
 import type { Batch, FinishReceipt, Orders, ReleaseReceipt } from '../store.ts';
 import type { JournalEntry, TaskOutcome, TaskRecord } from '../task.ts';
 import { ordersFor } from './claim.ts';
-import { endUnstarted, leaveLine, lineOf, ready } from './line.ts';
+import { endUnstarted, leaveLine, ready } from './line.ts';
 import { hintOf, type Tables } from './tables.ts';
 
 /** Which claim speaks. */
@@ -88,7 +88,7 @@ export function finishMove(tables: Tables, by: Claimant & { outcome: TaskOutcome
     return { answer: 'already', status: before.status };
   }
   const task = ownTask(tables, by);
-  const { history, ...outcome } = by.outcome;
+  const { history, said = [], ...outcome } = by.outcome;
   const { status } = move(task.status, outcome.status);
   if (!isFinal(status)) throw new LeaseLostError(by.id, by.epoch);
   const { leaseUntil: _leaseUntil, dueAt: _dueAt, ...rest } = task;
@@ -100,8 +100,11 @@ export function finishMove(tables: Tables, by: Claimant & { outcome: TaskOutcome
     outcome: settledOutcome(task, outcome, now),
   };
   tables.saveTask(ended);
-  const line = lineOf(task, tables);
-  if (line !== undefined && history !== undefined) tables.saveConversation({ ...line, history });
+  const { tenant, conversation } = task;
+  if (conversation !== undefined) {
+    if (history !== undefined) tables.clearHistory({ tenant, conversation });
+    tables.addHistory({ tenant, conversation }, [...(history ?? []), ...said]);
+  }
   const successor = leaveLine(ended, { tables, now });
   tables.tell(hintOf('status', ended));
   return { answer: 'finished', status, ...(successor !== undefined && { successor }) };
@@ -110,7 +113,7 @@ export function finishMove(tables: Tables, by: Claimant & { outcome: TaskOutcome
 /** What the store says about an end: once a cancel was accepted it is `cancelled`, for the reason of that cancel. */
 function settledOutcome(
   task: TaskRecord,
-  outcome: Omit<TaskOutcome, 'history'>,
+  outcome: Omit<TaskOutcome, 'history' | 'said'>,
   now: number,
 ): NonNullable<TaskRecord['outcome']> {
   if (task.stop === undefined && outcome.status !== 'cancelled') return outcome;

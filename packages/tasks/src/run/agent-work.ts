@@ -13,7 +13,7 @@ import {
 } from '@whoa/core';
 import type { JournalEntry, TaskOutcome, TaskRecord } from '../task.ts';
 import type { Journal } from './journal.ts';
-import { jsonOf, outcomeOfRun } from './outcome.ts';
+import { outcomeOfRun, saidIn } from './outcome.ts';
 import { fateOf, lostResult, resumeNotice, type Standing, standingOf, wordsIn } from './resume.ts';
 
 export interface AgentWork {
@@ -53,7 +53,11 @@ export async function runAgent(work: AgentWork): Promise<TaskOutcome> {
   const { task, history } = work;
   const standing = standingOf(work.past);
   const before = standing.isWhole ? [] : historyBefore(task, history);
-  if (standing.complete) return finishedBefore(before, standing);
+  if (standing.complete) {
+    // The lost worker had everything but the time to say so.
+    const said = saidIn([...before, ...standing.messages], history);
+    return { status: 'success', answer: wordsIn(standing.messages), ...said };
+  }
   if (standing.messages.length <= 1 && !standing.isWhole)
     return start(work, { input: task.inputs.at(-1) as RunInput, history: before });
   const results = await closeOpenCalls(standing, work);
@@ -77,7 +81,7 @@ async function start(
     beforeUndo: () => work.journal.flushWhole(),
   });
   work.onRun(run);
-  return outcomeOfRun(await run.outcome);
+  return outcomeOfRun(await run.outcome, work.history);
 }
 
 interface Noted {
@@ -111,12 +115,6 @@ function writeIntent({ journal }: AgentWork): BeforeCall {
     journal.add({ type: 'call-intent', callId: id, tool });
     await journal.flushWhole();
   };
-}
-
-/** The lost worker had everything but the time to say so. */
-function finishedBefore(before: readonly Message[], standing: Standing): TaskOutcome {
-  const messages = [...before, ...standing.messages];
-  return { status: 'success', answer: wordsIn(standing.messages), history: jsonOf(messages) };
 }
 
 /** Gives every call of the last turn its one result: those that are safe run again, the others are told truthfully. */

@@ -16,7 +16,7 @@ import { historyBefore, runAgent } from './agent-work.ts';
 import type { Approvals } from './approvals.ts';
 import { Journal } from './journal.ts';
 import { Lease } from './lease.ts';
-import { jsonOf, outcomeOfWork } from './outcome.ts';
+import { outcomeOfWork, saidIn } from './outcome.ts';
 import { readJournal } from './read-journal.ts';
 import { settle, standingOf } from './resume.ts';
 import { undoLost } from './undo.ts';
@@ -206,8 +206,8 @@ export class Execution {
     const settled = settle({ ...standing, undone }, { reason }, world.clock.now());
     const { answer, stop } = settled;
     const before = standing.isWhole ? [] : historyBefore(this.task, this.#history);
-    const history = past.length === 0 ? {} : { history: jsonOf([...before, ...settled.messages]) };
-    return { status: 'cancelled', reason, complete: false, answer, stop, ...history };
+    const said = past.length === 0 ? {} : saidIn([...before, ...settled.messages], this.#history);
+    return { status: 'cancelled', reason, complete: false, answer, stop, ...said };
   }
 
   /** Writes the end. A shutdown of this process is no end: the task is handed back. */

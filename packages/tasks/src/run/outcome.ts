@@ -2,9 +2,9 @@ import { type CancellationToken, isCancelledError, type Json, type Message, type
 import type { TaskOutcome } from '../task.ts';
 import { describeError, entryFor } from './entry.ts';
 
-/** A run's outcome as a store keeps it. */
-export function outcomeOfRun(outcome: Outcome): TaskOutcome {
-  const base = { answer: outcome.text, usage: outcome.usage, history: jsonOf(outcome.messages) };
+/** A run's outcome as a store keeps it; `known` is the history as the store has it. */
+export function outcomeOfRun(outcome: Outcome, known: readonly Json[]): TaskOutcome {
+  const base = { answer: outcome.text, usage: outcome.usage, ...saidIn(outcome.messages, known) };
   if (outcome.status === 'success') return { ...base, status: 'success' };
   if (outcome.status === 'failed') return { ...base, status: 'failed', error: describeError(outcome.error) };
   return {
@@ -31,6 +31,12 @@ export async function outcomeOfWork(work: Promise<Json | undefined>, token: Canc
   }
 }
 
-export function jsonOf(messages: readonly Message[]): readonly Json[] {
-  return entryFor(messages) as readonly Json[];
+/** What a store must be told so that a history becomes these messages: only what is new, if the rest is as it was. */
+export function saidIn(
+  messages: readonly Message[],
+  known: readonly Json[],
+): { readonly said: readonly Json[] } | { readonly history: readonly Json[] } {
+  const isLonger = known.every((message, i) => message === (messages[i] as unknown));
+  const told = entryFor(isLonger ? messages.slice(known.length) : messages) as readonly Json[];
+  return isLonger ? { said: told } : { history: told };
 }

@@ -190,7 +190,10 @@ class LocalStore implements TaskStore {
 
   async conversation(ref: ConversationRef): Promise<ConversationRecord | undefined> {
     checkRef(ref);
-    return this.#query((tables) => tables.conversation(ref));
+    return this.#query((tables) => {
+      const line = tables.conversation(ref);
+      return line && { ...line, history: tables.history(ref) };
+    });
   }
 
   async due({ limit = LIST_LIMIT, shard }: { limit?: number; shard?: number } = {}): Promise<readonly string[]> {

@@ -1,8 +1,8 @@
-import { systemWorld, type World } from '@whoa/core';
+import { type Json, systemWorld, type World } from '@whoa/core';
 import { shardOf } from '../id.ts';
-import type { Queries, Tables } from '../moves/tables.ts';
+import type { Line, Queries, Tables } from '../moves/tables.ts';
 import { type Hint, NONCES_MAX, type StoreOptions, type TaskStore } from '../store.ts';
-import type { ConversationRecord, ConversationRef, JournalEntry, TaskRecord } from '../task.ts';
+import type { ConversationRef, JournalEntry, TaskRecord } from '../task.ts';
 import { createLocalStore } from './local.ts';
 import { Watchers } from './watchers.ts';
 
@@ -46,7 +46,8 @@ class MemoryTables {
   readonly #tasks = new Map<string, TaskRecord>();
   readonly #byTenant = new Map<string, Map<string, TaskRecord>>();
   readonly #journals = new Map<string, JournalEntry[]>();
-  readonly #conversations = new Map<string, ConversationRecord>();
+  readonly #conversations = new Map<string, Line>();
+  readonly #histories = new Map<string, Json[]>();
   /** Of each task, the numbers of commands by the nonces they were sent with, oldest first. */
   readonly #sent = new Map<string, Map<string, number>>();
   /** Live tasks that somebody should look at some day. */
@@ -64,6 +65,13 @@ class MemoryTables {
       this.#conversations.delete(key);
       this.#conversations.set(key, conversation);
     },
+    history: (ref) => this.#histories.get(keyOf(ref)) ?? [],
+    addHistory: (ref, said) => {
+      const history = this.#histories.get(keyOf(ref)) ?? [];
+      for (const message of said) history.push(message);
+      this.#histories.set(keyOf(ref), history);
+    },
+    clearHistory: (ref) => this.#histories.delete(keyOf(ref)),
     clear: (id) => this.#clear(id),
     sent: (id, nonce) => this.#sent.get(id)?.get(nonce),
     saveSent: (id, { nonce, number }) => {
@@ -147,7 +155,9 @@ class MemoryTables {
     }
     for (const [key, conversation] of first(this.#conversations)) {
       if (conversation.changedAt > changedAt) break;
-      if (conversation.current === undefined && conversation.gathering === undefined) this.#conversations.delete(key);
+      if (conversation.current !== undefined || conversation.gathering !== undefined) continue;
+      this.#conversations.delete(key);
+      this.#histories.delete(key);
     }
   }
 }

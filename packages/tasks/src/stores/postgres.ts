@@ -168,12 +168,14 @@ class PostgresStore implements TaskStore {
   }
 
   async finish(id: string, epoch: number, outcome: TaskOutcome): Promise<FinishReceipt> {
-    const { status, reason, complete = null, history, ...rest } = outcome;
+    const { status, reason, complete = null, history, said = [], ...rest } = outcome;
     if (!['success', 'failed', 'cancelled'].includes(status)) {
       throw new TypeError(`outcome.status: '${String(status)}' is none of success, failed, cancelled`);
     }
-    const said = [jsonOf(rest), reason === undefined ? null : jsonOf(reason), complete, history && jsonOf(history)];
-    const receipt = await this.#own<FinishReceipt>('finish', [id, epoch, status, ...said, this.#retentionMs]);
+    const messages = [...(history ?? []), ...said].map(jsonOf);
+    const about = [jsonOf(rest), reason === undefined ? null : jsonOf(reason), complete, history !== undefined];
+    const values = [id, epoch, status, ...about, messages, this.#retentionMs];
+    const receipt = await this.#own<FinishReceipt>('finish', values);
     return withoutNulls(receipt);
   }
 

@@ -145,8 +145,10 @@ class RedisStore implements TaskStore {
   }
 
   async finish(id: string, epoch: number, outcome: TaskOutcome): Promise<FinishReceipt> {
-    const { status: asked, reason, complete, history, ...rest } = outcome;
-    const values = [asked, optional(reason), optional(complete), jsonOf(rest), optional(history)];
+    const { status: asked, reason, complete, history, said = [], ...rest } = outcome;
+    const messages = [...(history ?? []), ...said].map(jsonOf);
+    const about = [asked, optional(reason), optional(complete), jsonOf(rest), history === undefined ? '0' : '1'];
+    const values = [...about, ...messages];
     const reply = await this.#own(SCRIPTS.finish, { id, epoch }, values);
     const [answer, status, successor] = reply as [FinishReceipt['answer'], FinalStatus, string | null | undefined];
     return { answer, status, ...(successor != null && { successor }) };

@@ -2,7 +2,6 @@ import { StoreClosedError } from '../errors.ts';
 import { checkLimit, checkName } from './checks.ts';
 import { Database, type Row } from './sqlite/database.ts';
 import { defaultPath, prepareFile } from './sqlite/place.ts';
-import { SCHEMA, SCHEMA_VERSION } from './sqlite/schema.ts';
 
 /** What a store must know of a session. Everything else in it is kept as it is; it must be JSON. */
 export interface KeptSession {
@@ -46,7 +45,7 @@ export function createSqliteSessions<Session extends KeptSession>({
   readonly file?: string;
 } = {}): SqliteSessions<Session> {
   prepareFile(file);
-  return new Sessions(new Database(file, { schema: SCHEMA, version: SCHEMA_VERSION, synchronous: 'NORMAL' }));
+  return new Sessions(new Database(file, { synchronous: 'NORMAL' }));
 }
 
 class Sessions<Session extends KeptSession> implements SqliteSessions<Session> {

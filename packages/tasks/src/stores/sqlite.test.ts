@@ -2,6 +2,7 @@ import { mkdtempSync, rmSync, statSync, writeFileSync } from 'node:fs';
 import { chmod } from 'node:fs/promises';
 import { tmpdir } from 'node:os';
 import { join } from 'node:path';
+import { DatabaseSync } from 'node:sqlite';
 import { createVirtualWorld } from '@whoa/core/testing';
 import { expect, test } from 'vitest';
 import type { Hint } from '../store.ts';
@@ -159,4 +160,23 @@ test('the bell does not grow', async () => {
   await using store = createSqliteStore(folder);
   for (let i = 0; i < 50; i++) await store.create({ tenant: 'acme', agent: 'a', input: i });
   expect(statSync(`${folder.file}-bell`).size).toBeLessThanOrEqual(4_096);
+});
+
+test('histories of a file of an older version are still there, and are added to', async () => {
+  using folder = temporaryFolder();
+  await createSqliteStore(folder)[Symbol.asyncDispose]();
+  const old = new DatabaseSync(folder.file);
+  const said = ['one', { role: 'user', content: 'two' }, null, ['three']];
+  const record = { tenant: 'acme', conversation: 'c', waiting: [], history: said, changedAt: 1 };
+  old.exec('DROP TABLE history; DROP TABLE sent; PRAGMA user_version = 2');
+  old.prepare('INSERT INTO conversations VALUES (?, ?, ?, ?)').run('acme', 'c', null, JSON.stringify(record));
+  old.close();
+  await using store = createSqliteStore(folder);
+  const ref = { tenant: 'acme', conversation: 'c' };
+  expect((await store.conversation(ref))?.history).toEqual(said);
+  const receipt = await store.create({ ...ref, agent: 'a', input: 'hello' });
+  const { id } = (receipt as { task: { id: string } }).task;
+  await store.claim(id, 'w', 60_000);
+  await store.finish(id, 1, { status: 'success', said: ['four'] });
+  expect((await store.conversation(ref))?.history).toEqual([...said, 'four']);
 });

@@ -5,7 +5,6 @@ import { createLocalStore, type Engine } from './local.ts';
 import { Database, isBusy } from './sqlite/database.ts';
 import { Doorbell } from './sqlite/doorbell.ts';
 import { defaultPath, prepareFile } from './sqlite/place.ts';
-import { SCHEMA, SCHEMA_VERSION } from './sqlite/schema.ts';
 import { CHANGES_MAX, changesAfter, createTables, lastChange } from './sqlite/tables.ts';
 import { Watchers } from './watchers.ts';
 
@@ -42,7 +41,7 @@ class SqliteEngine implements Engine {
   constructor({ file = defaultPath(), durability = 'process', pollMs = POLL_MS, world }: SqliteStoreOptions) {
     prepareFile(file);
     const synchronous = durability === 'power' ? 'FULL' : 'NORMAL';
-    this.#database = new Database(file, { schema: SCHEMA, version: SCHEMA_VERSION, synchronous });
+    this.#database = new Database(file, { synchronous });
     this.#bell = new Doorbell(`${file}-bell`);
     this.#clock = world?.clock ?? systemClock;
     this.#pollMs = pollMs;

@@ -3,6 +3,7 @@ import { type CaseContext, type ContractCase, withOwned } from './case.ts';
 import { cancelCases } from './contract/cancel.ts';
 import { conversationCases } from './contract/conversation.ts';
 import { createCases } from './contract/create.ts';
+import { historyCases } from './contract/history.ts';
 import { holdCases } from './contract/hold.ts';
 import { journalCases } from './contract/journal.ts';
 import { journalBoundCases } from './contract/journal-bound.ts';
@@ -39,6 +40,7 @@ export const storeContract: readonly ContractCase[] = [
   ...repeatCases,
   ...cancelCases,
   ...conversationCases,
+  ...historyCases,
   ...holdCases,
   ...visibilityCases,
 ];

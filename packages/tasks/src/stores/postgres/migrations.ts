@@ -3,14 +3,14 @@ import { StoreSetupError } from './failures.ts';
 import { CANCEL } from './sql/cancel.ts';
 import { CREATE } from './sql/create.ts';
 import { LINE } from './sql/line.ts';
-import { BASICS, JOURNAL_BYTES, NONCES, TABLES } from './sql/tables.ts';
+import { BASICS, HISTORY, JOURNAL_BYTES, NONCES, TABLES } from './sql/tables.ts';
 import { CLAIM, WORK } from './sql/work.ts';
 
 /**
  * What made the tables what they are, oldest first. Never change one that has been published: add the next. A function
  * whose parameters change is dropped here; a change of what functions do is an empty migration.
  */
-const MIGRATIONS: readonly string[] = [TABLES, NONCES, JOURNAL_BYTES];
+const MIGRATIONS: readonly string[] = [TABLES, NONCES, JOURNAL_BYTES, HISTORY];
 
 /** They hold no data: each migration brings them all up to date. */
 const FUNCTIONS = (BASICS + LINE + CREATE + CLAIM + WORK + CANCEL).replaceAll(

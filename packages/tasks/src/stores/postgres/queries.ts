@@ -56,7 +56,8 @@ export async function getConversation(
   database: Database,
   { tenant, conversation }: ConversationRef,
 ): Promise<ConversationRecord | undefined> {
-  const sql = 'SELECT * FROM whoa.conversations c WHERE c.tenant = $1 AND c.conversation = $2';
+  const sql = `SELECT c.*, whoa.history_of(c.tenant, c.conversation) AS history FROM whoa.conversations c
+    WHERE c.tenant = $1 AND c.conversation = $2`;
   const [row] = await ask<ConversationRow>(database, 'conversation', { sql, values: [tenant, conversation] });
   return row && conversationOf(row);
 }

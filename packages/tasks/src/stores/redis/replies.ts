@@ -17,7 +17,7 @@ type Flat = readonly string[];
 type RecordReply = readonly [Flat, Flat, string | null, Flat];
 type OrdersReply = readonly ['orders', string, string, readonly string[] | null, Flat, string];
 
-type LineReply = readonly [string, string | null, string | null, string | null, Flat];
+type LineReply = readonly [string, string | null, string | null, Flat, Flat];
 
 const TEXTS = new Set(['id', 'tenant', 'agent', 'conversation', 'key', 'nonce', 'steered', 'status', 'worker']);
 /** These are parts of something, or the store's own. */
@@ -101,14 +101,14 @@ export function createReceiptOf(reply: Reply): CreateReceipt {
 }
 
 export function claimOf(reply: Reply): Claim {
-  const [answer, first, orders, history] = reply as [Claim['answer'], Reply | undefined, Reply, string | null];
+  const [answer, first, orders, history] = reply as [Claim['answer'], Reply | undefined, Reply, Flat];
   switch (answer) {
     case 'claimed':
       return {
         answer,
         task: recordOf(first!),
         orders: ordersOf(orders),
-        history: history === null ? [] : (JSON.parse(history) as Json[]),
+        history: history.map((text) => JSON.parse(text) as Json),
       };
     case 'held':
       return { answer, until: Number(first) };
@@ -159,7 +159,7 @@ export function conversationOf(
     ...(current !== null && { current }),
     waiting,
     ...(gathering !== null && { gathering }),
-    history: history === null ? [] : (JSON.parse(history) as Json[]),
+    history: history.map((text) => JSON.parse(text) as Json),
     changedAt: Number(changedAt),
   };
 }

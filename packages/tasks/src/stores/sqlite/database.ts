@@ -1,5 +1,6 @@
 import type { DatabaseSync, SQLInputValue, StatementSync } from 'node:sqlite';
 import { StoreBusyError } from '../../errors.ts';
+import { SCHEMA, SCHEMA_VERSION, UPGRADE } from './schema.ts';
 
 /** SQLite waits this long inside a call, where nothing else of the process can run; then we wait outside. */
 const WAIT_INSIDE_MS = 5;
@@ -16,21 +17,22 @@ export class Database {
   readonly #sqlite: DatabaseSync;
   readonly #statements = new Map<string, StatementSync>();
 
-  constructor(path: string, options: { schema: string; version: number; synchronous: 'NORMAL' | 'FULL' }) {
+  constructor(path: string, options: { synchronous: 'NORMAL' | 'FULL' }) {
     // Ask for it late: merely importing it makes Node 22 print a warning.
     const sqlite = process.getBuiltinModule('node:sqlite');
     this.#sqlite = new sqlite.DatabaseSync(path, { timeout: WAIT_OPENING_MS });
     this.#sqlite.exec(`PRAGMA journal_mode = WAL; PRAGMA synchronous = ${options.synchronous}`);
     this.#sqlite.exec('BEGIN IMMEDIATE');
     const found = Number(this.get('PRAGMA user_version')?.['user_version']);
-    if (found > options.version) {
+    if (found > SCHEMA_VERSION) {
       this.#sqlite.exec('ROLLBACK');
       this.close();
       throw new Error(
-        `${path} was written by a newer version (${found}, this one knows ${options.version}); update Whoa`,
+        `${path} was written by a newer version (${found}, this one knows ${SCHEMA_VERSION}); update Whoa`,
       );
     }
-    this.#sqlite.exec(`${options.schema}; PRAGMA user_version = ${options.version}; COMMIT`);
+    const upgrade = found > 0 && found < SCHEMA_VERSION ? UPGRADE : '';
+    this.#sqlite.exec(`${SCHEMA}; ${upgrade}; PRAGMA user_version = ${SCHEMA_VERSION}; COMMIT`);
     this.#sqlite.exec(`PRAGMA busy_timeout = ${WAIT_INSIDE_MS}`);
   }
 

@@ -1,5 +1,5 @@
 /** Raise it when the tables change. */
-export const SCHEMA_VERSION = 3;
+export const SCHEMA_VERSION = 4;
 
 /** The record is the truth; the columns beside it are there to be found by, each through an index. */
 export const SCHEMA = `
@@ -24,6 +24,10 @@ CREATE TABLE IF NOT EXISTS conversations (
   tenant TEXT NOT NULL, conversation TEXT NOT NULL, idleSince REAL, record TEXT NOT NULL,
   PRIMARY KEY (tenant, conversation)
 ) WITHOUT ROWID;
+CREATE TABLE IF NOT EXISTS history (
+  tenant TEXT NOT NULL, conversation TEXT NOT NULL, position INTEGER NOT NULL, message TEXT NOT NULL,
+  PRIMARY KEY (tenant, conversation, position)
+) WITHOUT ROWID;
 CREATE INDEX IF NOT EXISTS conversations_idle ON conversations (idleSince) WHERE idleSince IS NOT NULL;
 CREATE TABLE IF NOT EXISTS changes (number INTEGER PRIMARY KEY, hint TEXT NOT NULL);
 CREATE TABLE IF NOT EXISTS sessions (
@@ -31,4 +35,12 @@ CREATE TABLE IF NOT EXISTS sessions (
 );
 CREATE INDEX IF NOT EXISTS sessions_latest ON sessions (updatedAt, id);
 CREATE INDEX IF NOT EXISTS sessions_of_folder ON sessions (cwd, updatedAt, id)
+`;
+
+/** What a file of an older version needs besides: histories used to stand in the records of their conversations. */
+export const UPGRADE = `
+INSERT OR IGNORE INTO history (tenant, conversation, position, message)
+SELECT c.tenant, c.conversation, said.key + 1, c.record -> said.fullkey
+FROM conversations c, json_each(c.record, '$.history') said;
+UPDATE conversations SET record = json_remove(record, '$.history') WHERE json_type(record, '$.history') IS NOT NULL
 `;

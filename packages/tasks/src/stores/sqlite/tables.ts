@@ -1,7 +1,8 @@
+import type { Json } from '@whoa/core';
 import { shardOf } from '../../id.ts';
-import type { Queries, Tables } from '../../moves/tables.ts';
+import type { Line, Queries, Tables } from '../../moves/tables.ts';
 import { type Hint, NONCES_MAX } from '../../store.ts';
-import type { ConversationRecord, TaskRecord } from '../../task.ts';
+import type { TaskRecord } from '../../task.ts';
 import type { Database, Row, Value } from './database.ts';
 import { journalTables } from './journal.ts';
 
@@ -18,6 +19,11 @@ ON CONFLICT (id) DO UPDATE SET status = excluded.status, createdAt = excluded.cr
   endedAt = excluded.endedAt, record = excluded.record
 `;
 
+const ADD_HISTORY = `
+INSERT INTO history (tenant, conversation, position, message) VALUES (?, ?,
+  (SELECT coalesce(max(position), 0) + 1 FROM history WHERE tenant = ? AND conversation = ?), ?)
+`;
+
 /** These stand in indexes. */
 const COLUMNS = ['status', 'createdAt', 'dueAt', 'endedAt'] as const;
 
@@ -26,7 +32,6 @@ export function createTables(database: Database, onHint: (hint: string, number: 
   /** The rows as this transaction knows them: nobody else can change them before it ends. */
   const known = new Map<string, TaskRecord>();
   return {
-    ...journalTables(database),
     task(id) {
       const task = recordOf<TaskRecord>(database.get('SELECT record FROM tasks WHERE id = ?', [id]));
       if (task !== undefined) known.set(id, task);
@@ -47,7 +52,7 @@ export function createTables(database: Database, onHint: (hint: string, number: 
       database.run('DELETE FROM sent WHERE id = ? AND number <= ?', [id, number - NONCES_MAX]);
     },
     conversation: ({ tenant, conversation }) =>
-      recordOf<ConversationRecord>(
+      recordOf<Line>(
         database.get('SELECT record FROM conversations WHERE tenant = ? AND conversation = ?', [tenant, conversation]),
       ),
     saveConversation(line) {
@@ -57,6 +62,8 @@ export function createTables(database: Database, onHint: (hint: string, number: 
         [line.tenant, line.conversation, isIdle ? line.changedAt : null, JSON.stringify(line)],
       );
     },
+    ...journalTables(database),
+    ...historyTables(database),
     tell(hint) {
       const text = JSON.stringify(hint);
       onHint(text, database.run('INSERT INTO changes (hint) VALUES (?)', [text]));
@@ -68,6 +75,24 @@ export function createTables(database: Database, onHint: (hint: string, number: 
       return database.all(sql, [...values, now, limit]).map((row) => row['id'] as string);
     },
     forget: (before) => forget(database, before),
+  };
+}
+
+function historyTables(database: Database): Pick<Tables, 'history' | 'addHistory' | 'clearHistory'> {
+  return {
+    history: ({ tenant, conversation }) =>
+      database
+        .all('SELECT message FROM history WHERE tenant = ? AND conversation = ? ORDER BY position', [
+          tenant,
+          conversation,
+        ])
+        .map((row) => JSON.parse(row['message'] as string) as Json),
+    addHistory({ tenant, conversation }, said) {
+      for (const message of said)
+        database.run(ADD_HISTORY, [tenant, conversation, tenant, conversation, JSON.stringify(message)]);
+    },
+    clearHistory: ({ tenant, conversation }) =>
+      void database.run('DELETE FROM history WHERE tenant = ? AND conversation = ?', [tenant, conversation]),
   };
 }
 
@@ -115,10 +140,13 @@ function forget(database: Database, before: { endedAt: number; changedAt: number
     database.run('DELETE FROM tasks WHERE id = ?', [id]);
     clear(database, id);
   }
-  database.run(
-    'DELETE FROM conversations WHERE (tenant, conversation) IN (SELECT tenant, conversation FROM conversations WHERE idleSince <= ? LIMIT ?)',
-    [before.changedAt, FORGET_MAX],
-  );
+  const idle = 'SELECT tenant, conversation FROM conversations WHERE idleSince <= ? LIMIT ?';
+  for (const row of database.all(idle, [before.changedAt, FORGET_MAX])) {
+    const place = [row['tenant'] as string, row['conversation'] as string];
+    for (const table of ['conversations', 'history']) {
+      database.run(`DELETE FROM ${table} WHERE tenant = ? AND conversation = ?`, place);
+    }
+  }
 }
 
 /** Changes after a number, oldest first, and whether some in between are gone. */

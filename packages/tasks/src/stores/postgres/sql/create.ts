@@ -98,11 +98,13 @@ BEGIN
     SELECT t.id FROM whoa.tasks t WHERE t.ended_at <= ended_before ORDER BY t.ended_at LIMIT 10 FOR UPDATE SKIP LOCKED
   ) old;
   IF gone IS NOT NULL THEN PERFORM whoa.drop_tasks(gone); END IF;
-  DELETE FROM whoa.conversations c USING (
-    SELECT o.tenant, o.conversation FROM whoa.conversations o
-    WHERE o.changed_at <= changed_before AND o.current IS NULL AND o.gathering IS NULL
-    ORDER BY o.changed_at LIMIT 10 FOR UPDATE SKIP LOCKED
-  ) old WHERE c.tenant = old.tenant AND c.conversation = old.conversation;
+  WITH idle AS (
+    DELETE FROM whoa.conversations c USING (
+      SELECT o.tenant, o.conversation FROM whoa.conversations o
+      WHERE o.changed_at <= changed_before AND o.current IS NULL AND o.gathering IS NULL
+      ORDER BY o.changed_at LIMIT 10 FOR UPDATE SKIP LOCKED
+    ) old WHERE c.tenant = old.tenant AND c.conversation = old.conversation RETURNING c.tenant, c.conversation
+  ) DELETE FROM whoa.history h USING idle i WHERE h.tenant = i.tenant AND h.conversation = i.conversation;
 END $$;
 
 CREATE FUNCTION whoa.drop_tasks(ids text[]) RETURNS void LANGUAGE sql AS $$

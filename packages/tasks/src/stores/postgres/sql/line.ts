@@ -22,7 +22,7 @@ BEGIN
     EXIT WHEN FOUND;
   END LOOP;
   IF line.current IS NULL AND line.gathering IS NULL AND line.changed_at <= whoa.now_ms() - kept_ms THEN
-    UPDATE whoa.conversations c SET history = '[]' WHERE c.tenant = of_tenant AND c.conversation = of_conversation;
+    DELETE FROM whoa.history h WHERE h.tenant = of_tenant AND h.conversation = of_conversation;
   END IF;
 END $$;
 

@@ -63,6 +63,19 @@ FROM (SELECT task, sum(octet_length(event::text)) AS bytes FROM whoa.journal GRO
 DROP FUNCTION IF EXISTS whoa.append(text, int, int, json[], int[]);
 `;
 
+/** What was said, message by message: to add one must not cost more when there are many. */
+export const HISTORY = `
+CREATE TABLE whoa.history (
+  tenant text COLLATE "C", conversation text COLLATE "C", position int, message json NOT NULL,
+  PRIMARY KEY (tenant, conversation, position)
+);
+INSERT INTO whoa.history (tenant, conversation, position, message)
+SELECT c.tenant, c.conversation, said.place, said.message
+FROM whoa.conversations c, json_array_elements(c.history) WITH ORDINALITY AS said (message, place);
+ALTER TABLE whoa.conversations DROP COLUMN history;
+DROP FUNCTION IF EXISTS whoa.finish(text, int, text, json, json, boolean, json, float8);
+`;
+
 /** What the moves share: the clock, the doorbell, and how things are shown. */
 export const BASICS = `
 -- The store's clock. Small enough to be made part of what calls it; a query that looks it up in an index puts it in a
@@ -123,6 +136,11 @@ $$;
 
 CREATE FUNCTION whoa.own_reason(kind text, message text, at float8) RETURNS json LANGUAGE sql STABLE AS $$
   SELECT json_build_object('kind', kind, 'message', message, 'at', at)
+$$;
+
+CREATE FUNCTION whoa.history_of(of_tenant text, of_conversation text) RETURNS json LANGUAGE sql STABLE AS $$
+  SELECT coalesce(json_agg(h.message ORDER BY h.position), '[]')
+  FROM whoa.history h WHERE h.tenant = of_tenant AND h.conversation = of_conversation
 $$;
 
 CREATE FUNCTION whoa.commands_of(task_id text) RETURNS json LANGUAGE sql STABLE AS $$

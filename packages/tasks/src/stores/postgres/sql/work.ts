@@ -4,7 +4,6 @@ CREATE FUNCTION whoa.claim(task_id text, claimer text, lease_ms float8, attempts
 RETURNS json LANGUAGE plpgsql AS $$
 DECLARE
   task whoa.tasks;
-  history json;
   now float8;
 BEGIN
   PERFORM whoa.lock_line(task_id);
@@ -29,10 +28,8 @@ BEGIN
     due_at = now + lease_ms, started_at = coalesce(t.started_at, now)
   WHERE t.id = task_id RETURNING * INTO task;
   PERFORM whoa.tell('status', task.id, task.tenant, task.worker, task.conversation);
-  SELECT c.history INTO history FROM whoa.conversations c
-  WHERE c.tenant = task.tenant AND c.conversation = task.conversation;
   RETURN json_build_object('answer', 'claimed', 'task', whoa.task_of(task), 'orders', whoa.orders_of(task, now),
-    'history', coalesce(history, '[]'));
+    'history', whoa.history_of(task.tenant, task.conversation));
 END $$;
 
 -- The time to wait for more messages is over: the task does what its policy says.
@@ -173,7 +170,8 @@ END $$;
 
 -- The end of a task. Once a cancel was accepted it is cancelled, for the reason of that cancel.
 CREATE FUNCTION whoa.finish(
-  task_id text, own_epoch int, asked text, rest json, reason json, complete boolean, said json, kept_ms float8
+  task_id text, own_epoch int, asked text, rest json, reason json, complete boolean, anew boolean, said json[],
+  kept_ms float8
 ) RETURNS json LANGUAGE plpgsql AS $$
 DECLARE
   task whoa.tasks;
@@ -196,8 +194,14 @@ BEGIN
     outcome = rest, outcome_reason = reason, outcome_complete = complete
   WHERE t.id = task_id;
   IF task.commands_waiting > 0 THEN DELETE FROM whoa.commands c WHERE c.task = task_id; END IF;
-  IF said IS NOT NULL THEN
-    UPDATE whoa.conversations c SET history = said WHERE c.tenant = task.tenant AND c.conversation = task.conversation;
+  IF task.conversation IS NOT NULL THEN
+    IF anew THEN
+      DELETE FROM whoa.history h WHERE h.tenant = task.tenant AND h.conversation = task.conversation;
+    END IF;
+    INSERT INTO whoa.history (tenant, conversation, position, message)
+    SELECT task.tenant, task.conversation, place + coalesce((SELECT max(h.position) FROM whoa.history h
+      WHERE h.tenant = task.tenant AND h.conversation = task.conversation), 0), message
+    FROM unnest(said) WITH ORDINALITY AS batch (message, place);
   END IF;
   successor := whoa.leave_line(task.id, task.tenant, task.conversation, now);
   PERFORM whoa.tell('status', task.id, task.tenant, task.worker, task.conversation);

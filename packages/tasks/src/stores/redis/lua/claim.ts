@@ -40,6 +40,6 @@ set(task, {
 redis.call('ZADD', tag .. 'due', task.dueAt, id)
 tell('status', task)
 local line = line_of(task)
-local history = line and redis.call('HGET', tag .. 'line:' .. line.name, 'history')
-return { 'claimed', record(task), orders(task), history or false }
+local history = line and redis.call('LRANGE', tag .. 'history:' .. line.name, 0, -1)
+return { 'claimed', record(task), orders(task), history or {} }
 `;

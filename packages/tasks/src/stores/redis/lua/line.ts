@@ -15,7 +15,7 @@ local function load_line(tenant, conversation)
   local name = line_name(tenant, conversation)
   local found = redis.call('HMGET', tag .. 'line:' .. name, 'current', 'gathering', 'forgetAt')
   if found[3] and tonumber(found[3]) <= now then
-    redis.call('DEL', tag .. 'line:' .. name)
+    redis.call('DEL', tag .. 'line:' .. name, tag .. 'history:' .. name)
     found = {}
   end
   local waiting = redis.call('LRANGE', tag .. 'waiting:' .. name, 0, -1)
@@ -39,9 +39,11 @@ local function save_line(line)
   if line.current or line.gathering then
     redis.call('HDEL', key, 'forgetAt')
     redis.call('PERSIST', key)
+    redis.call('PERSIST', tag .. 'history:' .. line.name)
   else
     redis.call('HSET', key, 'forgetAt', now + lineRetention)
     redis.call('PEXPIRE', key, lineRetention)
+    redis.call('PEXPIRE', tag .. 'history:' .. line.name, lineRetention)
   end
 end
 

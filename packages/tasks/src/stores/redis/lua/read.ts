@@ -67,9 +67,10 @@ return redis.call('XRANGE', tag .. 'journal:' .. task.id, '(' .. after .. '-0', 
 
 export const CONVERSATION: string = /* lua */ `
 local name = #ARGV[5] .. ':' .. ARGV[5] .. ':' .. ARGV[6]
-local line = redis.call('HMGET', tag .. 'line:' .. name, 'changedAt', 'current', 'gathering', 'history', 'forgetAt')
-if not line[1] or (line[5] and tonumber(line[5]) <= now) then return false end
-return { line[1], line[2], line[3], line[4], redis.call('LRANGE', tag .. 'waiting:' .. name, 0, -1) }
+local line = redis.call('HMGET', tag .. 'line:' .. name, 'changedAt', 'current', 'gathering', 'forgetAt')
+if not line[1] or (line[4] and tonumber(line[4]) <= now) then return false end
+local history = redis.call('LRANGE', tag .. 'history:' .. name, 0, -1)
+return { line[1], line[2], line[3], history, redis.call('LRANGE', tag .. 'waiting:' .. name, 0, -1) }
 `;
 
 /** What somebody should look at now, with the time since when. */

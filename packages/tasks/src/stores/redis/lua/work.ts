@@ -86,7 +86,7 @@ return { 'released' }
  * so that the text of others is never taken apart here.
  */
 export const FINISH: string = /* lua */ `
-local epoch, asked, reason, complete, rest, history = tonumber(ARGV[6]), unpack(ARGV, 7)
+local epoch, asked, reason, complete, rest, anew = tonumber(ARGV[6]), unpack(ARGV, 7, 11)
 local task = load(ARGV[5])
 if task and task.epoch == epoch and FINAL[task.status] then return { 'already', task.status } end
 if not own(task, epoch) then return { 'lost' } end
@@ -101,8 +101,10 @@ if reason ~= '' then outcome = outcome .. ',"reason":' .. reason end
 if complete ~= '' then outcome = outcome .. ',"complete":' .. complete end
 if rest ~= '{}' then outcome = outcome .. ',' .. string.sub(rest, 2) else outcome = outcome .. '}' end
 conclude(task, status, outcome)
-if task.conversation and history ~= '' then
-  redis.call('HSET', tag .. 'line:' .. line_name(task.tenant, task.conversation), 'history', history)
+if task.conversation then
+  local key = tag .. 'history:' .. line_name(task.tenant, task.conversation)
+  if anew == '1' then redis.call('DEL', key) end
+  for i = 12, #ARGV do redis.call('RPUSH', key, ARGV[i]) end
 end
 local successor = leave_line(task)
 tell('status', task)

@@ -1,0 +1,88 @@
+import assert from 'node:assert/strict';
+import type { TaskStore } from '../../store.ts';
+import type { TaskOutcome } from '../../task.ts';
+import { bring, type ContractCase, claim, LEASE_MS } from '../case.ts';
+import { LINE, say } from './talk.ts';
+
+const historyOf = async (store: TaskStore): Promise<unknown> => (await store.conversation(LINE))?.history;
+
+/** One message of the conversation, answered; what the worker was told of the history before. */
+async function answer(store: TaskStore, outcome: Omit<TaskOutcome, 'status'>): Promise<unknown> {
+  const { id } = await say(store, 'hello', 'queue');
+  const { history } = await claim(store, id);
+  await store.finish(id, 1, { status: 'success', ...outcome });
+  return history;
+}
+
+/** What is said in a conversation outlives its tasks. */
+export const historyCases: readonly ContractCase[] = [
+  {
+    title: 'what a task says is added to the history, and the next one is told all of it in order',
+    async run({ store }) {
+      assert.deepEqual(await answer(store, { said: ['a', { b: null }] }), []);
+      assert.deepEqual(await answer(store, { said: [] }), ['a', { b: null }]);
+      assert.deepEqual(await answer(store, { said: [['c'], 'd \u0000 ñ'] }), ['a', { b: null }]);
+      assert.deepEqual(await historyOf(store), ['a', { b: null }, ['c'], 'd \u0000 ñ']);
+    },
+  },
+  {
+    title: 'a history that is given whole replaces the old one, and what is said is added to it',
+    async run({ store }) {
+      await answer(store, { said: ['a', 'b', 'c'] });
+      await answer(store, { history: ['in short'] });
+      assert.deepEqual(await historyOf(store), ['in short']);
+      await answer(store, { history: ['shorter'], said: ['and more'] });
+      assert.deepEqual(await historyOf(store), ['shorter', 'and more']);
+      await answer(store, { history: [] });
+      assert.deepEqual(await historyOf(store), []);
+    },
+  },
+  {
+    title: 'a task that says nothing leaves the history as it was',
+    async run({ store }) {
+      await answer(store, { said: ['a'] });
+      await answer(store, {});
+      assert.deepEqual(await historyOf(store), ['a']);
+    },
+  },
+  {
+    title: 'what is said twice because an answer was lost is kept once, and not with the task',
+    async run({ store }) {
+      const { id, tenant } = await say(store, 'hello', 'queue');
+      await claim(store, id);
+      for (let i = 0; i < 3; i++) await store.finish(id, 1, { status: 'success', said: ['a'] });
+      assert.deepEqual(await historyOf(store), ['a']);
+      assert.deepEqual((await store.get({ tenant, id }))?.outcome, { status: 'success' });
+    },
+  },
+  {
+    title: 'a task without a conversation has no history to add to',
+    async run({ store }) {
+      const { id, epoch, ref } = await bring(store, 'running');
+      await store.finish(id, epoch, { status: 'success', said: ['a'], history: ['b'] });
+      assert.deepEqual((await store.get(ref))?.outcome, { status: 'success' });
+    },
+  },
+  {
+    title: 'a long history keeps its order',
+    async run({ store }) {
+      const said = Array.from({ length: 500 }, (_, i) => i);
+      for (let i = 0; i < 4; i++) await answer(store, { said: said.map((n) => n + 500 * i) });
+      const all = (await historyOf(store)) as number[];
+      assert.equal(all.length, 2_000);
+      assert.ok(all.every((n, i) => n === i));
+    },
+  },
+  {
+    title: 'the one who lost a task adds nothing to the history',
+    async run({ store, advance }) {
+      const { id } = await say(store, 'hello', 'queue');
+      await claim(store, id, { leaseMs: 10 });
+      await advance(10);
+      await store.claim(id, 'w2', LEASE_MS);
+      await assert.rejects(store.finish(id, 1, { status: 'success', said: ['late'] }), { code: 'LEASE_LOST' });
+      await store.finish(id, 2, { status: 'success', said: ['in time'] });
+      assert.deepEqual(await historyOf(store), ['in time']);
+    },
+  },
+];
