@@ -3,7 +3,7 @@ import type { Clock } from '@whoa/core';
 import type { Client } from 'pg';
 import type { Hint } from '../../store.ts';
 import type { Database } from './database.ts';
-import { breakOff, endWithin, letGo } from './driver.ts';
+import { breakOff, endWithin, letGo, takeTurns } from './driver.ts';
 import { PushedOrders } from './pushed-orders.ts';
 
 export interface DoorbellOptions {
@@ -92,6 +92,7 @@ export class Doorbell implements AsyncDisposable {
   async #open(): Promise<Client> {
     const connection = await this.#options.database.connectAlone();
     letGo(connection);
+    takeTurns(connection);
     connection.on('end', () => this.#lose(connection));
     const { database, onHint } = this.#options;
     const orders = new PushedOrders(connection, { qualifier: database.qualifier, onHint });

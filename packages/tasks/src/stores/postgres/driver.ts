@@ -27,6 +27,18 @@ export function letGo(connection: Connection): void {
   streamOf(connection).unref();
 }
 
+/** Has the questions on a connection wait for each other: the driver no longer keeps more than one for us. */
+export function takeTurns(connection: Connection): void {
+  const ask = connection.query.bind(connection) as (...question: unknown[]) => Promise<unknown>;
+  let last: Promise<unknown> = Promise.resolve();
+  const query = (...question: unknown[]): Promise<unknown> => {
+    const answer = last.then(() => ask(...question));
+    last = answer.catch(() => {});
+    return answer;
+  };
+  Object.assign(connection, { query });
+}
+
 /** Breaks a connection off at once. */
 export function breakOff(connection: Connection): void {
   streamOf(connection).destroy();
