@@ -88,6 +88,23 @@ test('work that throws something else after the abort is interrupted too', async
   expect((await result).error).toMatchObject({ code: 'CANCELLED', partial: { state: 'interrupted' } });
 });
 
+test('abandoned work is found in the ledger under the key it was given, else under one of its own', async () => {
+  const { token, ledger } = setUp();
+  const deaf = () => new Promise<never>(() => {});
+  const all = [
+    settle(guard(deaf, { name: 'import', key: 'import/42', token, ledger })),
+    settle(guard(deaf, { name: 'one', token, ledger })),
+    settle(guard(deaf, { name: 'two', token, ledger })),
+  ];
+  token.cancel({}, { how: 'kill' });
+  await Promise.all(all);
+  const keys = new Map(ledger.entries().map(({ name, key }) => [name, key]));
+  expect(keys.get('import')).toBe('import/42');
+  expect(keys.get('one')).toMatch(/^guard\//);
+  expect(keys.get('two')).toMatch(/^guard\//);
+  expect(keys.get('one')).not.toBe(keys.get('two'));
+});
+
 test('deaf work is abandoned exactly when the ladder ends; its late result reaches only the ledger', async () => {
   const { clock, token, ledger } = setUp();
   const { work, resolve } = held<string>();

@@ -16,6 +16,8 @@ export interface GuardOptions {
   readonly cleanupMs?: number;
   /** Where abandoned work and its late result are written down. */
   readonly ledger?: Ledger;
+  /** Names it in the ledger, unlike any other there; made up unless given. */
+  readonly key?: string;
   /** A cancel has to wait for this `finish` work. */
   readonly onWait?: (level: StopLevel, reason: CancelReason) => void;
   /** Who may cancel it: a token, a signal (which means `now`), or both. */
@@ -52,7 +54,7 @@ export async function guard<T>(
       ...(options.onWait && { onWait: options.onWait }),
       onEnd(end) {
         if (end.state === 'unknown' && ledger !== undefined) {
-          const key = `guard/${crypto.randomUUID()}`;
+          const { key = `guard/${crypto.randomUUID()}` } = options;
           enterInLedger(ledger, { key, name, reason: end.reason, abandonedAt: token.clock.now() }, end);
         }
         return valueFrom(end, options, token);
