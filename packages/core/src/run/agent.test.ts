@@ -530,6 +530,21 @@ test('one call can be cancelled and the run goes on', async () => {
   check();
 });
 
+test('one call can be cancelled as hard as is said', async () => {
+  const { run, agent } = setUp(
+    scripted(
+      () => callTools([call('1', 'deaf')]),
+      () => reply('went on'),
+    ),
+    { deaf: () => new Promise(() => {}) },
+  );
+  for await (const event of run.events) if (event.type === 'call-start') break;
+  expect(run.cancelCall('1', {}, { how: 'kill' })).toMatchObject({ answer: 'accepted', level: 'kill' });
+  const outcome = await run.outcome;
+  expect(outcome).toMatchObject({ status: 'success', text: 'went on', calls: [{ state: 'unknown' }] });
+  expect(agent.ledger.entries()).toMatchObject([{ key: `${run.id}/1` }]);
+});
+
 test('cancelling one run leaves its siblings alone; cancelling what is above stops them all', async () => {
   const { agent, root, clock } = setUp(
     scripted(() => callTools([call('1', 'wait')])),

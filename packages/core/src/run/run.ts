@@ -31,8 +31,8 @@ export interface Run {
   /** Always resolves. */
   readonly outcome: Promise<Outcome>;
   cancel(reason?: CancelReasonInit, options?: CancelOptions): CancelReceipt;
-  /** Stops one call; the run goes on. A call that must finish refuses. */
-  cancelCall(callId: string, reason?: CancelReasonInit): CallCancelReceipt;
+  /** Stops one call, `now` unless said otherwise; the run goes on. A call that must finish refuses. */
+  cancelCall(callId: string, reason?: CancelReasonInit, options?: CancelOptions): CallCancelReceipt;
   /** Takes the completed calls back once the run has ended, at most once: asked again, it answers what was done. */
   undo(): Promise<readonly UndoneCall[]>;
   /** Says something to the run; it is heard at the next boundary, or handed back in the outcome. */
@@ -112,8 +112,8 @@ class AgentRun implements Run {
     return receipt;
   }
 
-  cancelCall(callId: string, reason: CancelReasonInit = {}): CallCancelReceipt {
-    return this.#runtime.cancelCall(callId, reason);
+  cancelCall(callId: string, reason?: CancelReasonInit, options?: CancelOptions): CallCancelReceipt {
+    return this.#runtime.cancelCall(callId, reason, options);
   }
 
   steer(message: RunInput): { answer: 'accepted' | 'too-late' } {

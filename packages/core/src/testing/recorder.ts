@@ -49,9 +49,9 @@ export function createRecorder(options: { readonly onEntry?: (entry: HistoryEntr
         note({ seen: 'receipt', runId: run.id, receipt });
         return receipt;
       },
-      cancelCall(callId, reason) {
+      cancelCall(callId, reason, options) {
         note({ seen: 'call-cancel', runId: run.id, callId });
-        return run.cancelCall(callId, reason);
+        return run.cancelCall(callId, reason, options);
       },
     }),
     look: (token) => note({ seen: 'leftovers', name: token.name, ...token.statistics }),

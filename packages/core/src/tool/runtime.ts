@@ -49,7 +49,7 @@ export interface Runtime {
    * every call, the ones that were not started included.
    */
   execute(calls: readonly Call[], options?: ExecuteOptions): Promise<CallResult[]>;
-  /** Stops one call; the others go on. A call that must `finish` refuses. */
+  /** Stops one call, `now` unless said otherwise; the others go on. A call that must `finish` refuses. */
   cancelCall(callId: string, reason?: CancelReasonInit, options?: CancelOptions): CallCancelReceipt;
 }
 
@@ -86,7 +86,7 @@ export function createRuntime(options: RuntimeOptions): Runtime {
         token[Symbol.dispose]();
       }
     },
-    cancelCall(callId, reason = {}, cancelOptions = { how: 'now' }) {
+    cancelCall(callId, reason = {}, cancelOptions = {}) {
       const call = live.get(callId);
       if (call?.own === undefined) return { answer: 'too-late' };
       if (call.tool.whenCancelled === 'finish') {
@@ -95,7 +95,7 @@ export function createRuntime(options: RuntimeOptions): Runtime {
           message: `${call.tool.name} must finish; it ends within ${call.tool.timeoutMs} ms`,
         };
       }
-      return call.own.cancel(reason, cancelOptions);
+      return call.own.cancel(reason, { how: 'now', ...cancelOptions });
     },
   };
 }

@@ -94,7 +94,7 @@ function followed(run: Run, { token, hooks }: RunOptions): Run {
     events: run.events,
     outcome: told.then(() => run.outcome),
     cancel: (reason, options) => run.cancel(reason, options),
-    cancelCall: (callId, reason) => run.cancelCall(callId, reason),
+    cancelCall: (callId, reason, options) => run.cancelCall(callId, reason, options),
     undo: () => run.undo(),
     steer: (message) => run.steer(message),
   };
