@@ -88,7 +88,7 @@ async function waitForEnd({ store, screen, ref, asJson }: Context): Promise<numb
   if (!asJson) screen.status(() => 'waiting until it has settled');
   const task = await followTask(store, ref, {
     onRecord: async (record) => {
-      if (isLost(record)) await settleLost(store, record);
+      if (await isLost(store, record)) await settleLost(store, record);
       return undefined;
     },
   });
@@ -144,7 +144,7 @@ async function waitForAnswer(number: number, { store, ref, screen }: Context): P
       answer = told.answer ?? 'unknown';
       isAnswered = true;
     },
-    onRecord: (record) => (isAnswered || isLost(record) ? 'stop' : undefined),
+    onRecord: async (record) => (isAnswered || (await isLost(store, record)) ? 'stop' : undefined),
   });
   screen.status(undefined);
   return answer;

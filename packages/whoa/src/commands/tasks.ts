@@ -2,7 +2,7 @@ import { textOf } from '@whoa/core';
 import type { TaskRecord, TaskStatus } from '@whoa/tasks';
 import { type Command, EXIT, type Own, readArguments, UsageError } from '../command.ts';
 import { loadConfig } from '../config/load.ts';
-import { isLost, LOCAL_TENANT, openStore, shortId } from '../tasks/local-tasks.ts';
+import { findLost, LOCAL_TENANT, openStore, shortId } from '../tasks/local-tasks.ts';
 import { inWords } from '../terminal/durations.ts';
 import { oneLine } from '../terminal/plain-text.ts';
 import { Screen } from '../terminal/screen.ts';
@@ -48,24 +48,26 @@ async function run(args: readonly string[], own: Own): Promise<number> {
   const screen = own(new Screen({ onGone: ({ code }) => process.exit(code === 'EPIPE' ? EXIT.success : EXIT.failed) }));
   const store = own(openStore(config));
   const { tasks, next } = await store.list({ tenant: LOCAL_TENANT, limit, ...(status && { status }) });
-  if (values.json) for (const task of tasks) screen.data({ ...task, lost: isLost(task) });
+  const lost = await findLost(store, tasks);
+  if (values.json) for (const task of tasks) screen.data({ ...task, lost: lost.has(task.id) });
   else if (tasks.length === 0) screen.note("No tasks; 'whoa run' makes one.");
-  else for (const line of table(tasks)) screen.line(line);
+  else for (const line of table(tasks, lost)) screen.line(line);
   if (!values.json && next !== undefined) screen.note(screen.style('dim', '… and older ones; --limit shows more'));
   return EXIT.success;
 }
 
-function table(tasks: readonly TaskRecord[]): string[] {
-  return formatTable(HEADINGS, tasks.map(rowOf), { width: process.stdout.columns ?? 120, lessWanted: LESS_WANTED });
+function table(tasks: readonly TaskRecord[], lost: ReadonlySet<string>): string[] {
+  const rows = tasks.map((task) => rowOf(task, lost.has(task.id)));
+  return formatTable(HEADINGS, rows, { width: process.stdout.columns ?? 120, lessWanted: LESS_WANTED });
 }
 
-function rowOf(task: TaskRecord): string[] {
+function rowOf(task: TaskRecord, isLost: boolean): string[] {
   const now = Date.now();
   const { id, status, agent, createdAt, startedAt, endedAt, inputs } = task;
   const took = startedAt === undefined ? '' : inWords((endedAt ?? now) - startedAt);
   return [
     shortId(id),
-    isLost(task, now) ? 'lost' : status,
+    isLost ? 'lost' : status,
     oneLine(agent, 20),
     inWords(now - createdAt),
     took,

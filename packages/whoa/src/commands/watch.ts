@@ -35,15 +35,16 @@ async function run(args: readonly string[], own: Own): Promise<number> {
     { tenant: LOCAL_TENANT, id },
     {
       onEntry: (entry) => (values.json ? screen.data(entry) : timeline.show(entry)),
-      onRecord: (record) => (isLost(record) ? 'stop' : undefined),
+      onRecord: async (record) => ((await isLost(store, record)) ? 'stop' : undefined),
       token,
     },
   );
   process.off('SIGINT', stop);
+  const wasLost = await isLost(store, task);
   screen.status(undefined);
   if (values.json) screen.data({ type: 'result', ...task });
-  else timeline.end(task);
-  if (isLost(task)) return EXIT.failed;
+  else timeline.end(task, wasLost);
+  if (wasLost) return EXIT.failed;
   return task.status === 'failed' ? EXIT.failed : task.status === 'cancelled' ? EXIT.cancelled : EXIT.success;
 }
 
@@ -78,9 +79,9 @@ class Timeline {
     if (line !== undefined) this.#line(at, line + id);
   }
 
-  end(task: TaskRecord): void {
+  end(task: TaskRecord, isLost: boolean): void {
     const { id, status, outcome, endedAt = Date.now() } = task;
-    if (isLost(task)) this.#line(endedAt, "lost: the process that ran it has died; 'whoa cancel' settles it");
+    if (isLost) this.#line(endedAt, "lost: the process that ran it has died; 'whoa cancel' settles it");
     else this.#line(endedAt, isFinal(status) ? `▪ ${status}` : `▪ ${shortId(id)} goes on`);
     if (status === 'failed') this.#screen.line(plainText(outcome?.error?.message ?? ''));
     if (status === 'cancelled' && outcome?.stop) {

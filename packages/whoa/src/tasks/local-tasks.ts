@@ -63,7 +63,20 @@ export async function findTask(store: TaskStore, given: string | undefined): Pro
   throw new UsageError(`'${given}' begins ${found.length} ids, such as ${some.join(', ')}; write more of it`);
 }
 
-/** Its worker has died: nobody renews the lease. */
-export function isLost({ status, leaseUntil }: TaskRecord, now: number = Date.now()): boolean {
-  return !isFinal(status) && status !== 'init' && leaseUntil !== undefined && leaseUntil < now;
+/**
+ * Those whose worker has died: nobody renews the lease. Their store has the last word, because leases are measured by its
+ * clock, and that of this machine may be ahead.
+ */
+export async function findLost(store: TaskStore, tasks: readonly TaskRecord[]): Promise<ReadonlySet<string>> {
+  const now = Date.now();
+  const silent = tasks.filter(
+    ({ status, leaseUntil }) => !isFinal(status) && status !== 'init' && leaseUntil !== undefined && leaseUntil < now,
+  );
+  if (silent.length === 0) return new Set();
+  const due = new Set(await store.due({ limit: LISTED_MAX }));
+  return new Set(silent.map(({ id }) => id).filter((id) => due.has(id)));
+}
+
+export async function isLost(store: TaskStore, task: TaskRecord): Promise<boolean> {
+  return (await findLost(store, [task])).has(task.id);
 }
