@@ -95,6 +95,15 @@ test('an agent that takes long to open shows a sign of life, and Ctrl-C ends the
   expect(status).toBe(2);
 });
 
+test('a store that does not answer shows a sign of life', async () => {
+  const config = "export default { store: { backend: 'redis', url: 'redis://127.0.0.1:9' } };";
+  const terminal = home({ 'config/whoa/whoa.config.ts': config }).openTerminal();
+  terminal.type('whoa tasks; echo "exit:$?"');
+  terminal.press('Enter');
+  await terminal.waitFor(/asking the store · \d s/);
+  expect(await terminal.waitFor(/exit:1/)).toMatch(/^whoa tasks: Redis could not/m);
+});
+
 test('output that cannot be written ends the run, and says why', () => {
   const place = home({ 'script.json': '{ "wordMs": 50, "replies": [["one two three four five six seven"]] }' });
   const run = [...BIN, ...RUN].map((part) => `'${part}'`).join(' ');

@@ -44,6 +44,7 @@ async function run(args: readonly string[], own: Own): Promise<number> {
   const how = wanted ?? config.ladder ?? 'graceful';
   const screen = own(new Screen());
   const store = own(openStore(config));
+  if (!values.json) screen.status(() => 'asking the store');
   const { id } = await findTask(store, positionals[0]);
   const context = { store, screen, ref: { tenant: LOCAL_TENANT, id }, asJson: values.json, waits: !values['no-wait'] };
   const reason = createReason(
@@ -52,6 +53,7 @@ async function run(args: readonly string[], own: Own): Promise<number> {
   );
   if (values.call !== undefined) return cancelCall(values.call, reason, context);
   const receipt = await store.cancel(context.ref, reason, { how, undo: values.undo });
+  screen.status(undefined);
   if (values.json) screen.data({ type: 'receipt', id, ...receipt });
   if (receipt.answer === 'unknown') throw new Error(`task ${id} is no longer kept`);
   if (receipt.answer === 'too-late') {

@@ -47,8 +47,10 @@ async function run(args: readonly string[], own: Own): Promise<number> {
   const config = await loadConfig(values.config);
   const screen = own(new Screen({ onGone: ({ code }) => process.exit(code === 'EPIPE' ? EXIT.success : EXIT.failed) }));
   const store = own(openStore(config));
+  if (!values.json) screen.status(() => 'asking the store');
   const { tasks, next } = await store.list({ tenant: LOCAL_TENANT, limit, ...(status && { status }) });
   const lost = await findLost(store, tasks);
+  screen.status(undefined);
   if (values.json) for (const task of tasks) screen.data({ ...task, lost: lost.has(task.id) });
   else if (tasks.length === 0) screen.note("No tasks; 'whoa run' makes one.");
   else for (const line of table(tasks, lost)) screen.line(line);

@@ -26,6 +26,7 @@ async function run(args: readonly string[], own: Own): Promise<number> {
   };
   const screen = own(new Screen({ onGone: stop }));
   const store = own(openStore(config));
+  if (!values.json) screen.status(() => 'asking the store');
   const { id } = await findTask(store, positionals[0]);
   process.once('SIGINT', stop);
   const timeline = new Timeline(screen);
