@@ -18,14 +18,23 @@ interface Editor {
   readonly shown: readonly acp.SessionUpdate[];
   readonly prompt: (text: string) => Promise<acp.PromptResponse>;
   readonly cancel: () => Promise<void>;
+  /** Closes its end, as an editor does whose window is closed. */
+  readonly close: () => Promise<void>;
 }
 
-/** An editor with a session, which offers the files it has answers for. The model follows the home's `script.json`. */
-export async function openEditor({ folder, env }: Home, { read, write }: EditorFiles = {}): Promise<Editor> {
+/**
+ * An editor with a session, which offers the files it has answers for. The model follows the home's `script.json`. It is gone
+ * when the test has finished, unless somebody else sees to that.
+ */
+export async function openEditor(
+  { folder, env }: Home,
+  { read, write }: EditorFiles = {},
+  onEnd: (cleanup: () => Promise<void>) => void = onTestFinished,
+): Promise<Editor> {
   const [file, ...args] = [...BIN, 'acp', '--yes', '--model', 'scripted:script.json'];
   const child = spawn(file, args, { cwd: folder.path, env, detached: true, stdio: ['pipe', 'pipe', 'inherit'] });
   const exited = once(child, 'exit');
-  onTestFinished(async () => {
+  onEnd(async () => {
     child.kill('SIGKILL');
     await exited;
   });
@@ -55,5 +64,9 @@ export async function openEditor({ folder, env }: Home, { read, write }: EditorF
     shown,
     prompt: (text) => agent.request(acp.methods.agent.session.prompt, { sessionId, prompt: [{ type: 'text', text }] }),
     cancel: () => agent.notify(acp.methods.agent.session.cancel, { sessionId }),
+    async close() {
+      child.stdin.end();
+      await exited;
+    },
   };
 }

@@ -2,7 +2,7 @@ import { type ChildProcess, fork } from 'node:child_process';
 import { once } from 'node:events';
 import { mkdtempSync, rmSync } from 'node:fs';
 import { tmpdir } from 'node:os';
-import { join } from 'node:path';
+import { basename, join } from 'node:path';
 
 /** A program of ours in a process of its own. */
 export interface Child extends AsyncDisposable {
@@ -16,7 +16,17 @@ export interface Child extends AsyncDisposable {
 
 /** Starts a program of `children/`. It reads our sources, so it needs no build. */
 export function startChild(name: string, args: readonly string[] = []): Child {
-  const child = fork(join(import.meta.dirname, 'children', `${name}.ts`), [...args], {
+  return startProgram(join(import.meta.dirname, 'children', `${name}.ts`), args);
+}
+
+/** Starts a program that talks to whoever started it. */
+export function startProgram(
+  program: string,
+  args: readonly string[] = [],
+  env: NodeJS.ProcessEnv = process.env,
+): Child {
+  const child = fork(program, [...args], {
+    env,
     execArgv: ['--conditions=@whoa/source'],
     stdio: ['ignore', 'inherit', 'inherit', 'ipc'],
   });
@@ -40,7 +50,7 @@ export function startChild(name: string, args: readonly string[] = []): Child {
         };
         listeners.add(listener);
         for (const message of said) listener(message);
-        ended.then((code) => reject(new Error(`${name} ended (${code}) without saying it`)), reject);
+        ended.then((code) => reject(new Error(`${basename(program)} ended (${code}) without saying it`)), reject);
       }),
     async [Symbol.asyncDispose]() {
       if (child.exitCode === null && child.signalCode === null) child.kill('SIGKILL');

@@ -1,0 +1,111 @@
+// P1 One end: whatever is thrown at it, it ends once, and from then on its record never changes: not by later cancels, not
+// by its own worker, not by another process, not by a restart.
+import { checkHistory } from '@whoa/core/testing';
+import { describe, expect, test } from 'vitest';
+import { startPostgres } from '../servers/postgres.ts';
+import { startRedis } from '../servers/redis.ts';
+import { temporaryFolder } from '../tasks/child.ts';
+import { openStore } from '../tasks/open-store.ts';
+import { openScene } from './scene.ts';
+import { everySurface } from './surfaces/all.ts';
+import { castHere } from './surfaces/run.ts';
+
+describe.concurrent.each(everySurface())('$name', (surface) => {
+  test('that is cancelled from everywhere at once ends once, and stays as it ended', async () => {
+    await using scene = await openScene([{ parts: [{ text: 'I wait. ' }, { call: 'wait', id: 'w' }] }]);
+    await using stage = await surface.open(scene);
+    const show = await stage.start('go');
+    await scene.begun('wait');
+    await Promise.all([1, 2, 3].map((n) => show.cancel({ message: `cancel ${n}` }, { how: 'now' })));
+    const end = await show.end();
+    expect(end).toMatchObject({
+      status: 'cancelled',
+      text: 'I wait. ',
+      calls: [{ callId: 'w', state: 'interrupted' }],
+    });
+    await show.cancel({ message: 'once more' }, { how: 'kill', undo: true });
+    expect(await show.read()).toEqual(end);
+    expect(checkHistory(await show.history())).toEqual([]);
+  });
+});
+
+test('the outcome of a run is announced once and cannot be changed by whoever holds it', async () => {
+  await using scene = await openScene();
+  const { agent, recorder, close } = castHere(scene);
+  const run = agent.run('go');
+  const outcome = await run.outcome;
+  const before = JSON.stringify(outcome);
+  expect(() => Object.assign(outcome, { status: 'failed' })).toThrow(TypeError);
+  for (let i = 0; i < 1_000; i++)
+    expect(run.cancel({ message: 'late' }, { how: 'kill' })).toEqual({ answer: 'too-late' });
+  expect(JSON.stringify(await run.outcome)).toBe(before);
+  const ends = recorder.history.filter((entry) => entry.seen === 'event' && entry.event.type === 'run-end');
+  expect(ends).toHaveLength(1);
+  await close();
+});
+
+/** Stores whose server can be stopped and started again on the same data. */
+const restarts = [
+  {
+    name: 'SQLite',
+    open() {
+      const folder = temporaryFolder();
+      const end = () => Promise.resolve(folder[Symbol.dispose]());
+      return Promise.resolve({ place: folder.file, restart: () => Promise.resolve(), [Symbol.asyncDispose]: end });
+    },
+  },
+  {
+    name: 'Redis',
+    async open() {
+      const server = await startRedis({ appendfsync: 'always' });
+      const restart = async () => {
+        await server.kill('SIGKILL');
+        await server.start();
+      };
+      const place = JSON.stringify({ backend: 'redis', url: server.url });
+      return { place, restart, [Symbol.asyncDispose]: () => server[Symbol.asyncDispose]() };
+    },
+  },
+  {
+    name: 'Postgres',
+    async open() {
+      const server = await startPostgres({ durable: true });
+      const place = JSON.stringify({ backend: 'postgres', url: server.url });
+      const restart = () => server.restart('immediate');
+      return { place, restart, [Symbol.asyncDispose]: () => server[Symbol.asyncDispose]() };
+    },
+  },
+];
+
+test.concurrent.each(restarts)(
+  'an ended task on $name is the same after a crash of the server, and nobody can end it again',
+  async (kind) => {
+    await using shared = await kind.open();
+    const tenant = 'acme';
+    await using store = openStore(shared.place);
+    const receipt = await store.create({ tenant, agent: 'a', input: 'x' });
+    const { id } = (receipt as { task: { id: string } }).task;
+    await store.claim(id, 'w', 60_000);
+    await store.append(id, 1, { after: 0, events: [{ said: 'something' }] });
+    await store.finish(id, 1, { status: 'success', answer: 'done' });
+    const [record, journal] = [await store.get({ tenant, id }), await store.read({ tenant, id })];
+    await shared.restart();
+
+    await using again = openStore(shared.place);
+    const late = [
+      () => again.finish(id, 1, { status: 'failed' }),
+      () => again.finish(id, 2, { status: 'failed' }),
+      () => again.append(id, 1, { after: 1, events: [{ said: 'more' }] }),
+      () => again.release(id, 1),
+      () => again.renew(id, 1, 60_000),
+      () => again.claim(id, 'other', 60_000),
+      () => again.cancel({ tenant, id }, { message: 'late' }, { how: 'kill', undo: true }),
+      () => again.send({ tenant, id }, { type: 'steer', message: 'late' }),
+    ];
+    for (const attempt of late) {
+      await attempt().catch((error: unknown) => expect(error).toMatchObject({ code: 'LEASE_LOST' }));
+      expect(await again.get({ tenant, id })).toEqual(record);
+    }
+    expect(await again.read({ tenant, id })).toEqual(journal);
+  },
+);

@@ -1,0 +1,119 @@
+// P11 Nothing left: after the end no process, socket, descriptor, timer, listener or temp file is there that was not there
+// before; and whoever ran it can go by itself.
+import { getEventListeners } from 'node:events';
+import { readdirSync } from 'node:fs';
+import { tmpdir } from 'node:os';
+import { CancellationToken, type StopHow } from '@whoa/core';
+import { checkHistory, type HistoryEntry } from '@whoa/core/testing';
+import { takeInventory, waitUntilNothingIsLeft } from '@whoa/tools/testing';
+import { expect, test } from 'vitest';
+import { openEditor } from '../command/editor.ts';
+import { openStore } from '../tasks/open-store.ts';
+import { openScene, type Scene, until } from './scene.ts';
+import { startCommand } from './surfaces/command.ts';
+import { castHere } from './surfaces/run.ts';
+import { followTask, sharedPlaces, startWorker } from './surfaces/task.ts';
+
+const ROUNDS = 12;
+const SETTLE_MS = 5_000;
+
+/** A shell with a tree of processes, a call that waits, and words. */
+async function openBusy(): Promise<Scene> {
+  let command = '';
+  const scene = await openScene(({ results }) =>
+    results === 0
+      ? { parts: [{ text: 'Much to do. ' }, { call: 'bash', id: 'b', input: { command } }, { call: 'wait', id: 'w' }] }
+      : undefined,
+  );
+  command = scene.tree;
+  return scene;
+}
+
+/** What one process has in the folder for temporary files. */
+const tempsOf = (pid: number): string[] =>
+  readdirSync(tmpdir()).filter((name) => name.startsWith('whoa-') && name.split('-').includes(`${pid}`));
+
+test(`${ROUNDS} runs stopped in every way leave nothing in this process and nothing on the token they shared`, async () => {
+  await using scene = await openBusy();
+  const ways: StopHow[] = ['now', 'kill', { drainMs: 20, abortMs: 2_000 }];
+  const before = takeInventory();
+  const root = new CancellationToken({ name: 'root' });
+  const { signal } = new AbortController();
+  const { agent, recorder, close } = castHere(scene);
+  for (let round = 0; round < ROUNDS; round++) {
+    const run = recorder.run(agent.run('go', round % 2 === 0 ? { token: root } : { signal }));
+    await scene.begun('wait', round + 1);
+    run.cancel({ message: 'enough' }, { how: ways[round % ways.length]! });
+    expect(await run.outcome).toMatchObject({ status: 'cancelled', stop: { clean: true } });
+    expect(scene.processes()).toEqual([]);
+  }
+  await close();
+  expect(getEventListeners(signal, 'abort')).toEqual([]);
+  recorder.look(root);
+  // The provider keeps idle sockets open for a while, as fetch does; they are its business and not the run's.
+  await scene.provider.close();
+  const left = await waitUntilNothingIsLeft(before, SETTLE_MS);
+  const history: HistoryEntry[] = [
+    ...recorder.history,
+    { seen: 'left', where: 'this process', things: left.filter(isOurs) },
+  ];
+  expect(checkHistory(history)).toEqual([]);
+});
+
+/** The process that runs the tests has helpers of its own. */
+const isOurs = (thing: string): boolean => !/resource (MessagePort|PipeWrap|TTYWrap)/.test(thing);
+
+test.concurrent.each(sharedPlaces())(
+  'a worker on $name that is told to stop after a cancel goes by itself and leaves nothing',
+  async (place) => {
+    await using scene = await openBusy();
+    const where = await place.open();
+    await using store = openStore(where);
+    await using worker = startWorker(where, scene);
+    const receipt = await store.create({ tenant: 'acme', agent: 'cast', input: 'go' });
+    const show = followTask(store, { tenant: 'acme', id: (receipt as { task: { id: string } }).task.id }, scene);
+    await scene.begun('wait');
+    await until(() => scene.processes().length >= 5);
+    await show.cancel({ message: 'enough' }, { how: 'now' });
+    expect(await show.end()).toMatchObject({ status: 'cancelled', report: { clean: true } });
+    worker.process.send('stop');
+    // Nothing holds it: no timer, no socket, no child. It was not told to exit.
+    expect(await worker.ended).toBe(0);
+    expect(scene.processes()).toEqual([]);
+    await until(() => scene.provider.openConnections === 0, SETTLE_MS);
+    expect(tempsOf(worker.process.pid!)).toEqual([]);
+  },
+);
+
+test.concurrent.each(['SIGINT', 'SIGTERM', 'SIGHUP', 'SIGKILL'] as const)(
+  'the command that gets %s leaves no process and no temp file',
+  async (signal) => {
+    await using scene = await openBusy();
+    const command = startCommand(scene, ['run', '--json', '--yes', 'go']);
+    await scene.begun('wait');
+    await until(() => scene.processes().length >= 5);
+    command.kill(signal);
+    if (signal === 'SIGINT') {
+      // Once would wait for the shell.
+      await until(() => (command.lines as { type: string }[]).some(({ type }) => type === 'level-change'));
+      command.kill(signal);
+    }
+    expect((await command.over).code).toBe(signal === 'SIGKILL' ? null : 130);
+    await until(() => scene.processes().length === 0, SETTLE_MS);
+    await until(() => tempsOf(command.pid).length === 0, SETTLE_MS);
+    await until(() => scene.provider.openConnections === 0, SETTLE_MS);
+  },
+);
+
+test('the agent of an editor that is closed in the middle of a prompt leaves no process and no temp file', async () => {
+  await using scene = await openBusy();
+  const editor = await openEditor(scene.home);
+  const answer = editor.prompt('go').catch((error: unknown) => error);
+  await scene.begun('wait');
+  await until(() => scene.processes().length >= 5);
+  await editor.close();
+  await answer;
+  expect(scene.processes()).toEqual([]);
+  expect(tempsOf(editor.child.pid!)).toEqual([]);
+  await until(() => scene.provider.openConnections === 0, SETTLE_MS);
+});

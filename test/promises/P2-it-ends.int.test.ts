@@ -1,0 +1,72 @@
+// P2 It ends: a cancel settles within its bound, even if a tool never returns, and a task whose worker is gone is settled
+// by the next one within a lease and two polls. Nothing is ever stuck.
+import { CLEANUP_MS, LADDERS, ladderMs } from '@whoa/core';
+import { checkHistory } from '@whoa/core/testing';
+import { describe, expect, test } from 'vitest';
+import { openStore } from '../tasks/open-store.ts';
+import { openScene } from './scene.ts';
+import { everySurface } from './surfaces/all.ts';
+import { followTask, MORTAL_LEASE_MS, POLL_MS, sharedPlaces, startWorker } from './surfaces/task.ts';
+
+/** A busy machine is no reason to fail. */
+const SLACK_MS = 5_000;
+
+describe.concurrent.each(everySurface())('$name', (surface) => {
+  test('settles within its bound though a tool never returns, and the report names it', async () => {
+    await using scene = await openScene([{ parts: [{ call: 'deaf', id: 'd' }] }]);
+    await using stage = await surface.open(scene);
+    const show = await stage.start('go');
+    await scene.begun('deaf');
+    const cancelledAt = performance.now();
+    await show.cancel({ message: 'enough' }, { how: 'now' });
+    const { status, report } = await show.end();
+    const tookMs = performance.now() - cancelledAt;
+    expect(status).toBe('cancelled');
+    expect(report).toMatchObject({ clean: false, calls: [{ callId: 'd', state: 'unknown' }] });
+    expect(report!.settledAfterMs).toBeLessThanOrEqual(ladderMs(LADDERS.now) + CLEANUP_MS);
+    expect(tookMs).toBeLessThanOrEqual(ladderMs(LADDERS.now) + CLEANUP_MS + SLACK_MS);
+    expect(checkHistory(await show.history())).toEqual([]);
+  });
+});
+
+test.concurrent.each(sharedPlaces())(
+  'a task on $name whose worker is killed, before or after its cancel, is settled by the next one',
+  async (place) => {
+    await using scene = await openScene(({ said, results }) =>
+      results === 0 ? { parts: [{ text: `${said}. ` }, { call: 'wait', id: said }] } : undefined,
+    );
+    const where = await place.open();
+    await using store = openStore(where);
+    await using doomed = startWorker(where, scene, { leaseMs: MORTAL_LEASE_MS });
+    const create = async (input: string) => {
+      const receipt = await store.create({ tenant: 'acme', agent: 'cast', input });
+      return followTask(store, { tenant: 'acme', id: (receipt as { task: { id: string } }).task.id }, scene);
+    };
+    const [before, after] = [await create('before'), await create('after')];
+    await scene.begun('wait', 2);
+    // Both in one go: the worker has no time to obey the first.
+    doomed.process.kill('SIGSTOP');
+    expect(await before.cancel({ message: 'before' }, { how: 'graceful' })).toMatchObject({ answer: 'accepted' });
+    doomed.process.kill('SIGKILL');
+    await doomed.ended;
+    expect(await after.cancel({ message: 'after' }, { how: 'graceful' })).toMatchObject({ answer: 'accepted' });
+
+    await using next = startWorker(where, scene, { leaseMs: MORTAL_LEASE_MS });
+    await next.hear<{ type: string }>(({ type }) => type === 'serving');
+    const servingAt = performance.now();
+    const ends = await Promise.all([before.end(), after.end()]);
+    expect(performance.now() - servingAt).toBeLessThanOrEqual(MORTAL_LEASE_MS + 2 * POLL_MS + SLACK_MS);
+    expect(ends).toMatchObject([
+      {
+        status: 'cancelled',
+        reason: { message: 'before' },
+        report: { calls: [{ callId: 'before', state: 'unknown' }] },
+      },
+      { status: 'cancelled', reason: { message: 'after' }, report: { calls: [{ callId: 'after', state: 'unknown' }] } },
+    ]);
+    for (const status of ['init', 'running', 'cancelling'] as const)
+      expect((await store.list({ tenant: 'acme', status })).tasks).toEqual([]);
+    next.process.send('stop');
+    await next.ended;
+  },
+);

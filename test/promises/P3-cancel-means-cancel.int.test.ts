@@ -1,0 +1,97 @@
+// P3 Cancel means cancel: what a cancel answers is true. After `accepted` nothing ends in success, whenever the cancel came:
+// before the start, in the same tick, twice, in a race with the end, or after it.
+import { checkHistory } from '@whoa/core/testing';
+import { describe, expect, test } from 'vitest';
+import { openStore } from '../tasks/open-store.ts';
+import { openScene, until } from './scene.ts';
+import { everySurface } from './surfaces/all.ts';
+import { castHere } from './surfaces/run.ts';
+import { followTask, sharedPlaces, startWorker } from './surfaces/task.ts';
+
+describe.concurrent.each(everySurface())('$name', (surface) => {
+  test('answers a first cancel, a harder one and one after the end truthfully', async () => {
+    await using scene = await openScene([{ parts: [{ call: 'deaf', id: 'd' }] }]);
+    await using stage = await surface.open(scene);
+    const show = await stage.start('go');
+    await scene.begun('deaf');
+    const first = await show.cancel({ message: 'first' }, { how: 'graceful' });
+    const harder = await show.cancel({ message: 'second' }, { how: 'kill' });
+    const end = await show.end();
+    const late = await show.cancel({ message: 'third' }, { how: 'kill' });
+    expect(end.status).toBe('cancelled');
+    // An editor is told nothing but the end.
+    if (first.answer !== 'sent') {
+      expect([first.answer, harder.answer, late.answer]).toEqual(['accepted', 'escalated', 'too-late']);
+      expect([first.reason?.message, harder.reason?.message]).toEqual(['first', 'first']);
+      expect(end.reason).toEqual(first.reason);
+      if ('status' in late) expect(late.status).toBe('cancelled');
+    }
+    expect(checkHistory(await show.history())).toEqual([]);
+  });
+});
+
+test('a run that is cancelled in the tick that started it asks no model and calls no tool', async () => {
+  await using scene = await openScene([{ parts: [{ call: 'look', id: 'l' }] }]);
+  const { agent, recorder, close } = castHere(scene);
+  const run = recorder.run(agent.run('go'));
+  expect(run.cancel({ message: 'at once' }).answer).toBe('accepted');
+  expect(await run.outcome).toMatchObject({ status: 'cancelled', turns: 0, calls: [], text: '' });
+  expect(scene.provider.requests).toEqual([]);
+  expect(scene.effects()).toEqual([]);
+  expect(checkHistory(recorder.history)).toEqual([]);
+  await close();
+});
+
+test.concurrent.each(sharedPlaces())(
+  'on $name a task that is cancelled before anybody took it is never begun',
+  async (place) => {
+    await using scene = await openScene([{ parts: [{ call: 'look', id: 'l' }] }]);
+    const where = await place.open();
+    await using store = openStore(where);
+    const receipt = await store.create({ tenant: 'acme', agent: 'cast', input: 'go' });
+    const show = followTask(store, { tenant: 'acme', id: (receipt as { task: { id: string } }).task.id }, scene);
+    expect(await show.cancel({ message: 'never mind' })).toMatchObject({ answer: 'accepted', status: 'cancelled' });
+    await using worker = startWorker(where, scene);
+    await worker.hear<{ type: string }>(({ type }) => type === 'serving');
+    // One after it, so that we know the worker has looked.
+    const next = await store.create({ tenant: 'acme', agent: 'cast', input: 'then' });
+    await followTask(store, { tenant: 'acme', id: (next as { task: { id: string } }).task.id }, scene).end();
+    expect(scene.effects().filter(({ phase }) => phase === 'begin')).toHaveLength(1);
+    expect(await show.read()).toMatchObject({ status: 'cancelled', calls: [], reason: { message: 'never mind' } });
+    worker.process.send('stop');
+    await worker.ended;
+  },
+);
+
+const RACES = 24;
+
+test.concurrent.each(sharedPlaces())(
+  'on $name a cancel that races the end of a task is either accepted or too late, and the end agrees',
+  async (place) => {
+    await using scene = await openScene();
+    const where = await place.open();
+    await using store = openStore(where);
+    await using worker = startWorker(where, scene);
+    await worker.hear<{ type: string }>(({ type }) => type === 'serving');
+    const answers = new Map<string, number>();
+    await Promise.all(
+      Array.from({ length: RACES }, async (_, i) => {
+        const receipt = await store.create({ tenant: 'acme', agent: 'cast', input: `race ${i}.` });
+        const show = followTask(store, { tenant: 'acme', id: (receipt as { task: { id: string } }).task.id }, scene);
+        // Every third before the start; the others when the model is asked, each a little later than the one before.
+        if (i % 3 > 0)
+          await until(() => scene.provider.requests.some(({ body }) => JSON.stringify(body).includes(`race ${i}.`)));
+        for (let looks = 0; looks < i; looks++) await show.shown();
+        const [one, two] = await Promise.all([show.cancel({ message: 'one' }), show.cancel({ message: 'two' })]);
+        const { status } = await show.end();
+        const isCancelled = [one, two].some(({ answer }) => answer === 'accepted');
+        expect(status === 'cancelled').toBe(isCancelled);
+        expect(checkHistory(await show.history())).toEqual([]);
+        answers.set(one.answer, (answers.get(one.answer) ?? 0) + 1);
+      }),
+    );
+    console.log(place.name, Object.fromEntries(answers));
+    worker.process.send('stop');
+    await worker.ended;
+  },
+);

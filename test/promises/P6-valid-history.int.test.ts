@@ -1,0 +1,121 @@
+// P6 Valid history: after a cancel in the worst moment every call has exactly one result, each result agrees with what the
+// tool really did, and the next request is accepted by a provider that refuses what the vendors refuse.
+import { rmSync, writeFileSync } from 'node:fs';
+import { type Answer, refusalsOf } from '@whoa/ai-sdk/testing';
+import { type CallState, type Message, prepareMessages, textOf } from '@whoa/core';
+import { checkHistory } from '@whoa/core/testing';
+import { expect, test } from 'vitest';
+import { openEditor } from '../command/editor.ts';
+import { formats } from '../providers.ts';
+import { openStore } from '../tasks/open-store.ts';
+import { DONE, openScene, type Scene, until } from './scene.ts';
+import { castHere } from './surfaces/run.ts';
+import { followTask, sharedPlaces, startWorker } from './surfaces/task.ts';
+
+/** One that finishes, one that obeys, one that is deaf, one that must finish, and one more. */
+const FIVE: Answer = {
+  parts: [
+    { text: 'I do five things. ' },
+    { call: 'look', id: 'c1' },
+    { call: 'wait', id: 'c2' },
+    { call: 'deaf', id: 'c3' },
+    { call: 'pay', id: 'c4' },
+    { call: 'book', id: 'c5' },
+  ],
+};
+const TOLD: Readonly<Record<string, [CallState, string]>> = {
+  c1: ['finished', 'found'],
+  c2: ['interrupted', 'Interrupted (superseded) before it finished. Output so far:\nwaited a little'],
+  c3: [
+    'unknown',
+    'Outcome unknown: it was still running when the wait for it ended (superseded). It may have taken effect.',
+  ],
+  c4: ['finished', 'paid'],
+  c5: ['not-started', 'Not started: cancelled (superseded). It had no effect.'],
+};
+
+async function allUnderWay(scene: Scene): Promise<void> {
+  for (const tool of ['wait', 'deaf', 'pay']) await scene.begun(tool);
+  await until(() => scene.effects().some(({ tool, phase }) => tool === 'look' && phase === 'resolve'));
+}
+
+/** What the provider was told of each call, in the request after the cancel. */
+function toldIn(scene: Scene): string {
+  expect(scene.provider.requests.map(({ refusal }) => refusal)).toEqual([undefined, undefined]);
+  return JSON.stringify(scene.provider.requests[1]!.body);
+}
+
+test.each(formats)(
+  '%s: five calls in five states, each told as it was, and the next turn is accepted',
+  async (format) => {
+    await using scene = await openScene([FIVE]);
+    // Three at a time: the fifth waits for a place that it never gets.
+    const { agent, recorder, close } = castHere(scene, { format, concurrency: 3 });
+    writeFileSync(scene.at('hold-pay'), '');
+    const run = recorder.run(agent.run('go'));
+    await allUnderWay(scene);
+    run.cancel({ kind: 'superseded', message: 'not for the model' }, { how: { abortMs: 100 } });
+    rmSync(scene.at('hold-pay'));
+    const outcome = await run.outcome;
+    const told = outcome.calls.map(({ callId, state, content }) => [callId, [state, textOf(content)]]);
+    expect(Object.fromEntries(told)).toEqual(TOLD);
+    expect(checkHistory(recorder.history)).toEqual([]);
+    expect(refusalsOf(prepareMessages([...outcome.messages, { role: 'user', content: 'and now?' }]))).toEqual([]);
+
+    expect(await agent.run('and now?', { history: outcome.messages }).outcome).toMatchObject({ text: DONE });
+    const request = toldIn(scene);
+    for (const [, content] of Object.values(TOLD)) expect(request).toContain(content.split('\n')[0]);
+    for (const private_ of ['for people', 'not for the model']) expect(request).not.toContain(private_);
+    await close();
+  },
+);
+
+test.concurrent.each(sharedPlaces())(
+  'a conversation on $name goes on after a task of it was cancelled in five states',
+  async (place) => {
+    await using scene = await openScene([FIVE]);
+    const where = await place.open();
+    await using store = openStore(where);
+    await using worker = startWorker(where, scene);
+    const say = async (input: string) => {
+      const receipt = await store.create({ tenant: 'acme', agent: 'cast', input, conversation: scene.mark });
+      return followTask(store, { tenant: 'acme', id: (receipt as { task: { id: string } }).task.id }, scene);
+    };
+    const first = await say('go');
+    await allUnderWay(scene);
+    await first.cancel({ kind: 'superseded' }, { how: 'now' });
+    const { calls } = await first.end();
+    expect(Object.fromEntries(calls.map(({ callId, state }) => [callId, state]))).toMatchObject({
+      c1: 'finished',
+      c2: 'interrupted',
+      c3: 'unknown',
+      c4: 'finished',
+    });
+    expect(await (await say('and now?')).end()).toMatchObject({ status: 'success', text: DONE });
+    expect(toldIn(scene)).toContain(TOLD['c3']![1]);
+    expect(checkHistory(await first.history())).toEqual([]);
+    const { history } = (await store.conversation({ tenant: 'acme', conversation: scene.mark }))!;
+    expect(refusalsOf(prepareMessages(history as unknown as Message[]))).toEqual([]);
+    worker.process.send('stop');
+    await worker.ended;
+  },
+);
+
+test('a session in an editor goes on after a prompt of it was cancelled in five states', async () => {
+  await using scene = await openScene([FIVE]);
+  const editor = await openEditor(scene.home);
+  const answer = editor.prompt('go');
+  await allUnderWay(scene);
+  await editor.cancel();
+  expect(await answer).toMatchObject({ stopReason: 'cancelled' });
+  expect(await editor.prompt('and now?')).toMatchObject({ stopReason: 'end_turn' });
+  expect(toldIn(scene)).toContain('Outcome unknown');
+  // The person was shown an end of every call, too.
+  const ends = editor.shown.flatMap((update) =>
+    update.sessionUpdate === 'tool_call_update' && (update.status === 'completed' || update.status === 'failed')
+      ? [update.toolCallId]
+      : [],
+  );
+  expect(ends).toHaveLength(5);
+  await editor.close();
+});

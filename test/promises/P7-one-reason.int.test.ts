@@ -1,0 +1,78 @@
+// P7 One reason: whoever was first is named everywhere, whole and the same: receipt, outcome, events, store, journal, report,
+// terminal. Third parties, the model and MCP servers, hear the kind and nothing else.
+import type { CancelReason } from '@whoa/core';
+import { checkHistory } from '@whoa/core/testing';
+import { describe, expect, test } from 'vitest';
+import { openTestServer } from '../mcp-server.ts';
+import { openScene } from './scene.ts';
+import { commandSurface, startCommand } from './surfaces/command.ts';
+import { castHere, runSurface } from './surfaces/run.ts';
+import { sharedPlaces, taskSurface } from './surfaces/task.ts';
+
+const SECRET = 'canary-7f3a';
+const REASON = { kind: 'superseded', message: `because ${SECRET}`, by: 'ada', via: 'the test' };
+
+describe.concurrent.each([runSurface, ...sharedPlaces().map(taskSurface)])('$name', (surface) => {
+  test('gives one reason of ten everywhere, and the model learns its kind only', async () => {
+    await using scene = await openScene(({ index }) =>
+      index === 0 ? { parts: [{ call: 'wait', id: 'w' }] } : undefined,
+    );
+    await using stage = await surface.open(scene);
+    const show = await stage.start('go');
+    await scene.begun('wait');
+    const receipts = await Promise.all(
+      Array.from({ length: 10 }, (_, i) =>
+        show.cancel({ ...REASON, message: `${REASON.message} ${i}` }, { how: 'now' }),
+      ),
+    );
+    const winner = receipts.find(({ answer }) => answer === 'accepted')!.reason!;
+    expect(winner).toEqual({ ...REASON, message: expect.stringContaining(SECRET) as string, at: winner.at });
+    for (const { reason } of receipts) if (reason !== undefined) expect(reason).toEqual(winner);
+    const { reason, report, calls } = await show.end();
+    expect([reason, report?.reason, calls[0] && (calls[0] as { reason?: CancelReason }).reason]).toEqual([
+      winner,
+      winner,
+      winner,
+    ]);
+    expect(checkHistory(await show.history())).toEqual([]);
+    expect(JSON.stringify(scene.provider.requests.map(({ body, headers }) => [body, headers]))).not.toContain(SECRET);
+  });
+});
+
+test('a reason given in one terminal is the reason in the store and in every other terminal', async () => {
+  await using scene = await openScene([{ parts: [{ call: 'wait', id: 'w' }] }]);
+  await using stage = await commandSurface.open(scene);
+  const show = await stage.start('go');
+  await scene.begun('wait');
+  const receipt = await show.cancel({ message: SECRET }, { how: 'now' });
+  expect(receipt).toMatchObject({ answer: 'accepted', reason: { kind: 'user', message: SECRET, via: 'whoa cancel' } });
+  const { reason, report } = await show.end();
+  expect([reason, report?.reason]).toEqual([receipt.reason, receipt.reason]);
+  const { lines } = await startCommand(scene, ['tasks', '--json']).over;
+  expect(lines).toMatchObject([{ outcome: { reason: receipt.reason } }]);
+  expect(checkHistory(await show.history())).toEqual([]);
+});
+
+test('the next turn tells the model the kind of the reason, and an MCP server is told no more', async () => {
+  await using server = await openTestServer('stdio');
+  await using scene = await openScene([
+    {
+      parts: [
+        { call: 'test_count', id: 'm', input: {} },
+        { call: 'wait', id: 'w' },
+      ],
+    },
+  ]);
+  const { agent, close } = castHere(scene, { tools: server.mcp.tools });
+  const run = agent.run('go');
+  await server.waitForLog('began');
+  await scene.begun('wait');
+  run.cancel(REASON, { how: 'now' });
+  const outcome = await run.outcome;
+  expect(outcome).toMatchObject({ status: 'cancelled', reason: REASON });
+  await agent.run('and now?', { history: outcome.messages }).outcome;
+  const told = JSON.stringify(scene.provider.requests.map(({ body }) => body));
+  expect(told).toContain('(superseded)');
+  expect(told + server.log()).not.toContain(SECRET);
+  await close();
+});

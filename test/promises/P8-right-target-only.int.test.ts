@@ -1,0 +1,91 @@
+// P8 Right target only: a cancel stops what is under it and nothing else: not what runs beside it in the same worker, not
+// the next prompt at the same door, not another tenant's work of the same name.
+import { checkHistory } from '@whoa/core/testing';
+import { describe, expect, test } from 'vitest';
+import { openStore } from '../tasks/open-store.ts';
+import { DONE, openScene, type Scene } from './scene.ts';
+import { everySurface } from './surfaces/all.ts';
+import { castHere } from './surfaces/run.ts';
+import { followTask, sharedPlaces, startWorker } from './surfaces/task.ts';
+
+/** Two kinds of work: one that waits for ever and one that pays and is done. */
+const openTwo = (): Promise<Scene> =>
+  openScene(({ said, results }) => {
+    if (results > 0) return undefined;
+    return said.includes('wait')
+      ? { parts: [{ call: 'wait', id: `w-${said.length}` }] }
+      : { parts: [{ call: 'pay', id: `p-${said.length}` }] };
+  });
+
+describe.concurrent.each(everySurface(['SQLite']))('$name', (surface) => {
+  test('goes on with the next prompt, which knows nothing of the cancel before it', async () => {
+    await using scene = await openTwo();
+    await using stage = await surface.open(scene);
+    const first = await stage.start('wait');
+    await scene.begun('wait');
+    await first.cancel({ message: 'not this' }, { how: 'now' });
+    expect(await first.end()).toMatchObject({ status: 'cancelled' });
+    const second = await stage.start('pay');
+    expect(await second.end()).toMatchObject({ status: 'success', text: DONE });
+    // Late words for the one that ended do not reach the one that lives.
+    expect(checkHistory(await second.history())).toEqual([]);
+  });
+});
+
+test('a cancel of one run leaves its sisters under the same agent, token and shell alone', async () => {
+  await using scene = await openTwo();
+  const { agent, recorder, close } = castHere(scene);
+  const runs = ['wait', 'pay.', 'wait..', 'pay...'].map((said) => recorder.run(agent.run(said)));
+  await scene.begun('wait', 2);
+  runs[0]!.cancel({ message: 'only this' }, { how: 'kill' });
+  expect((await runs[0]!.outcome).status).toBe('cancelled');
+  expect((await Promise.all([runs[1]!.outcome, runs[3]!.outcome])).map(({ status }) => status)).toEqual([
+    'success',
+    'success',
+  ]);
+  runs[2]!.cancel({ message: 'and this' }, { how: 'now' });
+  expect(await runs[2]!.outcome).toMatchObject({ reason: { message: 'and this' } });
+  expect(checkHistory(recorder.history)).toEqual([]);
+  await close();
+});
+
+test.concurrent.each(sharedPlaces())(
+  'a cancel on $name stops one task of its worker, and nothing of another tenant',
+  async (place) => {
+    await using scene = await openTwo();
+    const where = await place.open();
+    await using store = openStore(where);
+    await using worker = startWorker(where, scene);
+    const create = async (tenant: string, input: string) => {
+      const receipt = await store.create({
+        tenant,
+        agent: 'cast',
+        input,
+        conversation: `${scene.mark}.${input}`,
+        key: 'one',
+      });
+      return followTask(store, { tenant, id: (receipt as { task: { id: string } }).task.id }, scene);
+    };
+    const [mine, theirs] = [await create('acme', 'wait'), await create('other', 'wait..')];
+    await scene.begun('wait', 2);
+    const beside = await create('acme', 'pay');
+    expect(
+      await store.cancel(
+        { tenant: 'acme', conversation: `${scene.mark}.wait` },
+        { message: 'only this' },
+        { how: 'now' },
+      ),
+    ).toMatchObject({
+      answer: 'accepted',
+    });
+    expect(await store.cancel({ tenant: 'acme', conversation: `${scene.mark}.wait..` })).toEqual({ answer: 'unknown' });
+    expect(await mine.end()).toMatchObject({ status: 'cancelled' });
+    expect(await beside.end()).toMatchObject({ status: 'success', text: DONE });
+    expect(await theirs.read()).toMatchObject({ status: 'running' });
+    await theirs.cancel({ message: 'the owner' }, { how: 'now' });
+    expect(await theirs.end()).toMatchObject({ status: 'cancelled', reason: { message: 'the owner' } });
+    for (const show of [mine, beside, theirs]) expect(checkHistory(await show.history())).toEqual([]);
+    worker.process.send('stop');
+    await worker.ended;
+  },
+);

@@ -1,0 +1,106 @@
+// The agent of these suites: the same one in this process, in a worker, in an editor and in the command. Every tool tells
+// what it really does, in a file that outlives whoever runs it.
+import { appendFileSync, existsSync, rmSync, writeFileSync } from 'node:fs';
+import { join } from 'node:path';
+import { type Agent, type AgentParts, createAgent, defineTool, type Tool } from '@whoa/core';
+import { createRecorder, type Recorder } from '@whoa/core/testing';
+import { z } from 'zod';
+import { loopbackModel } from '../providers.ts';
+
+/** What the tools do is written here, one JSON object a line. */
+export const EFFECTS = 'effects.log';
+
+export interface Cast {
+  readonly agent: Agent;
+  readonly recorder: Recorder;
+}
+
+export interface CastOptions extends Omit<Partial<AgentParts>, 'tools'> {
+  /** Where the model is. */
+  readonly url: string;
+  /** Where the tools work, and where their effects are written down. */
+  readonly folder: string;
+  readonly format?: Parameters<typeof loopbackModel>[0];
+  /** More tools: a shell, files. */
+  readonly tools?: readonly Tool[];
+}
+
+export function createCast({ url, folder, format = 'chat', tools = [], ...parts }: CastOptions): Cast {
+  const recorder = createRecorder({
+    onEntry(entry) {
+      if (entry.seen !== 'effect') return;
+      const line = JSON.stringify({ ...entry, at: Date.now(), pid: process.pid });
+      appendFileSync(join(folder, EFFECTS), `${line}\n`);
+    },
+  });
+  const all = [...ownTools(folder), ...tools].map((tool) => recorder.tool(tool));
+  const agent = createAgent({
+    name: 'cast',
+    model: loopbackModel(format, url),
+    tools: all,
+    hooks: recorder.hooks,
+    ...parts,
+  });
+  return { agent, recorder };
+}
+
+function ownTools(folder: string): Tool[] {
+  const plain = { description: 'A tool.', input: z.object({ q: z.string().optional() }) };
+  const read = { ...plain, effects: 'read' as const };
+  return [
+    defineTool({ ...read, name: 'look', execute: () => ({ content: 'found', details: { secret: 'for people' } }) }),
+    defineTool({
+      ...read,
+      name: 'wait',
+      execute: (_input, { signal, update }) => {
+        update({ content: 'waited a little' });
+        return new Promise((_, reject) =>
+          signal.addEventListener('abort', () => reject(signal.reason as Error), { once: true }),
+        );
+      },
+    }),
+    // Returns when a file says so, whatever anybody else says.
+    defineTool({
+      ...read,
+      name: 'deaf',
+      timeoutMs: 600_000,
+      execute: async (_input, { callId }) => {
+        while (!existsSync(join(folder, `wake-${callId}`))) await pause(10);
+        return 'late';
+      },
+    }),
+    defineTool({
+      ...plain,
+      name: 'pay',
+      effects: 'write',
+      whenCancelled: 'finish',
+      timeoutMs: 20_000,
+      async execute(_input, { callId, signal }) {
+        appendFileSync(join(folder, 'paid.log'), `${callId} begun\n`);
+        while (existsSync(join(folder, 'hold-pay'))) await pause(10);
+        signal.throwIfAborted();
+        appendFileSync(join(folder, 'paid.log'), `${callId} done\n`);
+        return 'paid';
+      },
+    }),
+    defineTool({
+      ...plain,
+      name: 'book',
+      effects: 'write',
+      execute(_input, { callId }) {
+        writeFileSync(join(folder, `booking-${callId}`), '');
+        return 'booked';
+      },
+      async undo(_result, { callId }) {
+        appendFileSync(join(folder, 'undone.log'), `${callId}\n`);
+        while (existsSync(join(folder, 'hold-undo'))) await pause(10);
+        rmSync(join(folder, `booking-${callId}`));
+      },
+    }),
+  ];
+}
+
+/** Keeps nobody alive who would otherwise go. */
+function pause(ms: number): Promise<void> {
+  return new Promise((resolve) => setTimeout(resolve, ms).unref());
+}

@@ -1,0 +1,29 @@
+// A worker of its own: takes what is due on a store and runs the cast, until it is told to stop or is killed.
+import { createRunner } from '@whoa/tasks';
+import { bashTool, createContainment, fileTools } from '@whoa/tools';
+import { openStore } from '../../tasks/open-store.ts';
+import { createCast } from '../cast.ts';
+
+const [place = '', url = '', folder = '', leaseMs = '', pollMs = ''] = process.argv.slice(2);
+const containment = createContainment();
+const tools = [bashTool({ cwd: folder, containment }), ...fileTools({ root: folder })];
+const { agent } = createCast({ url, folder, tools });
+const store = openStore(place);
+const runner = createRunner({
+  store,
+  agents: { cast: agent },
+  leaseMs: Number(leaseMs),
+  pollMs: Number(pollMs),
+  flushMs: 20,
+});
+process.once('message', () => {
+  runner[Symbol.asyncDispose]()
+    .then(() => store[Symbol.asyncDispose]())
+    .then(() => containment[Symbol.asyncDispose]())
+    .then(
+      () => process.disconnect(),
+      (error: unknown) => process.emitWarning(error as Error),
+    );
+});
+await runner.serve({ concurrency: 8 });
+process.send?.({ type: 'serving' });

@@ -1,0 +1,75 @@
+import { spawn } from 'node:child_process';
+import { once } from 'node:events';
+import { createInterface } from 'node:readline';
+import { createSqliteStore, type StoreCancelReceipt, type TaskStore } from '@whoa/tasks';
+import { BIN } from '../../command/terminal.ts';
+import { type Scene, until } from '../scene.ts';
+import type { Performance, Receipt, Surface } from './surface.ts';
+import { followTask } from './task.ts';
+
+/** Whose the tasks of the command are. */
+export const LOCAL = 'local';
+
+/** `whoa run` in a process of its own, stopped by `whoa cancel` in another. */
+export const commandSurface: Surface = {
+  name: 'the command',
+  open(scene) {
+    const store = openLocal(scene);
+    const running = new Set<{ readonly kill: (signal: 'SIGKILL') => boolean; readonly over: Promise<unknown> }>();
+    return Promise.resolve({
+      async start(prompt) {
+        const known = new Set((await store.list({ tenant: LOCAL })).tasks.map(({ id }) => id));
+        const child = startCommand(scene, ['run', '--json', '--yes', prompt]);
+        running.add(child);
+        let id: string | undefined;
+        await until(async () => {
+          id = (await store.list({ tenant: LOCAL })).tasks.find((task) => !known.has(task.id))?.id;
+          return id !== undefined;
+        });
+        return { ...performance(scene, store, id!), shown: () => Promise.resolve(wordsIn(child.lines)) };
+      },
+      async [Symbol.asyncDispose]() {
+        for (const child of running) child.kill('SIGKILL');
+        await Promise.all([...running].map(({ over }) => over));
+        await store[Symbol.asyncDispose]();
+      },
+    });
+  },
+};
+
+function wordsIn(lines: readonly unknown[]): string {
+  const events = lines as readonly { readonly type: string; readonly text?: string }[];
+  return events.map(({ type, text }) => (type === 'text' ? text : '')).join('');
+}
+
+function performance(scene: Scene, store: TaskStore, id: string): Performance {
+  const followed = followTask(store, { tenant: LOCAL, id }, scene);
+  return {
+    ...followed,
+    async cancel({ message } = {}, { how = 'graceful', undo = false } = {}) {
+      const args = ['cancel', id, '--json', '--no-wait', '--how', how, ...(undo ? ['--undo'] : [])];
+      const child = startCommand(scene, [...args, ...(message === undefined ? [] : ['--reason', message])]);
+      const [receipt] = (await child.over).lines as [StoreCancelReceipt];
+      return receipt satisfies Receipt;
+    },
+  };
+}
+
+/** The store that the terminals of this home share. */
+export function openLocal(scene: Scene): TaskStore {
+  return createSqliteStore({ file: scene.at('state/whoa/tasks.db') });
+}
+
+/** Starts the command; `over` says how it ended and what it printed. */
+export function startCommand({ home }: Scene, args: readonly string[]) {
+  const [file = '', ...rest] = BIN;
+  const child = spawn(file, [...rest, ...args], {
+    cwd: home.folder.path,
+    env: home.env,
+    stdio: ['ignore', 'pipe', 'inherit'],
+  });
+  const lines: unknown[] = [];
+  createInterface({ input: child.stdout }).on('line', (line) => lines.push(JSON.parse(line)));
+  const over = once(child, 'close').then(([code]) => ({ code: code as number | null, lines }));
+  return { pid: child.pid!, lines, over, kill: (signal: NodeJS.Signals) => child.kill(signal) };
+}

@@ -1,0 +1,178 @@
+import { join } from 'node:path';
+import type { CallResult, StopReport } from '@whoa/core';
+import type { HistoryEntry } from '@whoa/core/testing';
+import { isFinal, type TaskRecord, type TaskRef, type TaskStore } from '@whoa/tasks';
+import { afterAll } from 'vitest';
+import { type Child, startProgram } from '../../tasks/child.ts';
+import { openStore } from '../../tasks/open-store.ts';
+import { type PlaceKind, places } from '../../tasks/places.ts';
+import { codeCache, merged, type Scene, until } from '../scene.ts';
+import type { End, Performance, Surface } from './surface.ts';
+
+const TENANT = 'acme';
+
+/** Long enough for a worker on a busy machine. */
+const LEASE_MS = 15_000;
+/** For workers that will be killed or stopped: this long everybody waits for them. */
+export const MORTAL_LEASE_MS = 3_000;
+export const POLL_MS = 100;
+
+/** A kind of place whose server the tests of one file share. */
+export interface SharedPlace {
+  readonly name: string;
+  /** Opens a place of one's own: workers of one test do not see the tasks of another. */
+  open(): Promise<string>;
+}
+
+/** Places of the kinds named. A server is started when it is first needed, and stopped after the last test of the file. */
+export function sharedPlaces(names: readonly string[] = ['SQLite', 'Redis', 'Postgres']): SharedPlace[] {
+  return places
+    .filter(({ name }) => names.includes(name))
+    .map((kind) => {
+      const place = known.get(kind.name) ?? sharedPlace(kind);
+      known.set(kind.name, place);
+      return place;
+    });
+}
+
+/** Every test file has this module for itself. */
+const known = new Map<string, SharedPlace>();
+
+function sharedPlace(kind: PlaceKind): SharedPlace {
+  const opened: ReturnType<PlaceKind['open']>[] = [];
+  afterAll(async () => {
+    for (const place of opened) await (await place)[Symbol.asyncDispose]();
+  });
+  let count = 0;
+  return {
+    name: kind.name,
+    async open() {
+      if (kind.name === 'SQLite' || opened.length === 0) opened.push(kind.open());
+      const { place } = await opened.at(-1)!;
+      if (!place.startsWith('{')) return place;
+      const own = `own_${++count}`;
+      return JSON.stringify({ ...(JSON.parse(place) as object), prefix: own, schema: own });
+    },
+  };
+}
+
+/** Tasks on a store, whose worker is another process. */
+export function taskSurface(shared: SharedPlace): Surface {
+  return {
+    name: `a task on ${shared.name}`,
+    async open(scene) {
+      const place = await shared.open();
+      const store = openStore(place);
+      const worker = startWorker(place, scene);
+      await worker.hear<{ type: string }>(({ type }) => type === 'serving');
+      return {
+        async start(prompt) {
+          const receipt = await store.create({ tenant: TENANT, agent: 'cast', input: prompt });
+          if (receipt.answer !== 'created') throw new Error(`created: ${receipt.answer}`);
+          return followTask(store, { tenant: TENANT, id: receipt.task.id }, scene);
+        },
+        async [Symbol.asyncDispose]() {
+          if (worker.process.connected) worker.process.send('stop');
+          await worker.ended;
+          await store[Symbol.asyncDispose]();
+        },
+      };
+    },
+  };
+}
+
+/** Starts a worker in a process of its own. */
+export function startWorker(place: string, { provider, folder }: Scene, { leaseMs = LEASE_MS } = {}): Child {
+  const program = join(import.meta.dirname, '../programs/worker.ts');
+  return startProgram(program, [place, provider.url, folder, `${leaseMs}`, `${POLL_MS}`], {
+    ...process.env,
+    ...codeCache,
+  });
+}
+
+/** A task as whoever created it sees it, and everything it sees. */
+export function followTask(store: TaskStore, ref: TaskRef, scene: Scene): Performance {
+  const seen: { at: number; entry: HistoryEntry }[] = [];
+  const note = (entry: HistoryEntry): void => {
+    seen.push({ at: Date.now(), entry });
+  };
+  const look = async (): Promise<TaskRecord> => {
+    const task = await store.get(ref);
+    if (task === undefined) throw new Error(`task ${ref.id} is gone`);
+    note({ seen: 'task', task });
+    return task;
+  };
+  const read = async (): Promise<End> => {
+    const entries = await store.read(ref);
+    note({ seen: 'journal', id: ref.id, entries });
+    return endOf(
+      await look(),
+      entries.map(({ event }) => event as unknown as JournalEvent),
+    );
+  };
+  return {
+    id: ref.id,
+    async cancel(reason, options) {
+      const receipt = await store.cancel(ref, reason, options);
+      note({ seen: 'task-receipt', id: ref.id, receipt });
+      return receipt;
+    },
+    heard: () =>
+      until(async () =>
+        (await store.read(ref)).some(({ event }) => (event as { type?: string }).type === 'level-change'),
+      ),
+    end: () => waitForEnd(store, ref, look).then(read),
+    read,
+    async shown() {
+      const entries = await store.read(ref, { watchMs: 1_000 });
+      note({ seen: 'journal', id: ref.id, entries });
+      return wordsIn(entries.map(({ event }) => event as unknown as JournalEvent));
+    },
+    history: async () => {
+      await read();
+      return merged(seen, scene.effects());
+    },
+  };
+}
+
+/** Hints wake it, and so does the end that was there before it listened. */
+async function waitForEnd(
+  store: TaskStore,
+  { id }: TaskRef,
+  look: () => Promise<TaskRecord | undefined>,
+): Promise<void> {
+  let wake = (): void => {};
+  await using watching = await store.watch({ id }, () => wake());
+  for (let task = await look(); !isFinal(task?.status ?? 'init'); task = await look()) {
+    const next = new Promise<void>((resolve) => (wake = resolve));
+    const late = setTimeout(() => wake(), 100);
+    await next;
+    clearTimeout(late);
+  }
+  void watching;
+}
+
+/** The words of the last reply, as a journal tells them. */
+function wordsIn(events: readonly JournalEvent[]): string {
+  const from = events.findLastIndex(({ type }) => type === 'turn-start');
+  return events
+    .slice(from)
+    .map(({ type, text }) => (type === 'text' ? text : ''))
+    .join('');
+}
+
+interface JournalEvent {
+  readonly type: string;
+  readonly text?: string;
+  readonly result?: CallResult;
+}
+
+function endOf({ status, outcome }: TaskRecord, journal: readonly JournalEvent[]): End {
+  return {
+    status,
+    text: outcome?.answer ?? '',
+    calls: journal.flatMap(({ type, result }) => (type === 'call-end' && result !== undefined ? [result] : [])),
+    reason: outcome?.reason,
+    report: outcome?.stop as StopReport | undefined,
+  };
+}
