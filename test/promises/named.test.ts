@@ -1,0 +1,31 @@
+// What docs/promises.md names as proof is there.
+import { existsSync, globSync, readFileSync } from 'node:fs';
+import { join } from 'node:path';
+import { expect, test } from 'vitest';
+
+const root = join(import.meta.dirname, '../..');
+const page = readFileSync(join(root, 'docs/promises.md'), 'utf8');
+const suites = globSync('test/promises/P*.int.test.ts', { cwd: root });
+const ENDINGS = ['', '.ts', '.test.ts', '.int.test.ts'];
+
+/** Where a path of the page may be: written in full, or from the sources of a package. */
+function isThere(path: string): boolean {
+  const [first = '', ...rest] = path.split('/');
+  const places = [path, join('packages', first, 'src', ...rest)];
+  return places.some((place) => ENDINGS.some((ending) => existsSync(join(root, place + ending))));
+}
+
+test('every promise has a paragraph and a suite of its own', () => {
+  const numbers = Array.from({ length: 12 }, (_, i) => `P${i + 1}`);
+  expect([...page.matchAll(/^## (P\d+) /gm)].map(([, promise]) => promise)).toEqual(numbers);
+  for (const promise of numbers)
+    expect(suites.filter((path) => path.startsWith(`test/promises/${promise}-`))).toHaveLength(1);
+});
+
+test('every test that the page names is there', () => {
+  const named = [...page.matchAll(/`((?:test|packages|core|tools|tasks|acp|ai-sdk)\/[^`\s…]*)`/g)].map(
+    ([, path]) => path!,
+  );
+  expect(named.length).toBeGreaterThan(80);
+  expect(named.filter((path) => !isThere(path))).toEqual([]);
+});
