@@ -58,6 +58,7 @@ export async function runBounded<T, Meaning>(work: BoundedWork<T, Meaning>): Pro
   const own = createOwnToken(work);
   const cleanups = new Cleanups(work);
   const warning = warnWhenCancelMustWait(work);
+  let truth: BoundedEnd<T>;
   try {
     work.onStart?.(own);
     const running = start(work, new Context(own, cleanups.defer));
@@ -65,11 +66,13 @@ export async function runBounded<T, Meaning>(work: BoundedWork<T, Meaning>): Pro
     let end = await waitUnder(running, own, 'kill');
     if (cleanups.close()) await cleanups.run(own, work.cleanupMs);
     if (end.by === 'level') end = await lastWords(running, end);
-    return work.onEnd(endOf(end, running, own));
+    truth = endOf(end, running, own);
   } finally {
     warning?.[Symbol.dispose]();
     own[Symbol.dispose]();
   }
+  // After its token has ended: whoever hears of the end may cancel, and that no longer concerns this work.
+  return work.onEnd(truth);
 }
 
 type Bound = Omit<BoundedWork<unknown, unknown>, 'execute' | 'onEnd'>;

@@ -175,6 +175,33 @@ test('cancelled from inside a hook, what that hook announced has begun and nothi
   expect(states(await execute([call('1', 'x'), call('2', 'x')]))).toEqual(['finished', 'not-started']);
 });
 
+test.each(['interrupt', 'finish'] as const)(
+  'cancelled from the hook that hears of its end, a call that ended hears nothing any more (%s)',
+  async (whenCancelled) => {
+    let signal: AbortSignal | undefined;
+    const heard: string[] = [];
+    const x = tool(
+      'x',
+      (_input, context) => {
+        signal = context.signal;
+        return 'done';
+      },
+      { whenCancelled, timeoutMs: 1_000 },
+    );
+    const { token, execute } = setUp([x], {
+      hooks: {
+        any: ({ type }) => {
+          heard.push(type);
+          if (type === 'call-end') token.cancel({}, { how: 'kill' });
+        },
+      },
+    });
+    expect(states(await execute([call('1', 'x')]))).toEqual(['finished']);
+    expect(heard).toEqual(['wave-start', 'call-start', 'call-end', 'wave-end']);
+    expect(signal?.aborted).toBe(false);
+  },
+);
+
 test('raised to a higher level, what could not drain is interrupted with what it had shown', async () => {
   const { clock, token, execute } = setUp([
     tool('read', (_input, { update, signal }) => {
