@@ -122,5 +122,5 @@ export class BegunCall implements BoundedWork<RawResult, CallResult>, LiveCall {
 }
 
 function lateResult(end: LateEnd): LateEnd {
-  return end.state === 'finished' ? { ...end, value: resultFrom(end.value as RawResult) } : end;
+  return end.state === 'finished' ? { ...end, value: resultFrom(end.value) } : end;
 }

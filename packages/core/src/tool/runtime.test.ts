@@ -367,6 +367,21 @@ test('a tool that throws has failed, and what needs it does not start', async ()
   ]);
 });
 
+test('a tool that returns nothing that can be read has finished all the same', async () => {
+  const nothing = (value: unknown) => tool('x', () => value as string).execute;
+  const { execute } = setUp([
+    tool('forgets', nothing(undefined)),
+    tool('nulls', nothing(null)),
+    tool('counts', nothing(3)),
+    tool('odd', nothing({ text: 'hello' })),
+  ]);
+  const settled = await execute(['forgets', 'nulls', 'counts', 'odd'].map((name) => call(name, name)));
+  expect(settled.status).toBe('done');
+  for (const result of settled.calls) {
+    expect(result).toMatchObject({ state: 'finished', isError: false, content: 'It returned no content.' });
+  }
+});
+
 test('a time-out ends one call; the others and the run go on', async () => {
   const { clock, token, execute } = setUp([
     tool(

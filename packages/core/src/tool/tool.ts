@@ -96,7 +96,12 @@ export function interrupted(
   return new CancelledError(reason, { partial, ...options });
 }
 
-/** A `ToolResult` from whatever short form a tool returned. */
-export function resultFrom(value: RawResult): ToolResult {
-  return typeof value === 'string' ? { content: value } : value;
+/** A `ToolResult` from whatever short form a tool returned. One that its compiler did not watch may return anything. */
+export function resultFrom(value: unknown): ToolResult {
+  if (typeof value === 'string') return { content: value };
+  return isResult(value) ? value : { content: 'It returned no content.' };
+}
+
+function isResult(value: unknown): value is ToolResult {
+  return typeof value === 'object' && value !== null && 'content' in value && value.content !== undefined;
 }
