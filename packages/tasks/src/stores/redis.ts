@@ -99,7 +99,9 @@ class RedisStore implements TaskStore {
     this.#prefix = prefix;
     this.#shards = checkLimit('shards', options.shards ?? 1);
     this.#world = options.world ?? systemWorld;
-    this.#common = () => [shiftMs(), Math.ceil(retentionMs), Math.ceil(conversationRetentionMs), attemptsMax];
+    // Made into text once: the library would do it for every operation, while somebody waits.
+    const rules = [retentionMs, conversationRetentionMs, attemptsMax].map((value) => `${Math.ceil(value)}`);
+    this.#common = () => [`${shiftMs()}`, ...rules];
     this.#calls = new Calls(options);
     const tags = Array.from({ length: this.#shards }, (_, shard) => this.#tag(shard));
     this.#inboxes = new Inboxes({ store: options, calls: this.#calls, tags, common: this.#common });
