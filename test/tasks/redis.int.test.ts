@@ -204,8 +204,8 @@ describe('a server that can be had', () => {
       TENANT,
       'worker',
       'w',
-      'stopLevel',
-      'kill',
+      'order',
+      '1 kill 0 0',
     );
     admin.disconnect();
     await expect.poll(() => heard.length).toBe(4);

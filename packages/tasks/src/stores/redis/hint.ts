@@ -1,4 +1,3 @@
-import { rankOf } from '@whoa/core';
 import type { Hint, PushedOrder } from '../../store.ts';
 import { stopOf } from './replies.ts';
 
@@ -8,9 +7,9 @@ type Fields = Readonly<Record<string, string | undefined>>;
 export function hintOf(flat: readonly string[]): Hint | undefined {
   const fields: Record<string, string> = {};
   for (let i = 0; i < flat.length; i += 2) fields[flat[i]!] = flat[i + 1]!;
-  const { type, id, tenant, worker, conversation } = fields as Fields;
+  const { type, id, tenant, worker, conversation, order: text } = fields as Fields;
   if (type === 'listen' || id === undefined || tenant === undefined) return undefined;
-  const order = type === 'cancel' ? orderOf(fields) : undefined;
+  const order = type === 'cancel' && text !== undefined ? orderOf(text) : undefined;
   return {
     type: type as 'status',
     id,
@@ -21,16 +20,17 @@ export function hintOf(flat: readonly string[]): Hint | undefined {
   };
 }
 
+const ORDER = /^(\d+) (drain|abort|kill) (\d+) (\d+) ([01]) (\{.*\})$/s;
+
 /**
  * The order that a script wrote beside the task, in the same step. Whoever could forge it may write the store's keys, and so
  * the task itself. One that is not whole is none: then the store is asked.
  */
-function orderOf({ epoch, stopLevel, stopReason, abortAt, killAt, undo }: Fields): PushedOrder | undefined {
-  if (stopReason === undefined) return undefined;
+function orderOf(text: string): PushedOrder | undefined {
+  const [, epoch, level, abortAt, killAt, undo, reason] = ORDER.exec(text) ?? [];
+  if (reason === undefined) return undefined;
   try {
-    const stop = stopOf([stopLevel, stopReason, abortAt, killAt, undo] as string[]);
-    const isWhole = rankOf(stop.level) > 0 && stop.killAt >= stop.abortAt && typeof stop.reason.kind === 'string';
-    return isWhole ? { epoch: Number(epoch), stop } : undefined;
+    return { epoch: Number(epoch), stop: stopOf([level!, reason, abortAt!, killAt!, undo!]) };
   } catch {
     return undefined;
   }

@@ -68,10 +68,8 @@ local function tell(kind, task)
   redis.call('XADD', tag .. 'changes', 'NOMKSTREAM', 'MAXLEN', '~', '10000', '*', unpack(hint))
   if not task.worker then return end
   if kind == 'cancel' then
-    for _, name in ipairs({ 'epoch', 'stopLevel', 'stopReason', 'abortAt', 'killAt', 'undo' }) do
-      hint[#hint + 1] = name
-      hint[#hint + 1] = task[name]
-    end
+    local order = { task.epoch, task.stopLevel, task.abortAt, task.killAt, task.undo, task.stopReason }
+    hint[#hint + 1], hint[#hint + 2] = 'order', table.concat(order, ' ')
   end
   redis.call('XADD', tag .. 'inbox:' .. task.worker, 'NOMKSTREAM', 'MAXLEN', '~', '10000', '*', unpack(hint))
 end
