@@ -25,7 +25,7 @@ export {
 } from './conversation/policy.ts';
 // run: an agent at work on one input
 export { type Agent, createAgent } from './run/agent.ts';
-export type { Budgets } from './run/budget.ts';
+export { type Budgets, TURNS_MAX } from './run/budget.ts';
 export { EVENTS_MAX } from './run/event-log.ts';
 export type { RunEvent, TurnEvent } from './run/events.ts';
 export type { Compact } from './run/loop.ts';

@@ -8,6 +8,7 @@ import { createVirtualWorld, letEverythingReact } from '../testing/virtual-world
 import type { Call } from '../tool/call.ts';
 import { defineTool, type Tool, type ToolContext } from '../tool/tool.ts';
 import { createAgent } from './agent.ts';
+import { TURNS_MAX } from './budget.ts';
 import type { RunEvent } from './events.ts';
 import type { AssistantMessage, Message } from './message.ts';
 import { callTools, type Planner, type PlannerContext, reply, type Step } from './planner.ts';
@@ -395,6 +396,22 @@ test('undos that hang share one bound and are said to be unknown', async () => {
     ['2', 'unknown'],
     ['1', 'failed'],
   ]);
+});
+
+test('a run that would never end by itself ends with its thousandth turn, unless it may go on', async () => {
+  const forever = (turnsMax?: number) => {
+    let asked = 0;
+    const planner = scripted(() => (++asked > 1_100 ? reply('done') : callTools([call(`${asked}`, 'x')])));
+    return setUp(planner, { x: () => 'x' }, turnsMax === undefined ? {} : { budgets: { turnsMax } });
+  };
+  const bounded = forever();
+  expect(await bounded.run.outcome).toMatchObject({
+    status: 'cancelled',
+    turns: TURNS_MAX,
+    reason: { kind: 'budget' },
+  });
+  bounded.check();
+  expect(await forever(Infinity).run.outcome).toMatchObject({ status: 'success', turns: 1_101 });
 });
 
 test('budgets are reasons like any other', async () => {

@@ -5,18 +5,22 @@ import type { Transcript } from './transcript.ts';
 export interface Budgets {
   /** Time for the whole run. */
   readonly deadlineMs?: number;
+  /** `TURNS_MAX` unless said otherwise: a model and a tool that keep each other busy would never end. */
   readonly turnsMax?: number;
   readonly callsMax?: number;
   /** Model tokens, in and out. */
   readonly modelTokensMax?: number;
 }
 
+/** Enough for hours of work; `turnsMax: Infinity` lifts it. */
+export const TURNS_MAX = 1_000;
+
 /** Why the next turn with `calls` more calls would be too much; `undefined` if it is not. */
 export function overspent(
   budgets: Budgets,
   spent: { turn: number; calls: number; transcript: Transcript },
 ): CancelReasonInit | undefined {
-  const { turnsMax = Infinity, callsMax = Infinity, modelTokensMax = Infinity } = budgets;
+  const { turnsMax = TURNS_MAX, callsMax = Infinity, modelTokensMax = Infinity } = budgets;
   const { inputTokens, outputTokens } = spent.transcript.usage;
   if (spent.turn > turnsMax) return over(`turnsMax of ${turnsMax}`);
   if (spent.transcript.calls.length + spent.calls > callsMax) return over(`callsMax of ${callsMax}`);
