@@ -65,4 +65,7 @@ test('the factory makes the store a configuration names', async () => {
   await using postgres = createTaskStore({ backend: 'postgres', url: 'postgres://127.0.0.1:1/none' });
   expect([redis.name, postgres.name]).toEqual(['redis', 'postgres']);
   expect(() => createTaskStore({ backend: 'etcd' as 'memory' })).toThrow(/none of memory/);
+  expect(() => createTaskStore({ backend: 'constructor' as 'memory' })).toThrow(/none of memory/);
+  const misspelt = { backend: 'sqlite', path: '/tmp/tasks.db' } as const;
+  expect(() => createTaskStore(misspelt)).toThrow(/^path: the sqlite store has no such option; it has .*file/);
 });
