@@ -368,7 +368,7 @@ test('a tool that throws has failed, and what needs it does not start', async ()
 });
 
 test('a tool that returns nothing that can be read has finished all the same', async () => {
-  const nothing = (value: unknown) => tool('x', () => value as string).execute;
+  const nothing = (value: unknown) => () => value as string;
   const { execute } = setUp([
     tool('forgets', nothing(undefined)),
     tool('nulls', nothing(null)),
