@@ -143,6 +143,7 @@ export class Execution {
 
   #lose(error: LeaseLostError): void {
     this.#lost = error;
+    this.#journal.close(error);
     this.token.cancel({ kind: 'lease-lost', message: error.message }, { how: { abortMs: 1_000 } });
   }
 

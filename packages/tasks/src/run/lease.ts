@@ -25,6 +25,7 @@ export class Lease implements Disposable {
   readonly #options: LeaseOptions;
   #renewal: Disposable | undefined;
   #fence: Disposable | undefined;
+  #over: Disposable | undefined;
   #ended = false;
 
   constructor(options: LeaseOptions) {
@@ -36,16 +37,20 @@ export class Lease implements Disposable {
     this.#ended = true;
     this.#renewal?.[Symbol.dispose]();
     this.#fence?.[Symbol.dispose]();
+    this.#over?.[Symbol.dispose]();
   }
 
   /** Counts from when the store was asked, not from when it answered: the answer may have taken long. */
   #extend(askedAt: number): void {
-    const { clock, leaseMs } = this.#options;
+    const { clock, leaseMs, id, epoch, onLost } = this.#options;
     const left = askedAt + leaseMs - clock.now();
     this.#renewal?.[Symbol.dispose]();
     this.#fence?.[Symbol.dispose]();
+    this.#over?.[Symbol.dispose]();
     this.#renewal = clock.setTimer(Math.max(0, left - (leaseMs * 2) / 3), () => this.#renewSoon());
     this.#fence = clock.setTimer(Math.max(0, left - leaseMs / 3), () => this.#stopWork());
+    // A store that never answers again would keep the last words waiting for ever.
+    this.#over = clock.setTimer(Math.max(0, left), () => onLost(new LeaseLostError(id, epoch)));
   }
 
   #stopWork(): void {

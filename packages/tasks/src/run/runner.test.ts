@@ -582,3 +582,27 @@ test('more tasks of other agents than can be remembered do not keep a worker bus
   expect(claims).toBeLessThan(1_100);
   await runner[Symbol.asyncDispose]();
 });
+
+test('a run whose store never answers again ends with LeaseLostError when its lease is over', async () => {
+  const world = createVirtualWorld();
+  const store = createMemoryStore({ world });
+  let isGone = false;
+  const mortal = new Proxy(store, {
+    get(_, name: keyof TaskStore) {
+      const method: unknown = store[name];
+      if (typeof method !== 'function') return method;
+      return (...args: unknown[]) =>
+        isGone ? Promise.reject(new Error('gone')) : (method as (...all: unknown[]) => unknown).apply(store, args);
+    },
+  });
+  const work: Work = ({ journal }) => {
+    isGone = true;
+    journal({ type: 'last words' }).catch(() => {});
+    return Promise.resolve('done');
+  };
+  const { runner } = setUp({ memory: mortal, work, world, leaseMs: 3_000 });
+  const failure = runner.run(TASK).catch((error: unknown) => error);
+  await world.clock.advance(10_000);
+  expect(await failure).toBeInstanceOf(LeaseLostError);
+  expect((await store.get({ tenant: 'acme', id: await idOf(store) }))?.status).toBe('running');
+});
