@@ -1,0 +1,98 @@
+import { setTimeout as wait } from 'node:timers/promises';
+import { createAgent, type Message, type Planner, reply } from '@whoa/core';
+import { createRunner, type JournalEntry, type TaskRef, type TaskStore } from '@whoa/tasks';
+import { expect, test } from 'vitest';
+import { openStore } from './open-store.ts';
+import { places } from './places.ts';
+
+const TURNS = 4;
+const PIECES = 8;
+const LEASE_MS = 400;
+
+type Event = { readonly type?: string; readonly text?: string; readonly message?: { readonly content: unknown } };
+
+/** Talks for a few turns, a word every few milliseconds; goes on where the history stops. */
+const talkative: Planner = {
+  async next(history: readonly Message[], { tell, token }) {
+    const turn = history.filter(({ role }) => role === 'assistant').length;
+    let said = '';
+    for (let i = 0; i < PIECES && !token.isCancelled; i++) {
+      const text = `[${turn}.${i} of ${history.length}]`;
+      said += text;
+      tell({ type: 'text', text });
+      await wait(8);
+    }
+    const { message } = reply(said);
+    const calls = [{ id: `c${turn}`, tool: 'missing', input: {} }];
+    if (turn >= TURNS) return reply(said);
+    const content = [...message.content, { type: 'call' as const, callId: `c${turn}`, tool: 'missing', input: {} }];
+    return { message: { ...message, content, stopReason: 'tool_use' }, calls };
+  },
+};
+
+/** A store that can be cut off for good, as the death of its process would. */
+function mortal(store: TaskStore): { store: TaskStore; die: () => void } {
+  let isDead = false;
+  const cutOff = new Proxy(store, {
+    get(_, name: keyof TaskStore) {
+      const method: unknown = store[name];
+      if (typeof method !== 'function') return method;
+      return (...args: unknown[]) =>
+        isDead ? Promise.reject(new Error('dead')) : (method as (...all: unknown[]) => unknown).apply(store, args);
+    },
+  });
+  return { store: cutOff, die: () => (isDead = true) };
+}
+
+async function readAlong(store: TaskStore, ref: TaskRef, seen: JournalEntry[]): Promise<void> {
+  for (;;) {
+    const ended = (await store.get(ref))?.endedAt !== undefined;
+    seen.push(...(await store.read(ref, { after: seen.at(-1)?.position ?? 0, watchMs: 5_000 })));
+    if (ended) return;
+    await wait(5);
+  }
+}
+
+test.each(places.flatMap((kind) => [0, 3, 12, 25].map((diesAfter) => [kind.name, diesAfter, kind] as const)))(
+  'a journal on %s that is read along over the death of its worker after %i entries holds all that was shown',
+  async (_name, diesAfter, kind) => {
+    await using place = await kind.open();
+    await using store = openStore(place.place);
+    await using other = openStore(place.place);
+    const agents = { talkative: createAgent({ name: 'talkative', planner: talkative }) };
+    const timing = { leaseMs: LEASE_MS, pollMs: 30, flushMs: 10 };
+    const first = mortal(other);
+    const receipt = await store.create({ tenant: 'acme', agent: 'talkative', input: 'talk' });
+    const ref = { tenant: 'acme', id: (receipt as { task: { id: string } }).task.id };
+    const seen: JournalEntry[] = [];
+    const reading = readAlong(store, ref, seen);
+    const doomed = createRunner({ store: first.store, agents, ...timing });
+    const dying = doomed.work(ref).catch(() => 'died');
+    await expect.poll(() => seen.length, { interval: 2, timeout: 20_000 }).toBeGreaterThanOrEqual(diesAfter);
+    first.die();
+    await using heir = createRunner({ store, agents, ...timing });
+    await heir.serve();
+    await reading;
+    await dying;
+    await doomed[Symbol.asyncDispose]();
+
+    const journal = await store.read(ref, { limit: 10_000 });
+    const record = (await store.get(ref))!;
+    expect(record.status).toBe('success');
+    expect(record.journalBytes).toBe(
+      journal.reduce((sum, { event }) => sum + Buffer.byteLength(JSON.stringify(event)), 0),
+    );
+    const positions = journal.map(({ position }) => position);
+    expect(positions).toEqual([...new Set(positions)].toSorted((a, b) => a - b));
+    expect(positions.at(-1)).toBe(record.position);
+    const held = JSON.stringify(journal);
+    const shown = seen.filter(({ event }) => (event as Event).type === 'text');
+    expect(shown.length).toBeGreaterThan(2);
+    for (const { event } of shown) expect(held).toContain((event as Event).text);
+    // Of turns that ended nothing is left but their ends; of the one that the death cut off, its words.
+    const ends = journal.filter(({ event }) => (event as Event).type === 'turn-end');
+    expect(ends.length).toBeGreaterThan(TURNS);
+    const drafts = journal.filter(({ event }) => (event as Event).type === 'text');
+    expect(drafts.filter(({ epoch }) => epoch > 1)).toEqual([]);
+  },
+);
