@@ -168,9 +168,23 @@ const planted: readonly [what: string, promise: string, history: readonly Histor
   ['a call that ended and is lost', 'P5', withOutcome((outcome) => ({ ...outcome, calls: outcome.calls.slice(1) }))],
   ['a journal that forgets', 'P5', [...life, journal(ended('finished'))]],
   [
-    'a journal with a gap',
+    'a journal out of order',
     'P5',
-    [...life.slice(0, 8), { ...journal(begun), entries: [{ position: 2, epoch: 1, event: begun }] }],
+    [
+      ...life.slice(0, 8),
+      {
+        ...journal(),
+        entries: [
+          { position: 2, epoch: 1, event: begun },
+          { position: 1, epoch: 1, event: begun },
+        ],
+      },
+    ],
+  ],
+  [
+    'a draft that is gone though nothing holds its words',
+    'P5',
+    [...life.slice(0, 8), journal({ type: 'text', text: 'lost' } as { type: string }), journal(begun)],
   ],
   ['a call without a result', 'P6', withMessages((messages) => messages.filter(({ role }) => role !== 'tool'))],
   [

@@ -2,6 +2,7 @@ import { isDeepStrictEqual } from 'node:util';
 import type { CancelReason } from '../stop/reason.ts';
 import type { CallResult } from '../tool/result.ts';
 import { CallBook } from './call-book.ts';
+import { isHeldLater } from './draft.ts';
 import type { Effect, JournalSeen, TaskReceipt, TaskSeen, Violation } from './history.ts';
 
 const FINAL: ReadonlySet<string> = new Set(['success', 'failed', 'cancelled']);
@@ -11,7 +12,7 @@ export class TaskRecord {
   readonly #id: string;
   readonly #violations: Violation[];
   readonly #book: CallBook;
-  #journal: readonly JournalSeen[] = [];
+  #journal: ReadonlyMap<number, JournalSeen> = new Map();
   #last: TaskSeen | undefined;
   #epoch = 0;
   #reason: CancelReason | undefined;
@@ -61,20 +62,23 @@ export class TaskRecord {
     this.#sameReason(reason, `an '${answer}' receipt`);
   }
 
-  /** Whoever read it before saw the beginning of what is read now. */
+  /** What was read before is still there, but for drafts that something later holds. */
   journal(entries: readonly JournalSeen[]): void {
-    const before = this.#journal;
-    if (!isDeepStrictEqual(entries.slice(0, before.length), before))
-      this.#broken('P5', 'what was read in its journal is no longer there');
-    let epoch = 0;
-    for (const [index, entry] of entries.entries()) {
-      if (entry.position !== index + 1)
-        this.#broken('P5', `its journal has ${entry.position} where ${index + 1} belongs`);
-      if (entry.epoch < epoch) this.#broken('P10', `epoch ${entry.epoch} wrote after epoch ${epoch}`);
-      epoch = Math.max(epoch, entry.epoch);
-      if (index >= before.length) this.#take(entry.event as JournalEvent);
+    const now = new Map(entries.map((entry) => [entry.position, entry]));
+    for (const before of this.#journal.values()) {
+      const still = now.get(before.position);
+      const isKept = still === undefined ? isHeldLater(before, entries) : isDeepStrictEqual(still, before);
+      if (!isKept) this.#broken('P5', `entry ${before.position} of its journal was read and is not there any more`);
     }
-    this.#journal = structuredClone(entries);
+    let last = { position: 0, epoch: 0 };
+    for (const entry of entries) {
+      if (entry.position <= last.position)
+        this.#broken('P5', `its journal has ${entry.position} after ${last.position}`);
+      if (entry.epoch < last.epoch) this.#broken('P10', `epoch ${entry.epoch} wrote after epoch ${last.epoch}`);
+      if (!this.#journal.has(entry.position)) this.#take(entry.event as JournalEvent);
+      last = entry;
+    }
+    this.#journal = structuredClone(now);
   }
 
   write(epoch: number, accepted: boolean): void {

@@ -1,0 +1,46 @@
+import type { JournalSeen } from './history.ts';
+
+/** The parts of an event that say whether another holds it. */
+interface Event {
+  readonly type?: string;
+  readonly callId?: string;
+  readonly text?: string;
+  readonly result?: { readonly callId?: string };
+  readonly message?: { readonly content?: readonly { readonly type: string; readonly text?: string }[] };
+  /** Of a run inside a call. */
+  readonly event?: Event;
+}
+
+/** Whether an entry that is gone was a draft, and something that came later holds what it said. */
+export function isHeldLater(gone: JournalSeen, entries: readonly JournalSeen[]): boolean {
+  const draft = innermost(gone.event as Event);
+  return entries.some(({ position, event }) => position > gone.position && holds(innermost(event as Event), draft));
+}
+
+function holds(later: Event, draft: Event): boolean {
+  switch (draft.type) {
+    case 'text':
+      return later.type === 'turn-end' && wordsOf(later).includes(draft.text ?? '');
+    case 'thinking':
+      return later.type === 'turn-end';
+    case 'call-update':
+      return (
+        (later.type === 'call-update' && later.callId === draft.callId) ||
+        (later.type === 'call-end' && later.result?.callId === draft.callId)
+      );
+    // The newest of these says all that the older ones did.
+    case 'history':
+    case 'journal-cut':
+      return later.type === draft.type;
+    default:
+      return false;
+  }
+}
+
+function innermost(event: Event): Event {
+  return event.type === 'call-nested' && event.event !== undefined ? innermost(event.event) : event;
+}
+
+function wordsOf({ message }: Event): string {
+  return (message?.content ?? []).map(({ type, text }) => (type === 'text' ? text : '')).join('');
+}
