@@ -1,4 +1,4 @@
-import { mkdtempSync, rmSync, statSync, writeFileSync } from 'node:fs';
+import { chmodSync, chownSync, mkdtempSync, rmSync, statSync, symlinkSync, writeFileSync } from 'node:fs';
 import { chmod } from 'node:fs/promises';
 import { tmpdir } from 'node:os';
 import { join } from 'node:path';
@@ -113,6 +113,30 @@ test('a note on the bell that makes no sense is not believed, and the next cance
   await told;
   expect(hints.map((hint) => 'id' in hint && hint.id)).toEqual([ref.id]);
   await store[Symbol.asyncDispose]();
+});
+
+test('a bell that somebody left open for everybody is closed to others', async () => {
+  using folder = temporaryFolder();
+  const bell = `${folder.file}-bell`;
+  writeFileSync(bell, '');
+  chmodSync(bell, 0o666);
+  await using store = createSqliteStore(folder);
+  expect(statSync(bell).mode & 0o777).toBe(0o600);
+  expect(store.name).toBe('sqlite');
+});
+
+test('a bell that leads elsewhere is refused', () => {
+  using folder = temporaryFolder();
+  writeFileSync(`${folder.file}-elsewhere`, '');
+  symlinkSync(`${folder.file}-elsewhere`, `${folder.file}-bell`);
+  expect(() => createSqliteStore(folder)).toThrow(/ELOOP/);
+});
+
+test.skipIf(process.getuid?.() !== 0)('a bell of somebody else is refused (only root can make one)', () => {
+  using folder = temporaryFolder();
+  writeFileSync(`${folder.file}-bell`, '');
+  chownSync(`${folder.file}-bell`, 65_534, 65_534);
+  expect(() => createSqliteStore(folder)).toThrow(/belongs to somebody else/);
 });
 
 test('the bell brings the order along', async () => {

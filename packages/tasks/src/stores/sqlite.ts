@@ -42,7 +42,12 @@ class SqliteEngine implements Engine {
     prepareFile(file);
     const synchronous = durability === 'power' ? 'FULL' : 'NORMAL';
     this.#database = new Database(file, { synchronous });
-    this.#bell = new Doorbell(`${file}-bell`);
+    try {
+      this.#bell = new Doorbell(`${file}-bell`, file);
+    } catch (error) {
+      this.#database.close();
+      throw error;
+    }
     this.#clock = world?.clock ?? systemClock;
     this.#pollMs = pollMs;
     // The wall clock is what the processes of one machine share; a monotonic one starts anew in each of them.

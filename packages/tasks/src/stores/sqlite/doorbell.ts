@@ -1,6 +1,7 @@
-import { closeSync, constants, type FSWatcher, openSync, readSync, watch, writeSync } from 'node:fs';
+import { closeSync, type FSWatcher, readSync, watch, writeSync } from 'node:fs';
 import { crc32 } from 'node:zlib';
 import type { Hint } from '../../store.ts';
+import { openBell } from './place.ts';
 
 /** What was rung last: some changes, and the number of the first of them. */
 export interface Ring {
@@ -21,9 +22,9 @@ export class Doorbell implements Disposable {
   readonly #note: Buffer = Buffer.alloc(NOTE_BYTES_MAX);
   #watcher: FSWatcher | undefined;
 
-  constructor(path: string) {
+  constructor(path: string, database: string) {
     this.#path = path;
-    this.#file = openSync(path, constants.O_RDWR | constants.O_CREAT, 0o600);
+    this.#file = openBell(path, database);
   }
 
   /** Rings with some changes, each as JSON, and the number of the first. */

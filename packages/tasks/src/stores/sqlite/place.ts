@@ -1,4 +1,4 @@
-import { chmodSync, closeSync, mkdirSync, openSync, statSync } from 'node:fs';
+import { chmodSync, closeSync, constants, fchmodSync, fstatSync, mkdirSync, openSync, statSync } from 'node:fs';
 import { homedir } from 'node:os';
 import { dirname, join } from 'node:path';
 
@@ -25,4 +25,20 @@ export function prepareFile(path: string): void {
   }
   closeSync(openSync(path, 'a', 0o600));
   chmodSync(path, 0o600);
+}
+
+/**
+ * Opens the bell beside a database. Orders that stand on it are obeyed, so only who can write the database may be able to
+ * write it: somebody may have made the file before us.
+ */
+export function openBell(path: string, database: string): number {
+  // Windows has no such flag.
+  const noFollow = (constants as Partial<typeof constants>).O_NOFOLLOW ?? 0;
+  const bell = openSync(path, constants.O_RDWR | constants.O_CREAT | noFollow, 0o600);
+  if (fstatSync(bell).uid !== statSync(database).uid) {
+    closeSync(bell);
+    throw new Error(`file: ${path} belongs to somebody else, who could forge cancels with it; remove it`);
+  }
+  fchmodSync(bell, 0o600);
+  return bell;
 }
