@@ -1,7 +1,7 @@
 import { join } from 'node:path';
 import type { CallResult, StopReport } from '@whoa/core';
 import type { HistoryEntry } from '@whoa/core/testing';
-import { isFinal, type TaskRecord, type TaskRef, type TaskStore } from '@whoa/tasks';
+import { isFinal, type TaskRecord, type TaskRef, type TaskStore, type TaskStoreConfig } from '@whoa/tasks';
 import { afterAll } from 'vitest';
 import { type Child, startProgram } from '../../tasks/child.ts';
 import { openStore } from '../../tasks/open-store.ts';
@@ -51,7 +51,8 @@ function sharedPlace(kind: PlaceKind): SharedPlace {
       const { place } = await opened.at(-1)!;
       if (!place.startsWith('{')) return place;
       const own = `own_${++count}`;
-      return JSON.stringify({ ...(JSON.parse(place) as object), prefix: own, schema: own });
+      const config = JSON.parse(place) as TaskStoreConfig;
+      return JSON.stringify({ ...config, ...(config.backend === 'redis' ? { prefix: own } : { schema: own }) });
     },
   };
 }
