@@ -45,6 +45,7 @@ import {
 } from '../task.ts';
 import { withNonce } from '../unknown-outcome.ts';
 import { checkBytes, checkDuration, checkLimit, checkName, checkRef } from './checks.ts';
+import { jsonOf } from './json.ts';
 import { Database } from './postgres/database.ts';
 import { channelOf, Doorbell } from './postgres/doorbell.ts';
 import {
@@ -56,7 +57,7 @@ import {
 } from './postgres/options.ts';
 import { getConversation, getTask, listDue, listTasks, readJournal } from './postgres/queries.ts';
 import { ordersOf, type ShownOrders, type ShownTask, taskOf, withoutNulls } from './postgres/rows.ts';
-import { checkNames, checkText, jsonOf } from './postgres/text.ts';
+import { checkNames, checkText } from './postgres/text.ts';
 import { Watchers } from './watchers.ts';
 
 export type { PostgresStoreOptions } from './postgres/options.ts';

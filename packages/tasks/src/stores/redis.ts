@@ -46,6 +46,7 @@ import {
 } from '../task.ts';
 import { withNonce } from '../unknown-outcome.ts';
 import { checkBytes, checkDuration, checkLimit, checkName, checkRef } from './checks.ts';
+import { jsonOf } from './json.ts';
 import { Calls, type Reply } from './redis/calls.ts';
 import { Inboxes } from './redis/inboxes.ts';
 import { indexOf, newestFirst, pairsOf } from './redis/lists.ts';
@@ -60,6 +61,7 @@ import {
   recordOf,
 } from './redis/replies.ts';
 import { SCRIPTS, type Script } from './redis/scripts.ts';
+import { createSeal } from './redis/seal.ts';
 
 export type { RedisStoreOptions } from './redis/options.ts';
 
@@ -82,6 +84,7 @@ class RedisStore implements TaskStore {
   readonly #shards: number;
   readonly #world: World;
   readonly #calls: Calls;
+  readonly #sealOf = createSeal();
   readonly #inboxes: Inboxes;
   readonly #common: () => Values;
   #closed = false;
@@ -104,7 +107,13 @@ class RedisStore implements TaskStore {
     this.#common = () => [`${shiftMs()}`, ...rules];
     this.#calls = new Calls(options);
     const tags = Array.from({ length: this.#shards }, (_, shard) => this.#tag(shard));
-    this.#inboxes = new Inboxes({ store: options, calls: this.#calls, tags, common: this.#common });
+    this.#inboxes = new Inboxes({
+      store: options,
+      calls: this.#calls,
+      sealOf: this.#sealOf,
+      tags,
+      common: this.#common,
+    });
   }
 
   async create(
@@ -124,7 +133,7 @@ class RedisStore implements TaskStore {
   async claim(id: string, worker: string, leaseMs: number): Promise<Claim> {
     checkName('worker', worker);
     checkDuration('leaseMs', leaseMs);
-    return claimOf(await this.#move(SCRIPTS.claim, id, [id, worker, Math.ceil(leaseMs)]));
+    return claimOf(await this.#move(SCRIPTS.claim, id, [id, worker, Math.ceil(leaseMs), this.#sealOf(id)]));
   }
 
   async renew(id: string, epoch: number, leaseMs: number): Promise<Orders> {
@@ -282,10 +291,6 @@ function shardOfAny(id: string): number {
   } catch {
     return 0;
   }
-}
-
-function jsonOf(value: unknown): string {
-  return JSON.stringify(value ?? null);
 }
 
 function optional(value: unknown): string {

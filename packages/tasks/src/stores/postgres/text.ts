@@ -15,7 +15,3 @@ export function checkNames(tenant: string, conversation: string | undefined): vo
     throw new TypeError(`tenant, conversation: together at most ${NAMES_BYTES_MAX} bytes in UTF-8 with Postgres`);
   }
 }
-
-export function jsonOf(value: unknown): string {
-  return JSON.stringify(value ?? null);
-}

@@ -6,6 +6,7 @@ import { type Client, connect, waitForReady } from './client.ts';
 import { hintOf } from './hint.ts';
 import { type RedisStoreOptions, TIMEOUT_MS } from './options.ts';
 import { SCRIPTS } from './scripts.ts';
+import type { SealOf } from './seal.ts';
 
 /** A stream that nobody listens to any more is gone after this. */
 const LISTEN_MS = 60_000;
@@ -17,6 +18,7 @@ const RETRY_MS = 10;
 interface InboxOptions {
   readonly store: RedisStoreOptions;
   readonly calls: Calls;
+  readonly sealOf: SealOf;
   readonly name: string;
   /** Beginnings of the keys of the shards that this inbox reads, all in one place. */
   readonly tags: readonly string[];
@@ -106,7 +108,7 @@ export class Inbox implements AsyncDisposable {
       if (entries.length >= COUNT) await this.#checkGap(client, key, this.#cursors.get(tag)!);
       for (const [id, fields] of entries) {
         this.#cursors.set(tag, id);
-        const hint = hintOf(fields);
+        const hint = hintOf(fields, this.#options.sealOf);
         if (hint !== undefined) this.watchers.tell(hint);
       }
     }

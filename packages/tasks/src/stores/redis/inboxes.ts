@@ -2,10 +2,12 @@ import type { Hint, WatchFilter } from '../../store.ts';
 import type { Calls } from './calls.ts';
 import { Inbox } from './inbox.ts';
 import type { RedisStoreOptions } from './options.ts';
+import type { SealOf } from './seal.ts';
 
 interface InboxesOptions {
   readonly store: RedisStoreOptions;
   readonly calls: Calls;
+  readonly sealOf: SealOf;
   readonly tags: readonly string[];
   readonly common: () => readonly (string | number)[];
 }

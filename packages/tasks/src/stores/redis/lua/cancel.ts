@@ -4,12 +4,12 @@
  */
 export const CANCEL_RUNNING: string = /* lua */ `
 local key = tag .. 'task:' .. ARGV[5]
-local found = redis.call('HMGET', key, 'status', 'tenant', 'epoch', 'worker', 'conversation', 'createdAt')
+local found = redis.call('HMGET', key, 'status', 'tenant', 'epoch', 'worker', 'conversation', 'createdAt', 'seal')
 if found[1] == 'running' and found[2] == ARGV[6] then
   local now, level, reason = clock(), ARGV[7], ARGV[11]
   if ARGV[12] == '0' then reason = string.sub(reason, 1, -2) .. ',"at":' .. now .. '}' end
   local task = {
-    id = ARGV[5], tenant = ARGV[6], epoch = found[3], worker = found[4], conversation = found[5],
+    id = ARGV[5], tenant = ARGV[6], epoch = found[3], worker = found[4], conversation = found[5], seal = found[7],
     stopLevel = level, stopReason = reason, abortAt = now + ARGV[8], killAt = now + ARGV[9], undo = ARGV[10],
   }
   redis.call('HSET', key, 'status', 'cancelling', 'stopLevel', level, 'stopReason', reason, 'abortAt', task.abortAt,

@@ -34,8 +34,8 @@ if task.status == 'running' and task.attempts >= attemptsMax then return give_up
 local status = task.status == 'init' and 'running' or task.status
 reindex(task, status)
 set(task, {
-  status = status, dueAt = now + leaseMs, epoch = task.epoch + 1, attempts = task.attempts + 1, worker = worker, leaseUntil = now + leaseMs,
-  startedAt = task.startedAt or now,
+  status = status, dueAt = now + leaseMs, epoch = task.epoch + 1, attempts = task.attempts + 1, worker = worker, seal = ARGV[8],
+  leaseUntil = now + leaseMs, startedAt = task.startedAt or now,
 })
 redis.call('ZADD', tag .. 'due', task.dueAt, id)
 tell('status', task)

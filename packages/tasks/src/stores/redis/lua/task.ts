@@ -68,7 +68,7 @@ local function tell(kind, task)
   redis.call('XADD', tag .. 'changes', 'NOMKSTREAM', 'MAXLEN', '~', '10000', '*', unpack(hint))
   if not task.worker then return end
   if kind == 'cancel' then
-    local order = { task.epoch, task.stopLevel, task.abortAt, task.killAt, task.undo, task.stopReason }
+    local order = { task.epoch, task.stopLevel, task.abortAt, task.killAt, task.undo, task.seal or '-', task.stopReason }
     hint[#hint + 1], hint[#hint + 2] = 'order', table.concat(order, ' ')
   end
   redis.call('XADD', tag .. 'inbox:' .. task.worker, 'NOMKSTREAM', 'MAXLEN', '~', '10000', '*', unpack(hint))

@@ -1,0 +1,4 @@
+/** A value as text; nothing is `null`. */
+export function jsonOf(value: unknown): string {
+  return JSON.stringify(value ?? null);
+}
