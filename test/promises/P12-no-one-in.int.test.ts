@@ -1,16 +1,16 @@
 // P12 No one in: another tenant can neither read, cancel nor detect a task; what comes from outside (a push message, the
 // output of a tool, a path) can forge nothing.
+import { createHash } from 'node:crypto';
 import { existsSync, readFileSync, symlinkSync, writeFileSync } from 'node:fs';
 import { checkHistory, type HistoryEntry } from '@whoa/core/testing';
 import type { TaskRef, TaskStore } from '@whoa/tasks';
 import { Redis } from 'ioredis';
 import { expect, test } from 'vitest';
+import { query } from '../servers/postgres-kind.ts';
 import { openStore } from '../tasks/open-store.ts';
 import { openScene, until } from './scene.ts';
 import { castHere } from './surfaces/run.ts';
 import { followTask, sharedPlaces, startWorker } from './surfaces/task.ts';
-
-const sharedRedis = sharedPlaces(['Redis']);
 
 /** Everything a store can be asked by somebody who acts for a tenant. */
 const questions: Readonly<Record<string, (store: TaskStore, ref: TaskRef) => Promise<unknown>>> = {
@@ -64,11 +64,48 @@ test.concurrent.each(sharedPlaces())(
   },
 );
 
+test('bells that somebody rings who may not even read the tables stop no task: a worker believes the store', async () => {
+  await using scene = await openScene([{ parts: [{ call: 'wait', id: 'w' }] }]);
+  const [place] = sharedPlaces(['Postgres']);
+  const where = await place!.open();
+  const { url, schema } = JSON.parse(where) as { url: string; schema: string };
+  await using store = openStore(where);
+  await using worker = startWorker(where, scene);
+  const receipt = await store.create({ tenant: 'acme', agent: 'cast', input: 'go' });
+  const ref = { tenant: 'acme', id: (receipt as { task: { id: string } }).task.id };
+  const show = followTask(store, ref, scene);
+  await scene.begun('wait');
+  const name = (await store.get(ref))!.worker!;
+  const heard: unknown[] = [];
+  await using watching = await store.watch({ id: ref.id }, (hint) => hint.type === 'cancel' && heard.push(hint));
+  await query(url, 'CREATE ROLE burglar LOGIN');
+  const outside = url.replace('postgres@', 'burglar@');
+  await expect(query(outside, `SELECT * FROM ${schema}.tasks`)).rejects.toThrow(/permission denied/);
+  for (const to of [`"${schema}".`, `"${schema}"./${name}`]) {
+    const channel = `whoa_${createHash('sha256').update(to).digest('hex').slice(0, 40)}`;
+    for (const type of ['cancel', 'status', 'command', 'resync']) {
+      const payload = JSON.stringify([type, ref.id, 'acme', name, null]);
+      await query(outside, 'SELECT pg_notify($1, $2)', [channel, payload]);
+    }
+  }
+  // Everybody was woken, and a real command behind the bells is carried out: nobody has stopped anything.
+  await until(() => heard.length > 0);
+  await store.send(ref, { type: 'cancel-call', callId: 'nobody' });
+  await until(async () => JSON.stringify(await store.read(ref)).includes('command-done'));
+  expect(await show.read()).toMatchObject({ status: 'running', calls: [] });
+  expect(scene.effects().map(({ phase }) => phase)).toEqual(['begin']);
+  await show.cancel({ message: 'the owner' }, { how: 'now' });
+  expect(await show.end()).toMatchObject({ reason: { message: 'the owner' } });
+  expect(watching).toBeDefined();
+  worker.process.send('stop');
+  await worker.ended;
+});
+
 test('push messages that somebody forged, or sent again, stop no task: a worker believes the store', async () => {
   await using scene = await openScene(({ said, results }) =>
     results === 0 ? { parts: [{ call: 'wait', id: said }] } : undefined,
   );
-  const [place] = sharedRedis;
+  const [place] = sharedPlaces(['Redis']);
   const where = await place!.open();
   await using store = openStore(where);
   await using worker = startWorker(where, scene);

@@ -64,7 +64,8 @@ test.concurrent.each(sharedPlaces())(
     const receipt = await store.create({ tenant: 'acme', agent: 'cast', input: 'go' });
     const show = followTask(store, { tenant: 'acme', id: (receipt as { task: { id: string } }).task.id }, scene);
     await scene.begun('wait');
-    await show.cancel({ message: 'take it back' }, { how: 'now', undo: true });
+    const told = await show.cancel({ message: 'take it back' }, { how: 'now', undo: true });
+    expect(told).toMatchObject({ answer: 'accepted', status: 'cancelling' });
     await until(() => linesOf(scene.at('undone.log')).length > 0);
     doomed.process.kill('SIGKILL');
     await doomed.ended;
