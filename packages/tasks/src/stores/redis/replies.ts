@@ -42,7 +42,8 @@ export function recordOf(reply: Reply): TaskRecord {
     const [name, value] = [flat[i]!, flat[i + 1]!];
     if (TEXTS.has(name)) record[name] = value;
     else if (PARTS.has(name)) parts[name] = value;
-    else record[name] = Number(value);
+    // Nobody is shown the seal: who has it can give orders.
+    else if (name !== 'seal') record[name] = Number(value);
   }
   record['inputs'] = inputs.map((text) => JSON.parse(text) as Json);
   record['commands'] = commandsOf(commands);
