@@ -60,4 +60,9 @@ test('an order that does not bear the seal of our claim is none: it was forged, 
   expect(ours('t0-a')).toMatch(/^[\w-]{22}$/);
   expect(ours('t0-a')).toBe(ours('t0-a'));
   for (const other of [ours('t0-b'), theirs('t0-a')]) expect(other).not.toBe(ours('t0-a'));
+  // A seal that was forgotten is made again, the same.
+  const forgetful = createSeal(1);
+  const first = forgetful('t0-a');
+  forgetful('t0-b');
+  expect(forgetful('t0-a')).toBe(first);
 });
