@@ -49,7 +49,7 @@ export function drawRecording(recorded: readonly Moment[], { columns, titles, de
   const size = `width="${width}" height="${top - GAP}" viewBox="0 0 ${width} ${top - GAP}"`;
   const font = 'font-family="ui-monospace,SFMono-Regular,Menlo,Consolas,monospace" font-size="14"';
   return [
-    `<svg xmlns="http://www.w3.org/2000/svg" ${size} ${font} role="img"><title>${escapeXml(description)}</title>`,
+    `<svg xmlns="http://www.w3.org/2000/svg" ${size} ${font} xml:space="preserve" role="img"><title>${escapeXml(description)}</title>`,
     `<style>text{white-space:pre;fill:#e6edf3}.b{font-weight:700}.d{fill:#8b949e}${motion.css}</style>`,
     ...body,
     '</svg>\n',
