@@ -1,7 +1,7 @@
 import { CancellationToken, createAgent, type Message, type Planner, reply, sleep } from '@whoa/core';
 import { createVirtualWorld, letEverythingReact } from '@whoa/core/testing';
 import { expect, test } from 'vitest';
-import type { TaskStore } from '../store.ts';
+import { alterStore } from '../../test/altered-store.ts';
 import { createMemoryStore } from '../stores/memory.ts';
 import { createConversations, type StoreReply } from './conversations.ts';
 
@@ -162,13 +162,9 @@ test('a message whose instance was shut down is answered by another', async () =
 test('however long a conversation is, the store is told only what is new', async () => {
   const { world, store } = setUp();
   const told: number[] = [];
-  const counting = new Proxy(store, {
-    get:
-      (_, name: keyof TaskStore) =>
-      (...args: unknown[]) => {
-        if (name === 'finish') told.push(JSON.stringify(args[2]).length);
-        return (store[name] as (...args: unknown[]) => unknown)(...args);
-      },
+  const counting = alterStore(store, (name, call, args) => {
+    if (name === 'finish') told.push(JSON.stringify(args[2]).length);
+    return call();
   });
   const agent = createAgent({ name: 'brief', planner: { next: () => reply('yes') }, world });
   await using conversations = createConversations({ agent, store: counting, world });

@@ -1,7 +1,8 @@
 import type { CancellationToken, StopLevel } from '@whoa/core';
 import { createVirtualWorld, letEverythingReact } from '@whoa/core/testing';
 import { expect, test } from 'vitest';
-import type { Hint, TaskStore } from '../store.ts';
+import { alterStore } from '../../test/altered-store.ts';
+import type { Hint } from '../store.ts';
 import { createMemoryStore } from '../stores/memory.ts';
 import type { StopOrder } from '../task.ts';
 import { createRunner } from './store-runner.ts';
@@ -14,21 +15,12 @@ async function atWork(endsAt: StopLevel = 'abort') {
   const asked: string[] = [];
   let push: (hint: Hint) => void = () => {};
   let isSilent = false;
-  const store = new Proxy(inner, {
-    get(target, name: keyof TaskStore) {
-      if (name === 'watch') {
-        return (filter: object, listener: (hint: Hint) => void) => {
-          push = listener;
-          return target.watch(filter, (hint) => !isSilent && listener(hint));
-        };
-      }
-      const value: unknown = Reflect.get(target, name);
-      if (typeof value !== 'function') return value;
-      return (...args: unknown[]): unknown => {
-        asked.push(String(name));
-        return Reflect.apply(value, target, args);
-      };
-    },
+  const store = alterStore(inner, (name, call, args) => {
+    if (name === 'watch') {
+      const tell = args[1] as typeof push;
+      [push, args[1]] = [tell, (hint: Hint) => !isSilent && tell(hint)];
+    } else asked.push(name);
+    return call();
   });
   let work: CancellationToken | undefined;
   const runner = createRunner({
@@ -82,17 +74,11 @@ test.each(['cancel', 'resync'])('a %s that arrives before the answer to the clai
   const inner = createMemoryStore({ world });
   const answered = Promise.withResolvers<void>();
   let push: (hint: Hint) => void = () => {};
-  const store = new Proxy(inner, {
-    get(target, name) {
-      const value: unknown = Reflect.get(target, name);
-      if (typeof value !== 'function') return value;
-      return async (...args: unknown[]): Promise<unknown> => {
-        if (name === 'watch') [push, args[1]] = [args[1] as typeof push, () => {}];
-        const answer: unknown = await Reflect.apply(value, target, args);
-        if (name === 'claim') await answered.promise;
-        return answer;
-      };
-    },
+  const store = alterStore(inner, async (name, call, args) => {
+    if (name === 'watch') [push, args[1]] = [args[1] as typeof push, () => {}];
+    const answer = await call();
+    if (name === 'claim') await answered.promise;
+    return answer;
   });
   const work: Work = ({ token }) =>
     new Promise((_resolve, reject) => token.onCancel(() => reject(new Error('stopped'))));

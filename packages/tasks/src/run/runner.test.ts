@@ -13,6 +13,7 @@ import {
 import { createVirtualWorld, letEverythingReact } from '@whoa/core/testing';
 import { expect, test } from 'vitest';
 import { z } from 'zod';
+import { alterStore } from '../../test/altered-store.ts';
 import { LeaseLostError } from '../errors.ts';
 import type { TaskStore } from '../store.ts';
 import { createMemoryStore } from '../stores/memory.ts';
@@ -128,13 +129,8 @@ test('a cancel in the store stops the work by push, without waiting for a poll',
 
 /** A store whose watchers hear nothing: what is left is orders and polls. */
 function deafStore(store: TaskStore): TaskStore {
-  return new Proxy(store, {
-    get(target, name) {
-      if (name === 'watch') return () => Promise.resolve({ [Symbol.asyncDispose]: () => Promise.resolve() });
-      const value: unknown = Reflect.get(target, name);
-      return typeof value === 'function' ? (value.bind(target) as unknown) : value;
-    },
-  });
+  const nobody = { [Symbol.asyncDispose]: () => Promise.resolve() };
+  return alterStore(store, (name, call) => (name === 'watch' ? Promise.resolve(nobody) : call()));
 }
 
 const untilCancelled: Work = async ({ token }) => {
@@ -373,23 +369,17 @@ test('a worker that cannot reach the store stops its work before the lease ends'
   const world = createVirtualWorld();
   const inner = createMemoryStore({ world });
   let down = false;
-  const failing = new Proxy(inner, {
-    get(target, name) {
-      const value: unknown = Reflect.get(target, name);
-      if (typeof value !== 'function') return value;
-      return (...args: unknown[]): unknown =>
-        down && name !== 'watch' ? Promise.reject(new Error('the store is down')) : Reflect.apply(value, target, args);
-    },
-  });
+  const failing = alterStore(inner, (name, call) =>
+    down && name !== 'watch' ? Promise.reject(new Error('the store is down')) : call(),
+  );
   const stopped = happening<number>();
   const { runner } = setUp({
     memory: failing,
     world,
     leaseMs: 9_000,
-    work: async ({ token }) => {
-      token.onCancel(() => stopped.happen(token.clock.now()));
-      await sleep(1_000_000, { clock: token.clock, token });
-      return undefined;
+    work: (context) => {
+      context.token.onCancel(() => stopped.happen(world.clock.now()));
+      return untilCancelled(context);
     },
   });
   const from = world.clock.now();
@@ -405,27 +395,20 @@ test('a worker that cannot reach the store stops its work before the lease ends'
 test('a lease is counted from when it was asked for: an answer that comes late leaves less of it', async () => {
   const world = createVirtualWorld();
   const inner = createMemoryStore({ world });
-  const slow = new Proxy(inner, {
-    get(target, name) {
-      const value: unknown = Reflect.get(target, name);
-      if (typeof value !== 'function') return value;
-      return async (...args: unknown[]): Promise<unknown> => {
-        if (name === 'renew') throw new Error('the store is down');
-        const answer: unknown = await Reflect.apply(value, target, args);
-        if (name === 'claim') await new Promise<void>((resolve) => world.clock.setTimer(5_000, resolve));
-        return answer;
-      };
-    },
+  const slow = alterStore(inner, async (name, call) => {
+    if (name === 'renew') throw new Error('the store is down');
+    const answer = await call();
+    if (name === 'claim') await new Promise<void>((resolve) => world.clock.setTimer(5_000, resolve));
+    return answer;
   });
   const stopped = happening<number>();
   const { runner } = setUp({
     memory: slow,
     world,
     leaseMs: 9_000,
-    work: async ({ token }) => {
-      token.onCancel(() => stopped.happen(token.clock.now()));
-      await sleep(1_000_000, { clock: token.clock, token });
-      return undefined;
+    work: (context) => {
+      context.token.onCancel(() => stopped.happen(world.clock.now()));
+      return untilCancelled(context);
     },
   });
   const from = world.clock.now();
@@ -473,16 +456,10 @@ test('a write whose answer was lost is sent again and counts once', async () => 
   const world = createVirtualWorld();
   const inner = createMemoryStore({ world });
   let losses = 0;
-  const forgetful = new Proxy(inner, {
-    get(target, name) {
-      const value: unknown = Reflect.get(target, name);
-      if (typeof value !== 'function') return value;
-      return async (...args: unknown[]): Promise<unknown> => {
-        const answer: unknown = await Reflect.apply(value, target, args);
-        if ((name === 'append' || name === 'finish') && losses++ % 2 === 0) throw new Error('the answer was lost');
-        return answer;
-      };
-    },
+  const forgetful = alterStore(inner, async (name, call) => {
+    const answer = await call();
+    if ((name === 'append' || name === 'finish') && losses++ % 2 === 0) throw new Error('the answer was lost');
+    return answer;
   });
   const { runner, events } = setUp({
     memory: forgetful,
@@ -513,14 +490,10 @@ test('a creation and a claim whose answers are lost are asked for again: one tas
   const world = createVirtualWorld();
   const store = createMemoryStore({ world });
   const lost = new Set(['create', 'claim']);
-  const losing = new Proxy(store, {
-    get:
-      (_, name: keyof TaskStore) =>
-      (...args: unknown[]) => {
-        const done = (store[name] as (...args: unknown[]) => Promise<unknown>)(...args);
-        if (!lost.delete(name as string)) return done;
-        return done.then(() => Promise.reject(new UnknownOutcomeError(name as string)));
-      },
+  const losing = alterStore(store, async (name, call) => {
+    const answer = await call();
+    if (lost.delete(name)) throw new UnknownOutcomeError(name);
+    return answer;
   });
   const { runner, events } = setUp({ memory: losing, planner: scripted(() => reply('done')), world });
   const running = runner.run(TASK);
@@ -587,14 +560,7 @@ test('a run whose store never answers again ends with LeaseLostError when its le
   const world = createVirtualWorld();
   const store = createMemoryStore({ world });
   let isGone = false;
-  const mortal = new Proxy(store, {
-    get(_, name: keyof TaskStore) {
-      const method: unknown = store[name];
-      if (typeof method !== 'function') return method;
-      return (...args: unknown[]) =>
-        isGone ? Promise.reject(new Error('gone')) : (method as (...all: unknown[]) => unknown).apply(store, args);
-    },
-  });
+  const mortal = alterStore(store, (_, call) => (isGone ? Promise.reject(new Error('gone')) : call()));
   const work: Work = ({ journal }) => {
     isGone = true;
     journal({ type: 'last words' }).catch(() => {});
