@@ -1,10 +1,9 @@
 // Three processes race to end 20,000 tasks: npm run long -- race [store] [tasks]
-import { places } from '../tasks/places.ts';
+import { placesNamed } from '../tasks/places.ts';
 import { runRace } from '../tasks/race-campaign.ts';
 
 const [store, tasks = '20000'] = process.argv.slice(2);
-for (const kind of places) {
-  if (store !== undefined && kind.name.toLowerCase() !== store.toLowerCase()) continue;
+for (const kind of placesNamed(store)) {
   const report = await runRace(kind, Number(tasks));
   console.log(kind.name, report);
   if (report.violations.length > 0) process.exitCode = 1;

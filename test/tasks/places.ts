@@ -52,3 +52,10 @@ const postgres: PlaceKind = {
 
 /** Every kind of place that processes can share. */
 export const places: readonly PlaceKind[] = [sqlite, redis, postgres];
+
+/** The kind of that name, or all of them. */
+export function placesNamed(name: string | undefined): readonly PlaceKind[] {
+  const named = places.filter((kind) => name === undefined || kind.name.toLowerCase() === name.toLowerCase());
+  if (named.length > 0) return named;
+  throw new TypeError(`'${name}' is none of ${places.map((kind) => kind.name.toLowerCase()).join(', ')}`);
+}
