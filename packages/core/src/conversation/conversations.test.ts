@@ -1,14 +1,18 @@
 import { expect, test } from 'vitest';
 import { z } from 'zod';
 import { createAgent } from '../run/agent.ts';
+import type { Message } from '../run/message.ts';
 import { callTools, type Planner, reply } from '../run/planner.ts';
 import { CancellationToken } from '../stop/token.ts';
+import { sleep } from '../stop/wait.ts';
 import { checkHistory } from '../testing/checker.ts';
 import { createRecorder } from '../testing/recorder.ts';
 import { createVirtualWorld, letEverythingReact } from '../testing/virtual-world.ts';
 import { textOf } from '../tool/result.ts';
 import { defineTool } from '../tool/tool.ts';
-import { type ConversationsOptions, createConversations, type Reply } from './conversations.ts';
+import type { ConversationEvent, Reply } from './conversation.ts';
+import { type ConversationsOptions, createConversations } from './conversations.ts';
+import { SEEN_MAX } from './policy.ts';
 
 /** An assistant that looks something up for 6 s and then repeats what it was asked. */
 function setUp(options: Partial<ConversationsOptions> = {}, planner?: Planner) {
@@ -142,11 +146,11 @@ test('debounce: messages in quick succession become one run', async () => {
 
 test('cancel answers gracefully with what was done', async () => {
   const { conversations, clock, sent, check } = setUp();
-  expect(conversations.cancel('c')).toBe(false);
+  expect(conversations.cancel('c')).toEqual({ answer: 'too-late' });
   const first = conversations.processMessage('c', 'a');
   const second = conversations.processMessage('c', 'b', { policy: 'queue' });
   await clock.advance(1_000);
-  expect(conversations.cancel('c', { kind: 'user', by: 'anna' })).toBe(true);
+  expect(conversations.cancel('c', { kind: 'user', by: 'anna' })).toMatchObject({ answer: 'accepted', level: 'drain' });
   expect((await second).status).toBe('cancelled');
   await clock.advance(5_000);
   expect(await first).toMatchObject({
@@ -155,7 +159,7 @@ test('cancel answers gracefully with what was done', async () => {
     outcome: { reason: { by: 'anna' } },
   });
   expect(sent.map(({ status }) => status)).toEqual(['cancelled', 'cancelled']);
-  expect(conversations.cancel('c')).toBe(false);
+  expect(conversations.cancel('c')).toEqual({ answer: 'too-late' });
   check();
 });
 
@@ -224,11 +228,16 @@ test('a second cancel may stop the run harder; its first reason stays', async ()
   const { conversations, clock, check } = setUp();
   const answering = conversations.processMessage('c', 'a');
   await letEverythingReact();
-  expect(conversations.cancel('c', { message: 'enough' })).toBe(true);
-  expect(conversations.cancel('c', { message: 'now!' }, { how: 'kill' })).toBe(true);
+  expect(conversations.cancel('c', 'enough')).toMatchObject({ answer: 'accepted', reason: { message: 'enough' } });
+  expect(conversations.cancel('c', 'now!', { how: 'kill' })).toMatchObject({
+    answer: 'escalated',
+    level: 'kill',
+    reason: { message: 'enough' },
+  });
+  expect(conversations.cancel('c', 'still?')).toMatchObject({ answer: 'already' });
   await letEverythingReact();
   expect(await answering).toMatchObject({ status: 'cancelled', outcome: { reason: { message: 'enough' } } });
-  expect(conversations.cancel('c')).toBe(false);
+  expect(conversations.cancel('c')).toEqual({ answer: 'too-late' });
   await clock.advance(6_000);
   check();
 });
@@ -322,4 +331,282 @@ test('disposing stops every run and waits for its end; what comes later is cance
   expect((await gathering).status).toBe('cancelled');
   expect((await conversations.processMessage('c', 'late')).status).toBe('cancelled');
   expect(clock.pending).toBe(0);
+});
+
+test('what is only being gathered can be cancelled too, and the cancel has a receipt', async () => {
+  const { conversations, clock } = setUp();
+  const gathering = conversations.processMessage('c', 'a', { debounceMs: 500 });
+  expect(conversations.cancel('c', 'no')).toMatchObject({
+    answer: 'accepted',
+    reason: { message: 'no' },
+    killAt: clock.now(),
+  });
+  expect((await gathering).status).toBe('cancelled');
+  expect(clock.pending).toBe(0);
+  expect(conversations.cancel('c')).toEqual({ answer: 'too-late' });
+});
+
+test('a describeCancel that throws is reported; the message is answered with the usual words, and so are later ones', async () => {
+  const errors: unknown[] = [];
+  const { conversations, clock } = setUp({
+    describeCancel: () => {
+      throw new Error('no words');
+    },
+    hooks: { 'hook-error': ({ hook, error }) => errors.push([hook, error]) },
+  });
+  const first = conversations.processMessage('c', 'a');
+  await letEverythingReact();
+  conversations.cancel('c');
+  await clock.advance(6_000);
+  expect(await first).toMatchObject({ status: 'cancelled', text: 'Stopped. Done so far: lookup.' });
+  expect(errors).toEqual([['describeCancel', new Error('no words')]]);
+  const second = conversations.processMessage('c', 'b');
+  await clock.advance(6_000);
+  expect((await second).status).toBe('answered');
+});
+
+test('an agent that throws when it is started fails the message, is reported, and later messages are heard', async () => {
+  const errors: unknown[] = [];
+  const { conversations, clock } = setUp({ hooks: { 'hook-error': ({ error }) => errors.push(error) } });
+  const fine = createAgent({ name: 'fine', planner: { next: () => reply('yes') } });
+  let isBroken = true;
+  const agent = {
+    ...fine,
+    run: (...args: Parameters<typeof fine.run>) => {
+      if (isBroken) throw new Error('two tools are named alike');
+      return fine.run(...args);
+    },
+  };
+  const broken = createConversations({ agent, hooks: { 'hook-error': ({ error }) => errors.push(error) } });
+  expect((await broken.processMessage('c', 'one')).status).toBe('failed');
+  expect(errors).toEqual([new Error('two tools are named alike')]);
+  isBroken = false;
+  expect((await broken.processMessage('c', 'two')).status).toBe('answered');
+  expect(broken.history('c').map(({ role }) => role)).toEqual(['user', 'user', 'assistant']);
+  await conversations[Symbol.asyncDispose]();
+  expect(clock.pending).toBe(0);
+});
+
+test('too many conversations never forget one that is new or busy: no two runs of one live at once', async () => {
+  const { conversations, clock, check } = setUp({ conversationsMax: 1, policy: 'queue' }, sleeper());
+  const replies = ['a', 'b', 'b', 'c'].map((id) => conversations.processMessage(id, id));
+  await letEverythingReact();
+  expect(conversations.cancel('b', {}, { how: 'now' })).toMatchObject({ answer: 'accepted' });
+  expect((await Promise.all(replies.slice(1, 3))).map(({ status }) => status)).toEqual(['cancelled', 'cancelled']);
+  await clock.advance(1_000);
+  expect((await replies[0])!.status).toBe('answered');
+  expect((await replies[3])!.status).toBe('answered');
+  await conversations.processMessage('d', 'd', { signal: AbortSignal.abort() });
+  expect(['a', 'b', 'c', 'd'].filter((id) => conversations.history(id).length > 0).length).toBeLessThan(3);
+  check();
+});
+
+/** Thinks for a second, and then repeats what it was asked last. */
+function sleeper(): Planner {
+  return {
+    async next(history, { token }) {
+      await sleep(1_000, { clock: token.clock, token });
+      return reply(wordsSaid(history).at(-1)!);
+    },
+  };
+}
+
+const wordsSaid = (history: readonly Message[]): string[] =>
+  history.flatMap((message) => (message.role === 'user' ? [textOf(message.content)] : []));
+
+test('a conversation is not forgotten while its answer is being sent', async () => {
+  let second: Promise<Reply> | undefined;
+  const { conversations } = setUp(
+    {
+      conversationsMax: 1,
+      onReply: ({ conversationId }) => {
+        if (conversationId === 'a') second = conversations.processMessage('b', 'x');
+      },
+    },
+    { next: (history) => reply(`${history.length}`) },
+  );
+  expect((await conversations.processMessage('a', 'x')).text).toBe('1');
+  expect((await second!).text).toBe('1');
+  expect((await conversations.processMessage('b', 'y')).text).toBe('3');
+});
+
+test('a steered message that is withdrawn is neither delivered nor run', async () => {
+  const { conversations, clock, recorder, check } = setUp();
+  const [heard, handedBack] = [new CancellationToken({ clock }), new AbortController()];
+  const first = conversations.processMessage('c', 'a');
+  await letEverythingReact();
+  const steered = conversations.processMessage('c', 'b', { policy: 'steer', token: heard });
+  heard.cancel();
+  expect((await steered).status).toBe('cancelled');
+  await clock.advance(6_000);
+  expect((await first).text).toBe('a');
+
+  const second = conversations.processMessage('c', 'c');
+  await letEverythingReact();
+  const late = conversations.processMessage('c', 'd', { policy: 'steer', signal: handedBack.signal });
+  const kept = conversations.processMessage('c', 'e', { policy: 'steer' });
+  conversations.cancel('c', {}, { how: 'now' });
+  handedBack.abort();
+  expect((await late).status).toBe('cancelled');
+  expect((await kept).status).toBe('cancelled');
+  await clock.advance(12_000);
+  expect((await second).status).toBe('cancelled');
+  expect(wordsSaid(conversations.history('c'))).toEqual(['a', 'c']);
+  expect(recorder.history.filter((one) => one.seen === 'event' && one.event.type === 'run-start')).toHaveLength(2);
+  expect(heard.statistics).toEqual({ children: 0, listeners: 0 });
+  check();
+});
+
+test('a steered message that is withdrawn after its run failed is not run', async () => {
+  const failing: Planner = {
+    async next(_history, { token }) {
+      await sleep(1_000, { clock: token.clock, token });
+      throw new Error('no model');
+    },
+  };
+  const { conversations, clock, recorder } = setUp({}, failing);
+  const first = conversations.processMessage('c', 'a');
+  await letEverythingReact();
+  const token = new CancellationToken({ clock });
+  const steered = conversations.processMessage('c', 'b', { policy: 'steer', token });
+  await clock.advance(500);
+  token.cancel({}, { how: 'kill' });
+  expect((await steered).status).toBe('cancelled');
+  await clock.advance(2_000);
+  expect((await first).status).toBe('failed');
+  expect(recorder.history.filter((one) => one.seen === 'event' && one.event.type === 'run-start')).toHaveLength(1);
+});
+
+test.each([false, true])(
+  'undo asked for through the token of a message is carried out (asked for later: %s)',
+  async (later) => {
+    const world = createVirtualWorld();
+    let undone = 0;
+    const book = defineTool({
+      name: 'book',
+      description: '',
+      input: z.object({}),
+      execute: () => 'booked',
+      undo: () => {
+        undone++;
+      },
+    });
+    const planner: Planner = {
+      async next(history, { token }) {
+        if (history.length === 1) return callTools([{ id: '1', tool: 'book', input: {} }]);
+        await new Promise<void>((resolve) => token.clock.setTimer(1_000, resolve));
+        return reply('done');
+      },
+    };
+    const conversations = createConversations({
+      agent: createAgent({ name: 'a', planner, tools: [book], world }),
+      world,
+    });
+    const token = new CancellationToken({ clock: world.clock });
+    const answering = conversations.processMessage('c', 'x', { token });
+    await letEverythingReact();
+    token.cancel({ kind: 'user' }, { undo: !later });
+    if (later) token.cancel({}, { undo: true });
+    await world.clock.advance(20_000);
+    expect(await answering).toMatchObject({
+      status: 'cancelled',
+      outcome: { stop: { calls: [{ tool: 'book', undo: 'undone' }] } },
+    });
+    expect(undone).toBe(1);
+  },
+);
+
+test('a message delivered again is known while it has no answer, however many came since', async () => {
+  const { conversations, clock } = setUp({}, { next: () => reply('ok') });
+  const send = (i: number) => conversations.processMessage('c', `${i}`, { messageId: `${i}`, debounceMs: 100 });
+  const replies = Array.from({ length: SEEN_MAX + 1 }, (_, i) => send(i));
+  expect((await send(0)).status).toBe('duplicate');
+  await clock.advance(100);
+  const statuses = (await Promise.all(replies)).map(({ status }) => status);
+  expect(statuses.at(-1)).toBe('answered');
+  expect(new Set(statuses.slice(0, -1))).toEqual(new Set(['merged']));
+});
+
+test('a message can be held back for longer than a timer of the system lasts', async () => {
+  const conversations = createConversations({
+    agent: createAgent({ name: 'a', planner: { next: () => reply('ok') } }),
+  });
+  const held = conversations.processMessage('c', 'x', { debounceMs: 2 ** 31 });
+  await new Promise((resolve) => setImmediate(resolve));
+  expect(conversations.history('c')).toEqual([]);
+  conversations.cancel('c');
+  expect((await held).status).toBe('cancelled');
+});
+
+test('the events of the run that answers a message can be followed as they happen', async () => {
+  const errors: unknown[] = [];
+  const { conversations, clock, check } = setUp({ hooks: { 'hook-error': ({ hook }) => errors.push(hook) } });
+  const seen: Record<string, string[]> = { a: [], b: [] };
+  const send = (text: string) =>
+    conversations.processMessage('c', text, {
+      policy: 'queue',
+      onEvent: ({ type }) => {
+        seen[text]!.push(type);
+        if (type === 'run-start') throw new Error('no reader');
+      },
+    });
+  const replies = [send('a'), send('b')];
+  await clock.advance(1_000);
+  expect(seen['a']).toContain('call-start');
+  expect(seen['b']).toEqual([]);
+  await clock.advance(11_000);
+  expect((await Promise.all(replies)).map(({ status }) => status)).toEqual(['answered', 'answered']);
+  expect([seen['a']!.at(-1), seen['b']!.at(0), seen['b']!.at(-1)]).toEqual(['run-end', 'run-start', 'run-end']);
+  expect(errors).toEqual(['onEvent', 'onEvent']);
+  check();
+});
+
+test('hooks hear of cancels: who asked, each level, calls that are waited for, and cancels without a run', async () => {
+  const events: ConversationEvent[] = [];
+  const { conversations, clock } = setUp({ hooks: { any: (event) => events.push(event) } });
+  const seen = () =>
+    events.splice(0).flatMap((event) => {
+      if (event.type === 'cancel-request')
+        return [`${event.answer} ${event.reason.message} ${event.runId !== undefined}`];
+      return event.type === 'level-change' ? [event.level] : [];
+    });
+  const first = conversations.processMessage('c', 'a');
+  await letEverythingReact();
+  conversations.cancel('c', 'one');
+  conversations.cancel('c', 'two', { how: 'now' });
+  expect(seen()).toEqual(['accepted one true', 'drain', 'abort', 'escalated two true']);
+  await clock.advance(2_000);
+  expect(seen()).toEqual(['kill']);
+  expect((await first).status).toBe('cancelled');
+  conversations.cancel('c', 'three');
+  expect(seen()).toEqual(['too-late three false']);
+  const gathering = conversations.processMessage('c', 'b', { debounceMs: 10 });
+  conversations.cancel('c', 'four');
+  expect(seen()).toEqual(['accepted four false']);
+  await gathering;
+  await clock.advance(10_000);
+});
+
+test('a newer message that comes while the older run is being started replaces it', async () => {
+  const { conversations, clock, check } = setUp();
+  let newer: Promise<Reply> | undefined;
+  const older = conversations.processMessage('c', 'old', {
+    onEvent: ({ type }) => {
+      if (type === 'run-start') newer = conversations.processMessage('c', 'new');
+    },
+  });
+  await clock.advance(6_000);
+  expect(await older).toMatchObject({ status: 'superseded', outcome: { turns: 0 } });
+  expect((await newer!).text).toBe('old + new');
+  check();
+});
+
+test('a message that comes while the answer before it is sent finds no run under way', async () => {
+  let next: Promise<Reply> | undefined;
+  const { conversations } = setUp(
+    { policy: 'reject', onReply: () => (next ??= conversations.processMessage('c', 'next')) },
+    { next: () => reply('ok') },
+  );
+  await conversations.processMessage('c', 'one');
+  expect((await next!).status).toBe('answered');
 });

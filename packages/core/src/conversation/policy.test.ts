@@ -35,7 +35,7 @@ const answer = (id: string, status: Extract<ConversationEffect, { type: 'answer'
   id,
   status,
 });
-const superseded: ConversationEffect = { type: 'stop', kind: 'superseded' };
+const stop: ConversationEffect = { type: 'stop' };
 
 test('the first message starts a run', () => {
   expect(play(message('a')).effects).toEqual([start('a')]);
@@ -45,7 +45,7 @@ test('the first message starts a run', () => {
 
 test('replace: the run is cancelled, the new one waits for its end, and whoever waited is superseded', () => {
   const { effects, state } = play(message('a'), message('b'), message('c'));
-  expect(effects).toEqual([start('a'), superseded, answer('b', 'superseded')]);
+  expect(effects).toEqual([start('a'), stop, answer('b', 'superseded')]);
   expect(state.running).toEqual({ ids: ['a'], stopping: 'superseded' });
   expect(transition(state, ended).effects).toEqual([start('c')]);
 });
@@ -78,7 +78,6 @@ test('steer: the message goes to the run, and is next if the run never read it',
 test('steer into a run that is stopping waits instead', () => {
   expect(play(message('a'), { type: 'cancel' }, message('b', 'steer'), ended).effects).toEqual([
     start('a'),
-    { type: 'stop', kind: 'user' },
     start('b'),
   ]);
 });
@@ -133,13 +132,8 @@ test('cancel stops the run and drops what waits, is steered or is being gathered
     { type: 'cancel' },
     { type: 'cancel' },
   );
-  expect(effects.slice(3)).toEqual([
-    answer('d', 'cancelled'),
-    answer('b', 'cancelled'),
-    answer('c', 'cancelled'),
-    { type: 'stop', kind: 'user' },
-    { type: 'stop', kind: 'user' }, // Asked again: it may be asked for harder.
-  ]);
+  expect(effects.slice(3)).toEqual([answer('d', 'cancelled'), answer('b', 'cancelled'), answer('c', 'cancelled')]);
+  expect(state.running).toEqual({ ids: ['a'], stopping: 'user' });
   expect(transition(state, ended).effects).toEqual([]);
   expect(play({ type: 'cancel' }).effects).toEqual([]);
 });
@@ -149,12 +143,16 @@ test('a cancel does not change why a run is already stopping', () => {
   expect(play(message('a'), { type: 'cancel' }, message('b')).state.running?.stopping).toBe('user');
 });
 
-test('one message can be withdrawn: running, waiting, gathered or not there', () => {
+test('one message can be withdrawn: running, waiting, steered, gathered or not there', () => {
   const withdraw = (id: string): ConversationInput => ({ type: 'withdraw', id });
-  expect(play(message('a'), withdraw('a'), withdraw('a')).effects).toEqual([
+  const running = play(message('a'), withdraw('a'), withdraw('a'));
+  expect(running.effects).toEqual([start('a')]);
+  expect(running.state.running).toEqual({ ids: ['a'], stopping: 'user' });
+  const delivered: ConversationInput = { type: 'steer-delivered', id: 'b' };
+  expect(play(message('a'), message('b', 'steer'), withdraw('b'), delivered, ended).effects).toEqual([
     start('a'),
-    { type: 'stop', kind: 'user' },
-    { type: 'stop', kind: 'user' }, // Asked again: it may be asked for harder.
+    { type: 'steer', id: 'b' },
+    answer('b', 'cancelled'),
   ]);
   expect(play(message('a'), message('b', 'queue'), withdraw('b'), ended).effects).toEqual([
     start('a'),

@@ -42,7 +42,8 @@ export type ConversationInput =
 
 export type ConversationEffect =
   | { readonly type: 'start'; readonly ids: readonly string[] }
-  | { readonly type: 'stop'; readonly kind: StopKind }
+  /** A newer message replaces the run. Callers that cancel stop the run themselves and get the receipt. */
+  | { readonly type: 'stop' }
   | { readonly type: 'steer'; readonly id: string }
   /** Call back with `gathered` after this long; a newer request replaces an older one. */
   | { readonly type: 'gather'; readonly ms: number }
@@ -76,6 +77,7 @@ export function transition(state: ConversationState, input: ConversationInput): 
     case 'gathered':
       return state.gathering === undefined ? { state, effects: [] } : admitGathered(state, state.gathering);
     case 'steer-delivered': {
+      if (!state.steered.includes(input.id)) return { state, effects: [] };
       const steered = state.steered.filter((id) => id !== input.id);
       return { state: { ...state, steered }, effects: answers([input.id], 'steered') };
     }
@@ -128,8 +130,12 @@ function start(state: ConversationState, ids: readonly string[]): Transition {
 
 function supersede(state: ConversationState, ids: readonly string[]): Transition {
   const dropped = [...state.waiting.flat(), ...state.steered];
-  const { state: next, effects } = stop({ ...state, waiting: [ids], steered: [] }, 'superseded');
-  return { state: next, effects: [...answers(dropped, 'superseded'), ...effects] };
+  const isStopping = state.running?.stopping !== undefined;
+  const next = stopping({ ...state, waiting: [ids], steered: [] }, 'superseded');
+  return {
+    state: next,
+    effects: [...answers(dropped, 'superseded'), ...(isStopping ? [] : [{ type: 'stop' as const }])],
+  };
 }
 
 function endRun({ running: _, ...state }: ConversationState): Transition {
@@ -140,27 +146,26 @@ function endRun({ running: _, ...state }: ConversationState): Transition {
 
 function cancel({ gathering, ...state }: ConversationState): Transition {
   const dropped = [...(gathering?.ids ?? []), ...state.waiting.flat(), ...state.steered];
-  const { state: next, effects } = stop({ ...state, waiting: [], steered: [] }, 'user');
-  return { state: next, effects: [...answers(dropped, 'cancelled'), ...effects] };
+  return { state: stopping({ ...state, waiting: [], steered: [] }, 'user'), effects: answers(dropped, 'cancelled') };
 }
 
-/** Stops the live run. Why it stops is decided once, but whoever asks again may ask for more. */
-function stop(state: ConversationState, kind: StopKind): Transition {
+/** Notes that the live run is being stopped. Why is decided once. */
+function stopping(state: ConversationState, kind: StopKind): ConversationState {
   const { running } = state;
-  if (running === undefined || (running.stopping !== undefined && kind === 'superseded')) return { state, effects: [] };
-  const stopping = running.stopping ?? kind;
-  return { state: { ...state, running: { ...running, stopping } }, effects: [{ type: 'stop', kind }] };
+  return running === undefined ? state : { ...state, running: { ...running, stopping: running.stopping ?? kind } };
 }
 
-function withdraw({ gathering, ...state }: ConversationState, id: string): Transition {
+function withdraw(state: ConversationState, id: string): Transition {
+  if (state.running?.ids.at(-1) === id) return { state: stopping(state, 'user'), effects: [] };
+  const { gathering, ...rest } = state;
   const isOther = (one: string): boolean => one !== id;
-  if (state.running?.ids.at(-1) === id) return stop({ ...state, ...(gathering && { gathering }) }, 'user');
   const waiting = state.waiting.map((ids) => ids.filter(isOther)).filter((ids) => ids.length > 0);
+  const steered = state.steered.filter(isOther);
   const ids = gathering?.ids.filter(isOther) ?? [];
-  const found = [...state.waiting.flat(), ...(gathering?.ids ?? [])].includes(id);
+  const isFound = [...state.waiting.flat(), ...state.steered, ...(gathering?.ids ?? [])].includes(id);
   return {
-    state: { ...state, waiting, ...(gathering && ids.length > 0 && { gathering: { ...gathering, ids } }) },
-    effects: found ? answers([id], 'cancelled') : [],
+    state: { ...rest, waiting, steered, ...(gathering && ids.length > 0 && { gathering: { ...gathering, ids } }) },
+    effects: isFound ? answers([id], 'cancelled') : [],
   };
 }
 

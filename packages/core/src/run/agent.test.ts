@@ -183,7 +183,7 @@ test('a cancel after the end is too late and changes nothing', async () => {
   const before = JSON.stringify(outcome);
   expect(run.cancel({}, { how: 'kill', undo: true })).toEqual({ answer: 'too-late' });
   expect(run.cancelCall('1')).toEqual({ answer: 'too-late' });
-  expect(run.steer('more')).toEqual({ answer: 'too-late' });
+  expect(run.steer('more')).toMatchObject({ answer: 'too-late' });
   expect(JSON.stringify(await run.outcome)).toBe(before);
   check();
 });
@@ -452,6 +452,7 @@ test('budgets are reasons like any other', async () => {
 });
 
 test('a steer enters at the next boundary; one that nobody read is handed back', async () => {
+  let answer: string | undefined;
   const { run, check } = setUp(
     scripted(
       () => callTools([call('1', 'x')]),
@@ -459,12 +460,13 @@ test('a steer enters at the next boundary; one that nobody read is handed back',
     ),
     {
       x: () => {
-        expect(run.steer('also invite bob')).toEqual({ answer: 'accepted' });
+        answer = run.steer('also invite bob').answer;
         return 'x';
       },
     },
   );
   const outcome = await run.outcome;
+  expect(answer).toBe('accepted');
   expect(outcome.text).toBe('user assistant tool user');
   check();
   const late = setUp(

@@ -1,11 +1,13 @@
-import { systemWorld } from '../stop/clock.ts';
+import { systemWorld, type World } from '../stop/clock.ts';
 import { createLedger, type Ledger } from '../stop/ledger.ts';
 import { ExclusiveKeys } from '../tool/exclusive.ts';
 import type { Tool } from '../tool/tool.ts';
+import { readInput } from './given-messages.ts';
 import type { RunInput } from './message.ts';
 import { createModelPlanner } from './model-planner.ts';
+import type { Planner } from './planner.ts';
 import { type Run, startRun } from './run.ts';
-import type { AgentOptions, RunOptions } from './setup.ts';
+import { type AgentOptions, type RunOptions, readAgentOptions, readRunOptions } from './setup.ts';
 
 /** Something that can be given work. */
 export interface Agent {
@@ -13,20 +15,29 @@ export interface Agent {
   readonly tools: readonly Tool[];
   /** Work that was abandoned, across all runs. */
   readonly ledger: Ledger;
-  /** Starts at once. It never throws and its outcome never rejects. */
+  /** Starts at once. It throws only for an input or an option that cannot work; its outcome never rejects. */
   run(input: RunInput, options?: RunOptions): Run;
 }
 
 /** Creates an agent. It holds no state of its runs, except the exclusive keys that abandoned calls still hold. */
-export function createAgent(options: AgentOptions): Agent {
+export function createAgent(given: AgentOptions): Agent {
+  const options = readAgentOptions(given);
   const { name, tools = [], world = systemWorld, ledger = createLedger() } = options;
   const keys = new ExclusiveKeys();
-  const planner = options.planner ?? createModelPlanner({ ...options, tools, world });
+  const planner = options.planner ?? plannerFor(options, { tools, world });
+  const agent = { ...options, planner, tools, world, ledger, keys };
   return {
     name,
     tools,
     ledger,
     run: (input, runOptions = {}) =>
-      startRun({ agent: { ...options, planner, tools, world, ledger, keys }, input, ...runOptions }),
+      startRun({ agent, ...readRunOptions(runOptions), input: readInput(input, 'input') }),
   };
+}
+
+type AskingOptions = Extract<AgentOptions, { readonly planner?: undefined }>;
+
+function plannerFor(options: AskingOptions, made: { tools: readonly Tool[]; world: World }): Planner {
+  const { model, instructions, patience, maxReplyCharacters } = options;
+  return createModelPlanner({ model, instructions, patience, maxReplyCharacters, ...made });
 }

@@ -1,4 +1,5 @@
 import type { CancelReasonInit } from '../stop/reason.ts';
+import { count, group, type Rule, timeLimitMs } from '../stop/settings.ts';
 import type { Transcript } from './transcript.ts';
 
 /** What a run may spend. A run that would spend more is cancelled, with that as its reason. */
@@ -11,6 +12,16 @@ export interface Budgets {
   /** Model tokens, in and out. */
   readonly modelTokensMax?: number;
 }
+
+const limit = count({ min: 0, orInfinity: true });
+
+/** The rule for budgets. */
+export const budgetsRule: Rule = group<Budgets>({
+  deadlineMs: timeLimitMs,
+  turnsMax: limit,
+  callsMax: limit,
+  modelTokensMax: limit,
+});
 
 /** Enough for hours of work; `turnsMax: Infinity` lifts it. */
 export const TURNS_MAX = 1_000;

@@ -3,6 +3,9 @@ import type { RunEvent } from './events.ts';
 /** How many events are kept for slow and for late readers. */
 export const EVENTS_MAX = 10_000;
 
+/** How many bytes, roughly, the kept events may hold. */
+const EVENT_BYTES_MAX = 16_777_216;
+
 type Skipped = Extract<RunEvent, { type: 'events-skipped' }>;
 
 /**
@@ -12,25 +15,41 @@ type Skipped = Extract<RunEvent, { type: 'events-skipped' }>;
  */
 export class EventLog implements AsyncIterable<RunEvent> {
   readonly #max: number;
+  readonly #bytesMax: number;
   #events: RunEvent[] = [];
+  #bytes = 0;
   /** The position of `#events[0]` in the whole stream. */
   #start = 0;
   #closed = false;
   #wake = new Set<() => void>();
 
-  constructor(max: number = EVENTS_MAX) {
+  constructor(max: number = EVENTS_MAX, bytesMax: number = EVENT_BYTES_MAX) {
     this.#max = max;
+    this.#bytesMax = bytesMax;
   }
 
   push(event: RunEvent): void {
     if (this.#closed) return;
     this.#events.push(event);
+    this.#bytes += bytesOf(event);
     // Trim in bulk: shifting one by one would make every event cost the length of the log.
-    if (this.#events.length >= 2 * this.#max) {
-      this.#start += this.#events.length - this.#max;
-      this.#events = this.#events.slice(-this.#max);
-    }
+    if (this.#events.length >= 2 * this.#max || this.#bytes >= 2 * this.#bytesMax) this.#trim();
     this.#wakeReaders();
+  }
+
+  /** Keeps the newest events within both limits, the last one in any case. */
+  #trim(): void {
+    let kept = 0;
+    let bytes = 0;
+    while (kept < Math.min(this.#max, this.#events.length)) {
+      const size = bytesOf(this.#events[this.#events.length - 1 - kept]!);
+      if (kept > 0 && bytes + size > this.#bytesMax) break;
+      bytes += size;
+      kept++;
+    }
+    this.#start += this.#events.length - kept;
+    this.#events = this.#events.slice(-kept);
+    this.#bytes = bytes;
   }
 
   close(): void {
@@ -41,6 +60,7 @@ export class EventLog implements AsyncIterable<RunEvent> {
   [Symbol.asyncIterator](): AsyncIterator<RunEvent, undefined> {
     let position = 0;
     let returned = false;
+    // Each reader that waits takes itself out: several may, and only some of them have been woken.
     const waiting = new Set<() => void>();
 
     const next = async (): Promise<IteratorResult<RunEvent, undefined>> => {
@@ -57,11 +77,11 @@ export class EventLog implements AsyncIterable<RunEvent> {
           return { done: false, value: event };
         }
         if (this.#closed) return { done: true, value: undefined };
-        await new Promise<void>((resolve) => {
-          waiting.add(resolve);
-          this.#wake.add(resolve);
-        });
-        waiting.clear();
+        const woken = Promise.withResolvers<void>();
+        waiting.add(woken.resolve);
+        this.#wake.add(woken.resolve);
+        await woken.promise;
+        waiting.delete(woken.resolve);
       }
     };
 
@@ -88,4 +108,29 @@ export class EventLog implements AsyncIterable<RunEvent> {
     this.#wake = new Set();
     for (const resolve of wake) resolve();
   }
+}
+
+/** An object takes about this much, before its texts. */
+const OBJECT_BYTES = 64;
+/** Beyond this depth nothing is weighed: a tool's input may be anything, also a circle. */
+const DEPTH_MAX = 8;
+
+/** What an event holds on to, roughly. The outcome at the end is kept by the run itself. */
+function bytesOf(event: RunEvent): number {
+  if (event.type === 'text' || event.type === 'thinking') return 2 * OBJECT_BYTES + 2 * event.text.length;
+  if (event.type === 'run-end') return OBJECT_BYTES;
+  try {
+    return weigh(event, 0);
+  } catch {
+    // An input that cannot even be looked at.
+    return OBJECT_BYTES;
+  }
+}
+
+function weigh(value: unknown, depth: number): number {
+  if (typeof value === 'string') return 2 * value.length;
+  if (typeof value !== 'object' || value === null || depth > DEPTH_MAX) return 8;
+  let bytes = OBJECT_BYTES;
+  for (const part of Object.values(value)) bytes += weigh(part, depth + 1);
+  return bytes;
 }

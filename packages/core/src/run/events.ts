@@ -1,5 +1,4 @@
-import type { StopLevel } from '../stop/level.ts';
-import type { CancelReason } from '../stop/reason.ts';
+import type { StopEvent } from '../stop/stop-events.ts';
 import type { CallEvent } from '../tool/events.ts';
 import type { AssistantMessage, Message, UserMessage } from './message.ts';
 import type { Outcome } from './outcome.ts';
@@ -17,14 +16,7 @@ type OwnEvent =
   | { readonly type: 'run-start'; readonly agent: string; readonly input: UserMessage }
   | { readonly type: 'turn-start'; readonly turn: number }
   | { readonly type: 'turn-end'; readonly turn: number; readonly message: AssistantMessage }
-  /** Somebody asked the run to stop, and what that did. */
-  | {
-      readonly type: 'cancel-request';
-      readonly answer: 'accepted' | 'escalated' | 'already' | 'too-late';
-      /** The reason given by this request; the winning one is in `level-change`. */
-      readonly reason: CancelReason;
-    }
-  | { readonly type: 'level-change'; readonly level: StopLevel; readonly reason: CancelReason }
+  | StopEvent
   | { readonly type: 'steer-delivered'; readonly message: UserMessage }
   /** The history was made shorter; `messages` is what it is now. */
   | {
@@ -33,6 +25,8 @@ type OwnEvent =
       readonly after: number;
       readonly messages: readonly Message[];
     }
+  /** Something that is no call was still running when the wait for it was over. */
+  | { readonly type: 'work-abandoned'; readonly name: string }
   | { readonly type: 'undo-start'; readonly callId: string; readonly tool: string }
   | { readonly type: 'undo-end'; readonly callId: string; readonly tool: string; readonly state: UndoState }
   /** A reader was too slow and missed this many events; they are gone for it, not for the outcome. */

@@ -1,11 +1,18 @@
 import { runBounded } from '../stop/bounded.ts';
+import { Breather } from '../stop/breather.ts';
+import { CLEANUP_MS } from '../stop/cleanup.ts';
 import { CancelledError, isCancelledError } from '../stop/errors.ts';
+import { isList, unexpected } from '../stop/settings.ts';
 import type { CancellationToken } from '../stop/token.ts';
-import { sleep } from '../stop/wait.ts';
+import { waitUnder } from '../stop/wait.ts';
+import { type Call, readCalls } from '../tool/call.ts';
 import type { CallResult } from '../tool/result.ts';
 import type { Runtime } from '../tool/runtime.ts';
 import { type Budgets, overspent } from './budget.ts';
+import { type CallIds, TurnCallIds } from './call-ids.ts';
 import type { TurnEvent, UnstampedEvent } from './events.ts';
+import { recordReply } from './given-messages.ts';
+import type { Leftovers } from './leftovers.ts';
 import type { AssistantMessage, Message } from './message.ts';
 import type { Planner, Step } from './planner.ts';
 import type { Steering } from './steering.ts';
@@ -17,6 +24,9 @@ export type Compact = (
   context: { signal: AbortSignal; turn: number },
 ) => readonly Message[] | Promise<readonly Message[]>;
 
+/** Runs before a turn, for example to ask elsewhere whether the run was cancelled. */
+export type BeforeTurn = (turn: number) => unknown;
+
 /** What the loop works with. It belongs to one run. */
 export interface LoopState {
   readonly token: CancellationToken;
@@ -26,37 +36,56 @@ export interface LoopState {
   readonly steering: Steering;
   readonly budgets: Budgets;
   readonly compact: Compact | undefined;
-  readonly cleanupMs: number;
+  readonly beforeTurn: BeforeTurn | undefined;
   readonly tell: (event: UnstampedEvent) => void;
+  readonly leaveRunning: Leftovers['add'];
+  readonly ids: CallIds;
   turns: number;
 }
-
-/** Turns that never wait, of a model and tools that answer from memory, may hold the event loop for this long. */
-const HOLD_MS = 20;
 
 /**
  * Plan, run the waves, adapt to what they brought, until there is a reply. Answers whether it came to that: not if the
  * reply was cut off. Cancelled elsewhere, it throws `CancelledError`.
  */
 export async function runLoop(state: LoopState): Promise<boolean> {
-  const { token, transcript, steering } = state;
-  let restedAt = token.clock.now();
-  for (;;) {
-    token.throwIfCancelled(); // Checkpoint: between turns.
-    spend(state, { turn: state.turns + 1, calls: 0 });
-    deliverSteers(state);
-    await compactHistory(state);
-    const step = await takeTurn(state);
-    if (token.isCancelled && step.message.stopReason === 'aborted') return false;
-    if (step.calls.length > 0) {
-      spend(state, { turn: state.turns, calls: step.calls.length });
-      for (const result of await runCalls(step, state)) transcript.addResult(result);
-    } else if (!steering.hasWaiting) return true;
-    // Without a rest no timer, signal or message would ever be heard, and nobody outside could cancel the run.
-    if (token.clock.now() - restedAt < HOLD_MS) continue;
-    await sleep(0, { clock: token.clock, token });
-    restedAt = token.clock.now();
+  const { token } = state;
+  const breather = new Breather(token.clock);
+  try {
+    for (;;) {
+      token.throwIfCancelled(); // Checkpoint: between turns.
+      const isOver = await takeStep(state);
+      if (isOver !== undefined) return isOver;
+      const turn = breather.breathe();
+      if (turn !== undefined) await waitUnder(turn, token, 'drain');
+    }
+  } finally {
+    breather[Symbol.dispose]();
   }
+}
+
+/** One turn. Answers nothing if there are more to come. */
+async function takeStep(state: LoopState): Promise<boolean | undefined> {
+  const { token, transcript, steering } = state;
+  if (state.beforeTurn !== undefined) await waitBeforeTurn(state, state.beforeTurn);
+  spend(state, { turn: state.turns + 1, calls: 0 });
+  deliverSteers(state);
+  await compactHistory(state);
+  const { message, calls } = await takeTurn(state);
+  if (token.isCancelled && message.stopReason === 'aborted') return false;
+  if (message.stopReason === 'error') throw new Error('The planner ended its reply with an error');
+  if (calls.length === 0) return steering.hasWaiting ? undefined : true;
+  spend(state, { turn: state.turns, calls: calls.length });
+  for (const result of await runCalls(calls, state)) transcript.addResult(result);
+  return undefined;
+}
+
+/** Nothing has an effect here, so any level ends the wait. */
+async function waitBeforeTurn({ token, turns, leaveRunning }: LoopState, beforeTurn: BeforeTurn): Promise<void> {
+  const asked = Promise.resolve(turns + 1).then(beforeTurn);
+  const end = await waitUnder(asked, token, 'drain');
+  if (end.by === 'level') leaveRunning('beforeTurn', asked, 0);
+  token.throwIfCancelled();
+  if (end.by === 'error') throw end.error;
 }
 
 function spend({ token, budgets, transcript }: LoopState, next: { turn: number; calls: number }): void {
@@ -72,18 +101,11 @@ function deliverSteers({ steering, transcript, tell }: LoopState): void {
   }
 }
 
-async function compactHistory({ compact, transcript, token, turns, tell, cleanupMs }: LoopState): Promise<void> {
+async function compactHistory(state: LoopState): Promise<void> {
+  const { compact, transcript, turns, tell } = state;
   if (compact === undefined) return;
   const before = transcript.messages;
-  const after = await stoppable(
-    () => {
-      const asked = token.child({ name: 'compact', atOnce: true });
-      return Promise.resolve(compact(before, { signal: asked.signal, turn: turns + 1 })).finally(() =>
-        asked[Symbol.dispose](),
-      );
-    },
-    { token, name: 'compact', cleanupMs },
-  );
+  const after = await stoppable('compact', state, ({ signal }) => compact(before, { signal, turn: turns + 1 }));
   if (after === before) return;
   transcript.replace(after);
   tell({ type: 'history-compacted', before: before.length, after: after.length, messages: [...after] });
@@ -93,25 +115,27 @@ async function compactHistory({ compact, transcript, token, turns, tell, cleanup
 async function takeTurn(state: LoopState): Promise<Step> {
   const { planner, transcript, tell } = state;
   const turn = ++state.turns;
+  const ids = new TurnCallIds(state.ids);
   let shown = '';
+  let isOver = false;
   const tellTurn = (event: TurnEvent): void => {
+    // What a planner says after its turn would be in no message.
+    if (isOver) return;
+    if ('text' in event && typeof event.text !== 'string') throw unexpected('event.text', event.text, 'a text');
     if (event.type === 'text') shown += event.text;
-    tell(event);
+    tell(event.type === 'call-planned' ? { ...event, callId: ids.own(event.callId) } : event);
   };
   tell({ type: 'turn-start', turn });
   const end = (message: AssistantMessage): void => {
-    transcript.addReply(message);
-    tell({ type: 'turn-end', turn, message });
+    isOver = true;
+    tell({ type: 'turn-end', turn, message: transcript.addReply(message) });
   };
-  // Words are never protected: any level, drain included, reaches the planner as an abort.
-  const token = state.token.child({ name: `turn ${turn}`, atOnce: true });
   try {
-    const step = await stoppable((own) => planner.next(transcript.messages, { token: own, turn, tell: tellTurn }), {
-      token,
-      name: 'planner',
-      cleanupMs: state.cleanupMs,
-    });
-    end(step.message);
+    const planned = await stoppable('planner', state, (token) =>
+      planner.next(transcript.messages, { token, turn, tell: tellTurn, leaveRunning: state.leaveRunning }),
+    );
+    const step = ids.ofStep(checkStep(planned));
+    end(recordReply(step.message));
     return step;
   } catch (error) {
     const stopReason = state.token.isCancelled ? 'aborted' : 'error';
@@ -123,28 +147,39 @@ async function takeTurn(state: LoopState): Promise<Step> {
       },
     );
     throw error;
-  } finally {
-    token[Symbol.dispose]();
   }
 }
 
-/** Runs something that can be stopped at once. Throws `CancelledError` if it was, at `kill` at the latest. */
+function checkStep(step: Step): Step {
+  const { message, calls } = (step ?? {}) as Partial<Step>;
+  if (message?.role !== 'assistant' || !isList(message.content) || !isList(calls)) {
+    throw new TypeError('planner: `next` must return { message, calls }; `reply` and `callTools` make one');
+  }
+  return { message, calls: readCalls(calls) };
+}
+
+/**
+ * Runs something that can be stopped at once: words are never protected, so any level, drain included, reaches it as an
+ * abort. Throws `CancelledError` if it was stopped, at `kill` at the latest; then it is left running, and named.
+ */
 function stoppable<T>(
-  execute: (own: CancellationToken) => T | PromiseLike<T>,
-  { token, name, cleanupMs }: { token: CancellationToken; name: string; cleanupMs: number },
+  name: string,
+  state: LoopState,
+  execute: (token: CancellationToken) => T | PromiseLike<T>,
 ): Promise<T> {
+  const token = state.token.child({ name, atOnce: true });
   return runBounded<T, T>({
     execute: ({ token: own }) => execute(own),
     token,
     name,
-    cleanupMs,
-    nested: false,
-    whenCancelled: 'interrupt',
-    timeoutMs: undefined,
+    // Nothing can be deferred in it.
+    cleanupMs: CLEANUP_MS,
     onCleanupError: () => {},
     onEnd(end) {
+      token[Symbol.dispose]();
       if (end.state === 'finished') return end.value;
-      if (end.state === 'failed') throw end.error;
+      if (end.state === 'failed' || end.state === 'refused') throw end.error;
+      if (end.state === 'unknown') state.leaveRunning(name, end.late, 0);
       const cause = 'error' in end ? end.error : undefined;
       throw isCancelledError(cause) ? cause : new CancelledError(end.reason, { cause });
     },
@@ -153,15 +188,20 @@ function stoppable<T>(
 
 /** What a planner hands over when it breaks off: errors may carry the message so far as `partial`. */
 function partialMessage(error: unknown): AssistantMessage | undefined {
-  const partial =
-    error instanceof Error && 'partial' in error ? (error.partial as Partial<AssistantMessage> | undefined) : undefined;
-  return partial?.role === 'assistant' ? (partial as AssistantMessage) : undefined;
+  try {
+    return recordReply((error as { partial: AssistantMessage }).partial);
+  } catch {
+    return undefined;
+  }
 }
 
 /** Runs the waves of a step. When cancelled, the results there are go into the transcript before the throw. */
-async function runCalls(step: Step, { runtime, token, transcript }: LoopState): Promise<readonly CallResult[]> {
+async function runCalls(
+  calls: readonly Call[],
+  { runtime, token, transcript }: LoopState,
+): Promise<readonly CallResult[]> {
   try {
-    return await runtime.execute(step.calls, { token });
+    return await runtime.execute(calls, { token });
   } catch (error) {
     if (isCancelledError(error))
       for (const result of error.partial as readonly CallResult[]) transcript.addResult(result);

@@ -1,3 +1,4 @@
+import { cloneJson, copyJson, deepFreeze } from '../tool/normalize.ts';
 import type { CallResult, Content } from '../tool/result.ts';
 
 /** Why an assistant message ended. `aborted`: it was cut off by a cancel; the text so far is kept. */
@@ -7,7 +8,15 @@ export type AssistantPart =
   | { readonly type: 'text'; readonly text: string }
   /** Thinking is only replayed with its signature: providers refuse it without. */
   | { readonly type: 'thinking'; readonly text: string; readonly signature?: string }
-  | { readonly type: 'call'; readonly callId: string; readonly tool: string; readonly input: unknown };
+  | {
+      readonly type: 'call';
+      /** Ours: unlike any other in its run, and safe for every provider. */
+      readonly callId: string;
+      /** The id it came with, where that is another. */
+      readonly providerId?: string;
+      readonly tool: string;
+      readonly input: unknown;
+    };
 
 /** Model tokens, as the provider reported them. `complete: false`: a reply was cut off, so there may be more. */
 export interface Usage {
@@ -18,10 +27,20 @@ export interface Usage {
 
 export interface UserMessage {
   readonly role: 'user';
+  /** The sender's own name for it. No model is told. */
+  readonly id?: string;
   readonly content: Content;
 }
 
-export interface AssistantMessage {
+/** Who made a reply, as far as the adapter to its provider knows. For people and logs: no model is told. */
+export interface ReplySource {
+  readonly provider?: string;
+  /** Which of the provider's APIs answered. */
+  readonly api?: string;
+  readonly model?: string;
+}
+
+export interface AssistantMessage extends ReplySource {
   readonly role: 'assistant';
   readonly content: readonly AssistantPart[];
   readonly stopReason: StopReason;
@@ -38,12 +57,37 @@ export type Message = UserMessage | AssistantMessage | ToolMessage;
 /** What a person or a program says to an agent. */
 export type RunInput = Content | UserMessage;
 
-export function userMessage(input: RunInput): UserMessage {
-  return typeof input === 'object' && 'role' in input ? input : { role: 'user', content: input };
+export function toolMessage(result: CallResult): ToolMessage {
+  return recorded({ role: 'tool', ...result });
 }
 
-export function toolMessage(result: CallResult): ToolMessage {
-  return { role: 'tool', ...result };
+// Messages that are known to be frozen through and through: a long history is not copied again by every run.
+const frozenMessages = new WeakSet<Message>();
+
+export function isRecorded(value: object): boolean {
+  return frozenMessages.has(value as Message);
+}
+
+/** The message as it enters a record: a frozen copy that shares nothing with what was handed in. */
+export function recordMessage<Kind extends Message>(message: Kind): Kind {
+  if (frozenMessages.has(message)) return message;
+  if (message.role !== 'assistant') return recorded(cloneJson(message) as unknown as Kind);
+  const content = message.content.map(recordPart);
+  return recorded({
+    ...message,
+    content: Object.freeze(content),
+    ...(message.usage && { usage: { ...message.usage } }),
+  });
+}
+
+function recordPart(part: AssistantPart): AssistantPart {
+  return Object.freeze(part.type === 'call' ? { ...part, input: copyJson(part.input) } : { ...part });
+}
+
+/** Freezes a message that shares nothing with anything else: it is in a record from now on. */
+export function recorded<Kind extends Message>(message: Kind): Kind {
+  frozenMessages.add(deepFreeze(message));
+  return message;
 }
 
 /** The words of an assistant message. */

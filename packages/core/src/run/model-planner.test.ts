@@ -233,7 +233,7 @@ test('a provider that goes silent is given up and asked again', async () => {
   check();
 });
 
-test('a deaf stream cannot hold a cancel up', async () => {
+test('a deaf stream holds a cancel up for a moment only, and is named', async () => {
   const world = createVirtualWorld();
   let returned = false;
   const agent = createAgent({
@@ -254,8 +254,14 @@ test('a deaf stream cannot hold a cancel up', async () => {
   const run = agent.run('x');
   for await (const event of run.events) if (event.type === 'text') break;
   run.cancel();
-  expect(await run.outcome).toMatchObject({ status: 'cancelled', text: 'so ', stop: { settledAfterMs: 0 } });
+  await world.clock.advance(1_000);
+  expect(await run.outcome).toMatchObject({
+    status: 'cancelled',
+    text: 'so ',
+    stop: { settledAfterMs: 1_000, clean: false, abandoned: [{ name: 'model stream', afterMs: 1_000 }] },
+  });
   expect(returned).toBe(false);
+  expect(agent.ledger.entries()).toMatchObject([{ name: 'model stream', reason: { kind: 'user' } }]);
 });
 
 test('a stream that just ends is not mistaken for a whole reply', async () => {
@@ -292,7 +298,8 @@ test('an agent needs a model that can be told about its tools', () => {
   );
 });
 
-test('hundreds of turns and thousands of calls are one run', async () => {
+// The time it takes is not what is tested, and it takes some where the machine is busy.
+test('hundreds of turns and thousands of calls are one run', { timeout: 60_000 }, async () => {
   const step = Array.from({ length: 10 }, () => ({ call: 'lookup', input: { q: 'x' } }));
   const { run, check } = setUp([...Array.from({ length: 300 }, () => step), ['Done.']]);
   expect(await run.outcome).toMatchObject({ status: 'success', turns: 301, calls: { length: 3_000 } });

@@ -1,9 +1,10 @@
-import type { World } from '../stop/clock.ts';
+import { type World, worldRule } from '../stop/clock.ts';
+import { count, group, pauseMs, type Rules, readSettings, required, text, timeLimitMs } from '../stop/settings.ts';
 import { sleep } from '../stop/wait.ts';
 import type { Call } from '../tool/call.ts';
-import type { Tool } from '../tool/tool.ts';
-import type { AssistantMessage } from './message.ts';
-import type { Model, ModelError } from './model.ts';
+import { type Tool, toolsRule } from '../tool/tool.ts';
+import { type AssistantMessage, addUsage, NO_USAGE, type Usage } from './message.ts';
+import { type Model, type ModelError, modelRule } from './model.ts';
 import type { Planner, PlannerContext } from './planner.ts';
 import { describeTools, prepareMessages } from './prepare.ts';
 import { ReplyError, streamReply } from './turn.ts';
@@ -27,12 +28,38 @@ export interface ModelPlannerOptions {
   readonly instructions?: string | undefined;
   readonly tools: readonly Tool[];
   readonly patience?: Patience | undefined;
+  /** A reply that is longer fails; `MAX_REPLY_CHARACTERS` by default. */
+  readonly maxReplyCharacters?: number | undefined;
   readonly world: World;
 }
 
+/** More than any model says at once: a stream that never ends must not fill the memory. */
+export const MAX_REPLY_CHARACTERS = 4_000_000;
+
+/** The settings of an agent that asks a model. */
+export const MODEL_RULES: Rules<
+  Pick<ModelPlannerOptions, 'model' | 'instructions' | 'patience' | 'maxReplyCharacters'>
+> = {
+  model: modelRule,
+  instructions: text,
+  patience: group<Patience>({
+    attemptsMax: count(),
+    backoffMs: pauseMs,
+    backoffMsMax: timeLimitMs,
+    idleMs: timeLimitMs,
+  }),
+  maxReplyCharacters: count(),
+};
+
 /** The planner that asks a model. */
-export function createModelPlanner(options: ModelPlannerOptions): Planner {
-  const { model, instructions, world } = options;
+export function createModelPlanner(given: ModelPlannerOptions): Planner {
+  const options = readSettings<ModelPlannerOptions>(given, {
+    ...MODEL_RULES,
+    model: required(modelRule),
+    tools: required(toolsRule),
+    world: required(worldRule),
+  });
+  const { model, instructions, world, maxReplyCharacters = MAX_REPLY_CHARACTERS } = options;
   const patience = { ...PATIENCE, ...options.patience };
   const tools = describeTools(options.tools);
   return {
@@ -40,18 +67,35 @@ export function createModelPlanner(options: ModelPlannerOptions): Planner {
       const request = {
         messages: prepareMessages(history),
         tools,
-        ...(instructions !== undefined && { instructions }),
+        ...(instructions !== undefined && { instructions: instructions.toWellFormed() }),
       };
+      const limits = { idleMs: patience.idleMs, maxReplyCharacters };
+      let spent: Usage | undefined;
       for (let attempt = 1; ; attempt++) {
         try {
-          const message = await streamReply(model, request, { ...context, idleMs: patience.idleMs });
+          const message = spending(await streamReply(model, request, { ...context, ...limits }), spent);
           return { message, calls: callsOf(message) };
         } catch (error) {
-          await waitToRetry(error, attempt, { ...context, patience, world });
+          const failed = error as ReplyError;
+          const partial = spending(failed.partial, spent);
+          if (failed.hasBegun) spent = partial.usage;
+          const mayRetry = await waitToRetry(failed, attempt, { ...context, patience, world });
+          if (mayRetry) continue;
+          // Cancelled between two attempts: what they cost is not lost with them.
+          if (context.token.isCancelled) return { message: spending(NOTHING_SAID, spent), calls: [] };
+          const { cause, hasShown, hasBegun } = failed;
+          throw new ReplyError(cause, { partial, hasShown, hasBegun });
         }
       }
     },
   };
+}
+
+const NOTHING_SAID: AssistantMessage = { role: 'assistant', content: [], stopReason: 'aborted' };
+
+/** The message with what was spent before it. */
+function spending(message: AssistantMessage, before: Usage | undefined): AssistantMessage {
+  return before === undefined ? message : { ...message, usage: addUsage(before, message.usage ?? NO_USAGE) };
 }
 
 interface Retries {
@@ -59,20 +103,26 @@ interface Retries {
   readonly world: World;
 }
 
-/** Waits until the request may be sent again; throws the error if that would not help. */
-async function waitToRetry(error: unknown, attempt: number, context: PlannerContext & Retries): Promise<void> {
+/** Waits until the request may be sent again. Answers whether it may. */
+async function waitToRetry(error: ReplyError, attempt: number, context: PlannerContext & Retries): Promise<boolean> {
+  const { token, world, tell } = context;
   const delayMs = delayBefore(error, attempt, context);
-  if (delayMs === undefined) throw error;
-  context.tell({ type: 'turn-retry', attempt, delayMs, error: (error as Error).message });
-  await sleep(delayMs, { clock: context.world.clock, token: context.token });
+  if (delayMs === undefined) return false;
+  tell({ type: 'turn-retry', attempt, delayMs, error: error.message });
+  try {
+    await sleep(delayMs, { clock: world.clock, token });
+    return true;
+  } catch {
+    return false;
+  }
 }
 
 /**
  * How long to wait before the next attempt; `undefined` if there should be none. Nobody may have seen anything yet: words
  * that were shown are not said twice.
  */
-function delayBefore(error: unknown, attempt: number, { patience, world }: Retries): number | undefined {
-  if (attempt >= patience.attemptsMax || !(error instanceof ReplyError) || error.hasShown) return undefined;
+function delayBefore(error: ReplyError, attempt: number, { patience, world }: Retries): number | undefined {
+  if (attempt >= patience.attemptsMax || error.hasShown) return undefined;
   const { cause } = error;
   if (!isModelError(cause) || !cause.isRetryable) return undefined;
   if (cause.retryAfterMs !== undefined)

@@ -1,15 +1,28 @@
+import { hasMethods, isObject, type Rule, SettingsError, unexpected } from '../stop/settings.ts';
 import type { Content } from '../tool/result.ts';
-import type { AssistantPart, StopReason } from './message.ts';
+import type { AssistantPart, ReplySource, StopReason } from './message.ts';
 
 /** Something that answers. Adapters to providers implement this; the core needs no package for it. */
 export interface Model {
   readonly name: string;
+  /** Written on every message it makes. */
+  readonly source?: ReplySource;
   /**
    * Streams one reply. When the signal fires, stop at once and close the connection; whatever is thrown then is taken as
    * "stopped". Any other failure is thrown as a `ModelError`. No retries: those belong to the run.
    */
   stream(request: ModelRequest, options: { readonly signal: AbortSignal }): AsyncIterable<ModelPart>;
 }
+
+/** The rule for a setting that is a model. */
+export const modelRule: Rule = (value, field) => {
+  if (hasMethods(value, ['stream'])) return value;
+  const advice = 'wrap a model of the AI SDK: fromAiSdk(model), from @whoa/ai-sdk';
+  if (typeof value === 'string') throw new SettingsError(field, `the name of a model is not a model; ${advice}`);
+  if (isObject(value) && ('doStream' in value || 'specificationVersion' in value))
+    throw new SettingsError(field, advice);
+  throw unexpected(field, value, `a model (an object with stream()); ${advice}`);
+};
 
 export interface ModelRequest {
   readonly instructions?: string;
@@ -44,7 +57,14 @@ export type ModelPart =
   | { readonly type: 'call-start'; readonly callId: string; readonly tool: string }
   | { readonly type: 'call-arguments'; readonly callId: string; readonly text: string }
   /** The call is complete. Only calls that came this far can run. */
-  | { readonly type: 'call-end'; readonly callId: string; readonly tool: string; readonly input: unknown }
+  | {
+      readonly type: 'call-end';
+      readonly callId: string;
+      /** The id the provider gave it, where that is another. */
+      readonly providerId?: string;
+      readonly tool: string;
+      readonly input: unknown;
+    }
   /** Model tokens of this reply so far; a later one replaces an earlier one, field by field. */
   | { readonly type: 'usage'; readonly inputTokens?: number; readonly outputTokens?: number }
   | { readonly type: 'finish'; readonly stopReason: Exclude<StopReason, 'aborted'> };

@@ -18,6 +18,11 @@ export interface PlannerContext {
   /** Starts at 1; every turn after the first adapts the plan to what the last wave brought. */
   readonly turn: number;
   readonly tell: (event: TurnEvent) => void;
+  /**
+   * Tells of work that was asked to end and has not yet: a stream that is being closed. The run waits for it a little, and
+   * names it if it is still running when the run settles.
+   */
+  readonly leaveRunning?: (name: string, ended: PromiseLike<unknown>) => void;
 }
 
 /** Decides the next step. A model is one planner; a fixed plan is another. */

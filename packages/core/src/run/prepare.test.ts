@@ -44,6 +44,10 @@ test('partial words are replayed; unsigned thinking and empty parts are not', ()
   expect(prepareMessages([assistant([text('so'), signed], 'aborted')])).toEqual([
     { role: 'assistant', content: [text('so')] },
   ]);
+  const cutSignature: AssistantPart = { type: 'thinking', text: 'hm', signature: 's\uD83D' };
+  expect(prepareMessages([assistant([cutSignature, text('so')])])).toEqual([
+    { role: 'assistant', content: [text('so')] },
+  ]);
   expect(prepareMessages([assistant([signed], 'aborted'), assistant([], 'aborted')])).toEqual([]);
 });
 
@@ -154,4 +158,37 @@ test('tools describe themselves to the model, or say what is missing', () => {
     "the schema of 'x' cannot describe itself",
   );
   expect(describeTools([defineTool({ ...base, input: mute, inputJsonSchema: { type: 'object' } })])).toHaveLength(1);
+});
+
+test('ids, names and characters that a provider would refuse are mended, and calls and results still agree', () => {
+  const nasty = (callId: string, tool: string): AssistantPart => ({
+    type: 'call',
+    callId,
+    tool,
+    input: { '\ud800k': ['\udc00v'] },
+  });
+  const prepared = prepareMessages([
+    { role: 'user', content: [{ type: 'text', text: 'half \ud83d' }] },
+    assistant([text('cut \ud83d'), nasty('', 'functions.w <|x|>'), nasty('a b', '1st')]),
+    result('a b', { content: 'out \ud83d' }),
+    result('', { content: 'first' }),
+    assistant([nasty('', ''), nasty('a b', 't')]),
+    result('', { content: 'third' }),
+  ]);
+  expect(prepared).toEqual([
+    { role: 'user', content: [{ type: 'text', text: 'half \ufffd' }] },
+    {
+      role: 'assistant',
+      content: [
+        text('cut \ufffd'),
+        { type: 'call', callId: 'call', providerId: '', tool: '_functions_w___x__', input: { '\ufffdk': ['\ufffdv'] } },
+        { type: 'call', callId: 'a_b', providerId: 'a b', tool: '_1st', input: { '\ufffdk': ['\ufffdv'] } },
+      ],
+    },
+    { role: 'tool', callId: 'call', tool: '_functions_w___x__', content: 'first', isError: false },
+    { role: 'tool', callId: 'a_b', tool: '_1st', content: 'out \ufffd', isError: false },
+    expect.objectContaining({ role: 'assistant' }),
+    { role: 'tool', callId: 'call-2', tool: '_', content: 'third', isError: false },
+    { role: 'tool', callId: 'a_b-2', tool: 't', content: 'Outcome unknown: no result was recorded.', isError: true },
+  ]);
 });

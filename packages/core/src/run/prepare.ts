@@ -1,38 +1,76 @@
+import { isObject, SettingsError } from '../stop/settings.ts';
 import { boundContent } from '../tool/bounds.ts';
 import type { Content } from '../tool/result.ts';
+import type { InputSchema } from '../tool/schema.ts';
 import type { Tool } from '../tool/tool.ts';
+import { CallIds } from './call-ids.ts';
 import type { AssistantMessage, AssistantPart, Message, ToolMessage } from './message.ts';
 import type { ModelMessage, ModelTool } from './model.ts';
 
 /**
  * The only way from a history to a model. It drops `details`, bounds content, and leaves only what every provider
- * accepts, whatever the history went through: each call is followed by exactly one result, thinking is signed, nothing
- * is empty.
+ * accepts, whatever the history went through: each call is followed by exactly one result, ids are safe and unlike each
+ * other, names are legal, thinking is signed, no character is half, nothing is empty.
  */
 export function prepareMessages(history: readonly Message[]): ModelMessage[] {
   const results = resultsOf(history);
+  const ids = new CallIds();
   const prepared: ModelMessage[] = [];
   for (const message of history) {
     if (message.role === 'user') prepared.push({ role: 'user', content: prepareContent(message.content) });
     if (message.role !== 'assistant') continue;
-    const content = prepareReply(message);
-    if (content.length === 0) continue;
+    const parts = replayable(message);
+    if (parts.length === 0) continue;
+    const content = parts.map((part) => preparePart(part, ids));
     prepared.push({ role: 'assistant', content });
     // Results stand directly behind their calls, in the order of the calls, wherever they stood before.
-    for (const part of content) if (part.type === 'call') prepared.push(prepareResult(part, results.get(part)));
+    for (const [at, part] of content.entries()) {
+      if (part.type === 'call') prepared.push(prepareResult(part, results.get(parts[at]!)));
+    }
   }
   return prepared;
 }
 
-function prepareReply(message: AssistantMessage): AssistantPart[] {
+function replayable(message: AssistantMessage): AssistantPart[] {
   const parts = message.content.filter((part) => {
     if (part.type === 'text') return part.text.trim() !== '';
-    if (part.type === 'thinking') return part.signature !== undefined;
+    if (part.type === 'thinking') return part.signature?.isWellFormed() === true;
     return true;
   });
   // Providers refuse a reply that ends in thinking; a reply that was cut off may.
   const last = parts.findLastIndex((part) => part.type !== 'thinking');
   return parts.slice(0, last + 1);
+}
+
+/** The same part where it is fit to be sent, which is the rule: long histories are prepared for every turn. */
+function preparePart(part: AssistantPart, ids: CallIds): AssistantPart {
+  if (part.type !== 'call') return part.text.isWellFormed() ? part : { ...part, text: part.text.toWellFormed() };
+  const { input } = part;
+  const callId = ids.take(part.callId);
+  const tool = legalName(part.tool);
+  if (callId === part.callId && tool === part.tool && isWhole(input)) return part;
+  const providerId = callId === part.callId ? part.providerId : (part.providerId ?? part.callId);
+  return { ...part, callId, ...(providerId !== undefined && { providerId }), tool, input: madeWhole(input) };
+}
+
+/** The nearest name that every provider accepts: models invent names, and providers refuse to hear them again. */
+function legalName(name: string): string {
+  if (/^[A-Za-z_][A-Za-z0-9_-]{0,63}$/.test(name)) return name;
+  return `_${name.replaceAll(/[^A-Za-z0-9_-]/g, '_')}`.slice(0, 64);
+}
+
+/** Whether no text in it has half a character: a cut may have gone through an emoji. */
+function isWhole(value: unknown): boolean {
+  if (typeof value === 'string') return value.isWellFormed();
+  if (typeof value !== 'object' || value === null) return true;
+  return Object.entries(value).every(([key, one]) => key.isWellFormed() && isWhole(one));
+}
+
+function madeWhole(value: unknown): unknown {
+  if (typeof value === 'string') return value.toWellFormed();
+  if (typeof value !== 'object' || value === null) return value;
+  if (Array.isArray(value)) return value.map(madeWhole);
+  return Object.fromEntries(Object.entries(value).map(([key, one]) => [key.toWellFormed(), madeWhole(one)]));
 }
 
 type CallPart = AssistantPart & { type: 'call' };
@@ -71,20 +109,30 @@ function prepareResult(call: CallPart, result: ToolMessage | undefined): ModelMe
 const NOTHING_SAID = '(nothing)';
 
 function prepareContent(content: Content): Content {
-  if (typeof content === 'string') return content.trim() === '' ? NOTHING_SAID : boundContent(content);
-  const parts = content.filter((part) => part.type !== 'text' || part.text.trim() !== '');
+  if (typeof content === 'string') return content.trim() === '' ? NOTHING_SAID : boundContent(content.toWellFormed());
+  const parts = content
+    .filter((part) => part.type !== 'text' || part.text.trim() !== '')
+    .map((part) => (part.type === 'text' ? { ...part, text: part.text.toWellFormed() } : part));
   return parts.length === 0 ? NOTHING_SAID : boundContent(parts);
 }
 
 /** What a model is told of the tools it may use. */
 export function describeTools(tools: readonly Tool[]): ModelTool[] {
   return tools.map(({ name, description, input, inputJsonSchema }) => {
-    const schema = inputJsonSchema ?? input['~standard'].jsonSchema?.input({ target: 'draft-07' });
-    if (schema === undefined) {
-      throw new TypeError(
-        `tools: the schema of '${name}' cannot describe itself to a model; give the tool an inputJsonSchema`,
-      );
+    const schema = inputJsonSchema ?? describeSchema(name, input);
+    if (!isObject(schema)) {
+      const advice = 'give the tool an inputJsonSchema';
+      throw new SettingsError('tools', `the schema of '${name}' cannot describe itself to a model; ${advice}`);
     }
-    return { name, description, inputJsonSchema: schema };
+    return { name, description: description.toWellFormed(), inputJsonSchema: schema };
   });
+}
+
+function describeSchema(name: string, schema: InputSchema): Record<string, unknown> | undefined {
+  try {
+    return schema['~standard'].jsonSchema?.input({ target: 'draft-07' });
+  } catch (error) {
+    const advice = 'give the tool an inputJsonSchema';
+    throw new SettingsError('tools', `the schema of '${name}' failed to describe itself; ${advice}`, error);
+  }
 }

@@ -1,19 +1,35 @@
-import type { AssistantMessage, AssistantPart, StopReason, Usage } from './message.ts';
+import type { AssistantMessage, AssistantPart, ReplySource, StopReason, Usage } from './message.ts';
 import type { ModelPart } from './model.ts';
 
 /** Puts a streamed reply together. What it has is a valid message at any moment. */
 export class ReplyBuilder {
+  readonly #source: ReplySource;
   readonly #parts: AssistantPart[] = [];
   #usage: { inputTokens?: number; outputTokens?: number } | undefined;
   #stopReason: StopReason | undefined;
   #isThinking = false;
+  #hasBegun = false;
+
+  constructor({ provider, api, model }: ReplySource = {}) {
+    this.#source = { ...(provider && { provider }), ...(api && { api }), ...(model && { model }) };
+  }
 
   /** Whether the provider said that the reply is over. */
   get isFinished(): boolean {
     return this.#stopReason !== undefined;
   }
 
+  get stopReason(): StopReason | undefined {
+    return this.#stopReason;
+  }
+
+  /** Whether anything has come at all. */
+  get hasBegun(): boolean {
+    return this.#hasBegun;
+  }
+
   add(part: ModelPart): void {
+    this.#hasBegun = true;
     const last = this.#parts.at(-1);
     switch (part.type) {
       case 'text':
@@ -31,10 +47,10 @@ export class ReplyBuilder {
         this.#isThinking = false;
         break;
       case 'call-end':
-        this.#parts.push({ type: 'call', callId: part.callId, tool: part.tool, input: part.input });
+        this.#parts.push(callOf(part));
         break;
       case 'usage':
-        this.#usage = { ...this.#usage, ...definedOnly(part) };
+        this.#usage = { ...this.#usage, ...countsIn(part) };
         break;
       case 'finish':
         this.#stopReason = part.stopReason;
@@ -66,7 +82,7 @@ export class ReplyBuilder {
       this.#usage || !complete
         ? { inputTokens: this.#usage?.inputTokens ?? 0, outputTokens: this.#usage?.outputTokens ?? 0, complete }
         : undefined;
-    return { role: 'assistant', content, stopReason, ...(usage && { usage }) };
+    return { role: 'assistant', content, stopReason, ...(usage && { usage }), ...this.#source };
   }
 
   #sign(signature: string): void {
@@ -81,6 +97,15 @@ export class ReplyBuilder {
   }
 }
 
-function definedOnly({ inputTokens, outputTokens }: { inputTokens?: number; outputTokens?: number }) {
-  return { ...(inputTokens !== undefined && { inputTokens }), ...(outputTokens !== undefined && { outputTokens }) };
+function callOf({ callId, providerId, tool, input }: ModelPart & { type: 'call-end' }): AssistantPart {
+  return { type: 'call', callId, ...(providerId !== undefined && { providerId }), tool, input };
+}
+
+/** The counts that are counts: a provider that reports nonsense has reported nothing. */
+function countsIn({ inputTokens, outputTokens }: { inputTokens?: number; outputTokens?: number }) {
+  return { ...(isCount(inputTokens) && { inputTokens }), ...(isCount(outputTokens) && { outputTokens }) };
+}
+
+function isCount(value: unknown): value is number {
+  return typeof value === 'number' && Number.isFinite(value) && value >= 0;
 }

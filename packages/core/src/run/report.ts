@@ -34,13 +34,16 @@ export interface StopReport {
   readonly reply?: { readonly characters: number; readonly afterMs: number };
   readonly calls: readonly StoppedCall[];
   readonly cleanupErrors: readonly string[];
+  /** What is no call and was still running at the end: the planner, the model's stream, a question, a cleanup. */
+  readonly abandoned?: readonly { readonly name: string; readonly afterMs: number }[];
   /** Nothing was abandoned, nothing survived or went unproved, every cleanup ended well. */
   readonly clean: boolean;
 }
 
 /** The report for people: one sentence, then a line for each thing. */
 export function formatStopReport(report: StopReport): string {
-  const abandoned = report.calls.filter((call) => call.state === 'unknown').length;
+  const { abandoned: work = [] } = report;
+  const abandoned = report.calls.filter((call) => call.state === 'unknown').length + work.length;
   const left = report.clean
     ? 'nothing was left behind'
     : abandoned > 0
@@ -59,6 +62,7 @@ export function formatStopReport(report: StopReport): string {
     happened.push({ afterMs: report.reply.afterMs, what: `reply closed after ${report.reply.characters} characters` });
   }
   for (const call of report.calls) happened.push({ afterMs: call.afterMs, what: `${call.tool} ${describeCall(call)}` });
+  for (const { name, afterMs } of work) happened.push({ afterMs, what: `${name} abandoned, it may still run` });
   happened.push({ afterMs: report.settledAfterMs, what: 'settled' });
   // A stable sort keeps what happened in the same instant in the order written above.
   for (const { afterMs, what } of happened.toSorted((a, b) => a.afterMs - b.afterMs)) {

@@ -1,6 +1,7 @@
 import type { StopLevel } from '../stop/level.ts';
 import type { CancelReason } from '../stop/reason.ts';
-import type { CallResult } from '../tool/result.ts';
+import { deepFreeze } from '../tool/normalize.ts';
+import type { CallResult, CallState } from '../tool/result.ts';
 import type { RunEvent } from './events.ts';
 import type { StoppedCall, StopReport } from './report.ts';
 
@@ -25,6 +26,9 @@ export class StopReporter {
   readonly #calls = new Map<string, SeenCall>();
   readonly #waitedFor = new Set<string>();
   readonly #cleanupErrors: string[] = [];
+  readonly #abandoned: { name: string; at: number }[] = [];
+  /** How each call ended, also those that had before the cancel. */
+  readonly #states = new Map<string, CallState>();
   #reply: StopReport['reply'];
   #characters = 0;
 
@@ -58,6 +62,7 @@ export class StopReporter {
       afterMs: this.#after(at),
       waitedFor: this.#waitedFor.has(call.callId),
     }));
+    const abandoned = this.#abandoned.map(({ name, at }) => ({ name, afterMs: this.#after(at) }));
     return deepFreeze({
       reason: this.#reason!,
       settledAfterMs: this.#after(settledAt),
@@ -65,7 +70,8 @@ export class StopReporter {
       ...(this.#reply && { reply: this.#reply }),
       calls,
       cleanupErrors: this.#cleanupErrors,
-      clean: this.#cleanupErrors.length === 0 && calls.every(isClean),
+      ...(abandoned.length > 0 && { abandoned }),
+      clean: this.#cleanupErrors.length === 0 && abandoned.length === 0 && calls.every(isClean),
     });
   }
 
@@ -82,13 +88,20 @@ export class StopReporter {
         if (this.#cancelledAt === undefined) this.#calls.delete(way.ids + event.callId);
         break;
       case 'call-nested':
-        this.#observeCall(event.event as RunEvent, {
-          ids: `${way.ids}${event.callId}/`,
-          tools: `${way.tools}${event.tool} › `,
-        });
+        try {
+          this.#observeCall(event.event as RunEvent, {
+            ids: `${way.ids}${event.callId}/`,
+            tools: `${way.tools}${event.tool} › `,
+          });
+        } catch {
+          // Any tool may nest, and what it nests may only look like an event of ours.
+        }
         break;
       case 'undo-end':
         this.#undone(event, way);
+        break;
+      case 'work-abandoned':
+        this.#abandoned.push({ name: way.tools + event.name, at: event.at });
         break;
       case 'cleanup-error':
         this.#cleanupErrors.push(`${way.tools}${event.tool}: ${event.error.message}`);
@@ -101,6 +114,7 @@ export class StopReporter {
   #end(result: CallResult, way: Way): void {
     const { tool, state, endedAt } = result;
     const callId = way.ids + result.callId;
+    this.#states.set(callId, state);
     const call: SeenCall = { callId, tool: way.tools + tool, state, at: endedAt, ...processesOf(result) };
     // Of what ended before the cancel, only what is still there belongs in the report.
     if (this.#cancelledAt !== undefined || state === 'unknown' || call.survivors) this.#calls.set(callId, call);
@@ -108,7 +122,8 @@ export class StopReporter {
 
   #undone({ callId, tool, state, at }: RunEvent & { type: 'undo-end' }, way: Way): void {
     const id = way.ids + callId;
-    const call = this.#calls.get(id) ?? { callId: id, tool: way.tools + tool, state: 'finished' as const, at };
+    const ended = this.#states.get(id) ?? 'finished';
+    const call = this.#calls.get(id) ?? { callId: id, tool: way.tools + tool, state: ended, at };
     this.#calls.set(id, { ...call, undo: state });
   }
 
@@ -133,9 +148,4 @@ function processesOf({ details }: CallResult): Pick<StoppedCall, 'processesEnded
     ...(typeof cleanup?.survivors === 'number' && { survivors: cleanup.survivors }),
     ...(cleanup?.verified === 'no' && { unverified: true }),
   };
-}
-
-function deepFreeze<T extends object>(value: T): T {
-  for (const part of Object.values(value)) if (typeof part === 'object' && part !== null) deepFreeze(part);
-  return Object.freeze(value);
 }

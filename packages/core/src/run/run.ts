@@ -1,25 +1,31 @@
-import { CLEANUP_MS } from '../stop/cleanup.ts';
 import type { World } from '../stop/clock.ts';
 import { isCancelledError } from '../stop/errors.ts';
 import { createTeller } from '../stop/hooks.ts';
-import type { Ledger } from '../stop/ledger.ts';
-import { type CancelReasonInit, createReason } from '../stop/reason.ts';
-import type { CancelReceipt } from '../stop/receipt.ts';
-import { CancellationToken, type CancelOptions } from '../stop/token.ts';
+import { enterInLedger, type LateEnd, type Ledger } from '../stop/ledger.ts';
+import { createReason, type GivenReason } from '../stop/reason.ts';
+import { type CancelOptions, type CancelReceipt, readCancelOptions } from '../stop/receipt.ts';
+import { tellStops } from '../stop/stop-events.ts';
+import { CancellationToken } from '../stop/token.ts';
 import { notStarted, refused } from '../tool/ending.ts';
 import type { ExclusiveKeys } from '../tool/exclusive.ts';
-import { type CallCancelReceipt, createRuntime, type Runtime } from '../tool/runtime.ts';
-import { EventLog } from './event-log.ts';
-import { AFTER_THE_END, type RunEvent, type UnstampedEvent } from './events.ts';
+import type { CallCancelReceipt } from '../tool/live-call.ts';
+import { NESTED, type NestedRun, type UndoWithin } from '../tool/nested.ts';
+import { buildRuntime, type Runtime } from '../tool/runtime.ts';
+import type { Tool } from '../tool/tool.ts';
+import { overspent } from './budget.ts';
+import { CallIds } from './call-ids.ts';
+import type { RunEvent } from './events.ts';
+import { RunGate } from './gate.ts';
+import { readInput } from './given-messages.ts';
+import { type Left, Leftovers } from './leftovers.ts';
 import { type LoopState, runLoop } from './loop.ts';
-import { type RunInput, type UserMessage, userMessage } from './message.ts';
+import type { RunInput, Usage, UserMessage } from './message.ts';
 import type { Outcome } from './outcome.ts';
 import type { Planner } from './planner.ts';
-import { StopReporter } from './reporter.ts';
 import type { AgentParts, RunOptions } from './setup.ts';
-import { Steering } from './steering.ts';
+import { Steering, type SteerOptions, type SteerReceipt } from './steering.ts';
 import { Transcript } from './transcript.ts';
-import { UNDO_MS, type UndoneCall, undoCalls } from './undo.ts';
+import { UNDO_MS, type UndoneCall, undoableIn, undoCalls } from './undo.ts';
 
 /** An agent at work on one input. */
 export interface Run {
@@ -30,23 +36,24 @@ export interface Run {
   readonly events: AsyncIterable<RunEvent>;
   /** Always resolves. */
   readonly outcome: Promise<Outcome>;
-  cancel(reason?: CancelReasonInit, options?: CancelOptions): CancelReceipt;
-  /** Stops one call, `now` unless said otherwise; the run goes on. A call that must finish refuses. */
-  cancelCall(callId: string, reason?: CancelReasonInit, options?: CancelOptions): CallCancelReceipt;
+  cancel(reason?: GivenReason, options?: CancelOptions): CancelReceipt;
+  /** Stops one call, `now` unless said otherwise; the run goes on. One that has not begun is not started, one that must finish refuses. */
+  cancelCall(callId: string, reason?: GivenReason, options?: CancelOptions): CallCancelReceipt;
   /** Takes the completed calls back once the run has ended, at most once: asked again, it answers what was done. */
   undo(): Promise<readonly UndoneCall[]>;
   /** Says something to the run; it is heard at the next boundary, or handed back in the outcome. */
-  steer(message: RunInput): { readonly answer: 'accepted' | 'too-late' };
+  steer(message: RunInput, options?: SteerOptions): SteerReceipt;
 }
 
 interface RunSetup extends RunOptions {
   readonly agent: AgentParts & {
     readonly planner: Planner;
+    readonly tools: readonly Tool[];
     readonly world: World;
     readonly ledger: Ledger;
     readonly keys: ExclusiveKeys;
   };
-  readonly input: RunInput;
+  readonly input: UserMessage;
 }
 
 /** Starts a run. */
@@ -59,65 +66,73 @@ class AgentRun implements Run {
   readonly outcome: Promise<Outcome>;
   readonly #setup: RunSetup;
   readonly #token: CancellationToken;
-  readonly #log = new EventLog();
-  readonly #reporter = new StopReporter();
-  readonly #tellHooks: (event: RunEvent) => void;
+  readonly #gate: RunGate;
   readonly #transcript: Transcript;
+  readonly #keys: ExclusiveKeys;
   readonly #steering = new Steering();
+  readonly #leftovers: Leftovers;
   readonly #runtime: Runtime;
   readonly #input: UserMessage;
   readonly #startedAt: number;
-  readonly #callInputs = new Map<string, unknown>();
   #undone: Promise<readonly UndoneCall[]> | undefined;
-  #shown = '';
-  #ended = false;
 
   constructor(setup: RunSetup) {
     const { agent } = setup;
     const { world } = agent;
     this.#setup = setup;
     this.id = setup.id ?? world.createId();
-    this.#startedAt = world.clock.now();
-    this.#input = userMessage(setup.input);
-    this.#transcript = new Transcript(setup.history ?? []);
-    this.#tellHooks = createTeller<RunEvent>(agent.hooks, setup.hooks);
+    const tellHooks = createTeller<RunEvent>(agent.hooks, setup.hooks);
+    this.#gate = new RunGate({ runId: this.id, clock: world.clock, tellHooks });
+    this.#startedAt = this.#gate.now();
+    this.#input = setup.input;
     const options = { parent: setup.token, name: agent.name, clock: world.clock };
     this.#token = setup.signal ? CancellationToken.from(setup.signal, options) : new CancellationToken(options);
-    this.#runtime = createRuntime({
+    const parent = setup[NESTED];
+    this.#keys = parent?.keys ?? agent.keys;
+    this.#transcript = new Transcript(parent?.addUsage);
+    this.#leftovers = new Leftovers(world.clock);
+    const leaveRunning = this.#leftovers.add;
+    this.#runtime = buildRuntime({
       ...agent,
-      tools: agent.tools ?? [],
+      keys: this.#keys,
+      [NESTED]: { addUsage: (usage) => this.#addUsage(usage), undoes: () => this.#token.undo, leaveRunning },
       owner: this.id,
+      tellCancels: false,
       beforeCall: setup.beforeCall,
-      hooks: { any: (event) => this.#tell(event) },
+      redact: setup.redact ?? setup[NESTED]?.redact,
+      hooks: { any: (event) => this.#gate.tell(event) },
     });
-    this.#tell({ type: 'run-start', agent: agent.name, input: this.#input });
+    this.#gate.tell({ type: 'run-start', agent: agent.name, input: this.#input });
     this.#watchToken();
     this.outcome = this.#live();
   }
 
   get text(): string {
-    return this.#shown;
+    return this.#gate.text;
   }
 
   get events(): AsyncIterable<RunEvent> {
-    return this.#log;
+    return this.#gate.log;
   }
 
-  cancel(reason: CancelReasonInit = {}, options: CancelOptions = {}): CancelReceipt {
+  cancel(reason: GivenReason = {}, options: CancelOptions = {}): CancelReceipt {
     const { ladder = 'graceful', world } = this.#setup.agent;
     const given = createReason(reason, world.clock.now());
-    const receipt = this.#token.cancel(given, { how: ladder, ...options });
-    // The accepted one is told by the token itself, as are cancels that come from above.
-    if (receipt.answer !== 'accepted') this.#tell({ type: 'cancel-request', answer: receipt.answer, reason: given });
+    const receipt = this.#token.cancel(given, readCancelOptions(options, ladder));
+    // The accepted one is told by the token itself, as are cancels that come from above. One that changed nothing is not
+    // told to the hook that asked for it: a hook that cancels whenever it hears of a cancel would never end.
+    if (receipt.answer === 'escalated' || (receipt.answer !== 'accepted' && !this.#gate.isTelling))
+      this.#gate.tell({ type: 'cancel-request', answer: receipt.answer, reason: given });
     return receipt;
   }
 
-  cancelCall(callId: string, reason?: CancelReasonInit, options?: CancelOptions): CallCancelReceipt {
+  cancelCall(callId: string, reason?: GivenReason, options?: CancelOptions): CallCancelReceipt {
     return this.#runtime.cancelCall(callId, reason, options);
   }
 
-  steer(message: RunInput): { answer: 'accepted' | 'too-late' } {
-    return { answer: this.#steering.add(userMessage(message)) ? 'accepted' : 'too-late' };
+  steer(given: RunInput, { token }: SteerOptions = {}): SteerReceipt {
+    const message = readInput(given, 'message');
+    return { answer: this.#steering.add(message, token) ? 'accepted' : 'too-late', message };
   }
 
   async undo(): Promise<readonly UndoneCall[]> {
@@ -126,12 +141,7 @@ class AgentRun implements Run {
   }
 
   #watchToken(): void {
-    let first = true;
-    this.#token.onCancel((level, reason) => {
-      if (first) this.#tell({ type: 'cancel-request', answer: 'accepted', reason });
-      first = false;
-      this.#tell({ type: 'level-change', level, reason });
-    });
+    tellStops(this.#token, (event) => this.#gate.tell(event));
     const { deadlineMs } = this.#setup.agent.budgets ?? {};
     if (deadlineMs !== undefined) {
       this.#token.cancelAfter(
@@ -152,15 +162,18 @@ class AgentRun implements Run {
       steering: this.#steering,
       budgets: agent.budgets ?? {},
       compact: agent.compact,
-      cleanupMs: agent.cleanupMs ?? CLEANUP_MS,
-      tell: (event) => this.#tell(event),
+      beforeTurn: this.#setup.beforeTurn,
+      tell: (event) => this.#gate.tell(event),
+      leaveRunning: this.#leftovers.add,
+      ids: new CallIds(),
       turns: 0,
     };
-    this.#transcript.addUser(this.#input);
     const end: { failed?: unknown; complete: boolean } = { complete: false };
     try {
       // Start in a later microtask: whoever called `run` gets to hold it, and to cancel it, before it does anything.
       await Promise.resolve();
+      this.#transcript.begin(this.#setup.history ?? [], this.#input);
+      state.ids.reserve(this.#transcript.messages);
       end.complete = await runLoop(state);
     } catch (error) {
       if (!this.#token.isCancelled || !isCancelledError(error)) {
@@ -168,46 +181,93 @@ class AgentRun implements Run {
         end.complete = this.#token.isCancelled;
       }
     }
-    this.#closeCalls(end.failed);
-    if (this.#token.isCancelled && this.#token.undo) await this.#undo();
+    try {
+      this.#closeCalls(end.failed);
+      await this.#leftovers.settle();
+      if (this.#token.undo && !this.#setup[NESTED]?.undoes?.()) await this.#undo();
+    } catch (error) {
+      // What the run is made of failed, its clock for one. It ends all the same.
+      end.failed ??= error;
+    }
     return this.#settle(state.turns, end);
   }
 
   #closeCalls(error: unknown): void {
     const close = (call: { id: string; tool: string }) => {
       const ended = { ...call, input: undefined };
-      return this.#token.isCancelled ? notStarted(ended, this.#token) : refused(ended, this.#token, error);
+      return this.#token.isCancelled
+        ? notStarted(ended, this.#token)
+        : refused(ended, this.#token, error ?? new Error('its planner did not ask for it to run'));
     };
     this.#transcript.close((call) => {
       const result = close(call);
-      this.#tell({ type: 'call-end', result });
+      this.#gate.tell({ type: 'call-end', result });
       return result;
     });
   }
 
-  #undo(): Promise<readonly UndoneCall[]> {
+  /** This run as the call sees that it runs in. */
+  get [NESTED](): NestedRun {
+    const { calls } = this.#transcript;
+    const canUndo = (): boolean => undoableIn(calls, this.#runtime.tools).length > 0;
+    return {
+      outcome: this.outcome,
+      get canUndo() {
+        return canUndo();
+      },
+      undo: (within) => this.#undo(within),
+    };
+  }
+
+  /** What runs inside this one spend, it spends; over its budget it stops, and they with it. */
+  #addUsage(usage: Usage): void {
+    this.#transcript.addUsage(usage);
+    const reason = overspent(this.#setup.agent.budgets ?? {}, { turn: 0, calls: 0, transcript: this.#transcript });
+    if (reason !== undefined) this.#token.cancel(reason, { how: 'now' });
+  }
+
+  #undo(within?: UndoWithin): Promise<readonly UndoneCall[]> {
     this.#undone ??= undoCalls({
       calls: this.#transcript.calls,
-      inputs: this.#callInputs,
+      keys: this.#keys,
+      within,
+      leaveRunning: this.#leftovers.add,
       tools: this.#runtime.tools,
       token: this.#token,
       boundMs: this.#setup.agent.undoMs ?? UNDO_MS,
-      beforeUndo: this.#setup.beforeUndo,
-      tell: (event) => this.#tell(event),
+      beforeUndo: within?.beforeUndo ?? this.#setup.beforeUndo,
+      tell: (event) => {
+        this.#gate.tell(event);
+        within?.tell(this.#gate.stamp(event));
+      },
     });
     return this.#undone;
+  }
+
+  /** What still runs when the run settles is named, and its late end changes nothing but the ledger. */
+  #abandon({ name, ended }: Left, abandonedAt: number): void {
+    const { ledger, world } = this.#setup.agent;
+    const at = (): number => this.#gate.now();
+    const late = ended.then(
+      (value): LateEnd => ({ at: at(), state: 'finished', value }),
+      (error: unknown): LateEnd => ({ at: at(), state: 'failed', error }),
+    );
+    const reason = this.#token.reason ?? createReason({ kind: 'parent', message: 'its run ended' }, abandonedAt);
+    enterInLedger(ledger, { key: `${this.id}/${name}/${world.createId()}`, name, reason, abandonedAt }, { late });
+    this.#gate.tell({ type: 'work-abandoned', name });
   }
 
   /** Decides how the run ended, and ends it, in one step: a cancel comes either before this or too late. */
   #settle(turns: number, end: { failed?: unknown; complete: boolean }): Outcome {
     const { agent } = this.#setup;
-    const endedAt = agent.world.clock.now();
+    const endedAt = this.#gate.now();
+    for (const left of this.#leftovers.running) this.#abandon(left, endedAt);
     const base = {
       runId: this.id,
       agent: agent.name,
       text: this.#transcript.text,
-      messages: this.#transcript.messages,
-      calls: this.#transcript.calls,
+      messages: Object.freeze([...this.#transcript.messages]),
+      calls: Object.freeze([...this.#transcript.calls]),
       usage: this.#transcript.usage,
       turns,
       undelivered: this.#steering.close(),
@@ -222,7 +282,7 @@ class AgentRun implements Run {
             ...base,
             status: 'cancelled',
             reason,
-            stop: this.#reporter.finish(endedAt),
+            stop: this.#gate.reporter.finish(endedAt),
             complete: end.complete,
             ...failure,
           }
@@ -231,25 +291,7 @@ class AgentRun implements Run {
           : { ...base, status: 'success' };
     Object.freeze(outcome);
     this.#token[Symbol.dispose]();
-    this.#tell({ type: 'run-end', outcome });
-    this.#ended = true;
-    this.#log.close();
+    this.#gate.tell({ type: 'run-end', outcome });
     return outcome;
-  }
-
-  /** The run's gate: stamps what happens and tells everybody. After the end only hooks hear, and only of late things. */
-  #tell(event: UnstampedEvent): void {
-    const at = 'at' in event && typeof event.at === 'number' ? event.at : this.#setup.agent.world.clock.now();
-    const stamped = { ...event, runId: this.id, at } as RunEvent;
-    if (this.#ended) {
-      if (AFTER_THE_END.has(stamped.type)) this.#tellHooks(stamped);
-      return;
-    }
-    if (event.type === 'turn-start') this.#shown = '';
-    if (event.type === 'text') this.#shown += event.text;
-    if (event.type === 'call-start') this.#callInputs.set(event.callId, event.input);
-    this.#reporter.observe(stamped);
-    this.#log.push(stamped);
-    this.#tellHooks(stamped);
   }
 }

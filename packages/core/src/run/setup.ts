@@ -1,16 +1,32 @@
 import type { World } from '../stop/clock.ts';
 import type { Hooks } from '../stop/hooks.ts';
 import type { Ledger } from '../stop/ledger.ts';
-import type { StopHow } from '../stop/level.ts';
+import { type StopHow, stopHow } from '../stop/level.ts';
+import {
+  anything,
+  callback,
+  having,
+  hooks,
+  nonEmptyText,
+  type Rules,
+  readSettings,
+  required,
+  SettingsError,
+} from '../stop/settings.ts';
+import { shieldMs } from '../stop/shield.ts';
+import { SOURCE_RULES } from '../stop/source.ts';
 import type { CancellationToken } from '../stop/token.ts';
 import type { Approve, BeforeCall } from '../tool/call.ts';
-import type { Tool } from '../tool/tool.ts';
-import type { Budgets } from './budget.ts';
+import type { NESTED, NestedContext } from '../tool/nested.ts';
+import type { Redact } from '../tool/redact.ts';
+import { SHARED_RULES } from '../tool/runtime.ts';
+import { type Tool, toolsRule } from '../tool/tool.ts';
+import { type Budgets, budgetsRule } from './budget.ts';
 import type { RunEvent } from './events.ts';
-import type { Compact } from './loop.ts';
+import type { BeforeTurn, Compact } from './loop.ts';
 import type { Message } from './message.ts';
 import type { Model } from './model.ts';
-import type { Patience } from './model-planner.ts';
+import { MODEL_RULES, type Patience } from './model-planner.ts';
 import type { Planner } from './planner.ts';
 import type { BeforeUndo } from './undo.ts';
 
@@ -21,6 +37,8 @@ export type AgentOptions = AgentParts &
         readonly model: Model;
         readonly instructions?: string;
         readonly patience?: Patience;
+        /** A reply that is longer fails; 4,000,000 by default. */
+        readonly maxReplyCharacters?: number;
         readonly planner?: undefined;
       }
     | { readonly planner: Planner; readonly model?: undefined }
@@ -48,11 +66,68 @@ export interface RunOptions {
   readonly id?: string;
   readonly history?: readonly Message[];
   readonly hooks?: Hooks<RunEvent>;
+  /** Awaited before each turn. The run fails if it throws; a cancel ends the wait. */
+  readonly beforeTurn?: BeforeTurn | undefined;
   /** Where a journal writes a call down before it begins, so that a crash never makes it run twice. */
   readonly beforeCall?: BeforeCall | undefined;
   /** Where a journal writes an undo down before it begins, so that a crash never makes it begin twice. */
   readonly beforeUndo?: BeforeUndo | undefined;
+  /** Takes out of results what must not go on: to observers, the model or a journal. Inputs are never changed. */
+  readonly redact?: Redact | undefined;
   /** Who may cancel the run from above; a signal means `now`. */
   readonly token?: CancellationToken | undefined;
   readonly signal?: AbortSignal | undefined;
+  /** For a run inside a call. */
+  readonly [NESTED]?: NestedContext;
+}
+
+/** An agent's settings, with whatever says who decides. */
+type AllAgentOptions = AgentParts & {
+  readonly model?: Model;
+  readonly instructions?: string;
+  readonly patience?: Patience;
+  readonly maxReplyCharacters?: number;
+  readonly planner?: Planner;
+};
+
+const AGENT_RULES: Rules<AllAgentOptions> = {
+  ...SHARED_RULES,
+  ...MODEL_RULES,
+  name: required(nonEmptyText),
+  tools: toolsRule,
+  planner: having('a planner', 'next'),
+  ladder: stopHow,
+  budgets: budgetsRule,
+  compact: callback,
+  undoMs: shieldMs,
+};
+
+/** Checks what an agent is made of. */
+export function readAgentOptions(given: AgentOptions): AgentOptions {
+  const options = readSettings<AllAgentOptions>(given, AGENT_RULES);
+  if (options.model !== undefined && options.planner !== undefined) {
+    throw new SettingsError('planner', 'an agent has a model or a planner, not both');
+  }
+  if (options.model === undefined && options.planner === undefined) {
+    const advice = 'for one of the AI SDK, fromAiSdk(model) from @whoa/ai-sdk';
+    throw new SettingsError('model', `an agent needs a model (${advice}), or a planner of your own`);
+  }
+  return options as AgentParts as AgentOptions;
+}
+
+const RUN_RULES: Rules<RunOptions> = {
+  id: nonEmptyText,
+  // What was said before is read when the run begins: it is data, and fails the run if it is no history.
+  history: anything,
+  hooks,
+  redact: callback,
+  beforeCall: callback,
+  beforeTurn: callback,
+  beforeUndo: callback,
+  ...SOURCE_RULES,
+};
+
+/** Checks what one run is told. */
+export function readRunOptions(given: RunOptions): RunOptions {
+  return readSettings<RunOptions>(given, RUN_RULES);
 }

@@ -1,24 +1,41 @@
+import type { CancellationToken } from '../stop/token.ts';
 import type { UserMessage } from './message.ts';
+
+export interface SteerOptions {
+  /** Withdraws the message, unless it has been delivered. */
+  readonly token?: CancellationToken | undefined;
+}
+
+export interface SteerReceipt {
+  readonly answer: 'accepted' | 'too-late';
+  /** The message as it was read; `steer-delivered` tells of this one. */
+  readonly message: UserMessage;
+}
+
+interface Waiting {
+  readonly message: UserMessage;
+  readonly token: CancellationToken | undefined;
+}
 
 /** Messages for a run under way. They enter at the next boundary; those that came too late are handed back. */
 export class Steering {
-  #waiting: UserMessage[] = [];
+  #waiting: Waiting[] = [];
   #closed = false;
 
   get hasWaiting(): boolean {
-    return this.#waiting.length > 0;
+    return this.#waiting.some(isWanted);
   }
 
-  add(message: UserMessage): boolean {
+  add(message: UserMessage, token?: CancellationToken): boolean {
     if (this.#closed) return false;
-    this.#waiting.push(message);
+    this.#waiting.push({ message, token });
     return true;
   }
 
   take(): readonly UserMessage[] {
-    const taken = this.#waiting;
+    const taken = this.#waiting.filter(isWanted);
     this.#waiting = [];
-    return taken;
+    return taken.map(({ message }) => message);
   }
 
   /** Takes no more, and hands back what nobody read. */
@@ -26,4 +43,8 @@ export class Steering {
     this.#closed = true;
     return this.take();
   }
+}
+
+function isWanted({ token }: Waiting): boolean {
+  return !token?.isCancelled;
 }

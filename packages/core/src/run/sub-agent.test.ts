@@ -90,6 +90,23 @@ test('an agent that fails, fails its call', async () => {
   check();
 });
 
+test('an agent that fails with what cannot be read fails its call in words', async () => {
+  const { agent, start, check } = setUp();
+  const child = createAgent({
+    name: 'child',
+    planner: {
+      next(_history, { tell }) {
+        tell({ type: 'text', text: 'So far' });
+        throw Object.create(null) as Error;
+      },
+    },
+  });
+  const parent = agent('lead', [[{ call: 'child', input: { task: 'x' } }], ['ok']], [ask(child)]);
+  const { calls } = await start(parent).outcome;
+  expect(calls).toMatchObject([{ state: 'failed', content: expect.stringContaining('So far') as string }]);
+  check();
+});
+
 test('cancelling a parent stops agents five deep, at every level, and keeps what each had said', async () => {
   for (const how of ['graceful', 'now', 'kill'] as const) {
     const { agent, start, check } = setUp();
@@ -207,4 +224,263 @@ test('an undo whose record is gone, or that fails inside, says so', async () => 
   );
   const parent = agent('lead', [[{ call: 'failing', input: { task: 'x' } }], ['ok']], [failing]);
   expect(await parent.run('go').undo()).toMatchObject([{ tool: 'failing', state: 'failed' }]);
+});
+
+const bookable = (tool: ReturnType<typeof setUp>['tool'], undone: unknown[]) =>
+  tool('book', {
+    effects: 'write',
+    execute: (input) => ({ content: `booked ${(input as { id: string }).id}` }),
+    undo: ({ input }) => void undone.push((input as { id: string }).id),
+  });
+
+test('an agent that is out of its own time or turns says so, with its words and what it did', async () => {
+  for (const [budgets, kind] of [
+    [{ deadlineMs: 100 }, 'deadline'],
+    [{ turnsMax: 1 }, 'budget'],
+  ] as const) {
+    const { tool, start, check, clock, recorder, agent, ...world } = setUp();
+    const child = createAgent({
+      name: 'child',
+      world: { ...world, clock },
+      budgets,
+      hooks: recorder.hooks,
+      tools: [bookable(tool, [])],
+      model: scriptedModel([['Found three hotels. ', { call: 'book', input: { id: 'A' } }], [{ until: never }]], {
+        clock,
+      }),
+    });
+    const run = start(agent('lead', [[{ call: 'child', input: { task: 'x' } }], ['ok']], [ask(child)]));
+    await clock.advance(100);
+    const outcome = await run.outcome;
+    expect(outcome.status).toBe('success');
+    expect(outcome.calls).toMatchObject([
+      {
+        state: 'interrupted',
+        reason: { kind },
+        content: `Interrupted (${kind}) before it finished. Output so far:\nFound three hotels. \n\nWhat it did before that:\n- book (finished): booked A`,
+        details: { status: 'cancelled', reason: { kind }, effects: [{ tool: 'book', state: 'finished' }] },
+      },
+    ]);
+    check();
+  }
+});
+
+test('an agent that failed hands over its words, its details and what it did, however deep', async () => {
+  const { agent, tool, start, check } = setUp();
+  const inner = agent(
+    'inner',
+    [['I pay. ', { call: 'book', input: { id: 'A' } }], [{ fail: new Error('overloaded') }]],
+    [bookable(tool, [])],
+  );
+  const child = agent(
+    'child',
+    [[{ call: 'inner', input: { task: 'x' } }], [{ fail: new Error('down') }]],
+    [ask(inner)],
+  );
+  const run = start(agent('lead', [[{ call: 'child', input: { task: 'x' } }], ['ok']], [ask(child)]));
+  expect((await run.outcome).calls).toMatchObject([
+    {
+      state: 'failed',
+      isError: true,
+      content: 'It failed: down. Output so far:\nWhat it did before that:\n- inner › book (finished): booked A',
+      details: { status: 'failed', calls: [{ tool: 'inner', state: 'failed' }] },
+    },
+  ]);
+  check();
+});
+
+test('what a sub-agent spends counts in the usage and the budget of its parent, while it runs', async () => {
+  const { agent, tool, world, recorder, root, check, ...rest } = { ...setUp(), world: undefined };
+  const clock = rest.clock;
+  const child = agent('child', [[{ call: 'look' }]], [tool('look')]);
+  const parent = createAgent({
+    name: 'lead',
+    world: rest,
+    hooks: recorder.hooks,
+    tools: [ask(child)],
+    budgets: { modelTokensMax: 5_000 },
+    model: scriptedModel([[{ call: 'child', input: { task: 'x' } }], ['ok']], { clock }),
+  });
+  const outcome = await recorder.run(parent.run('go', { token: root })).outcome;
+  expect(outcome).toMatchObject({
+    status: 'cancelled',
+    reason: { kind: 'budget', message: expect.stringContaining('modelTokensMax') as string },
+    stop: { levels: [{ level: 'abort' }] },
+    calls: [{ tool: 'child', state: 'interrupted', reason: { kind: 'budget' } }],
+  });
+  const spent = outcome.usage.inputTokens + outcome.usage.outputTokens;
+  const { usage } = outcome.calls[0]!.details as unknown as { usage: { inputTokens: number } };
+  expect(spent).toBeGreaterThan(5_000);
+  expect(usage.inputTokens).toBeGreaterThan(4_000);
+  expect(spent).toBeLessThan(8_000);
+  check();
+});
+
+test.each(['failed', 'cancelled alone', 'out of time'])('undo reaches what a sub-agent did that %s', async (how) => {
+  const { tool, start, check, clock, recorder, agent, ...world } = setUp();
+  const undone: string[] = [];
+  const book = bookable(tool, undone);
+  const child = createAgent({
+    name: 'child',
+    world: { ...world, clock },
+    hooks: recorder.hooks,
+    tools: [book],
+    budgets: how === 'out of time' ? { deadlineMs: 50 } : {},
+    model: scriptedModel(
+      [
+        [{ call: 'book', input: { id: 'nested' } }],
+        [how === 'failed' ? { fail: new Error('down') } : { until: never }],
+      ],
+      { clock },
+    ),
+  });
+  const replies: ScriptedReply[] = [
+    [{ call: 'book', id: 'b', input: { id: 'outer' } }],
+    [{ call: 'child', id: 'c', input: { task: 'x' } }],
+    [{ until: never }],
+  ];
+  const run = start(agent('lead', replies, [book, ask(child)]));
+  await letEverythingReact();
+  if (how === 'cancelled alone') run.cancelCall('c');
+  await clock.advance(50);
+  run.cancel({}, { how: 'now', undo: true });
+  const outcome = await run.outcome;
+  expect(undone).toEqual(['nested', 'outer']);
+  expect(outcome).toMatchObject({ status: 'cancelled', stop: { clean: true } });
+  if (outcome.status !== 'cancelled') return;
+  const said = outcome.stop.calls.map(({ callId, undo }) => `${callId.replace(/call-\d/, 'n')} ${undo}`);
+  expect(new Set(said)).toEqual(new Set(['b undone', 'c undone', 'c/n undone']));
+  check();
+});
+
+test('undos inside and outside share one bound', async () => {
+  const { tool, start, clock, agent, recorder, ...world } = setUp();
+  const book = tool('book', { effects: 'write', undo: () => never });
+  const child = createAgent({
+    name: 'child',
+    world: { ...world, clock },
+    undoMs: 400,
+    tools: [book],
+    model: scriptedModel([[{ call: 'book' }], [{ until: never }]], { clock }),
+  });
+  const parent = createAgent({
+    name: 'lead',
+    world: { ...world, clock },
+    undoMs: 400,
+    tools: [book, ask(child)],
+    hooks: recorder.hooks,
+    model: scriptedModel([[{ call: 'book', id: 'b' }], [{ call: 'child', id: 'c', input: { task: 'x' } }]], { clock }),
+  });
+  const run = start(parent);
+  await letEverythingReact();
+  run.cancel({}, { how: 'kill', undo: true });
+  await clock.advance(400);
+  const outcome = await run.outcome;
+  expect(outcome).toMatchObject({ status: 'cancelled', stop: { settledAfterMs: 400, clean: false } });
+});
+
+test('exclusive keys hold over the whole tree, and for undos', async () => {
+  const { tool, start, agent, clock, check } = setUp();
+  let live = 0;
+  let most = 0;
+  const touch = async (): Promise<string> => {
+    most = Math.max(most, ++live);
+    await new Promise((resolve) => clock.setTimer(50, () => resolve(undefined)));
+    live--;
+    return 'x';
+  };
+  const edit = tool('edit', { exclusive: () => ['file'], execute: touch, undo: async () => void (await touch()) });
+  const child = agent('child', [[{ call: 'edit' }], ['x']], [edit]);
+  const parent = agent(
+    'lead',
+    [[{ call: 'edit' }, { call: 'child', input: { task: 'x' } }], ['x']],
+    [edit, ask(child)],
+  );
+  const run = start(parent);
+  await clock.advance(200);
+  await run.outcome;
+  const other = start(parent);
+  await letEverythingReact();
+  const undone = run.undo();
+  await clock.advance(1_000);
+  await other.outcome;
+  expect(await undone).toMatchObject([
+    { tool: 'child', state: 'undone' },
+    { tool: 'edit', state: 'undone' },
+  ]);
+  expect(most).toBe(1);
+  check();
+});
+
+test('a key that a call holds can be taken by the calls inside it, one at a time, and is free when the last is', async () => {
+  const { tool, start, agent, clock } = setUp();
+  const order: string[] = [];
+  let end: (() => void) | undefined;
+  const edit = (name: string, execute: () => unknown): Tool =>
+    tool(name, { exclusive: () => ['file'], execute: execute as () => string });
+  const child = agent(
+    'child',
+    [[{ call: 'one' }, { call: 'two' }]],
+    [
+      edit('one', () => `${order.push('one')}`),
+      edit('two', () => {
+        order.push('two');
+        return new Promise((resolve) => (end = () => resolve('late')));
+      }),
+    ],
+  );
+  const asking = { ...ask(child), exclusive: () => ['file'] };
+  const parent = agent(
+    'lead',
+    [[{ call: 'child', id: 'c', input: { task: 'x' } }], [{ call: 'after' }], ['ok']],
+    [asking, edit('after', () => `${order.push('after')}`)],
+  );
+  const run = start(parent);
+  await letEverythingReact();
+  expect(order).toEqual(['one', 'two']);
+  run.cancelCall('c', {}, { how: 'kill' });
+  await clock.advance(10);
+  // Abandoned, it still holds the key.
+  expect(order).toEqual(['one', 'two']);
+  end?.();
+  await letEverythingReact();
+  await run.outcome;
+  expect(order).toEqual(['one', 'two', 'after']);
+});
+
+test('no tool of a user’s can say that it bounds itself', async () => {
+  const { tool, agent, root, clock, start } = setUp();
+  expect(() => tool('deaf', { nested: true } as object)).toThrow('nested: there is no such setting');
+  const deaf = { ...tool('deaf', { execute: () => never }), nested: true };
+  const run = start(agent('lead', [[{ call: 'deaf' }], ['ok']], [deaf]));
+  await letEverythingReact();
+  root.cancel('enough', { how: 'kill' });
+  await clock.advance(0);
+  expect((await run.outcome).calls).toMatchObject([{ state: 'unknown' }]);
+});
+
+test('a copy of an agent tool that listens to nobody is abandoned at kill', async () => {
+  const { agent, start, check } = setUp();
+  const deaf = { ...ask(agent('child', [['x']])), execute: () => never };
+  const run = start(agent('lead', [[{ call: 'child', input: { task: 'x' } }]], [deaf]));
+  await letEverythingReact();
+  run.cancel({}, { how: 'kill' });
+  expect(await run.outcome).toMatchObject({ calls: [{ state: 'unknown' }] });
+  check();
+});
+
+test('an agent whose runs are another’s work is undone through them', async () => {
+  const { agent, tool, start } = setUp();
+  const undone: string[] = [];
+  const child = agent('child', [[{ call: 'book', input: { id: 'A' } }], ['x']], [bookable(tool, undone)]);
+  const wrapped: Agent = {
+    ...child,
+    run(input, options) {
+      const run = child.run(input, options);
+      return { ...run, id: run.id, outcome: run.outcome, undo: () => run.undo() } as unknown as typeof run;
+    },
+  };
+  const run = start(agent('lead', [[{ call: 'child', input: { task: 'x' } }], ['ok']], [ask(wrapped)]));
+  expect(await run.undo()).toMatchObject([{ tool: 'child', state: 'undone' }]);
+  expect(undone).toEqual(['A']);
 });

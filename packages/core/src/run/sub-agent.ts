@@ -1,7 +1,14 @@
-import type { Json } from '../tool/result.ts';
+import { CancelledError } from '../stop/errors.ts';
+import { having, readSettings, required, text } from '../stop/settings.ts';
+import { keptCallOf } from '../tool/kept.ts';
+import { NESTED, type NestedRun } from '../tool/nested.ts';
+import { describeError } from '../tool/normalize.ts';
+import type { CallResult, Json, ToolResult } from '../tool/result.ts';
+import { textOf } from '../tool/result.ts';
 import type { InputSchema } from '../tool/schema.ts';
-import { defineTool, interrupted, type Tool } from '../tool/tool.ts';
+import { defineTool, type Tool } from '../tool/tool.ts';
 import type { Agent } from './agent.ts';
+import { wordsOf } from './message.ts';
 import type { Outcome } from './outcome.ts';
 import type { Run } from './run.ts';
 
@@ -28,13 +35,14 @@ const taskSchema: InputSchema<Task> = {
 };
 
 /**
- * An agent as a tool of another. It hears every level its parent hears, its events are nested in its parent's, and what
- * it had said is kept when it is stopped. Undoing the call undoes what the agent did.
+ * An agent as a tool of another. It hears every level its parent hears and shares its exclusive keys; its events are nested
+ * in its parent's, and what it spends counts as its parent's. However it ends, its result says why, what it had said and
+ * which of its calls took effect. Undoing the call undoes what the agent did.
  */
-export function agentTool(agent: Agent, options: AgentToolOptions): Tool<Task> {
-  // Keyed by the details of the result, so that a run is forgotten together with the result it gave.
-  const runs = new WeakMap<object, Run>();
-  return defineTool({
+export function agentTool(given: Agent, asked: AgentToolOptions): Tool<Task> {
+  const agent = having('an agent', 'run')(given, 'agent') as Agent;
+  const options = readSettings<AgentToolOptions>(asked, { name: text, description: required(text) });
+  const tool = defineTool<Task>({
     name: options.name ?? agent.name,
     description: options.description,
     input: taskSchema,
@@ -46,34 +54,100 @@ export function agentTool(agent: Agent, options: AgentToolOptions): Tool<Task> {
     },
     // Its own calls are asked about one by one.
     effects: 'read',
-    nested: true,
-    async execute({ task }, { token, nest }) {
-      const run = agent.run(task, { token, hooks: { any: nest } });
+    async execute({ task }, { token, nest, [NESTED]: parent }) {
+      const run = agent.run(task, { token, hooks: { any: nest }, ...(parent && { [NESTED]: parent }) });
+      parent?.enter(nestedRunOf(run));
       const outcome = await run.outcome;
-      const result = { content: outcome.text === '' ? '(no answer)' : outcome.text, details: detailsOf(outcome) };
-      runs.set(result.details, run);
-      if (outcome.status === 'cancelled') throw interrupted(token, result);
-      if (outcome.status === 'failed') throw outcome.error;
+      const had = resultOf(outcome, agent);
+      if (outcome.status === 'failed') throw new AgentFailedError(outcome.error, had);
+      const result = { ...had, content: had.content === '' ? '(no answer)' : had.content };
+      if (outcome.status === 'cancelled') throw new CancelledError(outcome.reason, { partial: result });
       return result;
     },
-    async undo({ details }) {
-      const run = typeof details === 'object' && details !== null ? runs.get(details) : undefined;
+    async undo(_result, { [NESTED]: run }) {
       if (run === undefined) throw new Error('the record of this run is gone, so nothing of it can be undone');
-      const undone = await run.undo();
-      const failed = undone.filter(({ state }) => state !== 'undone');
-      if (failed.length > 0) throw new Error(`not undone: ${failed.map(({ tool }) => tool).join(', ')}`);
+      const failed = (await run.undo()).filter(({ state }) => state !== 'undone');
+      if (failed.length > 0) throw new Error(`not undone: ${failed.map((one) => one.tool).join(', ')}`);
     },
+  });
+  return { ...tool, [NESTED]: true };
+}
+
+/** Thrown by the call of an agent that failed. `partial` is what the agent had said and done. */
+class AgentFailedError extends Error {
+  override readonly name: string = 'AgentFailedError';
+  readonly partial: ToolResult;
+
+  constructor(cause: unknown, partial: ToolResult) {
+    super(describeError(cause), { cause });
+    this.partial = partial;
+  }
+}
+
+/** An agent may be another's work, and its runs too. */
+function nestedRunOf(run: Run & { readonly [NESTED]?: NestedRun }): NestedRun {
+  return run[NESTED] ?? { outcome: run.outcome, canUndo: true, undo: () => run.undo() };
+}
+
+function resultOf(outcome: Outcome, agent: Agent): ToolResult & { readonly details: Json } {
+  const { runId, status, turns, usage } = outcome;
+  const effects = effectsOf(outcome, agent.tools);
+  // A reply that came to its end speaks for itself.
+  const told = status === 'success' ? '' : describeEffects(effects);
+  return {
+    content: [lastWordsOf(outcome), told].filter((text) => text !== '').join('\n\n'),
+    details: {
+      runId,
+      agent: outcome.agent,
+      status,
+      turns,
+      usage: { ...usage },
+      ...(status === 'cancelled' && { reason: { ...outcome.reason } }),
+      calls: outcome.calls.map(({ callId, tool, state }) => ({ callId, tool, state })),
+      effects,
+    },
+  };
+}
+
+function lastWordsOf({ text, messages }: Outcome): string {
+  if (text !== '') return text;
+  const last = messages.findLast((message) => message.role === 'assistant' && wordsOf(message) !== '');
+  return last?.role === 'assistant' ? wordsOf(last) : '';
+}
+
+/** A call that changed something, or may have. */
+interface Effect {
+  readonly [key: string]: string;
+  readonly tool: string;
+  readonly state: string;
+  readonly content: string;
+}
+
+const EFFECT_CHARACTERS_MAX = 300;
+
+function effectsOf(outcome: Outcome, tools: readonly Tool[]): Effect[] {
+  const undone = new Set(
+    outcome.status === 'cancelled'
+      ? outcome.stop.calls.flatMap(({ callId, undo }) => (undo === 'undone' ? [callId] : []))
+      : [],
+  );
+  return outcome.calls.flatMap((call): Effect[] => {
+    const tool = tools.find(({ name }) => name === call.tool);
+    if (tool?.[NESTED]) return innerEffectsOf(call);
+    const isEffect = call.state === 'finished' || call.state === 'interrupted' || call.state === 'unknown';
+    if (!isEffect || tool?.effects === 'read' || undone.has(call.callId)) return [];
+    return [{ tool: call.tool, state: call.state, content: textOf(call.content).slice(0, EFFECT_CHARACTERS_MAX) }];
   });
 }
 
-function detailsOf(outcome: Outcome): { readonly [key: string]: Json } {
-  const { runId, agent, status, turns, usage } = outcome;
-  return {
-    runId,
-    agent,
-    status,
-    turns,
-    usage: { ...usage },
-    calls: outcome.calls.map(({ callId, tool, state }) => ({ callId, tool, state })),
-  };
+function innerEffectsOf(call: CallResult): Effect[] {
+  const { effects = [] } = (keptCallOf(call)?.details ?? {}) as { effects?: readonly Effect[] };
+  return effects.map((effect) => ({ ...effect, tool: `${call.tool} › ${effect.tool}` }));
+}
+
+function describeEffects(effects: readonly Effect[]): string {
+  if (effects.length === 0) return '';
+  return ['What it did before that:', ...effects.map((one) => `- ${one.tool} (${one.state}): ${one.content}`)].join(
+    '\n',
+  );
 }

@@ -1,24 +1,29 @@
+import { isList, unexpected } from '../stop/settings.ts';
 import type { CallResult } from '../tool/result.ts';
+import { readMessage } from './given-messages.ts';
 import {
   type AssistantMessage,
   addUsage,
   type Message,
   NO_USAGE,
+  recordMessage,
   toolMessage,
   type Usage,
+  type UserMessage,
   wordsOf,
 } from './message.ts';
 
 /** The history of one run as it grows. After every method every call has at most one result, and `close` makes it one. */
 export class Transcript {
-  #messages: Message[];
+  #messages: Message[] = [];
   readonly #calls: CallResult[] = [];
   readonly #open = new Map<string, string>();
+  readonly #onUsage: ((usage: Usage) => void) | undefined;
   #usage: Usage = NO_USAGE;
   #text = '';
 
-  constructor(history: readonly Message[]) {
-    this.#messages = [...history];
+  constructor(onUsage?: (usage: Usage) => void) {
+    this.#onUsage = onUsage;
   }
 
   get messages(): readonly Message[] {
@@ -38,17 +43,31 @@ export class Transcript {
     return this.#text;
   }
 
-  addUser(message: Message): void {
-    this.#messages.push(message);
+  /** Takes over what was said before. Throws `SettingsError` if that is no history. */
+  begin(history: readonly Message[], input: UserMessage): void {
+    this.replace(history);
+    this.addUser(input);
   }
 
-  addReply(message: AssistantMessage): void {
-    if (message.usage) this.#usage = addUsage(this.#usage, message.usage);
-    // A reply that was cut before its first word leaves nothing that a provider would accept.
-    if (message.content.length === 0) return;
-    this.#messages.push(message);
+  addUser(message: UserMessage): void {
+    this.#messages.push(recordMessage(message));
+  }
+
+  /** Returns the message as it stands in the record. */
+  addReply(reply: AssistantMessage): AssistantMessage {
+    const message = recordMessage(reply);
+    if (message.usage) this.addUsage(message.usage);
     this.#text = wordsOf(message);
+    // A reply that was cut before its first word leaves nothing that a provider would accept.
+    if (message.content.length === 0) return message;
+    this.#messages.push(message);
     for (const part of message.content) if (part.type === 'call') this.#open.set(part.callId, part.tool);
+    return message;
+  }
+
+  addUsage(usage: Usage): void {
+    this.#usage = addUsage(this.#usage, usage);
+    this.#onUsage?.(usage);
   }
 
   addResult(result: CallResult): void {
@@ -63,6 +82,7 @@ export class Transcript {
   }
 
   replace(messages: readonly Message[]): void {
-    this.#messages = [...messages];
+    if (!isList(messages)) throw unexpected('history', messages, 'a list of messages');
+    this.#messages = messages.map((message, index) => readMessage(message, `history[${index}]`));
   }
 }

@@ -1,6 +1,9 @@
 import { shield } from '../stop/shield.ts';
 import type { CancellationToken } from '../stop/token.ts';
 import { waitUnder } from '../stop/wait.ts';
+import type { ExclusiveKeys } from '../tool/exclusive.ts';
+import { keptCallOf } from '../tool/kept.ts';
+import { NESTED, type UndoWithin } from '../tool/nested.ts';
 import type { CallResult } from '../tool/result.ts';
 import type { Tool } from '../tool/tool.ts';
 import type { UnstampedEvent } from './events.ts';
@@ -14,12 +17,16 @@ export type BeforeUndo = (call: { readonly callId: string; readonly tool: string
 
 export interface UndoOptions {
   readonly calls: readonly CallResult[];
-  readonly inputs: ReadonlyMap<string, unknown>;
   readonly tools: ReadonlyMap<string, Tool>;
+  /** The run's token; everything is shielded from it. */
   readonly token: CancellationToken;
+  readonly keys: ExclusiveKeys;
   readonly boundMs: number;
   readonly beforeUndo: BeforeUndo | undefined;
   readonly tell: (event: UnstampedEvent) => void;
+  readonly leaveRunning: (name: string, ended: PromiseLike<unknown>) => void;
+  /** For a run inside another: it shares the other's time. */
+  readonly within?: UndoWithin | undefined;
 }
 
 /** What became of the undo of one call. */
@@ -31,12 +38,11 @@ export interface UndoneCall {
 
 /** Takes completed calls back in reverse order, shielded and bounded. Each undo is announced before it starts. */
 export async function undoCalls(options: UndoOptions): Promise<UndoneCall[]> {
-  const undoable = options.calls.filter(
-    ({ tool, state }) => state === 'finished' && isUndoable(options.tools.get(tool)),
-  );
+  const { boundMs, within } = options;
+  const undoable = undoableIn(options.calls, options.tools);
   const undone: UndoneCall[] = [];
   if (undoable.length === 0) return undone;
-  const token = shield(options.token, { boundMs: options.boundMs, name: 'undo' });
+  const token = within?.token ?? shield(options.token, { boundMs, name: 'undo' });
   try {
     for (const call of undoable.toReversed()) {
       const about = { callId: call.callId, tool: call.tool };
@@ -47,22 +53,43 @@ export async function undoCalls(options: UndoOptions): Promise<UndoneCall[]> {
     }
     return undone;
   } finally {
-    token[Symbol.dispose]();
+    if (within === undefined) token[Symbol.dispose]();
   }
+}
+
+/** The calls there is something to undo of: completed ones, and whatever a run inside a call completed, however it ended. */
+export function undoableIn(calls: readonly CallResult[], tools: ReadonlyMap<string, Tool>): CallResult[] {
+  return calls.filter((call) => {
+    const kept = keptCallOf(call);
+    if (kept === undefined || tools.get(call.tool)?.undo === undefined) return false;
+    return kept.nested === undefined ? call.state === 'finished' : kept.nested.canUndo;
+  });
 }
 
 async function undoOne(call: CallResult, options: UndoOptions, token: CancellationToken): Promise<UndoState> {
   if (token.isCancelled) return 'failed';
-  const tool = options.tools.get(call.tool)!;
-  const input = options.inputs.get(call.callId);
-  const undoing = (async () => {
-    await options.beforeUndo?.({ callId: call.callId, tool: call.tool });
-    await tool.undo!({ ...call, input }, { callId: call.callId, signal: token.signal });
-  })();
+  const { keys } = keptCallOf(call)!;
+  const held = await options.keys.acquire(keys, { holder: `undo of ${call.callId}`, token });
+  // Not had in time: the undo has not begun.
+  if (typeof held !== 'function') return 'failed';
+  const undoing = undoNow(call, options, token).finally(held);
   const end = await waitUnder(undoing, token, 'kill');
+  if (end.by === 'level') options.leaveRunning(`undo of ${call.tool} (${call.callId})`, undoing);
   return end.by === 'value' ? 'undone' : end.by === 'error' ? 'failed' : 'unknown';
 }
 
-function isUndoable(tool: Tool | undefined): boolean {
-  return tool !== undefined && 'undo' in tool;
+async function undoNow(call: CallResult, options: UndoOptions, token: CancellationToken): Promise<void> {
+  const { callId, tool } = call;
+  const { beforeUndo } = options;
+  await beforeUndo?.({ callId, tool });
+  const { input, details, nested } = keptCallOf(call)!;
+  const tell = (event: { readonly type: string }): void => options.tell({ type: 'call-nested', callId, tool, event });
+  await options.tools.get(tool)!.undo!(
+    { ...call, input, ...(details !== undefined && { details }) },
+    {
+      callId,
+      signal: token.signal,
+      ...(nested && { [NESTED]: { undo: () => nested.undo({ token, beforeUndo, tell }) } }),
+    },
+  );
 }

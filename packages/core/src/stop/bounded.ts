@@ -3,9 +3,9 @@ import type { Clock } from './clock.ts';
 import type { LateEnd } from './ledger.ts';
 import type { StopLevel } from './level.ts';
 import type { CancelReason } from './reason.ts';
-import { shield } from './shield.ts';
+import { SettingsError } from './settings.ts';
+import { shield, shieldMs } from './shield.ts';
 import { CancellationToken } from './token.ts';
-import { type WaitEnd, waitUnder } from './wait.ts';
 
 /** What work under a token is given. */
 export interface WorkContext {
@@ -24,17 +24,21 @@ export interface BoundedWork<T, Meaning> {
   execute(context: WorkContext): T | PromiseLike<T>;
   readonly token: CancellationToken;
   readonly name: string;
-  readonly whenCancelled: WhenCancelled;
+  /** Defaults to `interrupt`. */
+  readonly whenCancelled?: WhenCancelled | undefined;
   /** `finish` work needs one. */
-  readonly timeoutMs: number | undefined;
+  readonly timeoutMs?: number | undefined;
   readonly cleanupMs: number;
-  /** Ordinary work sits a drain out and is abandoned at `kill`. Nested work hears every level and bounds itself. */
-  readonly nested: boolean;
+  /** Ordinary work sits a drain out. Nested work hears every level. */
+  readonly nested?: boolean;
+  /** What bounds itself inside this work: it is not abandoned before that has settled. */
+  inner?(): PromiseLike<unknown> | undefined;
   /** Called with the work's own token before it starts. */
   onStart?(own: CancellationToken): void;
   /** A cancel has to wait for this `finish` work. */
   onWait?(level: StopLevel, reason: CancelReason): void;
-  onCleanupError(error: CleanupError): void;
+  /** `running` is a cleanup that did not end in time, and goes on. */
+  onCleanupError(error: CleanupError, running?: Promise<unknown>): void;
   /** Called once, when the wait for it is over. What this returns or throws is the answer. */
   onEnd(end: BoundedEnd<T>): Meaning;
 }
@@ -46,7 +50,9 @@ export type BoundedEnd<T> =
   | { readonly state: 'interrupted'; readonly error: unknown; readonly reason: CancelReason }
   /** `late` settles if the abandoned work comes back after all; it never rejects. */
   | { readonly state: 'unknown'; readonly reason: CancelReason; readonly late: Promise<LateEnd> }
-  | { readonly state: 'not-started'; readonly reason: CancelReason };
+  | { readonly state: 'not-started'; readonly reason: CancelReason }
+  /** It could not begin: it has no bound that holds. */
+  | { readonly state: 'refused'; readonly error: unknown };
 
 /**
  * Runs work so that the wait for it always ends: when it does, or at `kill`. Then it cleans up, bounded, and looks once
@@ -55,18 +61,25 @@ export type BoundedEnd<T> =
 export async function runBounded<T, Meaning>(work: BoundedWork<T, Meaning>): Promise<Meaning> {
   const { token } = work;
   if (token.isCancelled) return work.onEnd({ state: 'not-started', reason: token.reason! });
-  const own = createOwnToken(work);
+  let own: CancellationToken;
+  try {
+    own = createOwnToken(work);
+  } catch (error) {
+    return work.onEnd({ state: 'refused', error });
+  }
   const cleanups = new Cleanups(work);
   const warning = warnWhenCancelMustWait(work);
   let truth: BoundedEnd<T>;
   try {
     work.onStart?.(own);
-    const running = start(work, new Context(own, cleanups.defer));
-    if (work.nested) await settled(running);
-    let end = await waitUnder(running, own, 'kill');
-    if (cleanups.close()) await cleanups.run(own, work.cleanupMs);
-    if (end.by === 'level') end = await lastWords(running, end);
-    truth = endOf(end, running, own);
+    const stop = stopBeforeStart(token, own);
+    if (stop !== undefined) truth = { state: 'not-started', reason: stop };
+    else {
+      const running = start(work, new Context(own, cleanups.defer));
+      truth = await endUnder(running, own, work);
+      if (cleanups.close()) await cleanups.run(own, work.cleanupMs);
+      if (truth.state === 'unknown') truth = await lastWords(running, own, truth);
+    }
   } finally {
     warning?.[Symbol.dispose]();
     own[Symbol.dispose]();
@@ -75,15 +88,29 @@ export async function runBounded<T, Meaning>(work: BoundedWork<T, Meaning>): Pro
   return work.onEnd(truth);
 }
 
+/** Work that is waited for, whatever happens, needs a bound. */
+export function checkFinishBound(work: {
+  readonly name: string;
+  readonly whenCancelled?: WhenCancelled;
+  readonly timeoutMs?: number;
+}): void {
+  if (work.whenCancelled !== 'finish') return;
+  if (work.timeoutMs === undefined) {
+    throw new SettingsError('timeoutMs', `'${work.name}' finishes when cancelled, so it needs a bound`);
+  }
+  shieldMs(work.timeoutMs, 'timeoutMs');
+}
+
+/** Whoever heard of the start may have cancelled it. Work that was announced sits a drain out like any other. */
+function stopBeforeStart(token: CancellationToken, own: CancellationToken): CancelReason | undefined {
+  return own.reason ?? (token.level === 'drain' ? undefined : token.reason);
+}
+
 type Bound = Omit<BoundedWork<unknown, unknown>, 'execute' | 'onEnd'>;
 
 function createOwnToken(work: Bound): CancellationToken {
   const { token, name, timeoutMs } = work;
-  if (work.whenCancelled === 'finish') {
-    if (timeoutMs === undefined)
-      throw new TypeError(`timeoutMs: '${name}' finishes when cancelled, so it needs a bound`);
-    return shield(token, { boundMs: timeoutMs, name });
-  }
+  if (work.whenCancelled === 'finish') return shield(token, { boundMs: timeoutMs!, name });
   const own = new CancellationToken({ parent: token, name, hears: work.nested ? 'drain' : 'abort' });
   if (timeoutMs !== undefined) {
     own.cancelAfter(
@@ -96,7 +123,7 @@ function createOwnToken(work: Bound): CancellationToken {
 }
 
 function warnWhenCancelMustWait(work: Bound): Disposable | undefined {
-  if (work.whenCancelled !== 'finish' || work.onWait === undefined) return undefined;
+  if (work.whenCancelled !== 'finish') return undefined;
   let warned = false;
   return work.token.onCancel((level, reason) => {
     if (!warned) work.onWait?.(level, reason);
@@ -136,39 +163,53 @@ function start<T>(work: Pick<BoundedWork<T, unknown>, 'execute'>, context: WorkC
   }
 }
 
-/** Waits for an end of any kind. */
-async function settled(work: Promise<unknown>): Promise<void> {
-  await work.then(
-    () => {},
-    () => {},
-  );
+/**
+ * How work ended, at `kill` at the latest. Whether it failed or was interrupted is decided in the moment it ends: a cancel
+ * that comes later, during its cleanup, changes nothing about that.
+ */
+function endUnder<T>(
+  running: Promise<T>,
+  own: CancellationToken,
+  work: Pick<BoundedWork<T, unknown>, 'inner'>,
+): Promise<BoundedEnd<T>> {
+  return new Promise((resolve) => {
+    running.then(
+      (value) => resolve({ state: 'finished', value }),
+      (error: unknown) => resolve(failureOf(error, own)),
+    );
+    // It leaves with the token, which lives no longer than the work and its cleanup.
+    own.onCancel((level) => {
+      if (level !== 'kill') return;
+      const abandon = (): void =>
+        resolve({ state: 'unknown', reason: own.reason!, late: lateEndOf(running, own.clock) });
+      const inner = work.inner?.();
+      if (inner === undefined) abandon();
+      else inner.then(abandon, abandon);
+    });
+  });
+}
+
+function failureOf(error: unknown, own: CancellationToken): BoundedEnd<never> {
+  const { reason } = own;
+  return reason === undefined ? { state: 'failed', error } : { state: 'interrupted', error, reason };
 }
 
 /** How many microtasks killed work gets to say how it ended. */
 const LAST_WORDS = 50;
 
 /** The end of killed work that reacts without waiting for anything outside: then the truth is known after all. */
-async function lastWords<T>(work: Promise<T>, otherwise: WaitEnd<T>): Promise<WaitEnd<T>> {
+async function lastWords<T>(
+  running: Promise<T>,
+  own: CancellationToken,
+  otherwise: BoundedEnd<T>,
+): Promise<BoundedEnd<T>> {
   let end = otherwise;
-  work.then(
-    (value) => (end = { by: 'value', value }),
-    (error: unknown) => (end = { by: 'error', error }),
+  running.then(
+    (value) => (end = { state: 'finished', value }),
+    (error: unknown) => (end = failureOf(error, own)),
   );
   for (let hop = 0; hop < LAST_WORDS && end === otherwise; hop++) await Promise.resolve();
   return end;
-}
-
-function endOf<T>(end: WaitEnd<T>, work: Promise<T>, own: CancellationToken): BoundedEnd<T> {
-  switch (end.by) {
-    case 'value':
-      return { state: 'finished', value: end.value };
-    case 'error':
-      return own.isCancelled
-        ? { state: 'interrupted', error: end.error, reason: own.reason! }
-        : { state: 'failed', error: end.error };
-    case 'level':
-      return { state: 'unknown', reason: own.reason!, late: lateEndOf(work, own.clock) };
-  }
 }
 
 async function lateEndOf(work: Promise<unknown>, clock: Clock): Promise<LateEnd> {

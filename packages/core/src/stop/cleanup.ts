@@ -17,10 +17,10 @@ export class CleanupError extends Error {
 /** What one piece of work must tidy up. Runs in reverse order, shielded from the cancel that caused it, and bounded. */
 export class Cleanups {
   #stack: Cleanup[] | undefined;
-  readonly #work: { onCleanupError(error: CleanupError): void };
+  readonly #work: { onCleanupError(error: CleanupError, running?: Promise<unknown>): void };
   #isClosed = false;
 
-  constructor(work: { onCleanupError(error: CleanupError): void }) {
+  constructor(work: { onCleanupError(error: CleanupError, running?: Promise<unknown>): void }) {
     this.#work = work;
   }
 
@@ -38,7 +38,7 @@ export class Cleanups {
 
   /** Runs them all. Those that do not end well and in time are reported. */
   async run(token: CancellationToken, boundMs: number): Promise<void> {
-    const stack = this.#stack ?? [];
+    const stack = this.#stack!;
     const shielded = shield(token, { boundMs, name: `cleanup of ${token.name}` });
     try {
       for (let cleanup = stack.pop(); cleanup !== undefined; cleanup = stack.pop()) {
@@ -46,9 +46,11 @@ export class Cleanups {
           this.#attemptUnawaited(cleanup);
           continue;
         }
-        const end = await waitUnder(this.#attempt(cleanup, shielded.signal), shielded, 'kill');
+        const attempt = this.#attempt(cleanup, shielded.signal);
+        const end = await waitUnder(attempt, shielded, 'kill');
         if (end.by === 'value') continue;
-        this.#work.onCleanupError(end.by === 'error' ? (end.error as CleanupError) : this.#tooLate(token, boundMs));
+        if (end.by === 'error') this.#work.onCleanupError(end.error as CleanupError);
+        else this.#work.onCleanupError(this.#tooLate(token, boundMs), attempt);
       }
     } finally {
       shielded[Symbol.dispose]();

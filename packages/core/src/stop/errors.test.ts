@@ -1,5 +1,11 @@
 import { expect, test } from 'vitest';
-import { CallTimeoutError, CancelledError, isCancelledError } from './errors.ts';
+import {
+  CallTimeoutError,
+  CancelledError,
+  isCancelledError,
+  isOutcomeUnknownError,
+  OutcomeUnknownError,
+} from './errors.ts';
 
 const reason = { kind: 'user', at: 0 } as const;
 
@@ -10,7 +16,10 @@ test('a cancelled error is known by its brand, also when another copy of the pac
 });
 
 test('nothing else is a cancelled error, whatever it looks like', () => {
+  const { proxy, revoke } = Proxy.revocable({}, {});
+  revoke();
   for (const value of [
+    proxy,
     undefined,
     null,
     'Cancelled',
@@ -20,7 +29,15 @@ test('nothing else is a cancelled error, whatever it looks like', () => {
     new DOMException('x', 'AbortError'),
   ]) {
     expect(isCancelledError(value)).toBe(false);
+    expect(isOutcomeUnknownError(value)).toBe(false);
   }
+});
+
+test('an error that says the outcome is unknown is known by its brand, its name and its code', () => {
+  const cause = new Error('connection lost');
+  const error = new OutcomeUnknownError('It may have been paid', { cause });
+  expect(error).toMatchObject({ name: 'OutcomeUnknownError', code: 'OUTCOME_UNKNOWN', cause });
+  expect([isOutcomeUnknownError(error), isCancelledError(error)]).toEqual([true, false]);
 });
 
 test('it carries what there was, and a cause only if it has one', () => {

@@ -9,15 +9,15 @@ export class CancelledError<Partial = unknown> extends Error {
   readonly code: string = 'CANCELLED';
   readonly reason: CancelReason;
   readonly partial: Partial | undefined;
-  /** `unknown`: the work let go, but what it had begun elsewhere may go on and take effect. */
-  readonly effect: 'unknown' | undefined;
+  /** `unknown`: the work let go, but what it had begun elsewhere may go on. `none`: it is sure to have left no trace. */
+  readonly effect: 'unknown' | 'none' | undefined;
 
   constructor(
     reason: CancelReason,
-    options: { partial?: Partial; cause?: unknown; effect?: 'unknown' | undefined } = {},
+    options: { partial?: Partial; cause?: unknown; effect?: 'unknown' | 'none' | undefined } = {},
   ) {
     super(`Cancelled (${describeReason(reason)})`, 'cause' in options ? { cause: options.cause } : undefined);
-    Object.defineProperty(this, CANCELLED, { value: true });
+    Object.defineProperty(this, CANCELLED, {});
     this.reason = reason;
     this.partial = options.partial;
     this.effect = options.effect;
@@ -26,7 +26,34 @@ export class CancelledError<Partial = unknown> extends Error {
 
 /** Whether an error says "I was cancelled". Ask this instead of `instanceof` or the error's text. */
 export function isCancelledError(error: unknown): error is CancelledError {
-  return typeof error === 'object' && error !== null && CANCELLED in error;
+  return hasBrand(error, CANCELLED);
+}
+
+function hasBrand(error: unknown, brand: symbol): boolean {
+  try {
+    return brand in (error as object);
+  } catch {
+    // Anything can be thrown: what is no object, or a revoked proxy, cannot even be asked.
+    return false;
+  }
+}
+
+const OUTCOME_UNKNOWN = Symbol.for('@whoa/core/outcome-unknown');
+
+/** Thrown by work that lost sight of its own effect: it may have happened or not. Its call ends `unknown`, not `failed`. */
+export class OutcomeUnknownError extends Error {
+  override readonly name: string = 'OutcomeUnknownError';
+  readonly code: string = 'OUTCOME_UNKNOWN';
+
+  constructor(message: string, options?: { cause?: unknown }) {
+    super(message, options);
+    Object.defineProperty(this, OUTCOME_UNKNOWN, {});
+  }
+}
+
+/** Whether an error says that nobody knows what came of the work. */
+export function isOutcomeUnknownError(error: unknown): error is OutcomeUnknownError {
+  return hasBrand(error, OUTCOME_UNKNOWN);
 }
 
 /** Thrown when a call did not end within its own `timeoutMs`. */

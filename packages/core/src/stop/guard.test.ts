@@ -1,9 +1,11 @@
 import { expect, test, vi } from 'vitest';
 import { createVirtualWorld, letEverythingReact } from '../testing/virtual-world.ts';
 import { CleanupError } from './cleanup.ts';
+import type { Clock } from './clock.ts';
 import { CallTimeoutError, isCancelledError } from './errors.ts';
 import { guard } from './guard.ts';
 import { createLedger } from './ledger.ts';
+import { SettingsError } from './settings.ts';
 import { CancellationToken } from './token.ts';
 
 function setUp() {
@@ -60,6 +62,16 @@ test('a drain lets it finish', async () => {
   await clock.advance(9_000);
   resolve('done');
   expect(await result).toEqual({ value: 'done' });
+});
+
+test('work that fails during a drain has failed by itself: it was not asked to stop', async () => {
+  const { token } = setUp();
+  const { work, reject } = held<string>();
+  const result = settle(guard(work, { name: 'slow', token }));
+  token.cancel();
+  const boom = new Error('boom');
+  reject(boom);
+  expect((await result).error).toBe(boom);
 });
 
 test('work that obeys its signal is interrupted, and its error is the cause', async () => {
@@ -123,6 +135,33 @@ test('deaf work is abandoned exactly when the ladder ends; its late result reach
   resolve('too late');
   await letEverythingReact();
   expect(ledger.entries()[0]?.late).toEqual({ at: start + 12_500, state: 'finished', value: 'too late' });
+});
+
+test('work that ends by itself leaves nothing in the ledger', async () => {
+  const { token, ledger } = setUp();
+  expect(await guard(() => 7, { name: 'seven', token, ledger })).toBe(7);
+  expect(ledger.entries()).toEqual([]);
+});
+
+test('a ledger that fails is a process warning with its error, and nothing else is', async () => {
+  const warn = vi.spyOn(process, 'emitWarning').mockImplementation(() => {});
+  const full = new Error('disk full');
+  const abandon = vi.fn().mockImplementationOnce(() => {
+    throw full;
+  });
+  const ledger = { ...createLedger(), abandon };
+  for (const warnings of [[{ message: 'A ledger failed', cause: full }], []]) {
+    const { token } = setUp();
+    const { work, resolve } = held<string>();
+    const result = settle(guard(work, { name: 'deaf', token, ledger }));
+    token.cancel({}, { how: 'kill' });
+    expect((await result).error).toMatchObject({ code: 'CANCELLED', partial: { state: 'unknown' } });
+    resolve('late');
+    await letEverythingReact();
+    expect(warn.mock.calls.map(([warning]) => warning)).toMatchObject(warnings);
+    warn.mockClear();
+  }
+  warn.mockRestore();
 });
 
 test('a late failure is written down as well, and is no unhandled rejection', async () => {
@@ -196,6 +235,28 @@ test('finish work is never cut: its signal stays quiet at kill, and the cancel i
   expect(clock.pending).toBe(0);
 });
 
+test('only a cancel that has to wait says so, and only to whoever wants to know', async () => {
+  const errors: unknown[] = [];
+  const token = new CancellationToken({
+    clock: createVirtualWorld().clock,
+    onListenerError: (error) => errors.push(error),
+  });
+  const interrupted = held();
+  const finished = held<string>();
+  const onWait = vi.fn();
+  const results = [
+    settle(guard(interrupted.work, { name: 'read', token, onWait })),
+    settle(guard(finished.work, { name: 'pay', token, whenCancelled: 'finish', timeoutMs: 60_000 })),
+  ];
+  token.cancel({}, { how: 'now' });
+  interrupted.reject(new Error('stopped'));
+  finished.resolve('paid');
+  expect(await Promise.all(results)).toMatchObject([{ error: { code: 'CANCELLED' } }, { value: 'paid' }]);
+  expect(onWait).not.toHaveBeenCalled();
+  expect(errors).toEqual([]);
+  token[Symbol.dispose]();
+});
+
 test('finish work that outlives its bound is unknown', async () => {
   const { clock, token, ledger } = setUp();
   const { work } = held();
@@ -220,8 +281,39 @@ test('finish work needs a bound, and a sensible one', async () => {
   expect(unbounded.error).toMatchObject({ message: expect.stringContaining("timeoutMs: 'pay' finishes") as string });
   for (const timeoutMs of [0, 600_001, Number.NaN]) {
     const { error } = await settle(guard(() => 1, { name: 'pay', whenCancelled: 'finish', timeoutMs }));
-    expect(error).toBeInstanceOf(RangeError);
+    expect(error).toBeInstanceOf(SettingsError);
+    expect(error).toMatchObject({ field: 'timeoutMs' });
   }
+});
+
+test('work that cannot be bounded, because the clock fails, does not begin', async () => {
+  const broken = new Error('no timers');
+  const { clock: whole } = createVirtualWorld();
+  const setTimer = vi.fn<Clock['setTimer']>((ms, callback) => whole.setTimer(ms, callback));
+  setTimer.mockImplementationOnce(() => {
+    throw broken;
+  });
+  const clock: Clock = { now: () => whole.now(), setTimer };
+  const work = vi.fn();
+  const token = new CancellationToken({ clock });
+  expect((await settle(guard(work, { name: 'x', token, timeoutMs: 5 }))).error).toBe(broken);
+  expect(work).not.toHaveBeenCalled();
+});
+
+test('work that cancels itself was cancelled, and has not taken too long', async () => {
+  const { token } = setUp();
+  const work = guard(
+    ({ token: own }) => {
+      own.cancel('found it elsewhere', { how: 'now' });
+      return Promise.reject(new Error('stopped'));
+    },
+    { name: 'search', token },
+  );
+  expect((await settle(work)).error).toMatchObject({
+    code: 'CANCELLED',
+    partial: { state: 'interrupted' },
+    reason: { message: 'found it elsewhere' },
+  });
 });
 
 test('a plain signal means now', async () => {
@@ -234,8 +326,9 @@ test('a plain signal means now', async () => {
 });
 
 test('cleanups run in reverse when work ends, however it ends, and are not cut by the cancel', async () => {
+  const warn = vi.spyOn(process, 'emitWarning').mockImplementation(() => {});
   for (const ending of ['value', 'error', 'kill'] as const) {
-    const { token } = setUp();
+    const { clock, token } = setUp();
     const { work, resolve, reject } = held<string>();
     const order: string[] = [];
     const result = settle(
@@ -256,7 +349,33 @@ test('cleanups run in reverse when work ends, however it ends, and are not cut b
     if (ending === 'kill') token.cancel({}, { how: 'kill' });
     await result;
     expect(order, ending).toEqual(['second', 'first']);
+    // They ended well, so nothing is reported and nothing waits for them.
+    expect(warn).not.toHaveBeenCalled();
+    expect(clock.pending).toBe(0);
   }
+  warn.mockRestore();
+});
+
+test('a cleanup hears from its signal when its time is over, and whose time that was', async () => {
+  const warn = vi.spyOn(process, 'emitWarning').mockImplementation(() => {});
+  const { clock, token } = setUp();
+  let heard: AbortSignal | undefined;
+  const result = guard(
+    ({ defer }) =>
+      defer(({ signal }) => {
+        heard = signal;
+        return new Promise(() => {});
+      }),
+    { name: 'untidy', token, cleanupMs: 500 },
+  );
+  await clock.advance(499);
+  expect(heard?.aborted).toBe(false);
+  await clock.advance(1);
+  await result;
+  expect(heard?.reason).toMatchObject({
+    cause: { kind: 'deadline', message: 'cleanup of untidy took longer than 500 ms' },
+  });
+  warn.mockRestore();
 });
 
 test('work that ends while its cleanup runs after a kill is not called unknown', async () => {

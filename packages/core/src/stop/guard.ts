@@ -1,10 +1,15 @@
-import { type BoundedEnd, runBounded, type WhenCancelled, type WorkContext } from './bounded.ts';
+import { type BoundedEnd, checkFinishBound, runBounded, type WhenCancelled, type WorkContext } from './bounded.ts';
 import { CLEANUP_MS } from './cleanup.ts';
+import { systemWorld } from './clock.ts';
 import { CallTimeoutError, CancelledError } from './errors.ts';
-import { enterInLedger, type Ledger } from './ledger.ts';
+import { enterInLedger, type Ledger, ledgerRule } from './ledger.ts';
 import type { StopLevel } from './level.ts';
 import type { CancelReason } from './reason.ts';
-import { CancellationToken } from './token.ts';
+import { callback, nonEmptyText, oneOf, type Rules, readSettings, required, timeLimitMs } from './settings.ts';
+import { shieldMs } from './shield.ts';
+import { SOURCE_RULES, tokenFor } from './source.ts';
+import type { CancellationToken } from './token.ts';
+import { warn } from './warn.ts';
 
 export interface GuardOptions {
   /** How others will read it in errors and in the ledger. */
@@ -35,12 +40,11 @@ export interface GuardOptions {
  * const page = await guard(({ signal }) => fetch(url, { signal }), { name: 'fetch page', token, timeoutMs: 5_000 });
  * ```
  */
-export async function guard<T>(
-  execute: (context: WorkContext) => T | PromiseLike<T>,
-  options: GuardOptions,
-): Promise<T> {
-  const { name, whenCancelled = 'interrupt', timeoutMs, cleanupMs = CLEANUP_MS, ledger } = options;
-  const token = rootOf(options);
+export async function guard<T>(execute: (context: WorkContext) => T | PromiseLike<T>, given: GuardOptions): Promise<T> {
+  const options = readSettings<GuardOptions>(given, GUARD_RULES);
+  checkFinishBound(options);
+  const { name, whenCancelled, timeoutMs, cleanupMs = CLEANUP_MS } = options;
+  const token = tokenFor(options, { name });
   try {
     return await runBounded<T, T>({
       execute,
@@ -49,13 +53,12 @@ export async function guard<T>(
       whenCancelled,
       timeoutMs,
       cleanupMs,
-      nested: false,
-      onCleanupError: (error) => process.emitWarning(error),
+      onCleanupError: warn,
       ...(options.onWait && { onWait: options.onWait }),
       onEnd(end) {
-        if (end.state === 'unknown' && ledger !== undefined) {
-          const { key = `guard/${crypto.randomUUID()}` } = options;
-          enterInLedger(ledger, { key, name, reason: end.reason, abandonedAt: token.clock.now() }, end);
+        if (end.state === 'unknown' && options.ledger !== undefined) {
+          const { key = `guard/${systemWorld.createId()}` } = options;
+          enterInLedger(options.ledger, { key, name, reason: end.reason, abandonedAt: token.clock.now() }, end);
         }
         return valueFrom(end, options, token);
       },
@@ -65,16 +68,20 @@ export async function guard<T>(
   }
 }
 
-/** The guard's own token, so that it can be disposed whatever it was made from. */
-function rootOf({ token: parent, signal, name }: GuardOptions): CancellationToken {
-  return signal === undefined
-    ? new CancellationToken({ parent, name })
-    : CancellationToken.from(signal, { parent, name });
-}
+const GUARD_RULES: Rules<GuardOptions> = {
+  name: required(nonEmptyText),
+  whenCancelled: oneOf('interrupt', 'finish'),
+  timeoutMs: timeLimitMs,
+  cleanupMs: shieldMs,
+  ledger: ledgerRule,
+  key: nonEmptyText,
+  onWait: callback,
+  ...SOURCE_RULES,
+};
 
 function valueFrom<T>(end: BoundedEnd<T>, options: GuardOptions, token: CancellationToken): T {
   if (end.state === 'finished') return end.value;
-  if (end.state === 'failed') throw end.error;
+  if (end.state === 'failed' || end.state === 'refused') throw end.error;
   const cause = end.state === 'interrupted' ? end.error : undefined;
   const timedOut = !token.isCancelled && options.timeoutMs !== undefined;
   if (timedOut) throw new CallTimeoutError(options.name, options.timeoutMs);

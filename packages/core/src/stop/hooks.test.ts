@@ -1,5 +1,5 @@
 import { afterEach, beforeEach, expect, type MockInstance, test, vi } from 'vitest';
-import { createTeller, type HookError, type Hooks } from './hooks.ts';
+import { createListener, createTeller, type HookError, type Hooks, reportFailure } from './hooks.ts';
 
 type Event = { type: 'a'; value: number } | { type: 'b' };
 let warn: MockInstance<typeof process.emitWarning>;
@@ -61,4 +61,31 @@ test('hooks may return anything; only promises are waited for', () => {
   tell({ type: 'a', value: 1 });
   tell({ type: 'b' });
   expect(warn).not.toHaveBeenCalled();
+});
+
+test('a function that failed is reported like a hook, or as a warning if no hook listens', () => {
+  const heard: HookError[] = [];
+  const error = new Error('boom');
+  reportFailure({ 'hook-error': (event) => heard.push(event) }, 'onReply', error);
+  expect(heard).toEqual([{ type: 'hook-error', hook: 'onReply', error }]);
+  expect(warned()).toEqual([]);
+  reportFailure(undefined, 'onReply', error);
+  expect(warned()).toMatchObject([{ message: expect.stringContaining("'onReply'") as string, cause: error }]);
+});
+
+test('a listener that throws or rejects is reported under its name, and whoever tells it hears nothing', async () => {
+  const heard: HookError[] = [];
+  const hooks = { 'hook-error': (event: HookError) => heard.push(event) };
+  const event: Event = { type: 'b' };
+  const told: Event[] = [];
+  createListener<Event>('onEvent', (one) => told.push(one), hooks)(event);
+  createListener<Event>('onEvent', fails, hooks)(event);
+  createListener<Event>('onEvent', () => Promise.reject(new Error('later')), hooks)(event);
+  await Promise.resolve();
+  await Promise.resolve();
+  expect(told).toEqual([event]);
+  expect(heard).toEqual([
+    { type: 'hook-error', hook: 'onEvent', error: new Error('boom') },
+    { type: 'hook-error', hook: 'onEvent', error: new Error('later') },
+  ]);
 });

@@ -1,4 +1,5 @@
 import { isPromiseLike } from './wait.ts';
+import { warn } from './warn.ts';
 
 /** Listeners by event type, typed from a union of events; `any` hears them all, `hook-error` of hooks that failed. */
 export type Hooks<Event extends { readonly type: string }> = {
@@ -22,29 +23,62 @@ export function createTeller<Event extends { readonly type: string }>(
 
   function report(hook: string, error: unknown): void {
     if (hook === 'hook-error') {
-      process.emitWarning(new Error("The 'hook-error' hook itself failed", { cause: error }));
+      warn(new Error("The 'hook-error' hook itself failed", { cause: error }));
       return;
     }
     const event: HookError = { type: 'hook-error', hook, error };
-    const heard = listening.some((one) => one['hook-error'] !== undefined);
-    if (!heard) process.emitWarning(new Error(`The '${hook}' hook failed; add a 'hook-error' hook`, { cause: error }));
-    for (const one of listening) call(one['hook-error'], event, 'hook-error');
+    let heard = false;
+    for (const one of listening) heard = call(one, 'hook-error', event) || heard;
+    if (!heard) warn(new Error(`The '${hook}' hook failed; add a 'hook-error' hook`, { cause: error }));
   }
 
-  function call(hook: Hook | undefined, event: Event | HookError, name: string): void {
-    if (hook === undefined) return;
+  /** Answers whether there was a hook to call. */
+  function call(one: HooksByName, name: string, event: Event | HookError): boolean {
     try {
+      const hook = one[name];
+      if (hook === undefined) return false;
       const answer = hook(event);
       if (isPromiseLike(answer)) answer.then(undefined, (error: unknown) => report(name, error));
     } catch (error) {
       report(name, error);
     }
+    return true;
   }
 
   return (event) => {
     for (const one of listening) {
-      call(one[event.type], event, event.type);
-      call(one['any'], event, 'any');
+      call(one, event.type, event);
+      call(one, 'any', event);
+    }
+  };
+}
+
+/** Reports that a function which the caller handed in has failed, the same way as a hook that failed. */
+export function reportFailure(
+  hooks: { readonly 'hook-error'?: ((event: HookError) => unknown) | undefined } | undefined,
+  name: string,
+  error: unknown,
+): void {
+  const onError = hooks?.['hook-error'];
+  const rethrow = (): never => {
+    throw error;
+  };
+  const failed = { [name]: rethrow, ...(onError && { 'hook-error': onError }) } as Hooks<{ type: string }>;
+  createTeller<{ type: string }>(failed)({ type: name });
+}
+
+/** A listener of the caller's for events: one that fails is reported like a hook, and harms nothing. */
+export function createListener<Event extends { readonly type: string }>(
+  name: string,
+  listener: (event: Event) => unknown,
+  hooks: Parameters<typeof reportFailure>[0],
+): (event: Event) => void {
+  return (event) => {
+    try {
+      const answer = listener(event);
+      if (isPromiseLike(answer)) answer.then(undefined, (error: unknown) => reportFailure(hooks, name, error));
+    } catch (error) {
+      reportFailure(hooks, name, error);
     }
   };
 }

@@ -1,4 +1,7 @@
 import type { CancelReason } from './reason.ts';
+import { count, having, type Rule, readSettings } from './settings.ts';
+import { isPromiseLike } from './wait.ts';
+import { warn } from './warn.ts';
 
 /** How abandoned work ended after all. */
 export type LateEnd = { readonly at: number } & (
@@ -24,30 +27,48 @@ export interface Ledger {
   entries(): readonly AbandonedWork[];
 }
 
-/** Writes abandoned work down now and its late end when it comes; `onReturn` hears of it too. */
+/** The rule for a setting that is a ledger. */
+export const ledgerRule: Rule = having('a ledger', 'abandon', 'returned', 'entries');
+
+/**
+ * Writes abandoned work down now and its late end when it comes; `onReturn` hears of it too. A ledger that fails harms
+ * neither the work nor whoever waits for its return.
+ */
 export function enterInLedger(
   ledger: Ledger,
   work: AbandonedWork,
   { late, onReturn }: { late: Promise<LateEnd>; onReturn?: (end: LateEnd) => void },
 ): void {
-  ledger.abandon(work);
-  const written = late.then((end) => {
-    ledger.returned(work.key, end);
-    onReturn?.(end);
-  });
-  written.catch((error: unknown) => process.emitWarning(new Error('A ledger failed', { cause: error })));
+  attempt(() => ledger.abandon(work));
+  late.then((end) => {
+    attempt(() => onReturn?.(end));
+    attempt(() => ledger.returned(work.key, end));
+  }, warnOfLedger);
+}
+
+function attempt(write: () => unknown): void {
+  try {
+    const answer = write();
+    // A ledger of promises, though none was asked for.
+    if (isPromiseLike(answer)) answer.then(undefined, warnOfLedger);
+  } catch (error) {
+    warnOfLedger(error);
+  }
+}
+
+function warnOfLedger(error: unknown): void {
+  warn(new Error('A ledger failed', { cause: error }));
 }
 
 /** A ledger in memory. The oldest entries that have returned make room first, then the oldest. */
 export function createLedger(options: { entriesMax?: number } = {}): Ledger {
-  const { entriesMax = 1_000 } = options;
+  const { entriesMax = 1_000 } = readSettings<{ entriesMax?: number }>(options, { entriesMax: count() });
   const entries = new Map<string, AbandonedWork>();
 
   function makeRoom(): void {
     if (entries.size <= entriesMax) return;
     const returned = [...entries.values()].find((entry) => entry.late !== undefined);
-    const oldest = returned?.key ?? entries.keys().next().value;
-    if (oldest !== undefined) entries.delete(oldest);
+    entries.delete(returned?.key ?? entries.keys().next().value!);
   }
 
   return {

@@ -1,3 +1,5 @@
+import { boundedMs, group, isObject, type Rule, unexpected } from './settings.ts';
+
 /**
  * How hard a piece of work is asked to stop.
  *
@@ -53,9 +55,8 @@ export interface StopSchedule {
 
 /** Pins a ladder to `now`. */
 export function scheduleOf(how: StopHow, now: number): StopSchedule {
-  const { drainMs, abortMs } = typeof how === 'string' ? presetOf(how) : how;
-  checkDuration('drainMs', drainMs);
-  checkDuration('abortMs', abortMs);
+  const known = stopHow(how, 'how') as StopHow;
+  const { drainMs, abortMs } = typeof known === 'string' ? LADDERS[known] : known;
   const abortAt = now + (drainMs ?? 0);
   const killAt = abortAt + (abortMs ?? 0);
   const level = drainMs !== undefined ? 'drain' : abortMs !== undefined ? 'abort' : 'kill';
@@ -72,15 +73,13 @@ export function ladderMs(how: StopHow): number {
   return scheduleOf(how, 0).killAt;
 }
 
-function presetOf(name: 'graceful' | 'now' | 'kill'): Ladder {
-  if (!Object.hasOwn(LADDERS, name)) {
-    throw new RangeError(`how: '${String(name)}' is no preset; use 'graceful', 'now', 'kill' or { drainMs, abortMs }`);
-  }
-  return LADDERS[name];
-}
+const levelMs = boundedMs({ orZero: true, max: LEVEL_MS_MAX });
+const ladder = group<Ladder>({ drainMs: levelMs, abortMs: levelMs });
 
-function checkDuration(argument: string, ms: number | undefined): void {
-  if (ms !== undefined && !(ms >= 0 && ms <= LEVEL_MS_MAX)) {
-    throw new RangeError(`${argument}: expected 0 to ${LEVEL_MS_MAX} ms, got ${ms}`);
+/** The rule for a setting that is a ladder or the name of a preset. */
+export const stopHow: Rule = (value, field) => {
+  if (typeof value === 'string' ? Object.hasOwn(LADDERS, value) : isObject(value)) {
+    return typeof value === 'string' ? value : ladder(value, field);
   }
-}
+  throw unexpected(field, value, "'graceful', 'now', 'kill' or { drainMs, abortMs }");
+};

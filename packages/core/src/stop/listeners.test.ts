@@ -1,4 +1,4 @@
-import { expect, test } from 'vitest';
+import { expect, test, vi } from 'vitest';
 import { CancelListeners } from './listeners.ts';
 
 const reason = { kind: 'user', at: 0 } as const;
@@ -54,4 +54,18 @@ test('leaving after everybody was cleared harms nobody', () => {
   listeners.add(() => {});
   subscriptions[0]![Symbol.dispose]();
   expect(listeners.size).toBe(1);
+});
+
+test('what is done about a listener that throws may fail too: that is a process warning, and the others are told', () => {
+  const warn = vi.spyOn(process, 'emitWarning').mockImplementation(() => {});
+  const { listeners, told, tell } = setUp(1);
+  const boom = new Error('boom');
+  listeners.add(() => fail(boom));
+  listeners.add(() => told.push(9));
+  tell();
+  expect(told).toEqual([0, 9]);
+  expect(warn.mock.calls.map(([warning]) => warning)).toMatchObject([
+    { message: expect.stringContaining('A cancel listener threw') as string, cause: boom },
+  ]);
+  warn.mockRestore();
 });

@@ -1,5 +1,6 @@
 import { rankOf, type StopLevel } from './level.ts';
 import type { CancelReason } from './reason.ts';
+import { warn } from './warn.ts';
 
 /** Called once per level; a listener added late is called at once with the level reached. */
 export type CancelListener = (level: StopLevel, reason: CancelReason) => void;
@@ -9,7 +10,13 @@ export type CancelListener = (level: StopLevel, reason: CancelReason) => void;
  * listener or two, and there are very many tokens.
  */
 export class CancelListeners {
+  /** Called when the last listener has left. */
+  onEmpty: (() => void) | undefined;
   #first: Subscription | undefined;
+
+  get isEmpty(): boolean {
+    return this.#first === undefined;
+  }
 
   get size(): number {
     let size = 0;
@@ -30,6 +37,7 @@ export class CancelListeners {
     if (previous) previous.next = next;
     else if (this.#first === subscription) this.#first = next;
     if (next) next.previous = previous;
+    if (this.isEmpty) this.onEmpty?.();
   }
 
   /** In the order they were added. A listener that is removed meanwhile is not told. */
@@ -68,7 +76,7 @@ export class Subscription implements Disposable {
     try {
       this.#call(level, reason);
     } catch (error) {
-      onError(error);
+      reportListener(error, onError);
     }
   }
 
@@ -79,7 +87,16 @@ export class Subscription implements Disposable {
   }
 }
 
+/** A cancel goes on whatever its listeners do, and whatever is done about them. */
+function reportListener(error: unknown, onError: (error: unknown) => void): void {
+  try {
+    onError(error);
+  } catch (worse) {
+    warnOfListener(worse);
+  }
+}
+
 /** What happens to a listener's error when nobody asked for it. */
 export function warnOfListener(error: unknown): void {
-  process.emitWarning(new Error('A cancel listener threw; the cancel went on without it', { cause: error }));
+  warn(new Error('A cancel listener threw; the cancel went on without it', { cause: error }));
 }

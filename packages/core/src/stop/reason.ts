@@ -25,16 +25,50 @@ export interface CancelReason {
 /** What a caller says; the rest is filled in. Pass a whole `CancelReason` on to keep its time. */
 export type CancelReasonInit = Partial<CancelReason>;
 
-/** Completes and freezes a reason. */
-export function createReason(init: CancelReasonInit, now: number): CancelReason {
-  const { kind = 'user', message, by, via, at = now } = init;
+/** What a caller of this process may say: words alone are the message. */
+export type GivenReason = CancelReasonInit | string;
+
+/** Completes and freezes a reason. Whatever it is given, there is one: a cancel does not fail for want of words. */
+export function createReason(given: GivenReason, now: number): CancelReason {
+  const init = initFrom(given);
+  const [message, by, via] = [textIn(init, 'message'), textIn(init, 'by'), textIn(init, 'via')];
+  const at = fieldOf(init, 'at');
   return Object.freeze({
-    kind,
+    kind: textIn(init, 'kind') || 'user',
     ...(message !== undefined && { message }),
     ...(by !== undefined && { by }),
     ...(via !== undefined && { via }),
-    at,
+    at: typeof at === 'number' && Number.isFinite(at) ? at : now,
   });
+}
+
+/** Words alone are the message, and so are those of an error. */
+function initFrom(given: unknown): object {
+  if (typeof given === 'string') return { message: given };
+  if (typeof given !== 'object' || given === null) return {};
+  return isError(given) ? { message: textIn(given, 'message') } : given;
+}
+
+function isError(value: unknown): value is Error {
+  try {
+    return value instanceof Error;
+  } catch {
+    return false;
+  }
+}
+
+function textIn(given: unknown, name: string): string | undefined {
+  const value = fieldOf(given, name);
+  return typeof value === 'string' ? value : undefined;
+}
+
+/** Reads a value that others made: it may be nothing, getters may throw, proxies may be revoked. */
+function fieldOf(given: unknown, name: string): unknown {
+  try {
+    return (given as Record<string, unknown>)[name];
+  } catch {
+    return undefined;
+  }
 }
 
 /** One short line for people: `superseded: a newer message arrived`. */
@@ -51,7 +85,9 @@ const abortErrors = new WeakMap<CancelReason, DOMException>();
 export function abortErrorOf(reason: CancelReason): DOMException {
   let error = abortErrors.get(reason);
   if (error === undefined) {
-    error = withoutStack(() => new DOMException(`Cancelled (${reason.kind})`, { name: 'AbortError', cause: reason }));
+    // Its name as a text, its cause by hand: only Node takes them as options.
+    error = withoutStack(() => new DOMException(`Cancelled (${reason.kind})`, 'AbortError'));
+    Object.defineProperty(error, 'cause', { value: reason, configurable: true, writable: true });
     abortErrors.set(reason, error);
   }
   return error;
@@ -75,15 +111,17 @@ function withoutStack<T>(create: () => T): T {
 /** Reads the reason of somebody's signal: ours if it carries one, else what can be told from the error. */
 export function reasonOfSignal(signal: AbortSignal): CancelReasonInit {
   const error: unknown = signal.reason;
-  if (!(error instanceof Error)) return { kind: 'user', via: 'signal' };
-  if (isReason(error.cause)) return error.cause;
-  if (error.name === 'TimeoutError') return { kind: 'deadline', message: error.message, via: 'signal' };
-  if (error.name === 'AbortError') return { kind: 'user', via: 'signal' };
-  return { kind: 'user', message: error.message, via: 'signal' };
+  if (typeof error === 'string') return { message: error, via: 'signal' };
+  if (!isError(error)) return { via: 'signal' };
+  const cause = fieldOf(error, 'cause');
+  if (isReason(cause)) return cause;
+  const [name, message] = [textIn(error, 'name'), textIn(error, 'message')];
+  const said = { via: 'signal', ...(message !== undefined && { message }) };
+  if (name === 'TimeoutError') return { kind: 'deadline', ...said };
+  // What an abort says when its caller said nothing.
+  return name === 'AbortError' ? { via: 'signal' } : said;
 }
 
 function isReason(value: unknown): value is CancelReason {
-  if (typeof value !== 'object' || value === null) return false;
-  const { kind, at } = value as Partial<CancelReason>;
-  return typeof kind === 'string' && typeof at === 'number';
+  return textIn(value, 'kind') !== undefined && typeof fieldOf(value, 'at') === 'number';
 }

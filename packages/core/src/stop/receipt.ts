@@ -1,5 +1,22 @@
-import type { StopLevel } from './level.ts';
+import { type StopHow, type StopLevel, stopHow } from './level.ts';
 import type { CancelReason } from './reason.ts';
+import { anything, type Rules, readSettings } from './settings.ts';
+
+/** How a cancel is carried out. */
+export interface CancelOptions {
+  /** The ladder; `graceful` unless said otherwise. */
+  readonly how?: StopHow;
+  /** Also undo the completed calls that can be undone. */
+  readonly undo?: boolean;
+}
+
+const CANCEL_RULES: Rules<CancelOptions> = { how: stopHow, undo: anything };
+
+/** The options of a cancel; `usual` is how to stop where they do not say. */
+export function readCancelOptions(given: CancelOptions, usual: StopHow): Required<CancelOptions> {
+  const { how = usual, undo } = readSettings<CancelOptions>(given, CANCEL_RULES, { allowUnknown: true });
+  return { how, undo: undo === true };
+}
 
 /**
  * What a cancel did, truthfully.

@@ -3,6 +3,7 @@ import { expect, test, vi } from 'vitest';
 import { createVirtualWorld } from '../testing/virtual-world.ts';
 import { CancelledError, isCancelledError } from './errors.ts';
 import type { StopLevel } from './level.ts';
+import type { CancelOptions } from './receipt.ts';
 import { CancellationToken, type TokenOptions } from './token.ts';
 
 function setUp(options: TokenOptions = {}) {
@@ -93,7 +94,9 @@ test('a bad ladder is refused at once and cancels nothing', () => {
   expect(() => token.cancel({}, { how: { drainMs: -1 } })).toThrow('drainMs: expected 0 to 3600000 ms, got -1');
   expect(() => token.cancel({}, { how: { abortMs: Number.NaN } })).toThrow('abortMs');
   expect(() => token.cancel({}, { how: { abortMs: 3_600_001 } })).toThrow('abortMs');
-  expect(() => token.cancel({}, { how: 'softly' as 'now' })).toThrow("how: 'softly' is no preset");
+  expect(() => token.cancel({}, { how: 'softly' as 'now' })).toThrow(
+    "how: expected 'graceful', 'now', 'kill' or { drainMs, abortMs }, got \"softly\"",
+  );
   expect(token.isCancelled).toBe(false);
   expect(token.cancel({}, { how: { abortMs: 3_600_000, drainMs: 0 } }).answer).toBe('accepted');
 });
@@ -435,6 +438,36 @@ test('a deadline cancels, and is gone when it fired, was disposed, or its token 
   expect(ended.clock.pending).toBe(0);
   ended.token.cancelAfter(100, { kind: 'deadline' });
   expect(ended.clock.pending).toBe(0);
+  const endedBare = setUp();
+  endedBare.token[Symbol.dispose]();
+  endedBare.token.cancelAfter(100, { kind: 'deadline' });
+  expect(endedBare.clock.pending).toBe(0);
+});
+
+test('the timer of a deadline is given back when it has fired, not when its token ends', () => {
+  let fire: (() => void) | undefined;
+  const dispose = vi.fn();
+  const clock = {
+    now: () => 0,
+    setTimer(_ms: number, callback: () => void) {
+      fire ??= callback;
+      return { [Symbol.dispose]: dispose };
+    },
+  };
+  const token = new CancellationToken({ clock });
+  token.cancelAfter(100, { kind: 'deadline' }, { how: 'kill' });
+  expect(dispose).not.toHaveBeenCalled();
+  fire?.();
+  expect(token.reason?.kind).toBe('deadline');
+  expect(dispose).toHaveBeenCalledTimes(1);
+});
+
+test('a cancel takes options that say more than it reads', () => {
+  const { token } = setUp();
+  expect(token.cancel({}, { how: 'now', requestId: 'r1' } as CancelOptions)).toMatchObject({
+    answer: 'accepted',
+    level: 'abort',
+  });
 });
 
 test('from(signal) is cancelled when the signal aborts: at once, at abort, with what the signal says', () => {
@@ -452,7 +485,8 @@ test('from(signal) understands signals that were aborted before, time-outs, and 
   const from = (reason: unknown) => CancellationToken.from(AbortSignal.abort(reason), { clock }).reason;
   const at = clock.now();
   expect(from(undefined)).toEqual({ kind: 'user', via: 'signal', at });
-  expect(from('a text')).toEqual({ kind: 'user', via: 'signal', at });
+  expect(from('a text')).toEqual({ kind: 'user', message: 'a text', via: 'signal', at });
+  expect(from(5)).toEqual({ kind: 'user', via: 'signal', at });
   expect(from(new DOMException('too late', 'TimeoutError'))).toEqual({
     kind: 'deadline',
     message: 'too late',
@@ -462,6 +496,8 @@ test('from(signal) understands signals that were aborted before, time-outs, and 
   expect(from(new Error('x', { cause: { kind: 'odd' } }))).toMatchObject({ kind: 'user', message: 'x' });
   expect(from(new Error('x', { cause: null }))).toMatchObject({ kind: 'user', message: 'x' });
   expect(from(new Error('x', { cause: 'text' }))).toMatchObject({ kind: 'user', message: 'x' });
+  expect(from(new Error('x', { cause: { at: 5 } }))).toMatchObject({ kind: 'user', message: 'x', at });
+  expect(from({ message: 'of something else' })).toEqual({ kind: 'user', via: 'signal', at });
 });
 
 test('a reason survives the way through a signal unchanged', () => {
@@ -485,7 +521,8 @@ test('from(signal) takes its listener off the signal when it ends, and can have 
   expect(parent.statistics.children).toBe(0);
 });
 
-test('a waiting ladder keeps the process alive only while there is somebody to tell', () => {
+/** A clock that writes down which of its timers keep the process alive. */
+function keepingClock() {
   const kept: (boolean | undefined)[] = [];
   const clock = {
     now: () => 0,
@@ -494,6 +531,11 @@ test('a waiting ladder keeps the process alive only while there is somebody to t
       return { [Symbol.dispose]: () => kept.pop() };
     },
   };
+  return { clock, kept };
+}
+
+test('a waiting ladder keeps the process alive only while there is somebody to tell', () => {
+  const { clock, kept } = keepingClock();
   const cancelled = () => {
     const token = new CancellationToken({ clock });
     token.cancel();
@@ -518,7 +560,86 @@ test('a waiting ladder keeps the process alive only while there is somebody to t
   expect(kept.at(-1)).toBe(false);
 });
 
-test('a chain of 100,000 and a crowd of 100,000 are cancelled without a stack overflow', () => {
+test('a waiting ladder lets the process end when the last child, the last listener or the signal needs it no more', () => {
+  const { clock, kept } = keepingClock();
+  const token = new CancellationToken({ clock });
+  const children = [token.child(), token.child()];
+  const before = token.onCancel(() => {});
+  token.cancel();
+  const after = token.onCancel(() => {});
+  for (const one of [children[0]!, before, children[1]!]) {
+    one[Symbol.dispose]();
+    expect(kept).toEqual([true]);
+  }
+  after[Symbol.dispose]();
+  expect(kept).toEqual([false]);
+  const late = token.child();
+  expect(kept).toEqual([true]);
+  late[Symbol.dispose]();
+  expect(kept).toEqual([false]);
+  expect(token.signal.aborted).toBe(false);
+  expect(kept).toEqual([true]);
+  // Once the signal has fired there is nothing left to tell it.
+  token.cancel({}, { how: 'now' });
+  expect(token.signal.aborted).toBe(true);
+  expect(kept).toEqual([false]);
+});
+
+test('words alone, or an error, as a reason are kept as its message', () => {
+  const reasonOf = (given: unknown) => {
+    using token = new CancellationToken({ clock: createVirtualWorld().clock });
+    token.cancel(given as string);
+    return token.reason;
+  };
+  expect(reasonOf('because')).toMatchObject({ kind: 'user', message: 'because' });
+  expect(reasonOf(new Error('it broke'))).toMatchObject({ kind: 'user', message: 'it broke' });
+});
+
+test('a cancel never fails for its reason, whatever it is', () => {
+  const { proxy, revoke } = Proxy.revocable({}, {});
+  revoke();
+  const hostile = Object.defineProperty({ kind: 7, by: Symbol('x'), at: Number.NaN }, 'message', {
+    get: () => {
+      throw new Error('no');
+    },
+  });
+  for (const given of [null, 5, Symbol('x'), () => {}, proxy, hostile, [], { kind: '' }, { message: {} }]) {
+    using token = new CancellationToken();
+    expect(token.cancel(given as object)).toMatchObject({ answer: 'accepted' });
+    expect(token.reason).toEqual({ kind: 'user', at: expect.closeTo(Date.now(), -5) as number });
+    const controller = new AbortController();
+    using follower = CancellationToken.from(controller.signal);
+    controller.abort(given);
+    expect(follower.reason?.kind).toBe('user');
+  }
+});
+
+test('the words given to abort() are kept', () => {
+  const controller = new AbortController();
+  using token = CancellationToken.from(controller.signal);
+  controller.abort('the user closed the tab');
+  expect(token.reason).toMatchObject({ kind: 'user', message: 'the user closed the tab', via: 'signal' });
+});
+
+test('a deadline may be of any length: later than 2^31 ms, never, but not NaN', async () => {
+  const { clock, token } = setUp();
+  const days = 60 * 86_400_000;
+  token.cancelAfter(days, { kind: 'deadline' });
+  token.cancelAfter(Infinity, { kind: 'deadline', message: 'never' });
+  expect(() => token.cancelAfter(Number.NaN, { kind: 'deadline' })).toThrow(
+    'ms: expected a number of milliseconds, or Infinity for never, got NaN',
+  );
+  expect(clock.pending).toBe(1);
+  await clock.advance(days - 1);
+  expect(token.isCancelled).toBe(false);
+  await clock.advance(1);
+  expect(token.reason).toMatchObject({ kind: 'deadline' });
+  token[Symbol.dispose]();
+  expect(clock.pending).toBe(0);
+});
+
+// A minute, for a busy machine and for sources that count what runs.
+test('a chain of 100,000 and a crowd of 100,000 are cancelled without a stack overflow', { timeout: 60_000 }, () => {
   const root = new CancellationToken();
   let deepest = root;
   for (let i = 0; i < 100_000; i++) deepest = deepest.child();
@@ -575,3 +696,14 @@ function catchError(action: () => void): unknown {
   }
   return undefined;
 }
+
+test.each([null, 7, 'kill', Object.defineProperty({}, 'how', { get: () => expect.unreachable() })])(
+  'a cancel whose options cannot be read says so and changes nothing: %#',
+  (options) => {
+    using token = new CancellationToken();
+    expect(() => token.cancel('enough', options as never)).toThrow(
+      expect.objectContaining({ code: 'INVALID_SETTING' }),
+    );
+    expect(token.isCancelled).toBe(false);
+  },
+);

@@ -1,18 +1,12 @@
-import { type Clock, systemClock } from './clock.ts';
+import { type Clock, isNever, NEVER, systemClock } from './clock.ts';
 import { CancelledError } from './errors.ts';
-import { earliest, levelAt, rankOf, type StopHow, type StopLevel, type StopSchedule, scheduleOf } from './level.ts';
+import { earliest, levelAt, rankOf, type StopLevel, type StopSchedule, scheduleOf } from './level.ts';
 import { type CancelListener, CancelListeners, warnOfListener } from './listeners.ts';
 import { Owned } from './owned.ts';
-import { abortErrorOf, type CancelReason, type CancelReasonInit, createReason, reasonOfSignal } from './reason.ts';
-import type { CancelReceipt } from './receipt.ts';
+import { abortErrorOf, type CancelReason, createReason, type GivenReason, reasonOfSignal } from './reason.ts';
+import { type CancelOptions, type CancelReceipt, readCancelOptions } from './receipt.ts';
 
-export interface CancelOptions {
-  /** The ladder; `graceful` unless said otherwise. */
-  readonly how?: StopHow;
-  /** Also undo the completed calls that can be undone. */
-  readonly undo?: boolean;
-}
-
+/** What a token is made with. */
 export interface TokenOptions {
   readonly parent?: CancellationToken | undefined;
   readonly name?: string | undefined;
@@ -75,12 +69,10 @@ export class CancellationToken implements Disposable {
   /** A token that is cancelled (`now`) when somebody's signal aborts. Dispose it to take the listener off the signal. */
   static from(signal: AbortSignal, options: TokenOptions = {}): CancellationToken {
     const token = new CancellationToken({ name: 'signal', ...options });
-    const forward = (): void => {
-      token.cancel(reasonOfSignal(signal), { how: 'now' });
-    };
+    const forward = (): unknown => token.cancel(reasonOfSignal(signal), { how: 'now' });
     if (signal.aborted) forward();
     else {
-      signal.addEventListener('abort', forward, { once: true });
+      signal.addEventListener('abort', forward);
       token.#own({ [Symbol.dispose]: () => signal.removeEventListener('abort', forward) });
     }
     return token;
@@ -112,19 +104,19 @@ export class CancellationToken implements Disposable {
   get signal(): AbortSignal {
     if (this.#controller === undefined) {
       this.#controller = new AbortController();
-      this.#keepStepAlive();
+      this.#holdProcess();
       this.#fireSignal();
     }
     return this.#controller.signal;
   }
 
-  cancel(init: CancelReasonInit = {}, options: CancelOptions = {}): CancelReceipt {
+  cancel(init: GivenReason = {}, options: CancelOptions = {}): CancelReceipt {
     const now = this.#clock.now();
-    const schedule = scheduleOf(options.how ?? 'graceful', now);
+    const { how, undo } = readCancelOptions(options, 'graceful');
+    const schedule = scheduleOf(how, now);
     if (this.#ended) return { answer: 'too-late' };
     const first = this.#rank === 0;
     const rank = rankOf(schedule.level);
-    const undo = options.undo === true;
     const stronger =
       rank > this.#rank ||
       schedule.abortAt < this.#due('abort') ||
@@ -138,8 +130,9 @@ export class CancellationToken implements Disposable {
     return { answer, level: this.level!, reason: this.#reason!, killAt: this.#due('kill') };
   }
 
-  /** Cancels after `ms` unless this token, or what is returned, is disposed first. */
-  cancelAfter(ms: number, init: CancelReasonInit, options: CancelOptions = {}): Disposable {
+  /** Cancels after `ms`, after `Infinity` never, unless this token, or what is returned, is disposed first. */
+  cancelAfter(ms: number, init: GivenReason = {}, options: CancelOptions = {}): Disposable {
+    if (isNever(ms)) return NEVER;
     const timer = this.#own(
       this.#clock.setTimer(ms, () => {
         timer[Symbol.dispose]();
@@ -164,7 +157,7 @@ export class CancellationToken implements Disposable {
     const listeners = this.#ended ? new CancelListeners() : (this.#listeners ??= new CancelListeners());
     const subscription = listeners.add(listener);
     if (this.#reason !== undefined) subscription.tell(this.level!, this.#reason, this.#onListenerError);
-    this.#keepStepAlive();
+    this.#holdProcess();
     return subscription;
   }
 
@@ -200,7 +193,7 @@ export class CancellationToken implements Disposable {
     if (this.#next) this.#next.#previous = this;
     parent.#firstChild = this;
     this.#hear();
-    parent.#keepStepAlive();
+    parent.#holdProcess();
   }
 
   #leave(): void {
@@ -210,6 +203,7 @@ export class CancellationToken implements Disposable {
     else parent.#firstChild = this.#next;
     if (this.#next) this.#next.#previous = this.#previous;
     this.#parent = this.#next = this.#previous = undefined;
+    parent.#holdProcess();
   }
 
   /** Marks the subtree, sets the next step of the ladder, and only then calls listeners: they may do anything. */
@@ -231,6 +225,7 @@ export class CancellationToken implements Disposable {
       node = node.#next ?? node.#parent!;
     }
     this.#setStep();
+    this.#holdProcess();
     for (const token of marked) token.#notify();
   }
 
@@ -267,16 +262,22 @@ export class CancellationToken implements Disposable {
     this.#step = undefined;
     if (this.#rank === KILL || this.#schedule === undefined) return;
     const [rank, at] = this.#rank < ABORT ? [ABORT, this.#schedule.abortAt] : [KILL, this.#schedule.killAt];
-    // Alone, a waiting ladder must not keep the process alive; with somebody to tell, it must.
-    const keepAlive =
-      this.#firstChild !== undefined || (this.#listeners?.size ?? 0) > 0 || this.#controller !== undefined;
+    const keepAlive = this.#hasSomebodyToTell;
     const climb = (): void => this.#raise({ rank, undo: this.#undo, reason: this.#reason! });
     const timer = this.#clock.setTimer(Math.max(0, at - this.#clock.now()), climb, { keepAlive });
     this.#step = { keepAlive, [Symbol.dispose]: () => timer[Symbol.dispose]() };
   }
 
-  #keepStepAlive(): void {
-    if (this.#step !== undefined && !this.#step.keepAlive) this.#setStep();
+  /** Alone, a waiting ladder must not keep the process alive; with somebody to tell, it must. */
+  #holdProcess(): void {
+    if (this.#step === undefined) return;
+    if (this.#listeners) this.#listeners.onEmpty ??= () => this.#holdProcess();
+    if (this.#step.keepAlive !== this.#hasSomebodyToTell) this.#setStep();
+  }
+
+  get #hasSomebodyToTell(): boolean {
+    const hasSignalToFire = this.#controller !== undefined && this.#rank < ABORT;
+    return hasSignalToFire || this.#firstChild !== undefined || this.#listeners?.isEmpty === false;
   }
 
   /** When a level is due here: by this token's own ladder or by one above it. */

@@ -28,6 +28,7 @@ test('a wait ends at its level, not before', async () => {
   expect(await wait).toEqual({ by: 'level', level: 'abort' });
   expect(token.statistics.listeners).toBe(0);
   expect(await waitUnder(new Promise(() => {}), token, 'drain')).toEqual({ by: 'level', level: 'abort' });
+  expect(token.statistics.listeners).toBe(0);
 });
 
 test('sleep ends with the time', async () => {

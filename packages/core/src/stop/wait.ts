@@ -1,4 +1,4 @@
-import type { Clock } from './clock.ts';
+import { type Clock, isNever, NEVER } from './clock.ts';
 import { rankOf, type StopLevel } from './level.ts';
 import type { CancellationToken } from './token.ts';
 
@@ -40,12 +40,9 @@ export function isPromiseLike(value: unknown): value is PromiseLike<unknown> {
 /** Waits for time to pass; throws `CancelledError` as soon as the token is cancelled, at any level. */
 export async function sleep(ms: number, options: { clock: Clock; token: CancellationToken }): Promise<void> {
   const { clock, token } = options;
-  token.throwIfCancelled();
-  let timer: Disposable | undefined;
-  const elapsed = new Promise<void>((resolve) => {
-    timer = clock.setTimer(ms, resolve);
-  });
+  const { promise: elapsed, resolve } = Promise.withResolvers<void>();
+  const timer = isNever(ms) ? NEVER : clock.setTimer(ms, resolve);
   await waitUnder(elapsed, token, 'drain');
-  timer?.[Symbol.dispose]();
+  timer[Symbol.dispose]();
   token.throwIfCancelled();
 }

@@ -289,3 +289,30 @@ test('every promise has been broken at least once', () => {
 test('what a stranger is told of nothing is what is told of everything', () => {
   expect(checkHistory([{ seen: 'stranger', asked: 'get', answer: undefined, toNothing: undefined }])).toEqual([]);
 });
+
+test('a run whose error is its own cause, or whose input cannot be copied, is recorded like any other', async () => {
+  const recorder = createRecorder();
+  const error = new Error('again');
+  error.cause = error;
+  const planner = {
+    next: (): never => {
+      throw error;
+    },
+  };
+  await recorder.run(createAgent({ name: 'a', planner, hooks: recorder.hooks }).run('x')).outcome;
+  const input = z.unknown().transform(() => ({ run: () => 'x' }));
+  const tool = defineTool({
+    ...plain,
+    name: 'look',
+    input,
+    inputJsonSchema: { type: 'object' },
+    execute: () => 'seen',
+  });
+  const model = scriptedModel([[{ call: 'look' }], ['done']]);
+  const agent = createAgent({ name: 'b', model, tools: [tool as Tool], hooks: recorder.hooks });
+  await recorder.run(agent.run('x')).outcome;
+  expect(recorder.history.filter((entry) => entry.seen === 'event' && entry.event.type === 'call-start')).toHaveLength(
+    1,
+  );
+  expect(checkHistory(recorder.history)).toEqual([]);
+});

@@ -29,7 +29,7 @@ export function createRecorder(options: { readonly onEntry?: (entry: HistoryEntr
     history,
     // A copy: what was seen must not change when somebody changes the thing itself.
     hooks: {
-      any: (event) => note({ seen: 'event', event: structuredClone(event) }),
+      any: (event) => note({ seen: 'event', event: copyOf(event) }),
     },
     tool: (tool) => tellingTool(tool, (effect) => note({ seen: 'effect', ...effect })),
     run: (run) => ({
@@ -42,7 +42,7 @@ export function createRecorder(options: { readonly onEntry?: (entry: HistoryEntr
         note({ seen: 'outcome', runId: run.id, outcome });
         return outcome;
       }),
-      steer: (message) => run.steer(message),
+      steer: (message, steerOptions) => run.steer(message, steerOptions),
       undo: () => run.undo(),
       cancel(reason, options) {
         const receipt = run.cancel(reason, options);
@@ -56,6 +56,15 @@ export function createRecorder(options: { readonly onEntry?: (entry: HistoryEntr
     }),
     look: (token) => note({ seen: 'leftovers', name: token.name, ...token.statistics }),
   };
+}
+
+function copyOf(event: RunEvent): RunEvent {
+  try {
+    return structuredClone(event);
+  } catch {
+    // An input may be anything its schema made of it, also what cannot be copied.
+    return event;
+  }
 }
 
 /** The same tool, telling what it really does. */

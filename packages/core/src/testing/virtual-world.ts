@@ -1,4 +1,4 @@
-import type { Clock, World } from '../stop/clock.ts';
+import { type Clock, isNever, NEVER, type World } from '../stop/clock.ts';
 
 interface Timer {
   readonly at: number;
@@ -21,6 +21,7 @@ export class VirtualClock implements Clock {
   }
 
   setTimer(ms: number, callback: () => void): Disposable {
+    if (isNever(ms)) return NEVER;
     const timer = { at: this.#now + Math.max(0, ms), order: this.#order++, callback };
     this.#timers.add(timer);
     return { [Symbol.dispose]: () => this.#timers.delete(timer) };

@@ -1,17 +1,10 @@
-import type { CallResult, Content, ContentPart, Json } from './result.ts';
+import type { Content, ContentPart, Json } from './result.ts';
 
 /** The most characters of one content that a model is shown. */
 export const CONTENT_CHARACTERS_MAX = 100_000;
 
 /** The most bytes of details that are kept with one result. */
 export const DETAILS_BYTES_MAX = 262_144;
-
-/** A result within the limits. What was cut is said, with how much it was. */
-export function boundResult(result: CallResult): CallResult {
-  const content = boundContent(result.content);
-  if (result.details === undefined) return content === result.content ? result : { ...result, content };
-  return { ...result, content, details: boundDetails(result.details) };
-}
 
 /** Content within the limit: head and tail are kept, and the cut says how much is missing. */
 export function boundContent(content: Content, charactersMax: number = CONTENT_CHARACTERS_MAX): Content {
@@ -24,9 +17,9 @@ export function boundContent(content: Content, charactersMax: number = CONTENT_C
     left -= part.text.length;
     if (text === part.text) return part;
     isCut = true;
-    return { type: 'text', text };
+    return Object.freeze({ type: 'text', text });
   });
-  return isCut ? parts : content;
+  return isCut ? Object.freeze(parts) : content;
 }
 
 function boundText(text: string, max: number): string {
@@ -35,18 +28,16 @@ function boundText(text: string, max: number): string {
   // `toWellFormed` mends a character that the cut went through.
   const head = text.slice(0, half).toWellFormed();
   const tail = text.slice(text.length - half).toWellFormed();
-  return `${head}\n[… ${text.length - 2 * half} of ${text.length} characters cut …]\n${half === 0 ? '' : tail}`;
+  return `${head}\n[… ${text.length - 2 * half} of ${text.length} characters cut …]\n${tail}`;
 }
 
-function boundDetails(details: Json): Json {
-  let bytes: number;
-  try {
-    bytes = Buffer.byteLength(JSON.stringify(details));
-  } catch {
-    // Not JSON after all (a cycle, a bigint): nobody could store or show it.
-    return { cut: 'the details were not JSON' };
-  }
+/** Details within the limit; larger ones leave a note of their size. They are JSON already. */
+export function boundDetails(details: Json): Json {
+  const text = JSON.stringify(details);
+  // No character takes more than three bytes of UTF-8 per unit.
+  if (text.length * 3 <= DETAILS_BYTES_MAX) return details;
+  const bytes = new TextEncoder().encode(text).length;
   return bytes <= DETAILS_BYTES_MAX
     ? details
-    : { cut: 'the details were too large', bytes, bytesMax: DETAILS_BYTES_MAX };
+    : Object.freeze({ cut: 'the details were too large', bytes, bytesMax: DETAILS_BYTES_MAX });
 }

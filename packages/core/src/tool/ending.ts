@@ -1,78 +1,152 @@
 import type { BoundedEnd } from '../stop/bounded.ts';
-import { isCancelledError } from '../stop/errors.ts';
+import { isCancelledError, isOutcomeUnknownError } from '../stop/errors.ts';
 import type { CancelReason } from '../stop/reason.ts';
+import { isObject } from '../stop/settings.ts';
 import type { CancellationToken } from '../stop/token.ts';
+import { boundContent, boundDetails } from './bounds.ts';
 import type { Call } from './call.ts';
-import { type CallResult, type CallState, type Content, explain, type ToolResult } from './result.ts';
-import { type RawResult, resultFrom } from './tool.ts';
+import { describeError, isEchoOfCancel, normalizeResult } from './normalize.ts';
+import { type Redact, redactResult } from './redact.ts';
+import { type CallResult, type Content, type Effects, explain, type Json, type ToolResult } from './result.ts';
 
 /** How work that began ended. */
-export type BegunEnd = Exclude<BoundedEnd<RawResult>, { readonly state: 'not-started' }>;
+export type BegunEnd = Exclude<BoundedEnd<unknown>, { readonly state: 'not-started' | 'refused' }>;
 
-type About = Pick<CallResult, 'callId' | 'tool' | 'startedAt' | 'endedAt'>;
+interface Begun {
+  readonly about: Pick<CallResult, 'callId' | 'tool' | 'startedAt' | 'endedAt'>;
+  readonly effects: Effects;
+  /** It was a run of its own: how that ended, and what it had, stands in its error. */
+  readonly nested: boolean;
+  /** What it had shown of itself so far. */
+  readonly shown: ToolResult | undefined;
+  readonly redact: Redact | undefined;
+}
 
-/** The one truthful result of a call that began; `shown` is what it had shown of itself so far. */
-export function resultOf(about: About, end: BegunEnd, shown: ToolResult | undefined): CallResult {
+/** A call's result, and its details before they were cut to the limit. */
+export interface Ending {
+  readonly result: CallResult;
+  readonly wholeDetails: Json | undefined;
+}
+
+/** The one truthful result of a call that began, within the limits and frozen. It never throws, whatever the call did. */
+export function endingOf(end: BegunEnd, begun: Begun): Ending {
+  const raw = saidOf(end, begun);
+  const said = redactResult(raw, begun.redact);
+  const content = boundContent(said.content);
+  if (said.details === undefined) {
+    return { result: Object.freeze({ ...begun.about, ...said, content }), wholeDetails: undefined };
+  }
+  const result = { ...begun.about, ...said, content, details: boundDetails(said.details) };
+  // Undo is given what the tool returned.
+  return { result: Object.freeze(result), wholeDetails: raw.details };
+}
+
+type Said = Pick<CallResult, 'state' | 'content' | 'details' | 'isError' | 'reason' | 'error'>;
+
+function saidOf(end: BegunEnd, { effects, nested, shown }: Begun): Said {
+  if (nested && 'error' in end) return saidOfRun(end);
   switch (end.state) {
-    case 'finished': {
-      const { content, details, isError = false } = resultFrom(end.value);
-      const result: CallResult = { ...about, state: 'finished', content, isError };
-      return details === undefined ? result : { ...result, details };
-    }
+    case 'finished':
+      return finished(normalizeResult(end.value));
     case 'failed':
-      return { ...about, state: 'failed', content: describeError(end.error), isError: true };
-    case 'interrupted':
-      return { ...about, ...stopped(stateOf(end.error), end.reason, partialOf(end.error) ?? shown) };
+      if (isOutcomeUnknownError(end.error))
+        return { state: 'unknown', content: outcomeUnknown(end.error), isError: true };
+      return { state: 'failed', content: describeError(end.error), isError: true };
+    case 'interrupted': {
+      const partial = (isCancelledError(end.error) ? partialOf(end.error) : undefined) ?? shown;
+      const effect = isCancelledError(end.error) ? end.error.effect : undefined;
+      if (effect === 'unknown') return stopped('unknown', end.reason, { partial });
+      const error = isEchoOfCancel(end.error) ? undefined : describeError(end.error);
+      return stopped('interrupted', end.reason, { partial, effects: effect === 'none' ? 'read' : effects, error });
+    }
     case 'unknown':
-      return { ...about, ...stopped('unknown', end.reason, shown) };
+      return stopped('unknown', end.reason, { partial: shown });
   }
 }
 
-type Stopped = Pick<CallResult, 'state' | 'content' | 'details' | 'isError' | 'reason'>;
+function finished({ content, details, isError = false }: ToolResult): Said {
+  return details === undefined
+    ? { state: 'finished', content, isError }
+    : { state: 'finished', content, isError, details };
+}
+
+/** A run inside a call may have been stopped, or have failed, by itself; either way it hands over what it had. */
+function saidOfRun(end: BegunEnd & { readonly error: unknown }): Said {
+  const { error } = end;
+  const partial = partialOf(error);
+  if (isCancelledError(error)) return stopped('interrupted', error.reason, { partial, effects: 'read' });
+  const message = describeError(error);
+  if (end.state === 'interrupted') {
+    return stopped('interrupted', end.reason, { partial, effects: 'read', error: message });
+  }
+  const hasSaid = partial !== undefined && partial.content !== '';
+  const content = !hasSaid ? message : withPartial(`It failed: ${message}.`, partial.content);
+  return {
+    state: 'failed',
+    content,
+    isError: true,
+    ...(partial?.details !== undefined && { details: partial.details }),
+  };
+}
+
+interface Known {
+  readonly partial?: ToolResult | undefined;
+  readonly effects?: Effects;
+  readonly error?: string | undefined;
+}
 
 function stopped(
-  state: Exclude<CallState, 'finished' | 'failed'>,
+  state: 'interrupted' | 'not-started' | 'unknown',
   reason: CancelReason,
-  partial?: ToolResult,
-): Stopped {
-  const said = explain(state, reason);
-  const content = partial === undefined ? said : withPartial(said, partial.content);
-  return { state, content, isError: true, reason, ...(partial?.details !== undefined && { details: partial.details }) };
+  { partial, effects, error }: Known = {},
+): Said {
+  const said = explain(state, reason, { effects, error });
+  return {
+    state,
+    content: partial === undefined ? said : withPartial(said, partial.content),
+    isError: true,
+    reason,
+    ...(error !== undefined && { error }),
+    ...(partial?.details !== undefined && { details: partial.details }),
+  };
 }
 
 function withPartial(said: string, partial: Content): Content {
   const heading = `${said} Output so far:\n`;
-  return typeof partial === 'string' ? heading + partial : [{ type: 'text', text: heading }, ...partial];
-}
-
-function stateOf(error: unknown): 'interrupted' | 'unknown' {
-  return isCancelledError(error) && error.effect === 'unknown' ? 'unknown' : 'interrupted';
+  return typeof partial === 'string'
+    ? heading + partial
+    : Object.freeze([Object.freeze({ type: 'text' as const, text: heading }), ...partial]);
 }
 
 function partialOf(error: unknown): ToolResult | undefined {
-  const partial = isCancelledError(error) ? error.partial : undefined;
-  return typeof partial === 'object' && partial !== null && 'content' in partial ? (partial as ToolResult) : undefined;
+  try {
+    const { partial } = error as { partial?: unknown };
+    return isObject(partial) && 'content' in partial ? normalizeResult(partial) : undefined;
+  } catch {
+    return undefined;
+  }
 }
 
-/** The result of a call that the token stopped before it began. */
+/** The result of a call that was stopped before it began. */
 export function notStarted(call: Call, token: CancellationToken): CallResult {
-  const stop = stopped('not-started', token.reason!);
-  return { callId: call.id, tool: call.tool, endedAt: token.clock.now(), ...stop };
+  return unstarted(call, token, stopped('not-started', token.reason!));
 }
 
 /** The result of a call that could not begin for a reason of its own. */
 export function refused(call: Call, token: CancellationToken, error: unknown): CallResult {
-  const said = `Not started: ${describeError(error)}`;
-  return {
-    callId: call.id,
-    tool: call.tool,
-    state: 'not-started',
-    content: said,
-    isError: true,
-    endedAt: token.clock.now(),
-  };
+  const content = boundContent(`Not started: ${describeError(error)}`);
+  return unstarted(call, token, { state: 'not-started', content, isError: true });
 }
 
-function describeError(error: unknown): string {
-  return error instanceof Error ? error.message : String(error);
+/** The result of a call of which nobody can say what became of it: what watches over it failed. */
+export function lost(call: Call, token: CancellationToken, error: unknown): CallResult {
+  return unstarted(call, token, { state: 'unknown', content: boundContent(outcomeUnknown(error)), isError: true });
+}
+
+function outcomeUnknown(error: unknown): string {
+  return `Outcome unknown: ${describeError(error)}. It may have taken effect.`;
+}
+
+function unstarted(call: Call, { clock }: CancellationToken, said: Said): CallResult {
+  return Object.freeze({ callId: call.id, tool: call.tool, endedAt: clock.now(), ...said });
 }

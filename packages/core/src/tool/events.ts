@@ -1,8 +1,8 @@
 import type { LateEnd } from '../stop/ledger.ts';
 import type { StopLevel } from '../stop/level.ts';
 import type { CancelReason } from '../stop/reason.ts';
-import type { CallResult, ToolResult } from './result.ts';
-import type { Effects } from './tool.ts';
+import type { StopEvent } from '../stop/stop-events.ts';
+import type { CallResult, Effects, ToolResult } from './result.ts';
 
 /** What happens to calls, as told to hooks. */
 export type CallEvent = { readonly at: number } & (
@@ -35,3 +35,6 @@ export type CallEvent = { readonly at: number } & (
   | { readonly type: 'call-late'; readonly callId: string; readonly tool: string; readonly late: LateEnd }
   | { readonly type: 'cleanup-error'; readonly callId: string; readonly tool: string; readonly error: Error }
 );
+
+/** What happens in a runtime of its own: to its calls, and to what asked it to stop. */
+export type RuntimeEvent = CallEvent | (StopEvent & { readonly at: number });

@@ -10,6 +10,9 @@ export type ContentPart =
 /** What a model reads. */
 export type Content = string | readonly ContentPart[];
 
+/** What a tool does to the world; decides whether a call needs approval. */
+export type Effects = 'read' | 'write' | 'execute';
+
 /** What a tool returns. `content` is for the model, concise; `details` are for people and never reach a model. */
 export interface ToolResult {
   readonly content: Content;
@@ -33,6 +36,10 @@ export interface CallResult {
   readonly isError: boolean;
   /** Why it was stopped, if it was. */
   readonly reason?: CancelReason;
+  /** What an interrupted call reported as it ended, if it was more than that it had stopped. */
+  readonly error?: string;
+  /** How many keys were taken out of it. */
+  readonly redacted?: number;
   readonly startedAt?: number;
   readonly endedAt: number;
 }
@@ -43,13 +50,27 @@ export function textOf(content: Content): string {
   return content.map((part) => (part.type === 'text' ? part.text : `[image ${part.mediaType}]`)).join('');
 }
 
+/** What else is known of a call that was stopped. */
+export interface StopFacts {
+  /** The worst is assumed (`execute`) when it is not known. */
+  readonly effects?: Effects | undefined;
+  readonly error?: string | undefined;
+}
+
 /** What a model is told of a call that has no result of its own. It names the kind of the reason and nothing else of it. */
-export function explain(state: 'interrupted' | 'not-started' | 'unknown', reason: CancelReason): string {
+export function explain(
+  state: 'interrupted' | 'not-started' | 'unknown',
+  reason: CancelReason,
+  { effects = 'execute', error }: StopFacts = {},
+): string {
   switch (state) {
     case 'not-started':
       return `Not started: cancelled (${reason.kind}). It had no effect.`;
-    case 'interrupted':
-      return `Interrupted (${reason.kind}) before it finished.`;
+    case 'interrupted': {
+      const reported = error === undefined ? '.' : `, and reported: ${error}${/[.!?]$/.test(error) ? '' : '.'}`;
+      const partly = effects === 'read' ? '' : ' It may have taken effect in part.';
+      return `Interrupted (${reason.kind}) before it finished${reported}${partly}`;
+    }
     case 'unknown':
       return `Outcome unknown: it was still running when the wait for it ended (${reason.kind}). It may have taken effect.`;
   }

@@ -6,7 +6,7 @@ import { CancelledError } from '../stop/errors.ts';
 import { CancellationToken } from '../stop/token.ts';
 import { createVirtualWorld, letEverythingReact } from '../testing/virtual-world.ts';
 import type { Call } from './call.ts';
-import type { CallEvent } from './events.ts';
+import type { RuntimeEvent } from './events.ts';
 import type { CallResult } from './result.ts';
 import { createRuntime, type RuntimeOptions } from './runtime.ts';
 import { defineTool, interrupted, type Tool, type ToolContext } from './tool.ts';
@@ -30,7 +30,7 @@ function setUp(tools: readonly Tool[], options: Partial<RuntimeOptions> = {}) {
   const world = createVirtualWorld();
   const { clock } = world;
   const token = new CancellationToken({ name: 'run', clock });
-  const events: CallEvent[] = [];
+  const events: RuntimeEvent[] = [];
   const runtime = createRuntime({
     tools,
     world,
@@ -143,7 +143,7 @@ test('cancelled before the start, nothing starts', async () => {
   const { token, execute, events } = setUp([tool('x', () => expect.fail('must not start'))]);
   token.cancel();
   expect(states(await execute([call('1', 'x'), call('2', 'x')]))).toEqual(['not-started', 'not-started']);
-  expect(events.map(({ type }) => type)).toEqual(['call-end', 'call-end']);
+  expect(events.map(({ type }) => type)).toEqual(['cancel-request', 'level-change', 'call-end', 'call-end']);
 });
 
 test('cancelled in the same tick, nothing starts', async () => {
@@ -197,7 +197,7 @@ test.each(['interrupt', 'finish'] as const)(
       },
     });
     expect(states(await execute([call('1', 'x')]))).toEqual(['finished']);
-    expect(heard).toEqual(['wave-start', 'call-start', 'call-end', 'wave-end']);
+    expect(heard).toEqual(['wave-start', 'call-start', 'call-end', 'cancel-request', 'level-change', 'wave-end']);
     expect(signal?.aborted).toBe(false);
   },
 );
@@ -337,7 +337,8 @@ test('a tool that throws after the abort is interrupted, not failed', async () =
   token.cancel({}, { how: 'now' });
   expect((await result).calls[0]).toMatchObject({
     state: 'interrupted',
-    content: 'Interrupted (user) before it finished.',
+    content: 'Interrupted (user) before it finished, and reported: x of undefined.',
+    error: 'x of undefined',
   });
 });
 
@@ -680,14 +681,20 @@ test('a plain signal may be given instead of a token', async () => {
 
 test('what cannot work is refused when it is written', async () => {
   const plain = { description: '', input: anything, execute: () => 'x' };
-  expect(() => defineTool({ ...plain, name: 'no spaces' })).toThrow("name: 'no spaces' must be");
-  expect(() => defineTool({ ...plain, name: 'x', timeoutMs: 0 })).toThrow("timeoutMs: 'x' needs more than 0");
+  expect(() => defineTool({ ...plain, name: 'no spaces' })).toThrow(
+    'name: expected 1 to 64 of a-z, A-Z, 0-9, _ and -, the first a letter, got "no spaces"',
+  );
+  expect(() => defineTool({ ...plain, name: 'x', timeoutMs: 0 })).toThrow(
+    'timeoutMs: expected more than 0 to 600000 ms, got 0',
+  );
   expect(() => createRuntime({ tools: [tool('x', () => 'x'), tool('x', () => 'x')] })).toThrow(
     "two tools are named 'x'",
   );
   expect(() => createRuntime({ tools: [], concurrency: 0 })).toThrow('concurrency: expected a whole number');
   // @ts-expect-error A finish tool must say how long it may take.
-  defineTool({ ...plain, name: 'pay', whenCancelled: 'finish' });
+  expect(() => defineTool({ ...plain, name: 'pay', whenCancelled: 'finish' })).toThrow(
+    "timeoutMs: 'pay' finishes when cancelled, so it needs a bound",
+  );
   await expect(setUp([]).runtime.execute([call('1', 'x'), call('1', 'x')])).rejects.toThrow(
     "Two calls have the id '1'",
   );
@@ -719,4 +726,60 @@ test('a call that could not be written down is not started', async () => {
   const runtime = createRuntime({ tools: [book], beforeCall: () => Promise.reject(new Error('the lease is lost')) });
   const [result] = await runtime.execute([call('one', 'book')]);
   expect(result).toMatchObject({ state: 'not-started', content: 'Not started: the lease is lost' });
+});
+
+test('a drain of a wave larger than the concurrency lets the calls that began finish; the others are not started', async () => {
+  const { execute, token, clock } = setUp([], {
+    concurrency: 3,
+    tools: [tool('slow', () => new Promise((resolve) => clock.setTimer(1_000, () => resolve('done'))))],
+  });
+  const executing = execute(Array.from({ length: 8 }, (_, i) => call(`${i}`, 'slow')));
+  await letEverythingReact();
+  token.cancel();
+  await clock.advance(1_000);
+  expect(states(await executing)).toEqual([
+    ...Array.from({ length: 3 }, () => 'finished'),
+    ...Array.from({ length: 5 }, () => 'not-started'),
+  ]);
+});
+
+test('hooks hear that a cancel was accepted and each level, once and in rising order, also if they cancel harder at once', async () => {
+  const told: string[] = [];
+  const { execute, token, clock, runtime } = setUp([], {
+    tools: [tool('deaf', () => new Promise(() => {}))],
+    hooks: {
+      'cancel-request': ({ answer, reason }) => {
+        told.push(`${answer}: ${reason.message}`);
+        token.cancel('harder', { how: 'kill' });
+      },
+      'level-change': ({ level, at }) => told.push(`${level} at ${at - clock.now()}`),
+    },
+  });
+  const executing = execute([call('1', 'deaf')]);
+  await letEverythingReact();
+  token.cancel('enough');
+  expect((await executing).status).toBe('cancelled');
+  expect(told).toEqual(['accepted: enough', 'drain at 0', 'kill at 0']);
+  expect(runtime.tools.size).toBe(1);
+});
+
+test('a runtime whose owner tells of cancels keeps them to itself', async () => {
+  const { execute, token, events } = setUp([tool('deaf', () => new Promise(() => {}))], { tellCancels: false });
+  const executing = execute([call('1', 'deaf')]);
+  await letEverythingReact();
+  token.cancel({}, { how: 'kill' });
+  await executing;
+  expect(events.map(({ type }) => type)).not.toContain('level-change');
+});
+
+test('a wave of calls that all answer at once still hears a cancel from outside', async () => {
+  const runtime = createRuntime({ tools: [tool('instant', () => 'done')] });
+  const token = new CancellationToken();
+  const calls = Array.from({ length: 100_000 }, (_, i) => call(`c${i}`, 'instant'));
+  // No microtask may keep this from its turn for as long as all of them take.
+  setImmediate(() => token.cancel({}, { how: 'kill' }));
+  const error: unknown = await runtime.execute(calls, { token }).catch((reason: unknown) => reason);
+  const results = (error as CancelledError).partial as CallResult[];
+  const states = new Set(results.map(({ state }) => state));
+  expect([results.length, states]).toEqual([100_000, new Set(['finished', 'not-started'])]);
 });

@@ -1,19 +1,38 @@
+import { Breather } from '../stop/breather.ts';
 import { CLEANUP_MS } from '../stop/cleanup.ts';
-import { systemWorld, type World } from '../stop/clock.ts';
+import { systemWorld, type World, worldRule } from '../stop/clock.ts';
 import { CancelledError } from '../stop/errors.ts';
 import { createTeller, type Hooks } from '../stop/hooks.ts';
-import { createLedger, type Ledger } from '../stop/ledger.ts';
-import type { CancelReasonInit } from '../stop/reason.ts';
-import type { CancelReceipt } from '../stop/receipt.ts';
-import { CancellationToken, type CancelOptions } from '../stop/token.ts';
-import type { Approve, BeforeCall, Call, CallScope, LiveCall } from './call.ts';
-import { notStarted, refused } from './ending.ts';
-import type { CallEvent } from './events.ts';
+import { createLedger, type Ledger, ledgerRule } from '../stop/ledger.ts';
+import type { GivenReason } from '../stop/reason.ts';
+import type { CancelOptions } from '../stop/receipt.ts';
+import {
+  callback,
+  count,
+  flag,
+  hooks,
+  nonEmptyText,
+  type Rules,
+  readSettings,
+  required,
+  rule,
+} from '../stop/settings.ts';
+import { shieldMs } from '../stop/shield.ts';
+import { SOURCE_RULES } from '../stop/source.ts';
+import { tellStops } from '../stop/stop-events.ts';
+import { CancellationToken } from '../stop/token.ts';
+import { waitUnder } from '../stop/wait.ts';
+import { type Approve, type BeforeCall, type Call, type CallScope, readCalls } from './call.ts';
+import { lost } from './ending.ts';
+import type { RuntimeEvent } from './events.ts';
 import { ExclusiveKeys } from './exclusive.ts';
+import { type CallCancelReceipt, LiveCall } from './live-call.ts';
+import { NESTED, type ParentRun } from './nested.ts';
+import type { Redact } from './redact.ts';
 import type { CallResult } from './result.ts';
 import { runCall } from './start.ts';
-import type { Tool } from './tool.ts';
-import { waves } from './waves.ts';
+import { type Tool, toolsRule } from './tool.ts';
+import { PlanError, waves } from './waves.ts';
 
 export interface RuntimeOptions {
   readonly tools: readonly Tool[];
@@ -21,13 +40,18 @@ export interface RuntimeOptions {
   readonly concurrency?: number;
   readonly approve?: Approve | undefined;
   readonly beforeCall?: BeforeCall | undefined;
-  readonly hooks?: Hooks<CallEvent> | undefined;
+  /** Takes out of results what must not go on: to observers, the model or a journal. Inputs are never changed. */
+  readonly redact?: Redact | undefined;
+  readonly hooks?: Hooks<RuntimeEvent> | undefined;
+  /** Whether hooks are told of cancels too; defaults to true. A run tells of its own. */
+  readonly tellCancels?: boolean | undefined;
   readonly ledger?: Ledger;
   /** Names the owner in the ledger: entries are `owner/call`. */
   readonly owner?: string;
   readonly cleanupMs?: number;
   /** Shared by runtimes whose calls must respect each other's exclusive keys. */
   readonly keys?: ExclusiveKeys;
+  readonly [NESTED]?: ParentRun;
   readonly world?: World;
 }
 
@@ -35,9 +59,6 @@ export interface ExecuteOptions {
   readonly token?: CancellationToken;
   readonly signal?: AbortSignal;
 }
-
-/** The answer to a cancel of one call. */
-export type CallCancelReceipt = CancelReceipt | { readonly answer: 'refused'; readonly message: string };
 
 /** Runs calls in waves. It outlives single executions, so that an abandoned call keeps its exclusive keys. */
 export interface Runtime {
@@ -49,67 +70,101 @@ export interface Runtime {
    * every call, the ones that were not started included.
    */
   execute(calls: readonly Call[], options?: ExecuteOptions): Promise<CallResult[]>;
-  /** Stops one call, `now` unless said otherwise; the others go on. A call that must `finish` refuses. */
-  cancelCall(callId: string, reason?: CancelReasonInit, options?: CancelOptions): CallCancelReceipt;
+  /**
+   * Stops one call, `now` unless said otherwise; the others go on. One that has not begun is not started, one that has
+   * begun and must `finish` refuses.
+   */
+  cancelCall(callId: string, reason?: GivenReason, options?: CancelOptions): CallCancelReceipt;
 }
 
 const CONCURRENCY = 16;
 
+/** So many calls that answer at once begin before the time is looked at: that costs as much as some of them. */
+const REST_EVERY = 64;
+
+/** The settings that agents share with runtimes. */
+export const SHARED_RULES: Rules<
+  Pick<RuntimeOptions, 'concurrency' | 'approve' | 'hooks' | 'ledger' | 'cleanupMs' | 'world'>
+> = {
+  concurrency: count(),
+  approve: callback,
+  hooks,
+  ledger: ledgerRule,
+  cleanupMs: shieldMs,
+  world: worldRule,
+};
+
+const RUNTIME_RULES: Rules<RuntimeOptions> = {
+  ...SHARED_RULES,
+  tools: required(toolsRule),
+  beforeCall: callback,
+  redact: callback,
+  tellCancels: flag,
+  owner: nonEmptyText,
+  keys: rule('ExclusiveKeys', (value) => value instanceof ExclusiveKeys),
+};
+
 /** Creates a runtime for some tools. */
 export function createRuntime(options: RuntimeOptions): Runtime {
-  const { concurrency = CONCURRENCY, owner = 'runtime', world = systemWorld, ledger = createLedger() } = options;
-  if (!(Number.isInteger(concurrency) && concurrency > 0)) {
-    throw new RangeError(`concurrency: expected a whole number from 1, got ${concurrency}`);
-  }
-  const tools = indexTools(options.tools);
+  return buildRuntime(readSettings<RuntimeOptions>(options, RUNTIME_RULES));
+}
+
+/** Builds a runtime of settings that have been checked. */
+export function buildRuntime(options: RuntimeOptions): Runtime {
+  const {
+    concurrency = CONCURRENCY,
+    tellCancels = true,
+    owner = 'runtime',
+    world = systemWorld,
+    ledger = createLedger(),
+  } = options;
+  const tools = new Map(options.tools.map((tool) => [tool.name, tool]));
   const live = new Map<string, LiveCall>();
+  const tell = options.hooks && createTeller<RuntimeEvent>(options.hooks);
   const shared: Omit<CallScope, 'token'> = {
-    tell: options.hooks && createTeller(options.hooks),
+    tell,
     approve: options.approve,
     beforeCall: options.beforeCall,
+    redact: options.redact,
     ledger,
     ledgerKey: (callId) => `${owner}/${callId}`,
     keys: options.keys ?? new ExclusiveKeys(),
-    live,
+    parent: options[NESTED],
+    forget: (callId) => live.delete(callId),
     cleanupMs: options.cleanupMs ?? CLEANUP_MS,
   };
 
   return {
     tools,
     ledger,
-    async execute(calls, { token: parent, signal } = {}) {
+    async execute(calls, executeOptions = {}) {
+      const { token: parent, signal } = readSettings<ExecuteOptions>(executeOptions, SOURCE_RULES);
       const tokenOptions = { parent, name: 'execution', clock: parent?.clock ?? world.clock };
       const token = signal ? CancellationToken.from(signal, tokenOptions) : new CancellationToken(tokenOptions);
+      if (tell !== undefined && tellCancels) tellStops(token, (event) => tell({ ...event, at: token.clock.now() }));
       try {
-        return await executeWaves(calls, { scope: { ...shared, token }, tools, concurrency });
+        return await executeWaves(calls, { scope: { ...shared, token }, live, tools, concurrency });
       } finally {
         token[Symbol.dispose]();
       }
     },
-    cancelCall(callId, reason = {}, cancelOptions = {}) {
-      const call = live.get(callId);
-      if (call?.own === undefined) return { answer: 'too-late' };
-      if (call.tool.whenCancelled === 'finish') {
-        return {
-          answer: 'refused',
-          message: `${call.tool.name} must finish; it ends within ${call.tool.timeoutMs} ms`,
-        };
-      }
-      return call.own.cancel(reason, { how: 'now', ...cancelOptions });
-    },
+    cancelCall: (callId, reason = {}, cancelOptions = {}) =>
+      live.get(callId)?.cancel(reason, cancelOptions) ?? { answer: 'too-late' },
   };
 }
 
 interface Execution {
   readonly scope: CallScope;
+  /** Calls that have not ended yet, by id. */
+  readonly live: Map<string, LiveCall>;
   readonly tools: ReadonlyMap<string, Tool>;
   readonly concurrency: number;
 }
 
-async function executeWaves(calls: readonly Call[], execution: Execution): Promise<CallResult[]> {
+async function executeWaves(given: readonly Call[], execution: Execution): Promise<CallResult[]> {
   const { token, tell } = execution.scope;
+  const { wanted, plan } = enlist(readCalls(given), execution);
   const results = new Map<string, CallResult>();
-  const plan = waves(calls);
   // Begin in a later microtask: whoever called may still cancel in this tick, and then nothing starts.
   await Promise.resolve();
   for (const [wave, waveCalls] of plan.entries()) {
@@ -119,50 +174,76 @@ async function executeWaves(calls: readonly Call[], execution: Execution): Promi
     await runWave(waveCalls, results, execution);
     tell?.({ type: 'wave-end', at: token.clock.now(), wave });
   }
-  const inOrder = calls.map((call) => results.get(call.id) ?? endUnstarted(notStarted(call, token), execution.scope));
+  const inOrder = wanted.map((call) => call.result ?? tellEnd(call.endUnstarted(), execution.scope));
   if (token.reason !== undefined) throw new CancelledError(token.reason, { partial: inOrder });
   return inOrder;
 }
 
+/** From here on each call can be stopped alone, by its id. */
+function enlist(calls: readonly Call[], execution: Execution): { wanted: LiveCall[]; plan: LiveCall[][] } {
+  const { scope, live, tools } = execution;
+  const wanted = calls.map((call) => new LiveCall(call, tools.get(call.tool) ?? unknownTool(call, tools), scope));
+  const plan = waves(wanted);
+  const taken = wanted.find(({ id }) => live.has(id));
+  if (taken !== undefined) throw new PlanError(`A call with the id '${taken.id}' is under way in this runtime`);
+  for (const call of wanted) live.set(call.id, call);
+  return { wanted, plan };
+}
+
 /** Runs the calls of a wave, as many at once as allowed. Calls the token kept from starting get no result here. */
-async function runWave(wave: readonly Call[], results: Map<string, CallResult>, execution: Execution): Promise<void> {
-  const { scope, tools, concurrency } = execution;
+async function runWave(
+  wave: readonly LiveCall[],
+  results: Map<string, CallResult>,
+  { scope, concurrency }: Execution,
+): Promise<void> {
   let next = 0;
+  const breather = new Breather(scope.token.clock);
   const worker = async (): Promise<void> => {
     for (let call = wave[next++]; call !== undefined; call = wave[next++]) {
+      const rest = next % REST_EVERY === 0 ? breather.breathe() : undefined;
+      if (rest !== undefined) await waitUnder(rest, scope.token, 'drain');
       if (scope.token.isCancelled) return;
-      const tool = tools.get(call.tool);
-      const obstacle = tool === undefined ? unknownTool(call, tools) : unmetNeed(call, results);
-      const result =
-        obstacle === undefined
-          ? await runCall({ call, tool: tool! }, scope)
-          : refused(call, scope.token, new Error(obstacle));
-      results.set(call.id, result.startedAt === undefined ? endUnstarted(result, scope) : result);
+      const unmet = unmetNeed(call, results);
+      let result: CallResult;
+      try {
+        result = unmet === undefined ? await runCall(call, scope) : call.endUnstarted(new Error(unmet));
+      } catch (error) {
+        // Nothing that goes wrong with one call may keep the others from being waited for.
+        result = lost(call.call, scope.token, error);
+      }
+      call.result = result.startedAt === undefined ? tellEnd(result, scope) : result;
+      results.set(call.id, call.result);
     }
   };
   await Promise.all(Array.from({ length: Math.min(concurrency, wave.length) }, worker));
+  breather[Symbol.dispose]();
 }
 
 /** A call that never began ends too: every call has exactly one end. */
-function endUnstarted(result: CallResult, { tell }: CallScope): CallResult {
+function tellEnd(result: CallResult, { tell }: CallScope): CallResult {
   tell?.({ type: 'call-end', at: result.endedAt, result });
   return result;
 }
 
-function unknownTool(call: Call, tools: ReadonlyMap<string, Tool>): string {
-  return `there is no tool '${call.tool}'; the tools are ${[...tools.keys()].join(', ')}`;
+/** Stands in for a tool that was invented: its calls are refused. */
+function unknownTool(call: Call, tools: ReadonlyMap<string, Tool>): Tool {
+  const message = `there is no tool '${call.tool}'; the tools are ${[...tools.keys()].join(', ')}`;
+  const refuse = (): never => {
+    throw new Error(message);
+  };
+  return {
+    name: call.tool,
+    description: message,
+    input: { '~standard': { version: 1, vendor: 'whoa', validate: refuse } },
+    whenCancelled: 'interrupt',
+    effects: 'read',
+    replay: 'never',
+    undoRepeatable: false,
+    execute: refuse,
+  };
 }
 
-function unmetNeed(call: Call, results: ReadonlyMap<string, CallResult>): string | undefined {
-  const unmet = call.dependsOn?.find((id) => results.get(id)?.state !== 'finished' || results.get(id)?.isError);
+function unmetNeed({ dependsOn }: LiveCall, results: ReadonlyMap<string, CallResult>): string | undefined {
+  const unmet = dependsOn?.find((id) => results.get(id)?.isError !== false);
   return unmet === undefined ? undefined : `it needs '${unmet}', which did not succeed`;
-}
-
-function indexTools(tools: readonly Tool[]): Map<string, Tool> {
-  const byName = new Map<string, Tool>();
-  for (const tool of tools) {
-    if (byName.has(tool.name)) throw new TypeError(`tools: two tools are named '${tool.name}'`);
-    byName.set(tool.name, tool);
-  }
-  return byName;
 }

@@ -1,3 +1,4 @@
+import { isList, isObject, type Rule, SettingsError, unexpected } from '../stop/settings.ts';
 import { isPromiseLike } from '../stop/wait.ts';
 
 /**
@@ -24,6 +25,26 @@ interface SchemaIssue {
   readonly path?: readonly (PropertyKey | { readonly key: PropertyKey })[] | undefined;
 }
 
+/** The rule for a setting that is a schema. What people hand in instead is told what to do. */
+export const inputSchema: Rule = (value, field) => {
+  if (isObject(value) || typeof value === 'function') {
+    const given = value as Partial<InputSchema> & Record<string, unknown>;
+    if (typeof given['~standard']?.validate === 'function') return value;
+    if (isJsonSchema(given)) {
+      const advice = 'describe the input with zod, valibot or arktype, and hand JSON Schema over as inputJsonSchema';
+      throw new SettingsError(field, `JSON Schema cannot check a value; ${advice}`);
+    }
+    if (isObject(value) && Object.values(given).some((one) => isObject(one) && '~standard' in one)) {
+      throw new SettingsError(field, 'these are the fields of a schema; make a schema of them, as in z.object({ … })');
+    }
+  }
+  throw unexpected(field, value, 'a Standard Schema (zod, valibot, arktype or another)');
+};
+
+function isJsonSchema(given: Record<string, unknown>): boolean {
+  return '$schema' in given || typeof given['type'] === 'string' || isObject(given['properties']);
+}
+
 /** Thrown when a model's input does not fit its tool. The text names every field, so that the model can do better. */
 export class InvalidInputError extends Error {
   override readonly name: string = 'InvalidInputError';
@@ -37,12 +58,23 @@ export function parseInput<Output>(schema: InputSchema<Output>, value: unknown):
 }
 
 function outputOf<Output>(result: SchemaResult<Output>): Output {
-  if (result.issues !== undefined) throw new InvalidInputError(result.issues.map(describeIssue).join('; '));
-  return result.value;
+  const { issues } = result;
+  if (issues === undefined) return result.value;
+  throw new InvalidInputError(isList(issues) ? issues.slice(0, MAX_ISSUES).map(describeIssue).join('; ') : NO_REASON);
 }
 
-function describeIssue({ message, path }: SchemaIssue): string {
-  if (path === undefined || path.length === 0) return message;
-  const keys = path.map((step) => String(typeof step === 'object' ? step.key : step));
-  return `${keys.join('.')}: ${message}`;
+/** More than a model can make use of. */
+const MAX_ISSUES = 100;
+const NO_REASON = 'the schema refused it and did not say why';
+
+function describeIssue(issue: unknown): string {
+  try {
+    const { message, path } = issue as SchemaIssue;
+    if (typeof message !== 'string') return NO_REASON;
+    if (path === undefined || path.length === 0) return message;
+    const keys = path.slice(0, MAX_ISSUES).map((step) => String(typeof step === 'object' ? step.key : step));
+    return `${keys.join('.')}: ${message}`;
+  } catch {
+    return NO_REASON;
+  }
 }

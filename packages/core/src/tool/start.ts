@@ -1,97 +1,104 @@
 import { runBounded } from '../stop/bounded.ts';
+import { isList } from '../stop/settings.ts';
 import { isPromiseLike, waitUnder } from '../stop/wait.ts';
-import { BegunCall } from './begun.ts';
-import type { Approve, CallScope, WantedCall } from './call.ts';
-import { notStarted, refused } from './ending.ts';
+import type { Approve, CallScope } from './call.ts';
+import type { LiveCall, Prepared } from './live-call.ts';
+import { describeError } from './normalize.ts';
 import type { CallResult } from './result.ts';
 import { parseInput } from './schema.ts';
+import type { CallPreview } from './tool.ts';
 
 /**
- * Runs one call to its one truthful result. It never rejects. What can be answered at once is not waited for, so a call
- * that needs nobody's yes and no key begins in the tick of the checkpoint.
+ * Runs one call to its one truthful result. What can be answered at once is not waited for, so a call that needs nobody's
+ * yes and no key begins in the tick of the checkpoint.
  */
-export function runCall(wanted: WantedCall, scope: CallScope): CallResult | Promise<CallResult> {
+export function runCall(call: LiveCall, scope: CallScope): CallResult | Promise<CallResult> {
   // Checkpoint: what has not begun does not begin.
-  if (scope.token.isCancelled) return notStarted(wanted.call, scope.token);
+  if (call.stopped) return call.endUnstarted();
   try {
-    const prepared = prepare(wanted, scope);
-    return isPromiseLike(prepared) ? beginWhenPrepared(wanted, prepared, scope) : begin(wanted, prepared, scope);
+    const prepared = prepare(call, scope);
+    return isPromiseLike(prepared) ? beginWhenPrepared(call, prepared, scope) : begin(call, prepared, scope);
   } catch (error) {
-    return refused(wanted.call, scope.token, error);
+    return call.endUnstarted(error);
   }
-}
-
-interface Prepared {
-  readonly input: unknown;
-  readonly keys: readonly string[];
 }
 
 const NO_KEYS: readonly string[] = [];
 
 /** Everything that must be known before a call may begin: a valid input, somebody's yes, and what it must not share. */
-function prepare(wanted: WantedCall, scope: CallScope): Prepared | Promise<Prepared> {
-  const input = parseInput(wanted.tool.input, wanted.call.input);
-  const mustWait = isPromiseLike(input) || needsApproval(wanted, scope) || scope.beforeCall !== undefined;
-  return mustWait ? waitForYes(wanted, input, scope) : { input, keys: keysOf(wanted, input) };
+function prepare(call: LiveCall, scope: CallScope): Prepared | Promise<Prepared> {
+  const input = parseInput(call.tool.input, call.call.input);
+  const mustWait = isPromiseLike(input) || scope.beforeCall !== undefined || needsApproval(call, input, scope);
+  return mustWait ? waitForYes(call, input, scope) : { input, keys: keysOf(call, input) };
 }
 
-function keysOf({ call, tool }: WantedCall, input: unknown): readonly string[] {
-  return call.exclusive ?? tool.exclusive?.(input) ?? NO_KEYS;
+function keysOf({ call, tool }: LiveCall, input: unknown): readonly string[] {
+  const keys: unknown = call.exclusive ?? tool.exclusive?.(input) ?? NO_KEYS;
+  if (isList(keys) && keys.every((key) => typeof key === 'string')) return keys;
+  throw new TypeError(`exclusive: '${tool.name}' must return a list of texts`);
 }
 
-async function beginWhenPrepared(
-  wanted: WantedCall,
-  preparing: Promise<Prepared>,
-  scope: CallScope,
-): Promise<CallResult> {
-  const { token } = scope;
-  const prepared = await waitUnder(preparing, token, 'drain');
-  if (prepared.by === 'level') return notStarted(wanted.call, token);
-  if (prepared.by === 'error') return refused(wanted.call, token, prepared.error);
-  return begin(wanted, prepared.value, scope);
+async function beginWhenPrepared(call: LiveCall, preparing: Promise<Prepared>, scope: CallScope): Promise<CallResult> {
+  const prepared = await waitUnder(preparing, call.waiting, 'drain');
+  if (prepared.by === 'value' && !call.stopped) return begin(call, prepared.value, scope);
+  if (prepared.by === 'level') call.leaveRunning('approval', preparing);
+  return call.endUnstarted(prepared.by === 'error' ? prepared.error : undefined);
 }
 
-function begin(wanted: WantedCall, { input, keys }: Prepared, scope: CallScope): Promise<CallResult> {
-  if (keys.length > 0) return beginWithKeys(wanted, { input, keys }, scope);
-  return runBounded(new BegunCall({ ...wanted, input, release: undefined }, scope));
+function begin(call: LiveCall, prepared: Prepared, scope: CallScope): Promise<CallResult> {
+  return prepared.keys.length > 0 ? beginWithKeys(call, prepared, scope) : runBounded(call.ready(prepared));
 }
 
-async function beginWithKeys(wanted: WantedCall, { input, keys }: Prepared, scope: CallScope): Promise<CallResult> {
-  const { token } = scope;
-  const held = await scope.keys.acquire(keys, { holder: wanted.call.id, token });
-  if (held !== undefined && typeof held !== 'function') {
-    const busy = `${keys.join(', ')} is still held by call '${held.heldBy}'; try again later`;
-    return refused(wanted.call, token, new Error(busy));
+async function beginWithKeys(call: LiveCall, prepared: Prepared, scope: CallScope): Promise<CallResult> {
+  const held = await scope.keys.acquire(prepared.keys, { holder: call.call.id, token: call.waiting });
+  if (typeof held === 'function') {
+    if (!call.stopped) return runBounded(call.ready(prepared, held));
+    held();
   }
-  // A cancel that came with the keys is seen where the work begins; they are given back there.
-  return runBounded(new BegunCall({ ...wanted, input, release: held }, scope));
+  const busy = typeof held === 'object' ? heldBy(prepared.keys, held) : undefined;
+  return call.endUnstarted(busy);
 }
 
-async function waitForYes(wanted: WantedCall, parsed: unknown, scope: CallScope): Promise<Prepared> {
-  const { call, tool } = wanted;
+function heldBy(keys: readonly string[], held: { readonly heldBy: string }): Error {
+  return new Error(`${keys.join(', ')} is still held by call '${held.heldBy}'; try again later`);
+}
+
+async function waitForYes(wanted: LiveCall, parsed: unknown, scope: CallScope): Promise<Prepared> {
+  const { call, tool, waiting } = wanted;
   const input = await parsed;
   // Checkpoints: nobody is asked about a call, or told of one, that can no longer begin.
-  scope.token.throwIfCancelled();
-  if (needsApproval(wanted, scope)) await askForApproval(wanted, scope);
-  scope.token.throwIfCancelled();
-  await scope.beforeCall?.(call, { tool, signal: scope.token.signal });
-  return { input, keys: keysOf(wanted, input) };
+  waiting.throwIfCancelled();
+  const shown = needsApproval(wanted, input, scope) ? await askForApproval(wanted, input, scope) : undefined;
+  waiting.throwIfCancelled();
+  await scope.beforeCall?.(call, { tool, signal: waiting.signal });
+  return { input, keys: keysOf(wanted, input), shown };
 }
 
 type AskingScope = CallScope & { readonly approve: Approve };
 
-function needsApproval({ tool }: WantedCall, scope: CallScope): scope is AskingScope {
-  return tool.effects !== 'read' && scope.approve !== undefined;
+function needsApproval({ call, tool }: LiveCall, input: unknown, scope: CallScope): scope is AskingScope {
+  const { approve } = scope;
+  if (approve === undefined) return false;
+  return approve.needs?.({ call, tool, effects: tool.effects, input }) ?? tool.effects !== 'read';
 }
 
-async function askForApproval({ call, tool }: WantedCall, { approve, token, tell }: AskingScope): Promise<void> {
+async function askForApproval(
+  { call, tool, waiting }: LiveCall,
+  input: unknown,
+  { approve, token, tell }: AskingScope,
+): Promise<CallPreview | undefined> {
   const about = { callId: call.id, tool: tool.name };
   tell?.({ type: 'approval-request', at: token.clock.now(), ...about, effects: tool.effects });
-  const asking = token.child({ name: `approval of ${call.id}`, atOnce: true });
+  // Whoever heard of the question may have cancelled: then nobody is asked.
+  waiting.throwIfCancelled();
+  const asking = waiting.child({ name: `approval of ${call.id}`, atOnce: true });
   try {
-    const answer = await approve({ call, tool, effects: tool.effects }, { signal: asking.signal });
-    tell?.({ type: 'approval-answer', at: token.clock.now(), ...about, approved: answer === true });
-    if (answer !== true) throw new Error(answer === false ? 'denied by the user' : `denied: ${answer}`);
+    const answer = await approve({ call, tool, effects: tool.effects, input }, { signal: asking.signal });
+    const yes = typeof answer === 'object' && answer?.approved === true ? answer : undefined;
+    const approved = answer === true || yes !== undefined;
+    tell?.({ type: 'approval-answer', at: token.clock.now(), ...about, approved });
+    if (!approved) throw new Error(answer === false ? 'denied by the user' : `denied: ${describeError(answer)}`);
+    return yes?.shown;
   } finally {
     asking[Symbol.dispose]();
   }

@@ -1,27 +1,66 @@
-import type { WorkContext } from '../stop/bounded.ts';
+import { checkFinishBound, type WorkContext } from '../stop/bounded.ts';
 import { CancelledError } from '../stop/errors.ts';
-import { SHIELD_MS_MAX } from '../stop/shield.ts';
+import {
+  callback,
+  flag,
+  isObject,
+  listOf,
+  oneOf,
+  type Rule,
+  type Rules,
+  readSettings,
+  required,
+  rule,
+  SettingsError,
+  text,
+  unexpected,
+} from '../stop/settings.ts';
+import { shieldMs } from '../stop/shield.ts';
 import type { CancellationToken } from '../stop/token.ts';
-import type { ToolResult } from './result.ts';
-import type { InputSchema } from './schema.ts';
-
-/** What a tool does to the world; decides whether a call needs approval. */
-export type Effects = 'read' | 'write' | 'execute';
+import { NESTED, type NestedContext, type NestedRun } from './nested.ts';
+import type { Effects, ToolResult } from './result.ts';
+import { type InputSchema, inputSchema } from './schema.ts';
 
 /** What a tool may return: a text is short for a result with that content. */
 export type RawResult = ToolResult | string;
 
+/** What a call would do, made by its tool for the person who is asked about it. */
+export interface CallPreview {
+  /** The folder it runs in. */
+  readonly cwd?: string;
+  /** What confines it: the name of a sandbox, or `none`. */
+  readonly sandbox?: string;
+  readonly change?: FileChange;
+}
+
+/** A file as it is now, and as a call would leave it. */
+export interface FileChange {
+  /** Absolute, with every link resolved. */
+  readonly path: string;
+  readonly isNew: boolean;
+  /** Unified; `null` where the versions are too large or too different to compare. */
+  readonly diff: string | null;
+  /** The fields of the input that the diff stands for. */
+  readonly fields: readonly string[];
+  /** Names the state of the file that the diff was made from. */
+  readonly madeFrom: string;
+}
+
 export interface ToolContext extends WorkContext {
   readonly callId: string;
+  /** The preview that the person who allowed the call was shown, if anyone was asked. */
+  readonly shown?: CallPreview | undefined;
   /** Shows what there is so far. It is kept if the call is interrupted. */
-  readonly update: (partial: ToolResult) => void;
+  readonly update: (partial: RawResult) => void;
   /** Tells what happens inside the call, for calls that are runs of their own. */
   readonly nest: (event: { readonly type: string }) => void;
+  readonly [NESTED]?: NestedContext;
 }
 
 export interface UndoContext {
   readonly callId: string;
   readonly signal: AbortSignal;
+  readonly [NESTED]?: { readonly undo: () => ReturnType<NestedRun['undo']> };
 }
 
 export interface Tool<Input = unknown> {
@@ -38,10 +77,12 @@ export interface Tool<Input = unknown> {
   /** May a call that was cut off by a crash be run again? `never` unless the tool says so. */
   readonly replay: 'safe' | 'never';
   /** For sub-agents: their calls hear every level, and bound themselves instead of being abandoned at `kill`. */
-  readonly nested: boolean;
+  readonly [NESTED]?: true;
   /** Calls with a key in common never run at the same time. */
   exclusive?(input: Input): readonly string[];
   execute(input: Input, context: ToolContext): RawResult | Promise<RawResult>;
+  /** Says what a call would do. It changes nothing; what it returns comes back to `execute` as `shown`. */
+  preview?(input: Input, context: { readonly signal: AbortSignal }): CallPreview | Promise<CallPreview>;
   /** Takes a completed call back. Starts at most once per call. */
   undo?(result: ToolResult & { readonly input: Input }, context: UndoContext): Promise<void> | void;
   /** May an undo that was cut off be started again? */
@@ -49,7 +90,10 @@ export interface Tool<Input = unknown> {
 }
 
 interface ToolDefinitionBase<Input>
-  extends Pick<Tool<Input>, 'name' | 'description' | 'input' | 'inputJsonSchema' | 'exclusive' | 'execute' | 'undo'> {
+  extends Pick<
+    Tool<Input>,
+    'name' | 'description' | 'input' | 'inputJsonSchema' | 'exclusive' | 'execute' | 'preview' | 'undo'
+  > {
   readonly effects?: Effects;
   readonly replay?: 'safe' | 'never';
   readonly undoRepeatable?: boolean;
@@ -58,50 +102,90 @@ interface ToolDefinitionBase<Input>
 /** What a tool's author writes. A tool that must `finish` needs a `timeoutMs`: that is the longest a cancel can wait. */
 export type ToolDefinition<Input> = ToolDefinitionBase<Input> &
   (
-    | { readonly whenCancelled?: 'interrupt'; readonly timeoutMs?: number; readonly nested?: boolean }
-    | { readonly whenCancelled: 'finish'; readonly timeoutMs: number; readonly nested?: false }
+    | { readonly whenCancelled?: 'interrupt'; readonly timeoutMs?: number }
+    | { readonly whenCancelled: 'finish'; readonly timeoutMs: number }
   );
 
 const NAME = /^[a-zA-Z][a-zA-Z0-9_-]{0,63}$/;
 
 /** Defines a tool, filling in the careful defaults and refusing what cannot work. */
 export function defineTool<Input>(definition: ToolDefinition<Input>): Tool<Input> {
-  const { name, timeoutMs } = definition;
-  if (!NAME.test(name)) {
-    throw new TypeError(`name: '${name}' must be 1 to 64 of a-z, A-Z, 0-9, _ and -, and start with a letter`);
-  }
-  if (timeoutMs !== undefined && !(timeoutMs > 0 && timeoutMs <= SHIELD_MS_MAX)) {
-    throw new RangeError(`timeoutMs: '${name}' needs more than 0 and at most ${SHIELD_MS_MAX} ms, got ${timeoutMs}`);
-  }
-  return {
-    whenCancelled: 'interrupt',
-    effects: 'execute',
-    replay: 'never',
-    nested: false,
-    undoRepeatable: false,
-    ...definition,
+  return withDefaults(readSettings<Tool<Input>>(definition, TOOL_RULES));
+}
+
+function withDefaults<Input>(given: Tool<Input>): Tool<Input> {
+  checkFinishBound(given);
+  const tool: Tool<Input> = Object.freeze({ ...DEFAULTS, ...given });
+  defined.add(tool);
+  return tool;
+}
+
+const DEFAULTS = {
+  whenCancelled: 'interrupt',
+  effects: 'execute',
+  replay: 'never',
+  undoRepeatable: false,
+} as const;
+
+const defined = new WeakSet<object>();
+
+/**
+ * The rule for a setting that is a tool. One that `defineTool` did not make is checked in the same way, and what was checked
+ * is kept: what it changes about itself later changes nothing. Its methods still are its own.
+ */
+const toolRule: Rule = (value, field) => {
+  if (!isObject(value)) throw unexpected(field, value, 'a tool; make one with defineTool');
+  if (defined.has(value)) return value;
+  const tool: Record<string, unknown> = {
+    ...readSettings<Tool>(value, TOOL_RULES, { within: field, allowUnknown: true }),
   };
+  for (const name of ['exclusive', 'execute', 'preview', 'undo']) {
+    const method = tool[name];
+    if (typeof method === 'function') tool[name] = method.bind(value) as unknown;
+  }
+  return withDefaults(tool as unknown as Tool);
+};
+
+/** The rule for tools that are used together: no two have one name. */
+export const toolsRule: Rule = (value, field) => {
+  const tools = listOf(toolRule)(value, field) as readonly Tool[];
+  const names = new Set<string>();
+  for (const { name } of tools) {
+    if (names.has(name)) throw new SettingsError(field, `two tools are named '${name}'`);
+    names.add(name);
+  }
+  return tools;
+};
+
+const TOOL_RULES: Rules<Tool> = {
+  name: required(rule(`1 to 64 of a-z, A-Z, 0-9, _ and -, the first a letter`, isToolName)),
+  description: required(text),
+  input: required(inputSchema),
+  inputJsonSchema: rule('a JSON Schema', isObject),
+  whenCancelled: oneOf('interrupt', 'finish'),
+  timeoutMs: shieldMs,
+  effects: oneOf('read', 'write', 'execute'),
+  replay: oneOf('safe', 'never'),
+  preview: callback,
+  exclusive: callback,
+  execute: required(callback),
+  undo: callback,
+  undoRepeatable: flag,
+};
+
+function isToolName(value: unknown): boolean {
+  return typeof value === 'string' && NAME.test(value);
 }
 
 /**
  * For a tool to throw when it stops as asked and has something to hand over. A tool that can only let go of work that runs
- * elsewhere says `effect: 'unknown'`, and so does its result.
+ * elsewhere says `effect: 'unknown'`, one that knows it left no trace `'none'`, and so does its result.
  */
 export function interrupted(
   token: CancellationToken,
   partial: ToolResult,
-  options: { readonly effect?: 'unknown' | undefined } = {},
+  options: { readonly effect?: 'unknown' | 'none' | undefined } = {},
 ): CancelledError<ToolResult> {
   const reason = token.reason ?? { kind: 'user', at: token.clock.now() };
   return new CancelledError(reason, { partial, ...options });
-}
-
-/** A `ToolResult` from whatever short form a tool returned. One that its compiler did not watch may return anything. */
-export function resultFrom(value: unknown): ToolResult {
-  if (typeof value === 'string') return { content: value };
-  return isResult(value) ? value : { content: 'It returned no content.' };
-}
-
-function isResult(value: unknown): value is ToolResult {
-  return typeof value === 'object' && value !== null && 'content' in value && value.content !== undefined;
 }

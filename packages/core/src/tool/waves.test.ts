@@ -82,3 +82,30 @@ test('any plan: everything once, needs before needers, keys apart', () => {
     }),
   );
 });
+
+test('thousands of calls that share a key are placed in no time', () => {
+  const calls = Array.from({ length: 50_000 }, (_, i) => ({ id: `${i}`, exclusive: i % 2 === 0 ? ['a'] : ['b', 'a'] }));
+  // Looking at every wave for every call, this would not end in the time of a test.
+  expect(waves(calls)).toHaveLength(50_000);
+});
+
+test('a key that is taken late leaves the waves before it free', () => {
+  const plan = waves([
+    { id: 'first' },
+    { id: 'second', dependsOn: ['first'] },
+    { id: 'late', dependsOn: ['second'], exclusive: ['k'] },
+    { id: 'early', exclusive: ['k', 'm'] },
+    { id: 'next', exclusive: ['m', 'k'] },
+    { id: 'last', exclusive: ['k'] },
+  ]);
+  expect(plan.map((wave) => wave.map(({ id }) => id))).toEqual([
+    ['first', 'early'],
+    ['second', 'next'],
+    ['late'],
+    ['last'],
+  ]);
+});
+
+test('a plan that cannot be made is told by name and code', () => {
+  expect(new PlanError('x')).toMatchObject({ name: 'PlanError', code: 'INVALID_PLAN' });
+});

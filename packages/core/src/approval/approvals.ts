@@ -1,0 +1,67 @@
+import type { ApprovalReply, ApprovalRequest, Approve } from '../tool/call.ts';
+import { type ApprovalQuestion, coverageOf, describeRequest } from './question.ts';
+
+/** What a person said. `always` and `never` hold for what the question says they cover. */
+export interface ApprovalAnswer {
+  readonly decision: 'yes' | 'no' | 'always' | 'never';
+  /** What the model is told with a no. */
+  readonly why?: string;
+}
+
+/** Shows a person all of a question and returns the answer that was given after that. */
+export type Ask = (question: ApprovalQuestion, context: { readonly signal: AbortSignal }) => Promise<ApprovalAnswer>;
+
+/** What a rule says of a call, and why. */
+export interface Ruling {
+  readonly decision: 'allow' | 'ask' | 'deny';
+  readonly why?: string;
+}
+
+/** Judges a call before anyone is asked. */
+export type Judge = (request: ApprovalRequest) => Ruling;
+
+export interface ApprovalsOptions {
+  readonly ask: Ask;
+  /** How long an `always` holds, in words: `until this run ends`. */
+  readonly until: string;
+  /** Decides before a person is asked; by default calls that only read are allowed and all others are asked about. */
+  readonly judge?: Judge;
+}
+
+/** Allows reading, asks about everything else. */
+export const judgeByEffects: Judge = ({ effects }) => ({ decision: effects === 'read' ? 'allow' : 'ask' });
+
+/**
+ * Makes the `approve` of an agent from a way to ask a person, whichever screen that person sits at. One question at a time:
+ * an `always` answers those that wait behind it. Nothing is allowed that was not shown in full.
+ */
+export function createApprovals({ ask, until, judge = judgeByEffects }: ApprovalsOptions): Approve {
+  const remembered = new Map<string, boolean>();
+  let last: Promise<unknown> = Promise.resolve();
+
+  async function askNext(request: ApprovalRequest, signal: AbortSignal, why?: string): Promise<ApprovalReply> {
+    if (signal.aborted) return 'cancelled before anyone answered';
+    const preview = await request.tool.preview?.(request.input, { signal });
+    const coverage = coverageOf(request, preview);
+    const known = coverage && remembered.get(coverage.key);
+    if (known !== undefined) return known;
+    const always = coverage === undefined ? 'this call only' : `${coverage.words}, ${until}`;
+    const question = { ...describeRequest(request, preview), always, ...(why !== undefined && { why }) };
+    const answer = await ask(question, { signal });
+    // A late yes is none.
+    if (signal.aborted) return 'cancelled before anyone answered';
+    const isYes = answer.decision === 'yes' || answer.decision === 'always';
+    if (coverage && (answer.decision === 'always' || answer.decision === 'never')) remembered.set(coverage.key, isYes);
+    return isYes ? { approved: true, shown: preview } : (answer.why ?? false);
+  }
+
+  const approve: Approve = (request, { signal }) => {
+    const { decision, why } = judge(request);
+    if (decision === 'allow') return true;
+    if (decision === 'deny') return why ?? 'a rule denies it';
+    const answer = last.then(() => askNext(request, signal, why));
+    last = answer.catch(() => {});
+    return answer;
+  };
+  return Object.assign(approve, { needs: (request: ApprovalRequest) => judge(request).decision !== 'allow' });
+}

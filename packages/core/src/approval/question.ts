@@ -1,0 +1,156 @@
+import type { ApprovalRequest } from '../tool/call.ts';
+import type { Effects } from '../tool/result.ts';
+import type { CallPreview } from '../tool/tool.ts';
+import { visibleLine, visibleText } from './visible.ts';
+
+/**
+ * What a person is asked about a call, as data: every field and every line of what would run, and nothing that a screen
+ * would hide. Show all of it before you take an answer.
+ */
+export interface ApprovalQuestion {
+  readonly callId: string;
+  readonly tool: string;
+  readonly effects: Effects;
+  /** One line; says how much more there is. */
+  readonly title: string;
+  /** Where it would run, as far as the tool says. */
+  readonly cwd?: string;
+  readonly sandbox?: string;
+  /** What it would do to a file. The fields that its diff stands for are not among `fields`. */
+  readonly change?: { readonly path: string; readonly isNew: boolean; readonly diff: readonly string[] };
+  readonly fields: readonly QuestionField[];
+  /** What `always` would cover, and until when. */
+  readonly always: string;
+  /** Why it is asked, if a rule says so. */
+  readonly why?: string;
+}
+
+export interface QuestionField {
+  readonly name: string;
+  readonly lines: readonly string[];
+}
+
+/** The calls that an `always` covers. */
+export interface Coverage {
+  readonly key: string;
+  readonly words: string;
+}
+
+const TITLE_CHARACTERS_MAX = 120;
+/** The fields that say best what a call is about. */
+const SUBJECTS = ['command', 'path', 'pattern', 'glob'] as const;
+
+/** A call in one line: the tool, and what it is about. */
+export function callTitle(tool: string, input: unknown, charactersMax: number = TITLE_CHARACTERS_MAX): string {
+  const subject = SUBJECTS.map((name) => fieldOf(input, name)).find((value) => value !== undefined);
+  return visibleLine(subject === undefined ? tool : `${tool}: ${subject}`, charactersMax);
+}
+
+/** Puts a request and what its tool says of it into words. */
+export function describeRequest(request: ApprovalRequest, preview: CallPreview = {}): Omit<ApprovalQuestion, 'always'> {
+  const { call, tool, effects } = request;
+  const { cwd, sandbox, change } = preview;
+  const input = shownInput(request);
+  const shownByDiff = change === undefined || change.diff === null ? [] : change.fields;
+  return {
+    callId: call.id,
+    tool: visibleText(tool.name),
+    effects,
+    title: callTitle(tool.name, input),
+    fields: fieldsOf(input).filter(({ name }) => !shownByDiff.includes(name)),
+    ...(cwd !== undefined && { cwd: visibleText(cwd) }),
+    ...(sandbox !== undefined && { sandbox: visibleText(sandbox) }),
+    ...(change !== undefined && {
+      change: {
+        path: visibleText(change.path),
+        isNew: change.isNew,
+        diff: linesOf((change.diff ?? '').replace(/\n$/, '')),
+      },
+    }),
+  };
+}
+
+/** Where the call would run, in words. */
+export function describeLocation({ cwd, sandbox }: Pick<ApprovalQuestion, 'cwd' | 'sandbox'>): string | undefined {
+  const confined = sandbox === 'none' ? 'without a sandbox' : sandbox && `in the sandbox '${sandbox}'`;
+  const words = [cwd && `in ${cwd}`, confined].filter(Boolean);
+  return words.length === 0 ? undefined : words.join(', ');
+}
+
+/** The question line by line. A line of a field is indented, so it cannot pass for a field or for words of ours. */
+export function questionLines({ change, fields }: ApprovalQuestion): string[] {
+  const lines: string[] = [];
+  if (change !== undefined) {
+    lines.push(`${change.isNew ? 'creates' : 'changes'} ${change.path}`);
+    if (change.diff.length === 0) lines.push('too large to compare; this is all of it:');
+    lines.push(...change.diff.map((line) => `  ${line}`));
+  }
+  for (const { name, lines: values } of fields) {
+    if (values.length === 1) lines.push(`${name}: ${values[0]}`);
+    else lines.push(`${name}:`, ...values.map((line) => `  ${line}`));
+  }
+  return lines;
+}
+
+/** What an `always` to this call would cover. Nothing is covered that cannot be compared exactly. */
+export function coverageOf(
+  { tool, input }: Pick<ApprovalRequest, 'tool' | 'input'>,
+  { change }: CallPreview = {},
+): Coverage | undefined {
+  const { name } = tool;
+  const called = visibleText(name);
+  if (change !== undefined) {
+    return {
+      key: JSON.stringify([name, 'file', change.path]),
+      words: `every ${called} of ${visibleText(change.path)}`,
+    };
+  }
+  if (fieldOf(input, 'command') === undefined && fieldOf(input, 'path') === undefined) {
+    return { key: JSON.stringify([name]), words: `every call of ${called}, whatever it is given` };
+  }
+  if (!isPlain(input)) return undefined;
+  return { key: JSON.stringify([name, 'call', input]), words: `this call of ${called} with exactly this input` };
+}
+
+/** What a schema made of the input may be no data; what the model sent always is. */
+function shownInput({ call, input }: Pick<ApprovalRequest, 'call' | 'input'>): unknown {
+  return isPlain(input) ? input : call.input;
+}
+
+function fieldsOf(input: unknown): QuestionField[] {
+  if (typeof input !== 'object' || input === null || Array.isArray(input)) {
+    return [{ name: 'input', lines: valueLines(input) }];
+  }
+  return Object.entries(input)
+    .filter(([, value]) => value !== undefined)
+    .map(([name, value]) => ({ name: /^[\w-]+$/.test(name) ? name : quoted(name), lines: valueLines(value) }));
+}
+
+/** A name cannot pass for another field and its value. */
+function quoted(name: string): string {
+  return visibleText(JSON.stringify(name));
+}
+
+function valueLines(value: unknown): string[] {
+  return linesOf(typeof value === 'string' ? value : (JSON.stringify(value, undefined, 2) ?? String(value)));
+}
+
+function linesOf(text: string): string[] {
+  return text === '' ? [] : visibleText(text).split('\n');
+}
+
+function fieldOf(input: unknown, name: string): string | undefined {
+  const value = typeof input === 'object' && input !== null ? (input as Record<string, unknown>)[name] : undefined;
+  return typeof value === 'string' && value !== '' ? value : undefined;
+}
+
+/** Whether JSON says all of it. */
+function isPlain(value: unknown): boolean {
+  if (typeof value === 'number') return Number.isFinite(value);
+  if (typeof value !== 'object' || value === null) {
+    return value === null || ['string', 'boolean', 'undefined'].includes(typeof value);
+  }
+  const prototype: unknown = Object.getPrototypeOf(value);
+  const isData = Array.isArray(value) || prototype === Object.prototype || prototype === null;
+  return isData && !('toJSON' in value) && Object.values(value).every(isPlain);
+}

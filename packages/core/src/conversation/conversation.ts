@@ -1,0 +1,289 @@
+import type { Agent } from '../run/agent.ts';
+import type { RunEvent } from '../run/events.ts';
+import type { Message, UserMessage } from '../run/message.ts';
+import type { Outcome } from '../run/outcome.ts';
+import type { Run } from '../run/run.ts';
+import type { World } from '../stop/clock.ts';
+import { createListener, type Hooks, reportFailure } from '../stop/hooks.ts';
+import { createReason, type GivenReason } from '../stop/reason.ts';
+import type { CancelOptions, CancelReceipt } from '../stop/receipt.ts';
+import { CancellationToken } from '../stop/token.ts';
+import { describeCancelled } from './describe.ts';
+import {
+  type ConversationEffect,
+  type ConversationInput,
+  type ConversationState,
+  describeEarly,
+  type EarlyStatus,
+  NEW_CONVERSATION,
+  type Policy,
+  transition,
+} from './policy.ts';
+
+/** What became of one message. */
+export interface Reply {
+  readonly conversationId: string;
+  readonly messageId: string;
+  readonly status: 'answered' | 'failed' | EarlyStatus;
+  /** Words for the person; on a cancel, what was done so far. */
+  readonly text: string;
+  /** The run that answered, if one did. */
+  readonly outcome?: Outcome;
+}
+
+type Stopping = Extract<RunEvent, { type: 'cancel-request' | 'level-change' | 'call-waiting' }>;
+
+/** The events of a stop. Where no run lived there is no `runId`. */
+type StoppingEvent<Event> = Event extends unknown ? Omit<Event, 'runId' | 'at'> & { readonly runId?: string } : never;
+
+/** What happens in a conversation. Everything that happens in a run is told to `onEvent` of its message. */
+export type ConversationEvent = { readonly at: number; readonly conversationId: string } & (
+  | { readonly type: 'message-receive'; readonly messageId: string; readonly policy: Policy }
+  | { readonly type: 'message-answer'; readonly reply: Reply }
+  | StoppingEvent<Stopping>
+);
+
+export interface MessageOptions {
+  /** What this message does to a run under way; defaults to `replace`. */
+  readonly policy?: Policy;
+  /** The sender's own id: a message that is delivered twice is processed once. */
+  readonly messageId?: string;
+  /** Wait this long for more messages and take them as one. */
+  readonly debounceMs?: number;
+  /** Called with everything that happens in the run that answers this message, as it happens. It cannot slow the run down. */
+  readonly onEvent?: (event: RunEvent) => unknown;
+  /** Withdraws this message, and stops the run that answers it. */
+  readonly token?: CancellationToken;
+  readonly signal?: AbortSignal;
+}
+
+/** What a conversation is made of. */
+export interface ConversationParts {
+  readonly agent: Agent;
+  readonly policy?: Policy;
+  /** What to say when a run was cancelled; defaults to what was done so far. */
+  readonly describeCancel?: (outcome: Outcome & { status: 'cancelled' }) => string;
+  readonly hooks?: Hooks<ConversationEvent>;
+}
+
+interface ConversationSetup extends ConversationParts {
+  readonly world: World;
+  /** No run starts any more. */
+  readonly isClosed: () => boolean;
+  readonly tell: (event: ConversationEvent) => void;
+}
+
+type UnstampedEvent<Event> = Event extends unknown ? Omit<Event, 'at' | 'conversationId'> : never;
+
+const SUPERSEDED = { kind: 'superseded', message: 'a newer message arrived' };
+const FAILED = 'Something went wrong; nothing more is running.';
+
+interface Pending {
+  readonly message: UserMessage;
+  readonly resolve: (reply: Reply) => void;
+  /** Of the message. The run that answers it is under this token, so that whatever is asked of it reaches the run. */
+  readonly token: CancellationToken;
+  readonly onEvent: MessageOptions['onEvent'];
+}
+
+/** One conversation: carries out what the policy decides. */
+export class Conversation {
+  readonly #id: string;
+  readonly #setup: ConversationSetup;
+  /** Messages that have no answer yet. */
+  readonly #pending = new Map<string, Pending>();
+  #state: ConversationState = NEW_CONVERSATION;
+  #history: readonly Message[] = [];
+  #run: Run | undefined;
+  #gatherTimer: Disposable | undefined;
+  #live: Promise<void> = Promise.resolve();
+
+  constructor(id: string, setup: ConversationSetup) {
+    this.#id = id;
+    this.#setup = setup;
+  }
+
+  get history(): readonly Message[] {
+    return this.#history;
+  }
+
+  get isIdle(): boolean {
+    return this.#pending.size === 0 && this.#state.running === undefined;
+  }
+
+  receive(message: UserMessage, options: MessageOptions): Promise<Reply> {
+    const { world } = this.#setup;
+    const id = options.messageId ?? world.createId();
+    const policy = options.policy ?? this.#setup.policy ?? 'replace';
+    this.#tell({ type: 'message-receive', messageId: id, policy });
+    // A message that has no answer yet is known for longer than ids are remembered.
+    if (this.#pending.has(id) || this.#state.seen.includes(id)) return Promise.resolve(this.#early(id, 'duplicate'));
+    return new Promise((resolve) => {
+      const token = this.#tokenOf(id, options);
+      this.#pending.set(id, { message, resolve, token, onEvent: options.onEvent });
+      // Withdrawn before it came: it must not even supersede what runs.
+      if (token.isCancelled || this.#setup.isClosed()) return this.#resolve(this.#early(id, 'cancelled'));
+      token.onCancel(() => this.#apply({ type: 'withdraw', id }));
+      this.#apply({ type: 'message', id, policy, debounceMs: options.debounceMs ?? 0 });
+    });
+  }
+
+  /** Stops the live run and drops what waits. */
+  cancel(given: GivenReason = {}, options?: CancelOptions): CancelReceipt {
+    const { clock } = this.#setup.world;
+    const reason = createReason(given, clock.now());
+    // Don't look it up later: an answer to what is dropped may start another run.
+    const live = this.#stoppable();
+    const isIdle = this.isIdle;
+    this.#apply({ type: 'cancel' });
+    if (live !== undefined) return live.cancel(reason, options);
+    const receipt: CancelReceipt = isIdle
+      ? { answer: 'too-late' }
+      : { answer: 'accepted', level: 'drain', reason, killAt: clock.now() };
+    this.#tell({ type: 'cancel-request', answer: receipt.answer, reason });
+    return receipt;
+  }
+
+  /** Resolves when nothing runs any more. */
+  async settled(): Promise<void> {
+    while (this.#state.running !== undefined) await this.#live;
+  }
+
+  /** A token or signal given with a message withdraws that message, and nothing else. */
+  #tokenOf(id: string, { token: parent, signal }: MessageOptions): CancellationToken {
+    const options = { parent, name: `message ${id}`, clock: this.#setup.world.clock };
+    return signal ? CancellationToken.from(signal, options) : new CancellationToken(options);
+  }
+
+  /** What a cancel is addressed to: the live run, or its message while it is being started. */
+  #stoppable(): Pick<Run, 'cancel'> | undefined {
+    const { running } = this.#state;
+    return running && (this.#run ?? this.#pending.get(running.ids.at(-1)!)?.token);
+  }
+
+  /** What is told meanwhile sees the state as it is after the input. */
+  #apply(input: ConversationInput, tellFirst?: () => void): void {
+    const { state, effects } = transition(this.#state, input);
+    this.#state = state;
+    if (state.gathering === undefined) this.#gatherTimer?.[Symbol.dispose]();
+    tellFirst?.();
+    for (const effect of effects) this.#perform(effect);
+  }
+
+  #perform(effect: ConversationEffect): void {
+    switch (effect.type) {
+      case 'start':
+        this.#live = this.#answer(effect.ids);
+        break;
+      case 'stop':
+        this.#stoppable()?.cancel(SUPERSEDED);
+        break;
+      case 'steer':
+        this.#steer(effect.id);
+        break;
+      case 'gather':
+        this.#gatherTimer?.[Symbol.dispose]();
+        this.#gatherTimer = this.#setup.world.clock.setTimer(effect.ms, () => this.#apply({ type: 'gathered' }));
+        break;
+      case 'answer':
+        this.#resolve(this.#early(effect.id, effect.status));
+        break;
+    }
+  }
+
+  /** Runs the agent for a batch of messages; the last one gets the reply. Never rejects. */
+  async #answer(ids: readonly string[]): Promise<void> {
+    const id = ids.at(-1)!;
+    const messages = ids.flatMap((one) => this.#pending.get(one)?.message ?? []);
+    let reply: Reply;
+    try {
+      const outcome = await this.#start(id, messages).outcome;
+      this.#history = outcome.messages;
+      reply = this.#replyFrom(id, outcome);
+    } catch (error) {
+      // An agent of the caller's own may throw; ours do not.
+      reportFailure(this.#setup.hooks, 'agent', error);
+      this.#history = [...this.#history, ...messages];
+      reply = { conversationId: this.#id, messageId: id, status: 'failed', text: FAILED };
+    }
+    this.#run = undefined;
+    this.#apply({ type: 'run-ended' }, () => this.#resolve(reply));
+  }
+
+  #start(id: string, messages: readonly UserMessage[]): Run {
+    const { agent, hooks } = this.#setup;
+    const { token, onEvent } = this.#pending.get(id)!;
+    const tellEvent = onEvent && createListener('onEvent', onEvent, hooks);
+    const run = agent.run(messages.at(-1)!, {
+      history: [...this.#history, ...messages.slice(0, -1)],
+      token,
+      hooks: {
+        any: (event) => {
+          this.#notice(event);
+          tellEvent?.(event);
+        },
+      },
+    });
+    this.#run = run;
+    // What was said while it was being started.
+    for (const steered of this.#state.steered) this.#steer(steered);
+    return run;
+  }
+
+  #steer(id: string): void {
+    const { message, token } = this.#pending.get(id)!;
+    this.#run?.steer(message, { token });
+  }
+
+  #notice(event: RunEvent): void {
+    switch (event.type) {
+      case 'steer-delivered': {
+        const id = this.#state.steered.find((one) => this.#pending.get(one)?.message === event.message);
+        if (id !== undefined) this.#apply({ type: 'steer-delivered', id });
+        break;
+      }
+      case 'cancel-request':
+      case 'level-change':
+      case 'call-waiting':
+        this.#tell(event);
+        break;
+      default:
+        break;
+    }
+  }
+
+  #replyFrom(messageId: string, outcome: Outcome): Reply {
+    const base = { conversationId: this.#id, messageId, outcome };
+    if (outcome.status === 'success') return { ...base, status: 'answered', text: outcome.text };
+    if (outcome.status === 'failed') return { ...base, status: 'failed', text: FAILED };
+    const status = outcome.reason.kind === 'superseded' ? 'superseded' : 'cancelled';
+    return { ...base, status, text: this.#describe(outcome) };
+  }
+
+  #describe(outcome: Outcome & { status: 'cancelled' }): string {
+    const { describeCancel, hooks } = this.#setup;
+    try {
+      if (describeCancel !== undefined) return describeCancel(outcome);
+    } catch (error) {
+      reportFailure(hooks, 'describeCancel', error);
+    }
+    return describeCancelled(outcome);
+  }
+
+  #early(messageId: string, status: EarlyStatus): Reply {
+    return { conversationId: this.#id, messageId, status, text: describeEarly(status) };
+  }
+
+  #resolve(reply: Reply): void {
+    const pending = this.#pending.get(reply.messageId);
+    this.#pending.delete(reply.messageId);
+    pending?.token[Symbol.dispose]();
+    this.#tell({ type: 'message-answer', reply });
+    pending?.resolve(reply);
+  }
+
+  #tell(event: UnstampedEvent<ConversationEvent>): void {
+    const stamp = { at: this.#setup.world.clock.now(), conversationId: this.#id };
+    this.#setup.tell({ ...event, ...stamp } as ConversationEvent);
+  }
+}

@@ -1,0 +1,21 @@
+import type { CancelReason } from '../stop/reason.ts';
+import type { CallResult } from '../tool/result.ts';
+
+/** What is known of a run that was cancelled: a part of its outcome, also where only a store has it. */
+export interface CancelledWork {
+  readonly reason: CancelReason;
+  /** The words of the last reply, as far as it came. */
+  readonly text: string;
+  readonly calls: readonly Pick<CallResult, 'callId' | 'tool' | 'state'>[];
+  /** The work was done, or had failed, before the stop took hold. */
+  readonly complete: boolean;
+}
+
+/** What was done before the stop, in one or two sentences. */
+export function describeCancelled({ calls }: Pick<CancelledWork, 'calls'>): string {
+  const done = calls.filter(({ state }) => state === 'finished').map(({ tool }) => tool);
+  const unknown = calls.filter(({ state }) => state === 'unknown').map(({ tool }) => tool);
+  const said = [done.length > 0 ? `Stopped. Done so far: ${done.join(', ')}.` : 'Stopped. Nothing was done.'];
+  if (unknown.length > 0) said.push(`Not known whether it took effect: ${unknown.join(', ')}.`);
+  return said.join(' ');
+}

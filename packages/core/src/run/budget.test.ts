@@ -1,0 +1,31 @@
+import { expect, test } from 'vitest';
+import { type Budgets, overspent, TURNS_MAX } from './budget.ts';
+import { Transcript } from './transcript.ts';
+
+function spent(budgets: Budgets, turn: number, calls: number): string | undefined {
+  const transcript = new Transcript();
+  transcript.addReply({
+    role: 'assistant',
+    content: [{ type: 'call', callId: 'c', tool: 't', input: {} }],
+    stopReason: 'tool_use',
+    usage: { inputTokens: 30, outputTokens: 12, complete: true },
+  });
+  transcript.addResult({ callId: 'c', tool: 't', state: 'finished', content: '', isError: false, endedAt: 0 });
+  const reason = overspent(budgets, { turn, calls, transcript });
+  expect(reason?.kind ?? 'budget').toBe('budget');
+  return reason?.message;
+}
+
+test.each<[Budgets, number, number, string | undefined]>([
+  [{}, TURNS_MAX, 1_000_000, undefined],
+  [{}, TURNS_MAX + 1, 0, `the run reached its turnsMax of ${TURNS_MAX}`],
+  [{ turnsMax: 2 }, 2, 0, undefined],
+  [{ turnsMax: 2 }, 3, 0, 'the run reached its turnsMax of 2'],
+  [{ turnsMax: Infinity }, 1_000_000, 0, undefined],
+  [{ callsMax: 3 }, 1, 2, undefined],
+  [{ callsMax: 3 }, 1, 3, 'the run reached its callsMax of 3'],
+  [{ modelTokensMax: 42 }, 1, 0, undefined],
+  [{ modelTokensMax: 41 }, 1, 0, 'the run reached its modelTokensMax of 41'],
+])('under %j turn %d with %d calls more: %s', (budgets, turn, calls, message) => {
+  expect(spent(budgets, turn, calls)).toBe(message);
+});

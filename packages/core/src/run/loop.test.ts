@@ -1,0 +1,196 @@
+import { expect, test } from 'vitest';
+import { createVirtualWorld, letEverythingReact } from '../testing/virtual-world.ts';
+import { createAgent } from './agent.ts';
+import type { AssistantMessage } from './message.ts';
+import { callTools, type Planner, type PlannerContext, reply, type Step } from './planner.ts';
+import type { AgentParts, RunOptions } from './setup.ts';
+
+function start(next: Planner['next'], options: Partial<AgentParts> & Pick<RunOptions, 'beforeTurn'> = {}) {
+  const { beforeTurn, ...parts } = options;
+  const world = createVirtualWorld();
+  const agent = createAgent({ name: 'a', planner: { next }, world, ...parts });
+  return { ...world, agent, run: agent.run('go', { beforeTurn }) };
+}
+
+const said = (text: string, stopReason: AssistantMessage['stopReason']): Step => ({
+  message: { role: 'assistant', content: [{ type: 'text', text }], stopReason },
+  calls: [],
+});
+
+const whenCancelled = ({ token }: PlannerContext, step: Step): Promise<Step> =>
+  new Promise((resolve) => token.onCancel(() => resolve(step)));
+
+test('a reply that was cut off is not complete; one that was whole when the cancel came is', async () => {
+  for (const [step, complete] of [
+    [said('So', 'aborted'), false],
+    [said('So be it.', 'stop'), true],
+  ] as const) {
+    const { run } = start((_, context) => whenCancelled(context, step));
+    await letEverythingReact();
+    run.cancel();
+    expect(await run.outcome).toMatchObject({ status: 'cancelled', complete, turns: 1 });
+  }
+});
+
+test('a reply that is said to be aborted, though nothing was cancelled, is the reply', async () => {
+  expect(await start(() => said('So', 'aborted')).run.outcome).toMatchObject({ status: 'success', text: 'So' });
+});
+
+test('a planner that ends its reply with an error fails the run, and what it said is kept', async () => {
+  expect(await start(() => said('half', 'error')).run.outcome).toMatchObject({
+    status: 'failed',
+    error: { message: 'The planner ended its reply with an error' },
+    text: 'half',
+  });
+});
+
+test('over its budget a run is stopped at once', async () => {
+  const { run } = start(() => callTools([{ id: 'c', tool: 'none', input: {} }]), { budgets: { turnsMax: 1 } });
+  expect(await run.outcome).toMatchObject({
+    status: 'cancelled',
+    reason: { kind: 'budget', message: 'the run reached its turnsMax of 1' },
+    stop: { levels: [{ level: 'abort' }] },
+    turns: 1,
+  });
+});
+
+test('what was to be done before a turn and does not end is named, what ended is not', async () => {
+  for (const [beforeTurn, abandoned] of [
+    [() => new Promise(() => {}), ['beforeTurn']],
+    [() => {}, []],
+  ] as const) {
+    const { run, agent, clock } = start((_, context) => whenCancelled(context, said('x', 'aborted')), { beforeTurn });
+    await letEverythingReact();
+    run.cancel({ by: 'anna' }, { how: 'kill' });
+    // It was only asked: nothing is waited for.
+    await letEverythingReact();
+    expect(await run.outcome).toMatchObject({ status: 'cancelled', stop: { clean: abandoned.length === 0 } });
+    expect(agent.ledger.entries().map(({ name }) => name)).toEqual(abandoned);
+    expect(clock.pending).toBe(0);
+  }
+});
+
+test('a cancel is what ended a run, also where what was to be done before its turn fails with it', async () => {
+  let cancel: (() => void) | undefined;
+  const { run } = start(() => reply('x'), {
+    beforeTurn: () => {
+      cancel?.();
+      throw new Error('no turn');
+    },
+  });
+  cancel = () => run.cancel();
+  const outcome = await run.outcome;
+  expect(outcome).toMatchObject({ status: 'cancelled', complete: false });
+  expect(outcome).not.toHaveProperty('error');
+});
+
+test('a history that is made shorter is told with what it is now, and asked for with the turn', async () => {
+  const turns: number[] = [];
+  const events: unknown[] = [];
+  const { run } = start(() => reply('done'), {
+    compact: (messages, { turn, signal }) => {
+      turns.push(turn);
+      expect(signal.aborted).toBe(false);
+      return [...messages, { role: 'user', content: 'summary' }];
+    },
+    hooks: { 'history-compacted': ({ before, after, messages }) => events.push([before, after, messages.length]) },
+  });
+  expect((await run.outcome).messages.map(({ role }) => role)).toEqual(['user', 'user', 'assistant']);
+  expect([turns, events]).toEqual([[1], [[1, 2, 2]]]);
+});
+
+test('words are told as they are, and a steer when it is delivered', async () => {
+  const { run } = start((_, { turn, tell }) => {
+    tell({ type: 'text', text: 'x' });
+    return turn === 1 ? callTools([{ id: 'c', tool: 'none', input: {} }]) : reply('done');
+  });
+  const { message } = run.steer('and then?');
+  const told: unknown[] = [];
+  for await (const { runId: _, at: __, ...event } of run.events)
+    if (event.type === 'text' || event.type === 'steer-delivered') told.push(event);
+  expect(told).toStrictEqual([
+    { type: 'steer-delivered', message },
+    { type: 'text', text: 'x' },
+    { type: 'text', text: 'x' },
+  ]);
+});
+
+test('a history that is short enough stays as it is, and nothing is told', async () => {
+  const { run } = start(() => reply('done'), {
+    compact: (messages) => messages,
+    hooks: { 'history-compacted': () => expect.unreachable('nothing was compacted') },
+  });
+  const types: string[] = [];
+  for await (const { type } of run.events) types.push(type);
+  expect(types).not.toContain('history-compacted');
+});
+
+test('words that are no text fail the turn in words', async () => {
+  const { run } = start((_, { tell }) => {
+    tell({ type: 'text', text: 7 as never });
+    return reply('x');
+  });
+  expect(await run.outcome).toMatchObject({
+    status: 'failed',
+    error: { message: 'event.text: expected a text, got 7' },
+  });
+});
+
+test('turns are told as they begin and end, and calls under their own ids', async () => {
+  const told: unknown[] = [];
+  const hooks = {
+    'turn-start': ({ turn }: { turn: number }) => told.push(['start', turn]),
+    'turn-end': ({ turn, message }: { turn: number; message: AssistantMessage }) =>
+      told.push([turn, message.stopReason]),
+    'call-planned': ({ callId }: { callId: string }) => told.push(callId),
+    text: ({ text }: { text: string }) => told.push(text),
+  };
+  const { run } = start(
+    (_, { turn, tell }) => {
+      tell({ type: 'text', text: `words ${turn}` });
+      tell({ type: 'call-planned', callId: 'c', tool: 'none' });
+      return turn === 2 ? reply('done') : callTools([{ id: 'c', tool: 'none', input: {} }]);
+    },
+    { hooks },
+  );
+  await run.outcome;
+  expect(told).toEqual([['start', 1], 'words 1', 'c', [1, 'tool_use'], ['start', 2], 'words 2', 'c-2', [2, 'stop']]);
+});
+
+test.each<[string, unknown]>([
+  ['nothing', undefined],
+  ['no message', { calls: [] }],
+  ['another role', { message: { role: 'user', content: [], stopReason: 'stop' }, calls: [] }],
+  ['no list of parts', { message: { role: 'assistant', content: 'x', stopReason: 'stop' }, calls: [] }],
+  ['no list of calls', { message: { role: 'assistant', content: [], stopReason: 'stop' } }],
+])('a planner that returns %s is told what a step is', async (_, step) => {
+  expect(await start(() => step as Step).run.outcome).toMatchObject({
+    status: 'failed',
+    error: { message: 'planner: `next` must return { message, calls }; `reply` and `callTools` make one' },
+    messages: [{ role: 'user' }],
+  });
+});
+
+test('what a planner throws decides what is kept of its words, and how they are said to have ended', async () => {
+  const speak = (context: PlannerContext, error: unknown): Promise<never> => {
+    context.tell({ type: 'thinking', text: 'hm' });
+    context.tell({ type: 'text', text: 'half' });
+    return new Promise((_, reject) => {
+      if (error instanceof Error) reject(error);
+      context.token.onCancel(() => reject(new Error('stopped')));
+    });
+  };
+  const failed = await start((_, context) => speak(context, new Error('no network'))).run.outcome;
+  expect(failed.messages.at(-1)).toStrictEqual({
+    role: 'assistant',
+    content: [{ type: 'text', text: 'half' }],
+    stopReason: 'error',
+  });
+  const { run } = start((_, context) => speak(context, undefined));
+  await letEverythingReact();
+  run.cancel();
+  const cancelled = await run.outcome;
+  expect(cancelled).toMatchObject({ status: 'cancelled', complete: false });
+  expect(cancelled).not.toHaveProperty('error');
+  expect(cancelled.messages.at(-1)).toMatchObject({ content: [{ text: 'half' }], stopReason: 'aborted' });
+});

@@ -1,0 +1,75 @@
+import { expect, test } from 'vitest';
+import { formatStopReport, type StoppedCall, type StopReport } from './report.ts';
+
+const call = (state: StoppedCall['state'], rest: Partial<StoppedCall> = {}): StoppedCall => ({
+  callId: 'c',
+  tool: 'bash',
+  state,
+  afterMs: 5,
+  waitedFor: false,
+  ...rest,
+});
+
+const report = (rest: Partial<StopReport> = {}): StopReport => ({
+  reason: { kind: 'user', at: 0 },
+  settledAfterMs: 20,
+  levels: [],
+  calls: [],
+  cleanupErrors: [],
+  clean: true,
+  ...rest,
+});
+
+test('everything is told in the order it happened, the end last', () => {
+  const text = formatStopReport(
+    report({
+      reason: { kind: 'user', at: 0, message: 'enough', by: 'anna', via: 'cli' },
+      levels: [
+        { level: 'drain', afterMs: 0 },
+        { level: 'abort', afterMs: 10 },
+        { level: 'kill', afterMs: 12 },
+      ],
+      reply: { characters: 7, afterMs: 1 },
+      calls: [call('finished', { afterMs: -3, waitedFor: true }), call('unknown')],
+      abandoned: [{ name: 'planner', afterMs: 20 }],
+      cleanupErrors: ['bash: stuck'],
+      clean: false,
+    }),
+  );
+  expect(text.split('\n')).toEqual([
+    'Stopped after 20 ms (user: enough, by anna, via cli); 2 abandoned.',
+    '         -3 ms  bash finished (waited for: it must not be cut)',
+    '         +0 ms  drain: nothing new starts',
+    '         +1 ms  reply closed after 7 characters',
+    '         +5 ms  bash abandoned, its outcome is unknown',
+    '        +10 ms  abort: what can be interrupted stops',
+    '        +12 ms  kill: nothing more is waited for',
+    '        +20 ms  planner abandoned, it may still run',
+    '        +20 ms  settled',
+    '       cleanup  bash: stuck',
+  ]);
+});
+
+test.each<[Partial<StopReport>, string]>([
+  [{}, 'Stopped after 20 ms (user); nothing was left behind.'],
+  [{ clean: false }, 'Stopped after 20 ms (user); not everything is tidy.'],
+  [{ reason: { kind: 'user', at: 0, by: 'anna' } }, 'Stopped after 20 ms (user, by anna); nothing was left behind.'],
+  [{ reason: { kind: 'user', at: 0, via: 'cli' } }, 'Stopped after 20 ms (user, via cli); nothing was left behind.'],
+])('%j is told first as %s', (rest, sentence) => {
+  expect(formatStopReport(report(rest)).split('\n')[0]).toBe(sentence);
+});
+
+test.each<[StoppedCall, string]>([
+  [call('failed'), 'failed'],
+  [call('interrupted', { processesEnded: 1 }), 'interrupted, 1 process ended'],
+  [call('interrupted', { processesEnded: 0, survivors: 0 }), 'interrupted'],
+  [
+    call('finished', { processesEnded: 3, survivors: 2, unverified: true }),
+    'finished, 3 processes ended, 2 processes may survive, not verified',
+  ],
+  [call('finished', { undo: 'undone' }), 'finished, undone'],
+  [call('finished', { undo: 'failed' }), 'finished, undo failed'],
+  [call('not-started'), 'not started'],
+])('%j is told as %s', (stopped, words) => {
+  expect(formatStopReport(report({ calls: [stopped] })).split('\n')[1]).toBe(`         +5 ms  bash ${words}`);
+});

@@ -1,0 +1,118 @@
+import { expect, test } from 'vitest';
+import { z } from 'zod';
+import { createVirtualWorld, letEverythingReact } from '../testing/virtual-world.ts';
+import { defineTool, type Tool } from '../tool/tool.ts';
+import { createAgent } from './agent.ts';
+import { callTools, type Planner, reply } from './planner.ts';
+import type { AgentParts } from './setup.ts';
+import { agentTool } from './sub-agent.ts';
+
+function setUp(next: Planner['next'], parts: Partial<AgentParts> = {}) {
+  const world = createVirtualWorld();
+  return { ...world, world, agent: createAgent({ name: 'a', planner: { next }, world, ...parts }) };
+}
+
+test('what a run that ended left running is in the ledger, with its late end', async () => {
+  const ends = Promise.withResolvers<string>();
+  const fails = Promise.withResolvers<string>();
+  const { agent, clock } = setUp((_, { leaveRunning }) => {
+    leaveRunning?.('stream', ends.promise);
+    leaveRunning?.('socket', fails.promise);
+    return reply('done');
+  });
+  const run = agent.run('go', { id: 'r' });
+  await clock.advance(1_000);
+  expect(await run.outcome).toMatchObject({ status: 'success' });
+  const abandonedAt = clock.now();
+  const reason = { kind: 'parent', message: 'its run ended', at: abandonedAt };
+  expect(agent.ledger.entries()).toMatchObject([
+    { key: expect.stringMatching(/^r\/stream\/./) as string, name: 'stream', reason, abandonedAt },
+    { key: expect.stringMatching(/^r\/socket\/./) as string, name: 'socket', reason, abandonedAt },
+  ]);
+  await clock.advance(5);
+  ends.resolve('late');
+  fails.reject(new Error('reset'));
+  await letEverythingReact();
+  expect(agent.ledger.entries().map(({ late }) => late)).toStrictEqual([
+    { at: abandonedAt + 5, state: 'finished', value: 'late' },
+    { at: abandonedAt + 5, state: 'failed', error: new Error('reset') },
+  ]);
+});
+
+test('a message that is none is refused by name', async () => {
+  const { agent } = setUp(() => reply('x'));
+  const run = agent.run('go');
+  expect(() => run.steer(7 as never)).toThrow('message: expected a text');
+  await run.outcome;
+});
+
+test('the outcome says what came of the run, from its start to its end', async () => {
+  const { agent, clock } = setUp(() => new Promise((resolve) => clock.setTimer(30, () => resolve(reply('done')))));
+  const startedAt = clock.now();
+  const run = agent.run('go', { id: 'r' });
+  await clock.advance(30);
+  expect(await run.outcome).toStrictEqual({
+    runId: 'r',
+    agent: 'a',
+    status: 'success',
+    text: 'done',
+    messages: [
+      { role: 'user', content: 'go' },
+      { role: 'assistant', content: [{ type: 'text', text: 'done' }], stopReason: 'stop' },
+    ],
+    calls: [],
+    usage: { inputTokens: 0, outputTokens: 0, complete: true },
+    turns: 1,
+    undelivered: [],
+    startedAt,
+    endedAt: startedAt + 30,
+  });
+});
+
+test('a deadline stops a run at once, and says how long it was', async () => {
+  const { agent, clock } = setUp(() => new Promise(() => {}), { budgets: { deadlineMs: 50 } });
+  const run = agent.run('go');
+  await clock.advance(50 + 12_000);
+  expect(await run.outcome).toMatchObject({
+    status: 'cancelled',
+    reason: { kind: 'deadline', message: 'the run took longer than 50 ms' },
+    stop: { levels: [{ level: 'abort', afterMs: 0 }, { level: 'kill' }] },
+  });
+});
+
+test('a sub-agent that did nothing that can be undone is not undone', async () => {
+  const { world, clock } = setUp(() => reply('x'));
+  const undone: string[] = [];
+  const write = defineTool({
+    name: 'write',
+    description: '',
+    input: z.unknown(),
+    execute: () => 'written',
+    undo: (_, { callId }) => void undone.push(callId),
+  });
+  const child = (name: string, tools: readonly Tool[]): Tool => {
+    const next: Planner['next'] = (_, { turn }) =>
+      turn === 1 && tools.length > 0 ? callTools([{ id: `${name}-1`, tool: 'write', input: {} }]) : reply('done');
+    return agentTool(createAgent({ name, planner: { next }, tools, world }), { description: '' }) as Tool;
+  };
+  const planner: Planner = {
+    next: (_, { turn }) =>
+      turn === 1
+        ? callTools(['idle', 'busy'].map((tool) => ({ id: tool, tool, input: { task: 'go' } })))
+        : new Promise(() => {}),
+  };
+  const told: string[] = [];
+  const agent = createAgent({
+    name: 'lead',
+    planner,
+    tools: [child('idle', []), child('busy', [write as Tool])],
+    world,
+    hooks: { 'undo-start': ({ callId }) => told.push(callId) },
+  });
+  const run = agent.run('go');
+  await letEverythingReact();
+  run.cancel({}, { how: 'kill', undo: true });
+  await clock.advance(1_000);
+  await run.outcome;
+  expect([told, undone]).toEqual([['busy'], ['busy-1']]);
+});

@@ -1,0 +1,164 @@
+import { expect, test } from 'vitest';
+import { z } from 'zod';
+import { CancelledError } from '../stop/errors.ts';
+import { CancellationToken } from '../stop/token.ts';
+import { type ScriptedReply, scriptedModel } from '../testing/scripted-model.ts';
+import { createVirtualWorld, letEverythingReact } from '../testing/virtual-world.ts';
+import { NESTED } from '../tool/nested.ts';
+import { defineTool, type Tool, type ToolContext, type ToolDefinition } from '../tool/tool.ts';
+import { type Agent, createAgent } from './agent.ts';
+import { agentTool } from './sub-agent.ts';
+
+const never = new Promise<never>(() => {});
+const { clock, ...world } = createVirtualWorld();
+
+function agent(name: string, replies: readonly ScriptedReply[], tools: readonly Tool[] = []): Agent {
+  return createAgent({ name, model: scriptedModel(replies, { clock }), tools, world: { ...world, clock } });
+}
+
+const ask = (child: Agent): Tool => agentTool(child, { description: `Asks ${child.name}.` }) as Tool;
+
+function tool(name: string, rest: Partial<ToolDefinition<unknown>> = {}): Tool {
+  return defineTool({
+    name,
+    description: name,
+    input: z.unknown(),
+    effects: 'write',
+    execute: () => `${name} done`,
+    ...rest,
+  } as ToolDefinition<unknown>);
+}
+
+/** Starts an agent that asks another for one thing. */
+function start(child: Agent, input: unknown = { task: 'x' }) {
+  return agent('lead', [[{ call: child.name, input, id: 'c' }], ['ok']], [ask(child)]).run('go');
+}
+
+const resultOf = async (run: ReturnType<typeof start>) => (await run.outcome).calls[0]!;
+
+test('the parent’s model is told that a task is a text, and that there is nothing else to say', () => {
+  expect(ask(agent('child', []))).toMatchObject({
+    name: 'child',
+    description: 'Asks child.',
+    inputJsonSchema: {
+      type: 'object',
+      properties: { task: { type: 'string', description: expect.stringMatching(/./) as string } },
+      required: ['task'],
+      additionalProperties: false,
+    },
+  });
+});
+
+test.each([null, undefined, 'text', 7, { task: 7 }])('%o is no task', async (input) => {
+  const checked = await ask(agent('child', [])).input['~standard'].validate(input);
+  expect(checked.issues).toEqual([{ message: 'expected a text', path: ['task'] }]);
+});
+
+test('an agent that says nothing has no answer', async () => {
+  expect(await resultOf(start(agent('child', [[]])))).toMatchObject({ state: 'finished', content: '(no answer)' });
+});
+
+test('an answer stands alone, and what took effect for it is in the details', async () => {
+  const child = agent(
+    'child',
+    [[{ call: 'look' }, { call: 'write' }, { call: 'broken' }, { call: 'invented' }], ['Done.']],
+    [
+      tool('look', { effects: 'read' }),
+      tool('write', { execute: () => 'w'.repeat(301) }),
+      tool('broken', { execute: () => Promise.reject(new Error('no')) }),
+    ],
+  );
+  const { content, details } = await resultOf(start(child));
+  expect(content).toBe('Done.');
+  expect(details).toMatchObject({
+    status: 'success',
+    effects: [{ tool: 'write', state: 'finished', content: 'w'.repeat(300) }],
+  });
+  expect(details).not.toHaveProperty('reason');
+});
+
+test('what was cut off may have taken effect, and is told after the last words there were', async () => {
+  const child = agent(
+    'child',
+    [
+      ['I look. ', { call: 'look' }],
+      [{ call: 'obedient' }, { call: 'deaf' }],
+    ],
+    [
+      tool('look', { effects: 'read' }),
+      tool('deaf', { execute: () => never }),
+      tool('obedient', {
+        execute: (_, { signal }) =>
+          new Promise((_resolve, reject) => signal.addEventListener('abort', () => reject(new Error('stopped')))),
+      }),
+    ],
+  );
+  const run = start(child);
+  await letEverythingReact();
+  run.cancel('enough', { how: 'now' });
+  await clock.advance(2_000);
+  const { content, details } = await resultOf(run);
+  expect(content).toContain('I look. \n\nWhat it did before that:\n- obedient (interrupted): ');
+  expect(content).toContain('\n- deaf (unknown): ');
+  expect(details).toMatchObject({ effects: [{ state: 'interrupted' }, { state: 'unknown' }] });
+});
+
+test('what an agent took back itself is no effect of it', async () => {
+  const child = agent(
+    'child',
+    [[{ call: 'book' }, { call: 'pay' }], [{ until: never }]],
+    [tool('book', { undo: () => {} }), tool('pay')],
+  );
+  const run = start(child);
+  await letEverythingReact();
+  run.cancelCall('c', 'not this', { how: 'now', undo: true });
+  expect((await resultOf(run)).details).toMatchObject({
+    status: 'cancelled',
+    effects: [{ tool: 'pay', state: 'finished' }],
+  });
+});
+
+test('an agent’s tool says all it knows to whoever executes it, also outside a run of ours', async () => {
+  using token = new CancellationToken({ clock });
+  const context = { token, signal: token.signal, nest: () => {}, callId: 'c' } as unknown as ToolContext;
+  const broken = new Error('no model');
+  await expect(ask(agent('child', [[{ fail: broken }]])).execute({ task: 'x' }, context)).rejects.toMatchObject({
+    name: 'AgentFailedError',
+    cause: { message: 'no model' },
+    partial: { details: { status: 'failed' } },
+  });
+  expect(await ask(agent('child', [['Fine.']])).execute({ task: 'x' }, context)).toMatchObject({ content: 'Fine.' });
+  const undo = () =>
+    Promise.resolve([
+      { tool: 'book', state: 'failed' },
+      { tool: 'look', state: 'undone' },
+      { tool: 'pay', state: 'unknown' },
+    ]);
+  const undoing = { callId: 'c', signal: token.signal, [NESTED]: { undo } };
+  await expect(ask(agent('child', [])).undo!({ content: '', input: {} }, undoing)).rejects.toThrow(
+    /^not undone: book, pay$/,
+  );
+});
+
+test('a planner that says it was cancelled, though nothing was, has failed', async () => {
+  const error = new CancelledError({ kind: 'user', at: 0 });
+  const lead = createAgent({ name: 'lead', planner: { next: () => Promise.reject(error) } });
+  expect(await lead.run('go').outcome).toMatchObject({ status: 'failed', error });
+});
+
+test('what a run takes out of results is taken out of those of its agents too', async () => {
+  const secretive = agent('child', [[{ call: 'key' }], ['ok']], [tool('key', { execute: () => 'the key is s3cret' })]);
+  const lead = agent(
+    'lead',
+    [[{ call: 'child', input: { task: 'x' } }, { call: 'key' }], ['ok']],
+    [ask(secretive), tool('key', { execute: () => 's3cret' })],
+  );
+  const told: unknown[] = [];
+  const run = lead.run('go', {
+    redact: (text) => ({ text: text.replaceAll('s3cret', '***'), count: text.split('s3cret').length - 1 }),
+    hooks: { any: (event) => told.push(event) },
+  });
+  expect((await run.outcome).calls).toMatchObject([{}, { content: '***' }]);
+  expect(JSON.stringify(told)).toContain('the key is ***');
+  expect(JSON.stringify(told)).not.toContain('s3cret');
+});

@@ -1,0 +1,193 @@
+/** Thrown when something is made with a setting that cannot work. It names the field, the value and what is allowed. */
+export class SettingsError extends TypeError {
+  override readonly name: string = 'SettingsError';
+  readonly code: string = 'INVALID_SETTING';
+  /** Which setting, for example `budgets.deadlineMs` or `tools[1].input`. */
+  readonly field: string;
+
+  constructor(field: string, what: string, cause?: unknown) {
+    super(`${field}: ${what}`, cause === undefined ? undefined : { cause });
+    this.field = field;
+  }
+}
+
+/** The error for a value that is not what was expected. */
+export function unexpected(field: string, value: unknown, expected: string): SettingsError {
+  return new SettingsError(field, `expected ${expected}, got ${describeValue(value)}`);
+}
+
+/** Says what a setting may be: returns the value to keep, and throws for any other. Absent settings are not asked about. */
+export interface Rule {
+  (value: unknown, field: string): unknown;
+  readonly isRequired?: boolean;
+}
+
+/** One rule for every setting: a setting without a rule does not compile. */
+export type Rules<Settings> = { readonly [Name in Extract<keyof Settings, string>]-?: Rule };
+
+interface ReadOptions {
+  /** Where the settings stand, if inside others. */
+  readonly within?: string;
+  /** For objects that hold more than settings: other names are allowed. */
+  readonly allowUnknown?: boolean;
+}
+
+/**
+ * A checked copy of some settings: each is read once, so a value that was checked is the value that is used. What is
+ * `undefined` is left out and cannot cover a default. An unknown name is refused: it may be one that is misspelt.
+ */
+export function readSettings<Settings>(given: unknown, rules: Rules<Settings>, options: ReadOptions = {}): Settings {
+  const { within, allowUnknown = false } = options;
+  if (!isObject(given)) throw unexpected(within ?? 'options', given, `an object with ${namesOf(rules)}`);
+  const prefix = within === undefined ? '' : `${within}.`;
+  const settings: Record<string | symbol, unknown> = {};
+  let field = within ?? 'options';
+  try {
+    if (!allowUnknown) refuseUnknown(given, rules, prefix);
+    for (const name in rules) {
+      field = prefix + name;
+      const value = (given as Record<string, unknown>)[name];
+      const check: Rule = (rules as Record<string, Rule>)[name]!;
+      if (value !== undefined || check.isRequired) settings[name] = check(value, field);
+    }
+    // Under symbols the parts of this package speak to each other.
+    for (const key of Object.getOwnPropertySymbols(given)) settings[key] = (given as Record<symbol, unknown>)[key];
+  } catch (error) {
+    if (error instanceof SettingsError) throw error;
+    throw new SettingsError(field, 'it could not be read', error);
+  }
+  return settings as Settings;
+}
+
+function refuseUnknown(given: object, rules: object, prefix: string): void {
+  for (const name of Object.keys(given)) {
+    if (Object.hasOwn(rules, name)) continue;
+    throw new SettingsError(`${prefix}${cut(name)}`, `there is no such setting; there are ${namesOf(rules)}`);
+  }
+}
+
+function namesOf(rules: object): string {
+  return Object.keys(rules).join(', ');
+}
+
+/** The rule for a setting that must be given. */
+export function required(rule: Rule): Rule {
+  return Object.assign((value: unknown, field: string) => rule(value, field), { isRequired: true });
+}
+
+/** The same rule for values that may be anything: what throws when it is looked at is refused too. */
+export function safely(check: Rule): Rule {
+  return (value, field) => {
+    try {
+      return check(value, field);
+    } catch (error) {
+      throw error instanceof SettingsError ? error : new SettingsError(field, 'it could not be read', error);
+    }
+  };
+}
+
+/** A rule in words and as a question. */
+export function rule(expected: string, accepts: (value: unknown) => boolean): Rule {
+  return (value, field) => {
+    if (!accepts(value)) throw unexpected(field, value, expected);
+    return value;
+  };
+}
+
+export const anything: Rule = (value) => value;
+export const text: Rule = rule('a text', (value) => typeof value === 'string');
+export const nonEmptyText: Rule = rule(
+  'a text that is not empty',
+  (value) => typeof value === 'string' && value !== '',
+);
+export const flag: Rule = rule('true or false', (value) => typeof value === 'boolean');
+export const callback: Rule = rule('a function', (value) => typeof value === 'function');
+
+/** Time that may pass: `Infinity` means never. */
+export const timeLimitMs: Rule = rule('0 ms or more, or Infinity for never', (value) => isNumber(value) && value >= 0);
+
+/** Time that is waited for. */
+export const pauseMs: Rule = rule('0 ms or more', (value) => Number.isFinite(value) && (value as number) >= 0);
+
+/** Time that is always waited for, whatever happens, so it has an end. */
+export function boundedMs({ max, orZero = false }: { readonly max: number; readonly orZero?: boolean }): Rule {
+  const range = `${orZero ? '0' : 'more than 0'} to ${max} ms`;
+  return rule(range, (value) => isNumber(value) && (value > 0 || (orZero && value === 0)) && value <= max);
+}
+
+/** A whole number from `min`; `Infinity` where it lifts a limit. */
+export function count({ min = 1, orInfinity = false }: { min?: number; orInfinity?: boolean } = {}): Rule {
+  return rule(
+    `a whole number from ${min}${orInfinity ? ', or Infinity for no limit' : ''}`,
+    (value) => isNumber(value) && value >= min && (Number.isSafeInteger(value) || (orInfinity && value === Infinity)),
+  );
+}
+
+export function oneOf(...values: readonly string[]): Rule {
+  return rule(values.map((value) => `'${value}'`).join(' or '), (value) => values.includes(value as string));
+}
+
+/** Something that can do certain things, whatever else it is. */
+export function having(what: string, ...methods: readonly string[]): Rule {
+  return rule(`${what} (an object with ${methods.map((method) => `${method}()`).join(', ')})`, (value) =>
+    hasMethods(value, methods),
+  );
+}
+
+export function hasMethods(value: unknown, methods: readonly string[]): boolean {
+  return isObject(value) && methods.every((method) => typeof (value as Record<string, unknown>)[method] === 'function');
+}
+
+/** A list, each of whose entries follows the rule. */
+export function listOf(entry: Rule): Rule {
+  return (value, field) => {
+    if (!isList(value)) throw unexpected(field, value, 'a list');
+    return Array.from(value as readonly unknown[], (one, index) => entry(one, `${field}[${index}]`));
+  };
+}
+
+/** Settings inside settings. */
+export function group<Settings>(rules: Rules<Settings>): Rule {
+  return (value, field) => readSettings(value, rules, { within: field });
+}
+
+/** Listeners by name. They stay where they are: they may be methods of something. */
+export const hooks: Rule = (value, field) => {
+  if (!isObject(value)) throw unexpected(field, value, 'an object with functions');
+  for (const [name, hook] of Object.entries(value)) if (hook !== undefined) callback(hook, `${field}.${cut(name)}`);
+  return value;
+};
+
+/** No list that is handed in may be longer; one that lies about its length is not read for ever. */
+const MAX_LIST_LENGTH = 1_000_000;
+
+export function isList(value: unknown): value is readonly unknown[] {
+  return Array.isArray(value) && value.length <= MAX_LIST_LENGTH;
+}
+
+export function isObject(value: unknown): value is object {
+  return typeof value === 'object' && value !== null;
+}
+
+function isNumber(value: unknown): value is number {
+  return typeof value === 'number';
+}
+
+/** A value in a few words. It never throws and runs no code of the value's. */
+function describeValue(value: unknown): string {
+  if (typeof value === 'string') return JSON.stringify(cut(value));
+  if (typeof value === 'function') return 'a function';
+  if (typeof value === 'symbol') return 'a symbol';
+  if (!isObject(value)) return cut(String(value));
+  try {
+    return Array.isArray(value) ? 'a list' : 'an object';
+  } catch {
+    return 'a revoked proxy';
+  }
+}
+
+const SHOWN_CHARACTERS_MAX = 80;
+
+function cut(words: string): string {
+  return words.length <= SHOWN_CHARACTERS_MAX ? words : `${words.slice(0, SHOWN_CHARACTERS_MAX)}…`;
+}

@@ -1,0 +1,37 @@
+import type { StopLevel } from './level.ts';
+import type { CancelReason } from './reason.ts';
+import type { CancelReceipt } from './receipt.ts';
+import type { CancellationToken } from './token.ts';
+
+/** What is told of a cancel. */
+export type StopEvent =
+  /** Something was asked to stop, and what that did. */
+  | {
+      readonly type: 'cancel-request';
+      readonly answer: CancelReceipt['answer'];
+      /** The reason given by this request; the winning one is in `level-change`. */
+      readonly reason: CancelReason;
+    }
+  | { readonly type: 'level-change'; readonly level: StopLevel; readonly reason: CancelReason };
+
+/**
+ * Tells of a token's cancel: once that it was accepted, and of each level it reaches, in rising order, also when the one
+ * who is told cancels harder at once.
+ */
+export function tellStops(token: CancellationToken, tell: (event: StopEvent) => void): Disposable {
+  const reached: { level: StopLevel; reason: CancelReason }[] = [];
+  let isFirst = true;
+  let isTelling = false;
+  return token.onCancel((level, reason) => {
+    reached.push({ level, reason });
+    if (isTelling) return;
+    isTelling = true;
+    if (isFirst) {
+      isFirst = false;
+      tell({ type: 'cancel-request', answer: 'accepted', reason });
+    }
+    for (let next = reached.shift(); next !== undefined; next = reached.shift())
+      tell({ type: 'level-change', ...next });
+    isTelling = false;
+  });
+}

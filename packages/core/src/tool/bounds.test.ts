@@ -1,0 +1,44 @@
+import { expect, test } from 'vitest';
+import { boundContent, boundDetails, DETAILS_BYTES_MAX } from './bounds.ts';
+
+test('content within the limit is not copied', () => {
+  const parts = [
+    { type: 'text', text: 'ab' },
+    { type: 'image', mediaType: 'image/png', data: 'AAAA' },
+    { type: 'text', text: 'cd' },
+  ] as const;
+  expect(boundContent(parts, 4)).toBe(parts);
+  expect(boundContent('abcd', 4)).toBe('abcd');
+});
+
+test('head and tail of a text that is too long are kept, and the cut says how much is missing', () => {
+  expect(boundContent('abcdefg', 5)).toBe('ab\n[… 3 of 7 characters cut …]\nfg');
+  expect(boundContent('abc', 1)).toBe('\n[… 3 of 3 characters cut …]\n');
+  expect(boundContent('a😀😀b', 4)).toBe('a\uFFFD\n[… 2 of 6 characters cut …]\n\uFFFDb');
+});
+
+test('parts share one limit: what is whole stays, what is cut is frozen', () => {
+  const whole = { type: 'text', text: 'abc' } as const;
+  const image = { type: 'image', mediaType: 'image/png', data: 'AAAA' } as const;
+  const content = boundContent([whole, image, { type: 'text', text: 'defg' }, { type: 'text', text: 'h' }], 5);
+  expect(content).toEqual([
+    whole,
+    image,
+    { type: 'text', text: 'd\n[… 2 of 4 characters cut …]\ng' },
+    { type: 'text', text: '\n[… 1 of 1 characters cut …]\n' },
+  ]);
+  expect(content[0]).toBe(whole);
+  expect([content, content[2]].every(Object.isFrozen)).toBe(true);
+});
+
+test.each([
+  ['x', DETAILS_BYTES_MAX - 2],
+  ['€', Math.floor((DETAILS_BYTES_MAX - 2) / 3)],
+])('details of %s may have as many bytes as the limit and not one more', (character, length) => {
+  const most = character.repeat(length);
+  expect(boundDetails(most)).toBe(most);
+  const bytes = new TextEncoder().encode(most).length + 2 + new TextEncoder().encode(character).length;
+  const cut = boundDetails(most + character);
+  expect(cut).toEqual({ cut: 'the details were too large', bytes, bytesMax: DETAILS_BYTES_MAX });
+  expect(Object.isFrozen(cut)).toBe(true);
+});

@@ -1,0 +1,110 @@
+import { isCancelledError } from '../stop/errors.ts';
+import type { Content, ContentPart, Json, ToolResult } from './result.ts';
+
+/** More than anybody means: a list may lie about its length, and is not read for ever. */
+const MAX_PARTS = 10_000;
+
+const NO_CONTENT = 'It returned no content.';
+const UNREADABLE: ToolResult = Object.freeze({
+  content: 'It ended, but what it returned could not be read.',
+  isError: true,
+});
+
+/** What a tool handed over, read once, copied and frozen. It never throws: compilers do not watch every tool. */
+export function normalizeResult(value: unknown): ToolResult {
+  if (typeof value === 'string') return { content: value };
+  try {
+    return readResult(value);
+  } catch {
+    // A getter or a proxy that throws. The work is done all the same.
+    return UNREADABLE;
+  }
+}
+
+function readResult(value: unknown): ToolResult {
+  if (typeof value !== 'object' || value === null) return Object.freeze({ content: NO_CONTENT });
+  const { content, details, isError } = value as { content?: unknown; details?: unknown; isError?: unknown };
+  const read = copyJson(details);
+  return Object.freeze({
+    content: readContent(content),
+    ...(read !== undefined && { details: read }),
+    ...(isError === true && { isError }),
+  });
+}
+
+function readContent(content: unknown): Content {
+  if (typeof content === 'string') return content;
+  if (content === undefined || content === null) return NO_CONTENT;
+  if (!Array.isArray(content)) return textFrom(content);
+  const given = content as readonly unknown[];
+  const parts = Array.from({ length: Math.min(given.length, MAX_PARTS) }, (_, index) => readPart(given[index]));
+  const cut = given.length - parts.length;
+  if (cut > 0) parts.push(readPart(`[… ${cut} more parts cut …]`));
+  return Object.freeze(parts);
+}
+
+function readPart(part: unknown): ContentPart {
+  const { type, text, mediaType, data } = Object(part) as Record<string, unknown>;
+  if (type === 'image' && typeof mediaType === 'string' && typeof data === 'string') {
+    return Object.freeze({ type, mediaType, data });
+  }
+  const said = type === 'text' && typeof text === 'string' ? text : typeof part === 'string' ? part : textFrom(part);
+  return Object.freeze({ type: 'text', text: said });
+}
+
+/** Anything as text for a model: JSON where it can be. */
+function textFrom(value: unknown): string {
+  try {
+    return JSON.stringify(value) ?? String(value);
+  } catch {
+    // A list would name all it holds, and it may hold without end.
+    return Array.isArray(value) ? `(a list of ${value.length})` : String(value);
+  }
+}
+
+/** A frozen copy that shares nothing with the value. What is not JSON leaves a note that says so. */
+export function copyJson(value: unknown): Json | undefined {
+  try {
+    return cloneJson(value);
+  } catch {
+    // A cycle, a bigint, a getter that throws: it could be neither stored nor shown.
+    return Object.freeze({ cut: 'it was not JSON' });
+  }
+}
+
+/** A frozen copy of JSON. Throws if it is none. */
+export function cloneJson(value: unknown): Json | undefined {
+  const text = JSON.stringify(value);
+  return text === undefined ? undefined : deepFreeze(JSON.parse(text) as Json);
+}
+
+/** Freezes a value and everything in it. */
+export function deepFreeze<T>(value: T): T {
+  if (typeof value !== 'object' || value === null || Object.isFrozen(value)) return value;
+  for (const part of Object.values(value)) deepFreeze(part);
+  return Object.freeze(value);
+}
+
+/** What an error says, as far as others may read it: of a cancel only its kind. It never throws. */
+export function describeError(error: unknown): string {
+  try {
+    if (isCancelledError(error)) return `Cancelled (${String(error.reason.kind)})`;
+    if (typeof error !== 'object' || error === null) return String(error);
+    const { message, name } = error as { message?: unknown; name?: unknown };
+    if (typeof message === 'string' && message !== '') return message;
+    if (message !== undefined && message !== '') return textFrom(message);
+    return typeof name === 'string' ? name : textFrom(error);
+  } catch {
+    return 'it threw something that could not be read';
+  }
+}
+
+/** Whether an error only says that its work stopped when asked to. */
+export function isEchoOfCancel(error: unknown): boolean {
+  if (isCancelledError(error)) return true;
+  try {
+    return (error as { name?: unknown } | undefined)?.name === 'AbortError';
+  } catch {
+    return false;
+  }
+}

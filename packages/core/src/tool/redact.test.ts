@@ -1,0 +1,52 @@
+import { expect, test } from 'vitest';
+import { type Redact, redactResult } from './redact.ts';
+import type { Json, ToolResult } from './result.ts';
+
+const hide: Redact = (text) => ({ text: text.replaceAll('key', '***'), count: text.split('key').length - 1 });
+
+test('without a redaction, or with nothing to take out, a result goes on as it is', () => {
+  const result = { content: [{ type: 'text', text: 'a key' }], details: { key: 'key' } } as const;
+  expect(redactResult(result, undefined)).toBe(result);
+  const clean = { content: 'nothing', details: { n: 1 }, error: 'none' };
+  expect(redactResult(clean, hide)).toBe(clean);
+});
+
+test('it is taken out of all texts and names, and counted; what is no text stays', () => {
+  const details = { key: ['a key', 7, null, true, { inner: 'key key' }], absent: undefined, nothing: null };
+  const redacted = redactResult({ content: 'the key', details, error: 'key!', isError: true }, hide);
+  expect(redacted).toStrictEqual({
+    content: 'the ***',
+    details: { '***': ['a ***', 7, null, true, { inner: '*** ***' }], nothing: null },
+    error: '***!',
+    isError: true,
+    redacted: 6,
+  });
+  expect(Object.isFrozen(redacted)).toBe(true);
+  const { '***': list } = redacted.details as unknown as Record<string, Json[]>;
+  expect([redacted.details, list, list?.[4]].every(Object.isFrozen)).toBe(true);
+});
+
+test('a name of details that are absent is not looked at', () => {
+  const result = { content: 'fine', details: { key: undefined } };
+  expect(redactResult(result, hide)).toBe(result);
+});
+
+test('texts among the parts are redacted, images are not looked into', () => {
+  const image = { type: 'image', mediaType: 'image/png', data: 'key' } as const;
+  const redacted = redactResult({ content: [{ type: 'text', text: 'key' }, image] }, hide);
+  expect(redacted).toStrictEqual({ content: [{ type: 'text', text: '***' }, image], redacted: 1 });
+  expect([redacted.content, redacted.content[0]].every(Object.isFrozen)).toBe(true);
+});
+
+test.each<[string, unknown]>([
+  ['no text', { text: 7, count: 1 }],
+  ['no count', { text: 'x', count: 0.5 }],
+])('a redaction with %s lets nothing go on but that it ended', (_, answer) => {
+  const said = 'It ended, but what it returned could not be redacted.';
+  const redact = (): never => answer as never;
+  const result: ToolResult & { error?: string } = { content: 'key', details: { a: 1 }, isError: true };
+  expect(redactResult(result, redact)).toStrictEqual({ content: said, isError: true });
+  const failed = redactResult({ ...result, error: 'key' }, redact);
+  expect(failed).toStrictEqual({ content: said, isError: true, error: said });
+  expect(Object.isFrozen(failed)).toBe(true);
+});

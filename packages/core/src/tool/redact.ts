@@ -1,0 +1,58 @@
+import type { Content, Json, ToolResult } from './result.ts';
+
+/** Takes out of a text what must not go on, and counts it. */
+export type Redact = (text: string) => { readonly text: string; readonly count: number };
+
+/** Stands for a text that could not be redacted: it may hold what must not go on. */
+const UNREDACTED = 'It ended, but what it returned could not be redacted.';
+
+/**
+ * Takes it out of all texts of a result, before anyone sees it, and adds up how often. Nothing of the result goes on if
+ * that fails.
+ */
+export function redactResult<Result extends ToolResult & { readonly error?: string }>(
+  result: Result,
+  redact: Redact | undefined,
+): Result & { readonly redacted?: number } {
+  if (redact === undefined) return result;
+  let redacted = 0;
+  const clean = (text: string): string => {
+    const { text: cleaned, count } = redact(text);
+    if (typeof cleaned !== 'string' || !Number.isSafeInteger(count)) throw new TypeError('redact: no { text, count }');
+    redacted += count;
+    return cleaned;
+  };
+  const { content, details, error } = result;
+  try {
+    const cleaned = {
+      content: cleanContent(content, clean),
+      ...(details !== undefined && { details: cleanJson(details, clean) }),
+      ...(error !== undefined && { error: clean(error) }),
+    };
+    return redacted === 0 ? result : Object.freeze({ ...result, ...cleaned, redacted });
+  } catch {
+    const { details: _, ...rest } = {
+      ...result,
+      content: UNREDACTED,
+      ...(error !== undefined && { error: UNREDACTED }),
+    };
+    return Object.freeze(rest as Result);
+  }
+}
+
+function cleanContent(content: Content, clean: (text: string) => string): Content {
+  if (typeof content === 'string') return clean(content);
+  return Object.freeze(
+    content.map((part) => (part.type === 'text' ? Object.freeze({ ...part, text: clean(part.text) }) : part)),
+  );
+}
+
+function cleanJson(value: Json, clean: (text: string) => string): Json {
+  if (typeof value === 'string') return clean(value);
+  if (typeof value !== 'object' || value === null) return value;
+  if (Array.isArray(value)) return Object.freeze(value.map((one: Json) => cleanJson(one, clean)));
+  const entries = Object.entries(value).flatMap(([name, one]) =>
+    one === undefined ? [] : [[clean(name), cleanJson(one, clean)]],
+  );
+  return Object.freeze(Object.fromEntries(entries) as { readonly [key: string]: Json });
+}
