@@ -3,7 +3,7 @@ export function asJson(value: unknown): string {
   try {
     return JSON.stringify(value, bigintAsText) ?? JSON.stringify(String(value));
   } catch {
-    return JSON.stringify(String(value));
+    return JSON.stringify(asPlainText(value));
   }
 }
 
@@ -14,4 +14,14 @@ export function asText(value: unknown): string {
 
 function bigintAsText(_name: string, value: unknown): unknown {
   return typeof value === 'bigint' ? `${value}` : value;
+}
+
+/** Even this can throw: a value without a prototype, or a revoked proxy, has no text. */
+function asPlainText(value: unknown): string {
+  try {
+    // A list would name all it holds.
+    return Array.isArray(value) ? `(a list of ${value.length})` : String(value);
+  } catch {
+    return `(a value of type ${typeof value} that cannot be shown)`;
+  }
 }

@@ -1,27 +1,58 @@
 import type { CallState, CancelReason, LateEnd } from '@whoa/core';
+import { type AiSdkMessage, type CallPosition, fingerprint, isSameWork, positionAfter } from './call-sites.ts';
 
 /** What is known of one call of a guarded tool. */
 export interface CallRecord {
+  /** Ours: no other call in the ledger has it. */
   readonly callId: string;
+  /** The loop's. Providers count anew in each reply now and then, so several calls may have it. */
+  readonly toolCallId: string;
+  /** The id that `closeOpenCalls` gave it, if the loop's could not be sent. */
+  readonly renamedTo?: string;
   readonly tool: string;
   readonly state: 'running' | CallState;
   /** What it returned, if it `finished`. */
   readonly output?: unknown;
-  /** What it threw, if it `failed`. */
+  /** What it threw, if it `failed` or was interrupted. */
   readonly error?: unknown;
   /** Why it was stopped, if it was. */
   readonly reason?: CancelReason;
   /** How it ended after all, when it was given up on before. */
   readonly late?: LateEnd;
+  readonly trace: CallTrace;
 }
 
-/** Keeps book of every call of guarded tools, also of those whose loop has forgotten them. */
+/** What tells a call from others with the same `toolCallId`, as far as the loop has said. */
+export interface CallTrace {
+  readonly input: string | undefined;
+  readonly position: CallPosition | undefined;
+  /** Counts calls of one reply that look the same. */
+  readonly twin: number;
+}
+
+/** A call as its loop tells of it. */
+export interface BeginningCall {
+  readonly toolCallId: string;
+  readonly tool: string;
+  readonly input?: unknown;
+  /** The messages that the reply with this call answers. */
+  readonly messages?: readonly AiSdkMessage[] | undefined;
+  /** Instead of `input` and `messages`, where it is known. */
+  readonly trace?: CallTrace;
+}
+
+/** Keeps book of every call of guarded tools, also of those whose loop has forgotten them. Make one per conversation. */
 export interface CallLedger {
   /** Says that every call of this tool is written down here. */
   addTool(tool: string): void;
   hasTool(tool: string): boolean;
-  write(record: CallRecord): void;
-  find(callId: string): CallRecord | undefined;
+  /** Writes down a call before it begins. */
+  begin(call: BeginningCall): CallRecord;
+  /** Writes down what became of it, and returns its record. */
+  update(callId: string, change: Partial<Omit<CallRecord, 'callId'>>): CallRecord | undefined;
+  /** The latest call with this id of the loop. */
+  find(toolCallId: string): CallRecord | undefined;
+  /** All calls, the oldest first. */
   records(): readonly CallRecord[];
   /**
    * Resolves when no call is running any more: each has ended or was given up on. After a cancel that is at the latest
@@ -37,6 +68,8 @@ export function createCallLedger(options: { recordsMax?: number } = {}): CallLed
   const records = new Map<string, CallRecord>();
   const waiting = new Set<() => void>();
   const running = new Set<string>();
+  const replies = new WeakMap<object, CallRecord[]>();
+  let begun = 0;
 
   function makeRoom(): void {
     for (const callId of records.keys()) {
@@ -45,19 +78,41 @@ export function createCallLedger(options: { recordsMax?: number } = {}): CallLed
     }
   }
 
+  function write(record: CallRecord): CallRecord {
+    records.set(record.callId, record);
+    if (record.state === 'running') running.add(record.callId);
+    else running.delete(record.callId);
+    makeRoom();
+    if (running.size > 0) return record;
+    for (const resolve of waiting) resolve();
+    waiting.clear();
+    return record;
+  }
+
+  /** A loop hands all calls of one reply the same list of messages. */
+  function traceOf({ toolCallId, tool, input: given, messages }: BeginningCall): CallTrace {
+    const input = fingerprint(given);
+    if (messages === undefined) return { input, position: undefined, twin: 0 };
+    const siblings = replies.get(messages) ?? [];
+    const isTwin = (one: CallRecord): boolean =>
+      one.toolCallId === toolCallId && isSameWork({ tool: one.tool, input: one.trace.input }, { tool, input });
+    return { input, position: positionAfter(messages), twin: siblings.filter(isTwin).length };
+  }
+
   return {
     addTool: (tool) => void tools.add(tool),
     hasTool: (tool) => tools.has(tool),
-    write(record) {
-      records.set(record.callId, record);
-      if (record.state === 'running') running.add(record.callId);
-      else running.delete(record.callId);
-      if (records.size > recordsMax) makeRoom();
-      if (running.size > 0) return;
-      for (const resolve of waiting) resolve();
-      waiting.clear();
+    begin(call) {
+      const { toolCallId, tool, messages, trace = traceOf(call) } = call;
+      const record: CallRecord = { callId: `call-${++begun}`, toolCallId, tool, state: 'running', trace };
+      if (messages !== undefined) replies.set(messages, [...(replies.get(messages) ?? []), record]);
+      return write(record);
     },
-    find: (callId) => records.get(callId),
+    update(callId, change) {
+      const record = records.get(callId);
+      return record === undefined ? undefined : write({ ...record, ...change });
+    },
+    find: (toolCallId) => [...records.values()].findLast((one) => [one.toolCallId, one.renamedTo].includes(toolCallId)),
     records: () => [...records.values()],
     waitForQuiet: () => (running.size === 0 ? Promise.resolve() : new Promise((resolve) => waiting.add(resolve))),
   };

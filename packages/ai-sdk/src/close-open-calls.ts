@@ -1,30 +1,16 @@
-import { explain } from '@whoa/core';
-import { asJson, asText } from './as-json.ts';
-import type { CallLedger, CallRecord } from './call-ledger.ts';
-
-/** A message of the AI SDK's `ModelMessage` kind, as far as calls are concerned. */
-export interface AiSdkMessage {
-  readonly role: string;
-  readonly content: unknown;
-}
-
-interface Part {
-  readonly type?: unknown;
-  readonly toolCallId?: unknown;
-  readonly toolName?: unknown;
-  readonly providerExecuted?: unknown;
-  readonly approvalId?: unknown;
-  readonly output?: { readonly type: string; readonly value?: unknown };
-}
-
-type Output =
-  | { readonly type: 'text' | 'error-text'; readonly value: string }
-  | { readonly type: 'json'; readonly value: unknown };
+import { settings } from '@whoa/core';
+import { asText } from './as-json.ts';
+import type { CallLedger } from './call-ledger.ts';
+import { type AiSdkMessage, type AiSdkPart, type CallSite, callSitesOf, partsOf } from './call-sites.ts';
+import { type Match, matchRecords } from './matching-records.ts';
+import { isMasked, type Output, outputFor } from './told-result.ts';
+import { safeName, sameOr, UniqueIds, wellFormed } from './wire-safe.ts';
 
 /**
  * Makes a history valid again after a run was stopped: every call gets exactly one result, right after it. Calls that
- * have none get a truthful one: what the ledger knows of them, or that nobody knows. So do calls that were stopped and
+ * have none get a truthful one: what the ledger knows of them, or that it is unknown. So do calls that were stopped and
  * whose result says no more than that something went wrong. Results that answer no call, and second ones, are dropped.
+ * Call ids that come twice, ids and tool names that providers refuse, and halves of characters are replaced.
  * Returns new messages; valid ones come back as they were.
  *
  * ```ts
@@ -36,147 +22,183 @@ export function closeOpenCalls<Message extends AiSdkMessage>(
   messages: readonly Message[],
   ledger?: CallLedger,
 ): Message[] {
-  const results = firstResults(messages);
-  const closed: Message[] = [];
-  for (let index = 0; index < messages.length; ) {
-    const message = messages[index++]!;
-    // Where a result belongs is decided by its call; one that stands alone here belongs nowhere.
+  return settings.safely((given) => closeCalls(given as readonly Message[], ledger))(messages, 'messages') as Message[];
+}
+
+function closeCalls(messages: readonly AiSdkMessage[], ledger: CallLedger | undefined): AiSdkMessage[] {
+  if (!settings.isList(messages)) throw settings.unexpected('messages', messages, 'a list of messages');
+  const history = new History(wellFormed(messages), ledger);
+  const closed: AiSdkMessage[] = [];
+  /** The calls of the last reply that have no result yet, and where its results begin. */
+  let open = new Set<CallSite>();
+  const close = (): void => {
+    const missing = [...open].flatMap((site) => history.resultFor(site));
+    if (missing.length > 0) addResults(closed, missing);
+    open = new Set();
+  };
+  for (const message of history.messages) {
     if (message.role === 'tool') {
-      closed.push(...keeping(message, () => false));
+      const kept = history.keepResults(message, open);
+      if (kept !== undefined) closed.push(kept);
       continue;
     }
-    closed.push(message);
-    const open = callsOf(message);
-    if (open.size === 0) continue;
-    const group: Message[] = [];
-    for (let next = messages[index]; next?.role === 'tool'; next = messages[++index]) {
-      group.push(...keeping(next, (part) => open.delete(String(part.toolCallId))));
-    }
-    forgetApproved(message, group, open);
-    const missing = [...open].map(([callId, tool]) => results.get(callId) ?? resultFor({ callId, tool }, ledger));
-    closed.push(...withResults(group, missing));
+    close();
+    closed.push(history.withNames(message));
+    open = new Set(history.callsOf(message));
   }
-  return ledger === undefined ? closed : closed.map((message) => truthful(message, ledger));
+  close();
+  return closed;
 }
 
-function partsOf({ content }: AiSdkMessage): readonly Part[] {
-  return Array.isArray(content) ? (content as readonly Part[]) : [];
+/** Adds results to the last message of results, if the history ends in one, else in a message of their own. */
+function addResults(messages: AiSdkMessage[], results: readonly AiSdkPart[]): void {
+  const last = messages.at(-1);
+  if (last?.role !== 'tool') messages.push({ role: 'tool', content: results });
+  else messages[messages.length - 1] = { ...last, content: [...partsOf(last), ...results] };
 }
 
-/** The calls in a reply that need a result from here, by id. */
-function callsOf(message: AiSdkMessage): Map<string, string> {
-  if (message.role !== 'assistant') return new Map();
-  const parts = partsOf(message);
-  const calls = parts.filter(({ type, providerExecuted }) => type === 'tool-call' && providerExecuted !== true);
-  const open = new Map(calls.map(({ toolCallId, toolName }) => [String(toolCallId), String(toolName)]));
-  for (const { type, toolCallId } of parts) if (type === 'tool-result') open.delete(String(toolCallId));
-  return open;
+/** A history, and what is known of the calls in it. */
+class History {
+  readonly messages: readonly AiSdkMessage[];
+  readonly #ledger: CallLedger | undefined;
+  /** Whether the ledger was there when these calls were asked for: an empty one may be younger than the history. */
+  readonly #isWatched: boolean;
+  readonly #calls: ReadonlyMap<AiSdkMessage, CallSite[]>;
+  readonly #ids: ReadonlyMap<AiSdkPart, string>;
+  readonly #matches: ReadonlyMap<CallSite, Match>;
+  /** Which call each result answers. */
+  readonly #answers: ReadonlyMap<AiSdkPart, CallSite>;
+  readonly #results: ReadonlyMap<CallSite, AiSdkPart>;
+  readonly #approved: ReadonlySet<unknown>;
+
+  constructor(messages: readonly AiSdkMessage[], ledger: CallLedger | undefined) {
+    const sites = callSitesOf(messages);
+    this.messages = messages;
+    this.#ledger = ledger;
+    this.#calls = Map.groupBy(sites, (site) => site.message);
+    this.#ids = idsFor(messages, sites);
+    this.#answers = answersIn(messages, this.#calls);
+    this.#results = new Map([...this.#answers].map(([part, site]) => [site, part]));
+    this.#isWatched = ledger !== undefined && ledger.records().length > 0;
+    this.#matches = ledger === undefined ? new Map<CallSite, Match>() : matchRecords(sites, ledger);
+    for (const [site, match] of this.#matches) {
+      const renamedTo = this.#idOf(site);
+      if (typeof match === 'object' && renamedTo !== site.toolCallId)
+        ledger?.update(match.record.callId, { renamedTo });
+    }
+    const parts = messages.flatMap(partsOf);
+    const given = parts.flatMap(({ type, approvalId }) => (type === 'tool-approval-response' ? [approvalId] : []));
+    this.#approved = new Set(given);
+  }
+
+  callsOf(message: AiSdkMessage): readonly CallSite[] {
+    return this.#calls.get(message) ?? [];
+  }
+
+  /** A message with ids and tool names that every provider takes. */
+  withNames(message: AiSdkMessage): AiSdkMessage {
+    const calls = this.callsOf(message);
+    if (calls.length === 0) return message;
+    const parts = partsOf(message);
+    const named = parts.map((part) => {
+      const id = this.#ids.get(part);
+      if (id !== undefined) return renamed(part, { toolCallId: id, toolName: safeName(asText(part.toolName)) });
+      const asked = part.type === 'tool-approval-request' && calls.find((site) => site.toolCallId === part.toolCallId);
+      return asked ? renamed(part, { toolCallId: this.#idOf(asked) }) : part;
+    });
+    const content = sameOr(parts, named);
+    return content === parts ? message : { ...message, content };
+  }
+
+  /** A message of results without those that answer none of the open calls, which are then answered. */
+  keepResults(message: AiSdkMessage, open: Set<CallSite>): AiSdkMessage | undefined {
+    const parts = partsOf(message);
+    const kept = parts.flatMap((part) => {
+      if (part.type !== 'tool-result') return [part];
+      const site = this.#answers.get(part);
+      return site !== undefined && open.delete(site) ? [this.#told(part, site)] : [];
+    });
+    if (kept.length === 0) return undefined;
+    const content = sameOr(parts, kept);
+    return content === parts ? message : { ...message, content };
+  }
+
+  /** The result of a call that has none beside it. Nothing where an approval was given: the loop runs or refuses it next. */
+  resultFor(site: CallSite): AiSdkPart[] {
+    const moved = this.#results.get(site);
+    if (moved !== undefined) return [this.#told(moved, site)];
+    const request = partsOf(site.message).find(
+      ({ type, toolCallId }) => type === 'tool-approval-request' && toolCallId === site.toolCallId,
+    );
+    if (request !== undefined && this.#approved.has(request.approvalId)) return [];
+    const output = this.#outputFor(site);
+    return [{ type: 'tool-result', toolCallId: this.#idOf(site), toolName: safeName(site.tool), output }];
+  }
+
+  #told(result: AiSdkPart, site: CallSite): AiSdkPart {
+    const match = this.#matches.get(site) ?? 'none';
+    const names = { toolCallId: this.#idOf(site), toolName: safeName(asText(result.toolName)) };
+    if (!isMasked(result, match)) return renamed(result, names);
+    const output = this.#outputFor(site);
+    return renamed(output.value === result.output?.value ? result : { ...result, output }, names);
+  }
+
+  #outputFor(site: CallSite): Output {
+    const match = this.#matches.get(site) ?? 'none';
+    return outputFor(site, { match, ledger: this.#ledger, isWatched: this.#isWatched });
+  }
+
+  #idOf(site: CallSite): string {
+    return this.#ids.get(site.part)!;
+  }
 }
 
-/** Results by call, wherever they stand after it: one that came too late in the list is moved to its place. */
-function firstResults(messages: readonly AiSdkMessage[]): Map<string, Part> {
-  const called = new Set<string>();
-  const results = new Map<string, Part>();
+function renamed(part: AiSdkPart, names: { readonly toolCallId: string; readonly toolName?: string }): AiSdkPart {
+  const isSame = Object.entries(names).every(([name, value]) => part[name as 'toolCallId'] === value);
+  return isSame ? part : { ...part, ...names };
+}
+
+/** An id for every call, unlike any other. Those of calls that a provider runs are the provider's own and stay. */
+function idsFor(messages: readonly AiSdkMessage[], sites: readonly CallSite[]): Map<AiSdkPart, string> {
+  const ids = new UniqueIds();
+  const ours = new Set(sites.map(({ part }) => part));
+  for (const part of messages.flatMap(partsOf))
+    if (part.type === 'tool-call' && !ours.has(part)) ids.reserve(asText(part.toolCallId));
+  return new Map(sites.map(({ part, toolCallId }) => [part, ids.take(toolCallId)]));
+}
+
+/**
+ * Which call each result answers: one of the reply it stands behind. One that stands elsewhere answers an earlier call, if
+ * only one can be meant.
+ */
+function answersIn(
+  messages: readonly AiSdkMessage[],
+  calls: ReadonlyMap<AiSdkMessage, CallSite[]>,
+): Map<AiSdkPart, CallSite> {
+  const answers = new Map<AiSdkPart, CallSite>();
+  const open = new Map<string, Set<CallSite>>();
+  let reply: readonly CallSite[] = [];
   for (const message of messages) {
-    for (const id of callsOf(message).keys()) called.add(id);
-    if (message.role !== 'tool') continue;
+    if (message.role !== 'tool') {
+      reply = calls.get(message) ?? [];
+      for (const site of reply) open.set(site.toolCallId, (open.get(site.toolCallId) ?? new Set()).add(site));
+      continue;
+    }
     for (const part of partsOf(message)) {
-      const id = String(part.toolCallId);
-      if (part.type === 'tool-result' && called.has(id) && !results.has(id)) results.set(id, part);
+      if (part.type !== 'tool-result') continue;
+      const id = asText(part.toolCallId);
+      const unanswered = open.get(id) ?? new Set();
+      const beside = reply.filter(({ toolCallId }) => toolCallId === id);
+      const site =
+        beside.length > 0
+          ? beside.find((one) => unanswered.has(one))
+          : unanswered.size === 1
+            ? [...unanswered][0]
+            : undefined;
+      if (site === undefined) continue;
+      answers.set(part, site);
+      unanswered.delete(site);
     }
   }
-  return results;
-}
-
-/** A tool message with the results that are wanted, and everything in it that is no result. None if nothing is left. */
-function keeping<Message extends AiSdkMessage>(message: Message, isWanted: (result: Part) => boolean): Message[] {
-  const parts = partsOf(message);
-  const kept = parts.filter((part) => part.type !== 'tool-result' || isWanted(part));
-  if (kept.length === parts.length) return [message];
-  return kept.length === 0 ? [] : [{ ...message, content: kept }];
-}
-
-/** A call that somebody has answered the approval of is not open: the loop runs or refuses it next. */
-function forgetApproved(message: AiSdkMessage, group: readonly AiSdkMessage[], open: Map<string, string>): void {
-  const answers = new Set(
-    group.flatMap(partsOf).flatMap(({ type, approvalId }) => (type === 'tool-approval-response' ? [approvalId] : [])),
-  );
-  for (const { type, approvalId, toolCallId } of partsOf(message)) {
-    if (type === 'tool-approval-request' && answers.has(approvalId)) open.delete(String(toolCallId));
-  }
-}
-
-function withResults<Message extends AiSdkMessage>(group: readonly Message[], results: readonly Part[]): Message[] {
-  if (results.length === 0) return [...group];
-  const last = group.at(-1);
-  if (last === undefined) return [{ role: 'tool', content: results } as AiSdkMessage as Message];
-  return [...group.slice(0, -1), { ...last, content: [...partsOf(last), ...results] }];
-}
-
-const STOPPED: ReadonlySet<CallRecord['state']> = new Set(['interrupted', 'not-started', 'unknown']);
-
-/** A loop turns the end of a stopped call into some error, and the AI SDK's UI stream hides its text. */
-function truthful<Message extends AiSdkMessage>(message: Message, ledger: CallLedger): Message {
-  if (message.role !== 'tool') return message;
-  const before = partsOf(message);
-  const after = before.map((part) => {
-    const record = part.type === 'tool-result' ? ledger.find(String(part.toolCallId)) : undefined;
-    if (record === undefined || !STOPPED.has(record.state) || !part.output?.type.startsWith('error')) return part;
-    const output = outputOf(record);
-    return output.value === part.output.value ? part : { ...part, output };
-  });
-  return after.every((part, index) => part === before[index]) ? message : { ...message, content: after };
-}
-
-interface OpenCall {
-  readonly callId: string;
-  readonly tool: string;
-}
-
-function resultFor({ callId, tool }: OpenCall, ledger: CallLedger | undefined): Part {
-  const record = ledger?.find(callId);
-  const output = record === undefined ? outputOfUnseen(ledger?.hasTool(tool) ?? false) : outputOf(record);
-  return { type: 'tool-result', toolCallId: callId, toolName: tool, output };
-}
-
-/** A guarded tool is written down before it begins, so a call nobody wrote down never began. */
-function outputOfUnseen(isGuarded: boolean): Output {
-  return failed(
-    isGuarded
-      ? 'Not started: the run was stopped first. It had no effect.'
-      : 'Outcome unknown: the run was stopped while this call was open. It may have taken effect.',
-  );
-}
-
-function outputOf({ state, output, error, reason, late }: CallRecord): Output {
-  switch (state) {
-    case 'finished':
-      return succeeded(output);
-    case 'failed':
-      return failed(messageOf(error));
-    case 'interrupted':
-    case 'not-started':
-      return failed(reason === undefined ? state : explain(state, reason));
-    case 'running':
-      return failed('Outcome unknown: it is still running though the run was stopped. It may yet take effect.');
-    case 'unknown':
-      if (late?.state === 'finished')
-        return failed(`It was cancelled, but it finished later all the same: ${asText(late.value)}`);
-      if (late?.state === 'failed') return failed(`It was cancelled and failed later: ${messageOf(late.error)}`);
-      return failed(reason === undefined ? state : explain(state, reason));
-  }
-}
-
-function succeeded(value: unknown): Output {
-  return typeof value === 'string'
-    ? { type: 'text', value }
-    : { type: 'json', value: JSON.parse(asJson(value ?? null)) as unknown };
-}
-
-function failed(value: string): Output {
-  return { type: 'error-text', value };
-}
-
-function messageOf(error: unknown): string {
-  return error instanceof Error ? error.message : asText(error);
+  return answers;
 }

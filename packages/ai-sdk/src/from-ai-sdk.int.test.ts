@@ -1,5 +1,5 @@
 import { getEventListeners } from 'node:events';
-import type { ModelMessage, ModelPart, ModelRequest } from '@whoa/core';
+import { createAgent, type ModelMessage, type ModelPart, type ModelRequest } from '@whoa/core';
 import { describe, expect, test } from 'vitest';
 import { loopbackModel, spoken } from '../../../test/providers.ts';
 import { type Answer, startLoopbackProvider, type WireFormat } from './testing/index.ts';
@@ -247,3 +247,23 @@ describe.each(spoken.filter(([format]) => format !== 'chat'))('%s (%s): thinking
     expect(parts.find(({ type }) => type === 'thinking-end')).toEqual({ type: 'thinking-end' });
   });
 });
+
+test.each(spoken)(
+  '%s (%s): messages carry provider, API and model, and are sent back without',
+  async (format, version) => {
+    const cut: Answer = { parts: [{ text: ['Hel', { stall: true }] }] };
+    await using provider = await startLoopbackProvider({ script: [cut, { parts: [{ text: 'Hello' }] }] });
+    const model = loopbackModel(format, provider.url, version);
+    const agent = createAgent({ name: 'a', model });
+    const run = agent.run('Hi', { hooks: { text: () => void run.cancel() } });
+    const { messages } = await run.outcome;
+    const outcome = await agent.run('Again', { history: messages }).outcome;
+    const replies = outcome.messages.filter(({ role }) => role === 'assistant');
+    expect(replies).toHaveLength(2);
+    expect(replies[0]).toMatchObject({ stopReason: 'aborted', ...model.source });
+    expect(replies[1]).toMatchObject({ stopReason: 'stop', ...model.source });
+    expect(provider.requests[1]!.refusal).toBeUndefined();
+    const sent = JSON.stringify(provider.requests[1]!.body['messages'] ?? provider.requests[1]!.body['input']);
+    expect(sent).not.toMatch(/provider|"api"|"model"/);
+  },
+);

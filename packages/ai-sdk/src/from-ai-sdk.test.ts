@@ -1,8 +1,11 @@
-import { ModelError, type ModelMessage, type ModelPart, type ModelRequest } from '@whoa/core';
+import type { LanguageModelV4Prompt } from '@ai-sdk/provider';
+import { createAgent, defineTool, ModelError, type ModelMessage, type ModelPart, type ModelRequest } from '@whoa/core';
 import { expect, test } from 'vitest';
+import { z } from 'zod';
 import { aiSdkModel } from '../../../test/providers.ts';
 import { type AiSdkModel, fromAiSdk } from './from-ai-sdk.ts';
 
+const NO_TOKENS = { inputTokens: { total: 1 }, outputTokens: { total: 1 } };
 const hello: ModelRequest = { messages: [{ role: 'user', content: 'Hello?' }], tools: [] };
 
 async function collect(parts: AsyncIterable<ModelPart>): Promise<{ parts: ModelPart[]; error?: unknown }> {
@@ -14,6 +17,54 @@ async function collect(parts: AsyncIterable<ModelPart>): Promise<{ parts: ModelP
     return { parts: seen, error };
   }
 }
+
+test('each signed call is replayed with its own signature, whatever ids its provider gave', async () => {
+  const prompts: LanguageModelV4Prompt[] = [];
+  const call = (toolCallId: string, thoughtSignature?: string) => ({
+    type: 'tool-call',
+    toolCallId,
+    toolName: 'look',
+    input: '{}',
+    ...(thoughtSignature && { providerMetadata: { google: { thoughtSignature } } }),
+  });
+  const replies = [
+    [call('functions.x:0', 'one'), call('functions.x:0'), call('functions.x:0', 'three'), call('', 'four')],
+    [call('functions.x:0', 'five')],
+    [],
+  ];
+  const finish = { type: 'finish', finishReason: { unified: 'stop', raw: 'STOP' }, usage: NO_TOKENS };
+  const model = {
+    specificationVersion: 'v4',
+    provider: 'google.generative-ai',
+    modelId: 'gemini',
+    supportedUrls: {},
+    doGenerate: () => Promise.reject(new Error('not used')),
+    doStream({ prompt }: { prompt: LanguageModelV4Prompt }) {
+      prompts.push(prompt);
+      return Promise.resolve({ stream: ReadableStream.from([...replies[prompts.length - 1]!, finish]) });
+    },
+  } as unknown as AiSdkModel;
+  const look = defineTool({
+    name: 'look',
+    description: 'Looks',
+    input: z.object({}),
+    effects: 'read',
+    execute: () => 'x',
+  });
+  const agent = createAgent({ name: 'a', model: fromAiSdk(model), tools: [look] });
+  expect(await agent.run('Look').outcome).toMatchObject({ status: 'success' });
+  const sent = prompts.at(-1)!.flatMap(({ role, content }) => (role === 'assistant' ? content : []));
+  const calls = sent.flatMap((part) => (part.type === 'tool-call' ? [part] : []));
+  expect(calls.map(({ providerOptions }) => providerOptions?.['google']?.['thoughtSignature'])).toEqual([
+    'one',
+    undefined,
+    'three',
+    'four',
+    'five',
+  ]);
+  expect(new Set(calls.map(({ toolCallId }) => toolCallId)).size).toBe(5);
+  for (const { toolCallId } of calls) expect(toolCallId).toMatch(/^[a-zA-Z0-9_-]{1,64}$/);
+});
 
 test('a signed call is replayed with its signature', async () => {
   const metadata = { google: { thoughtSignature: 'abc' } };
@@ -113,4 +164,22 @@ test.each([
 
 test('it is named after its provider and model', () => {
   expect(fromAiSdk(aiSdkModel('anthropic', 'http://127.0.0.1:1')).name).toBe('anthropic.messages/claude-sonnet-4-5');
+});
+
+test.each([
+  ['chat', { provider: 'openai', api: 'chat', model: 'gpt-4o' }],
+  ['responses', { provider: 'openai', api: 'responses', model: 'gpt-5' }],
+  ['anthropic', { provider: 'anthropic', api: 'messages', model: 'claude-sonnet-4-5' }],
+] as const)('%s: messages say which provider, API and model made them', (format, source) => {
+  expect(fromAiSdk(aiSdkModel(format, 'http://127.0.0.1:1')).source).toEqual(source);
+});
+
+test('a provider that names no API is named alone', () => {
+  const model = {
+    specificationVersion: 'v4',
+    provider: 'own',
+    modelId: 'm',
+    doStream: () => {},
+  } as unknown as AiSdkModel;
+  expect(fromAiSdk(model).source).toEqual({ provider: 'own', model: 'm' });
 });

@@ -5,9 +5,10 @@ import type {
   LanguageModelV4StreamPart,
   SharedV4ProviderOptions,
 } from '@ai-sdk/provider';
-import type { Model, ModelRequest } from '@whoa/core';
+import type { Model, ModelRequest, ReplySource } from '@whoa/core';
 import { toPrompt } from './prompt.ts';
 import { Reply } from './reply.ts';
+import { wellFormed } from './wire-safe.ts';
 
 /** A model of an AI SDK provider package, of specification `v3` or `v4`. */
 export type AiSdkModel = LanguageModelV3 | LanguageModelV4;
@@ -46,6 +47,7 @@ export function fromAiSdk(model: AiSdkModel, settings: AiSdkSettings = {}): Mode
   const fixed = { ...settings, providerOptions: withoutStoredItems(model.provider, settings.providerOptions) };
   return {
     name,
+    source: sourceOf(model),
     stream: (request, { signal }) =>
       new Reply({
         model: name,
@@ -60,6 +62,12 @@ export function fromAiSdk(model: AiSdkModel, settings: AiSdkSettings = {}): Mode
           }),
       }),
   };
+}
+
+/** Packages name themselves `provider.api`, as in `openai.responses`. */
+function sourceOf({ provider: name, modelId }: AiSdkModel): ReplySource {
+  const [provider = name, ...api] = name.split('.');
+  return { provider, ...(api.length > 0 && { api: api.join('.') }), model: modelId };
 }
 
 type DoStream = (
@@ -85,8 +93,8 @@ function toolsOf({ tools }: ModelRequest): Pick<LanguageModelV4CallOptions, 'too
     tools: tools.map(({ name, description, inputJsonSchema }) => ({
       type: 'function',
       name,
-      description,
-      inputSchema: inputJsonSchema,
+      description: wellFormed(description),
+      inputSchema: wellFormed(inputJsonSchema),
     })),
   };
 }

@@ -1,5 +1,5 @@
 import { getEventListeners } from 'node:events';
-import { CallTimeoutError, CancellationToken, isCancelledError } from '@whoa/core';
+import { CallTimeoutError, CancellationToken, CancelledError, isCancelledError } from '@whoa/core';
 import { createVirtualWorld, letEverythingReact } from '@whoa/core/testing';
 import { describe, expect, test, vi } from 'vitest';
 import type { AiSdkCallOptions, Execute } from './ai-sdk-tool.ts';
@@ -32,7 +32,7 @@ test('a tool that is left alone returns and fails as it would', async () => {
     throw boom;
   });
   expect(await settle(failing.run())).toEqual({ error: boom });
-  expect(failing.calls.find('a')).toEqual({ callId: 'a', tool: 'slow', state: 'failed', error: boom });
+  expect(failing.calls.find('a')).toMatchObject({ toolCallId: 'a', tool: 'slow', state: 'failed', error: boom });
   expect(token.statistics).toEqual({ children: 0, listeners: 0 });
 });
 
@@ -126,7 +126,9 @@ test('a tool that must finish is not told, and the cancel that waits for it says
   token.cancel({ kind: 'user' }, { how: 'kill' });
   await clock.advance(9_999);
   expect(signal?.aborted).toBe(false);
-  expect(onWait).toHaveBeenCalledExactlyOnceWith(expect.objectContaining({ callId: 'a', tool: 'slow', level: 'kill' }));
+  expect(onWait).toHaveBeenCalledExactlyOnceWith(
+    expect.objectContaining({ toolCallId: 'a', tool: 'slow', level: 'kill' }),
+  );
   held.resolve('booked');
   expect(await ending).toEqual({ value: 'booked' });
   expect(calls.find('a')).toMatchObject({ state: 'finished', output: 'booked' });
@@ -170,6 +172,48 @@ describe('a tool that streams', () => {
     const seen: unknown[] = [];
     await expect(take(run(), seen)).rejects.toThrow('boom');
     expect(seen).toEqual(['one']);
+  });
+
+  test('and ends before its reader begins to read leaves no rejection behind', async () => {
+    // An unhandled rejection fails the file.
+    const failing = setUp(async function* () {
+      await Promise.resolve();
+      yield* [];
+      throw new Error('boom');
+    });
+    const failed = failing.run();
+    await letEverythingReact();
+    await expect(take(failed, [])).rejects.toThrow('boom');
+
+    const { run, token, calls } = setUp(async function* (_, { abortSignal }) {
+      yield 'one';
+      await new Promise((_resolve, reject) =>
+        abortSignal!.addEventListener('abort', () => reject(abortSignal!.reason as Error), { once: true }),
+      );
+    });
+    run();
+    await letEverythingReact();
+    token.cancel({ kind: 'user' }, { how: 'now' });
+    await letEverythingReact();
+    expect(calls.find('a')).toMatchObject({ state: 'interrupted' });
+  });
+
+  test('goes on when its reader leaves, who need not wait for it', async () => {
+    const held = Promise.withResolvers<void>();
+    const { run, calls } = setUp(async function* () {
+      yield 'one';
+      await held.promise;
+      yield 'two';
+    });
+    const reader = (run() as AsyncIterable<unknown>)[Symbol.asyncIterator]();
+    expect(await reader.next()).toEqual({ done: false, value: 'one' });
+    const pending = reader.next();
+    expect(await reader.return?.()).toEqual({ done: true, value: undefined });
+    expect(await pending).toEqual({ done: true, value: undefined });
+    expect(calls.find('a')).toMatchObject({ state: 'running' });
+    held.resolve();
+    await calls.waitForQuiet();
+    expect(calls.find('a')).toMatchObject({ state: 'finished', output: 'two' });
   });
 
   test('and is deaf ends with the ladder, and what it says later reaches nobody', async () => {
@@ -216,8 +260,74 @@ test('tools that run elsewhere stay as they are; bounds for a tool that is not t
 
 test('a ledger forgets the oldest ended calls first and never one that runs', () => {
   const calls = createCallLedger({ recordsMax: 2 });
-  calls.write({ callId: 'a', tool: 't', state: 'running' });
-  calls.write({ callId: 'b', tool: 't', state: 'finished' });
-  calls.write({ callId: 'c', tool: 't', state: 'finished' });
-  expect(calls.records().map(({ callId }) => callId)).toEqual(['a', 'c']);
+  for (const toolCallId of ['a', 'b', 'c']) {
+    const { callId } = calls.begin({ toolCallId, tool: 't' });
+    if (toolCallId !== 'a') calls.update(callId, { state: 'finished' });
+  }
+  expect(calls.records().map(({ toolCallId }) => toolCallId)).toEqual(['a', 'c']);
+});
+
+test('a late result of a call changes nothing of a newer call with the same id', async () => {
+  const held = [Promise.withResolvers<string>(), Promise.withResolvers<string>()];
+  const calls = createCallLedger();
+  let begun = 0;
+  const tools = { book: { execute: () => held[begun++]!.promise } };
+  using first = new CancellationToken();
+  using second = new CancellationToken();
+  const run = (token: CancellationToken) =>
+    settle((guardAiSdkTools(tools, { token, calls }).book.execute as Execute)({}, { toolCallId: 'call_0' }));
+  const given = run(first);
+  first.cancel({ kind: 'user' }, { how: 'kill' });
+  await given;
+  const ending = run(second);
+  let isQuiet = false;
+  const quiet = calls.waitForQuiet().then(() => (isQuiet = true));
+  held[0]!.resolve('first, late');
+  await letEverythingReact();
+  expect(isQuiet).toBe(false);
+  expect(calls.find('call_0')).toMatchObject({ state: 'running' });
+  expect(calls.records()[0]).toMatchObject({ state: 'unknown', late: { value: 'first, late' } });
+  held[1]!.resolve('second');
+  expect(await ending).toEqual({ value: 'second' });
+  await quiet;
+  expect(calls.records().map(({ state, output }) => [state, output])).toEqual([
+    ['unknown', undefined],
+    ['finished', 'second'],
+  ]);
+});
+
+test('a tool that fails with the cancel of something else has failed', async () => {
+  using other = new CancellationToken();
+  other.cancel({ kind: 'user', message: 'not ours' });
+  const error = new CancelledError(other.reason!, { partial: { state: 'interrupted' } });
+  const { run, calls } = setUp(() => Promise.reject(error));
+  expect(await settle(run())).toEqual({ error });
+  expect(calls.find('a')).toMatchObject({ state: 'failed', error });
+});
+
+test('what an interrupted tool threw is kept', async () => {
+  const { run, token, calls } = setUp(
+    (_, { abortSignal }) =>
+      new Promise((_resolve, reject) =>
+        abortSignal!.addEventListener('abort', () => reject(new Error('half written')), { once: true }),
+      ),
+  );
+  const ending = settle(run());
+  token.cancel({ kind: 'user' }, { how: 'now' });
+  await ending;
+  expect(calls.find('a')).toMatchObject({ state: 'interrupted', error: { message: 'half written' } });
+});
+
+test('a tool that stops at its own time limit was interrupted by it', async () => {
+  const { run, clock, calls } = setUp(
+    (_, { abortSignal }) =>
+      new Promise((_resolve, reject) =>
+        abortSignal!.addEventListener('abort', () => reject(abortSignal!.reason as Error), { once: true }),
+      ),
+    { bounds: { slow: { timeoutMs: 300 } } },
+  );
+  const ending = settle(run());
+  await clock.advance(300);
+  expect((await ending).error).toBeInstanceOf(CallTimeoutError);
+  expect(calls.find('a')).toMatchObject({ state: 'interrupted', reason: { kind: 'deadline' } });
 });

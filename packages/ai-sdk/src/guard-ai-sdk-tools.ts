@@ -1,32 +1,39 @@
 import {
+  CallTimeoutError,
   type CancellationToken,
   type CancelReason,
+  createReason,
   guard,
   isCancelledError,
   type Ledger,
   type StopLevel,
+  settings,
+  systemClock,
   type WorkContext,
 } from '@whoa/core';
-import {
-  type AiSdkCallOptions,
-  type AiSdkTool,
-  checkNames,
-  type Execute,
-  isAsyncIterable,
-  type ToolBound,
-} from './ai-sdk-tool.ts';
+import { type AiSdkTool, checkNames, type Execute, isAsyncIterable, type ToolBound } from './ai-sdk-tool.ts';
 import { type CallLedger, type CallRecord, createCallLedger } from './call-ledger.ts';
+import type { AiSdkMessage } from './call-sites.ts';
 import { Relay } from './relay.ts';
 
 export interface GuardToolsOptions {
-  /** Who may cancel the calls, besides the loop's own `abortSignal`. */
-  readonly token?: CancellationToken;
   /** Where every call is written down; give it to `closeOpenCalls`. */
   readonly calls?: CallLedger;
   /** How single tools bear a cancel; the others are interrupted and have no time limit. */
   readonly bounds?: Readonly<Record<string, ToolBound>>;
   /** A cancel has to wait for this call. */
-  readonly onWait?: (call: { callId: string; tool: string; level: StopLevel; reason: CancelReason }) => void;
+  readonly onWait?: (call: WaitedCall) => void;
+  /** Who may cancel the calls, besides the loop's own `abortSignal`. */
+  readonly token?: CancellationToken;
+}
+
+/** A call that a cancel has to wait for: its tool must `finish`. */
+export interface WaitedCall {
+  readonly callId: string;
+  readonly toolCallId: string;
+  readonly tool: string;
+  readonly level: StopLevel;
+  readonly reason: CancelReason;
 }
 
 /**
@@ -45,6 +52,14 @@ export function guardAiSdkTools<Tools extends Readonly<Record<string, AiSdkTool>
   tools: Tools,
   options: GuardToolsOptions,
 ): Tools {
+  return guardTools(tools, options);
+}
+
+/** The same, for a caller who wants to know of every call and its end. */
+export function guardTools<Tools extends Readonly<Record<string, AiSdkTool>>>(
+  tools: Tools,
+  options: GuardToolsOptions & { readonly onCall?: (callId: string, ending: Promise<unknown>) => void },
+): Tools {
   const { bounds = {}, calls = createCallLedger() } = options;
   checkNames('bounds', bounds, tools);
   const guarded = Object.entries(tools).map(([name, tool]) => {
@@ -57,7 +72,7 @@ export function guardAiSdkTools<Tools extends Readonly<Record<string, AiSdkTool>
   return Object.fromEntries(guarded) as Tools;
 }
 
-type Guarding = GuardToolsOptions & { readonly calls: CallLedger };
+type Guarding = Parameters<typeof guardTools>[1] & { readonly calls: CallLedger };
 
 function guardExecute(name: string, execute: Execute, options: Guarding): Execute {
   return (input, call) => {
@@ -68,56 +83,74 @@ function guardExecute(name: string, execute: Execute, options: Guarding): Execut
       relay = new Relay();
       return relay.drain(result);
     };
+    const { toolCallId, messages } = call;
+    const record = options.calls.begin({ toolCallId, tool: name, input, messages: listOf(messages) });
     // `guard` calls its work before it first waits, so a tool that streams has shown itself when this returns.
-    const ending = runGuarded(work, { name, call, options });
+    const ending = runGuarded(work, { record, signal: call.abortSignal, options });
+    options.onCall?.(record.callId, ending);
     return relay === undefined ? ending : relay.until(ending);
   };
 }
 
+function listOf(messages: unknown): readonly AiSdkMessage[] | undefined {
+  return settings.isList(messages) ? (messages as readonly AiSdkMessage[]) : undefined;
+}
+
 interface GuardedCall {
-  readonly name: string;
-  readonly call: AiSdkCallOptions;
+  readonly record: CallRecord;
+  readonly signal: AbortSignal | undefined;
   readonly options: Guarding;
 }
 
-async function runGuarded(
-  work: (context: WorkContext) => unknown,
-  { name, call, options }: GuardedCall,
-): Promise<unknown> {
+async function runGuarded(work: (context: WorkContext) => unknown, guarded: GuardedCall): Promise<unknown> {
+  const { record, signal, options } = guarded;
   const { calls, token, bounds, onWait } = options;
-  const about = { callId: call.toolCallId, tool: name };
-  calls.write({ ...about, state: 'running' });
+  const { callId, toolCallId, tool } = record;
+  let thrown: { readonly error: unknown } | undefined;
+  let isGivenUp = false;
+  const ledger: Ledger = {
+    abandon({ reason }) {
+      isGivenUp = true;
+      calls.update(callId, { state: 'unknown', reason });
+    },
+    returned: (_key, late) => void calls.update(callId, { late }),
+    entries: () => [],
+  };
+  const watched = async (context: WorkContext): Promise<unknown> => {
+    try {
+      return await work(context);
+    } catch (error) {
+      thrown = { error };
+      throw error;
+    }
+  };
   try {
-    const output = await guard(work, {
-      name,
-      ...bounds?.[name],
+    const output = await guard(watched, {
+      name: tool,
+      ...bounds?.[tool],
       ...(token && { token }),
-      ...(call.abortSignal && { signal: call.abortSignal }),
-      ...(onWait && { onWait: (level, reason) => onWait({ ...about, level, reason }) }),
-      ledger: ledgerOf(about, calls),
+      ...(signal && { signal }),
+      ...(onWait && { onWait: (level, reason) => onWait({ callId, toolCallId, tool, level, reason }) }),
+      ledger,
     });
-    calls.write({ ...about, state: 'finished', output });
+    calls.update(callId, { state: 'finished', output });
     return output;
   } catch (error) {
     // What was given up on is written down already, with what became of it.
-    if (calls.find(about.callId)?.state === 'running') calls.write({ ...about, ...endOf(error) });
+    if (!isGivenUp) calls.update(callId, endOf(error, thrown));
     throw error;
   }
 }
 
-/** Writes into the record of one call what a guard has to say of abandoned work. */
-function ledgerOf(about: Pick<CallRecord, 'callId' | 'tool'>, calls: CallLedger): Ledger {
-  let record: CallRecord = { ...about, state: 'unknown' };
-  return {
-    abandon: ({ reason }) => calls.write((record = { ...record, reason })),
-    returned: (_key, late) => calls.write((record = { ...record, late })),
-    entries: () => [],
-  };
-}
-
-function endOf(error: unknown): Pick<CallRecord, 'state' | 'error' | 'reason'> {
-  const stopped = isCancelledError(error) ? (error.partial as { state?: unknown } | undefined)?.state : undefined;
-  if (isCancelledError(error) && (stopped === 'interrupted' || stopped === 'not-started'))
-    return { state: stopped, reason: error.reason };
-  return { state: 'failed', error };
+/** How a call ended that was not given up on. What its tool has thrown is a failure, also if it looks like a cancel. */
+function endOf(error: unknown, thrown: { readonly error: unknown } | undefined): Partial<CallRecord> {
+  if (thrown !== undefined && error === thrown.error) return { state: 'failed', error };
+  const reported = thrown === undefined ? {} : { error: thrown.error };
+  if (error instanceof CallTimeoutError) {
+    const reason = createReason({ kind: 'deadline', message: error.message }, systemClock.now());
+    return { state: 'interrupted', reason, ...reported };
+  }
+  if (!isCancelledError(error)) return { state: 'failed', error };
+  const { state } = error.partial as { readonly state: 'interrupted' | 'not-started' };
+  return { state, reason: error.reason, ...reported };
 }

@@ -2,8 +2,17 @@
 
 export type { AiSdkTool, ToolBound } from './ai-sdk-tool.ts';
 // For people who keep their loop
-export { type CallLedger, type CallRecord, createCallLedger } from './call-ledger.ts';
-export { type AiSdkMessage, closeOpenCalls } from './close-open-calls.ts';
+export {
+  type BeginningCall,
+  type CallLedger,
+  type CallRecord,
+  type CallTrace,
+  createCallLedger,
+} from './call-ledger.ts';
+export type { AiSdkMessage, CallPosition } from './call-sites.ts';
+export { closeOpenCalls } from './close-open-calls.ts';
 export { type AiSdkModel, type AiSdkSettings, fromAiSdk } from './from-ai-sdk.ts';
 export { type AiSdkToolSettings, type FromAiSdkToolsOptions, fromAiSdkTools } from './from-ai-sdk-tools.ts';
-export { type GuardToolsOptions, guardAiSdkTools } from './guard-ai-sdk-tools.ts';
+export { type GuardToolsOptions, guardAiSdkTools, type WaitedCall } from './guard-ai-sdk-tools.ts';
+export { type StoppableTurn, type StoppableTurnOptions, stoppableTurn } from './stoppable-turn.ts';
+export type { SettledTurn } from './turn.ts';

@@ -1,6 +1,7 @@
 import type { LanguageModelV4Message, LanguageModelV4Prompt, SharedV4ProviderMetadata } from '@ai-sdk/provider';
 import { type Content, type ContentPart, type ModelMessage, type ModelRequest, textOf } from '@whoa/core';
 import { decodeSignature } from './signature.ts';
+import { safeName, wellFormed } from './wire-safe.ts';
 
 type Of<Role extends LanguageModelV4Message['role']> = Extract<LanguageModelV4Message, { role: Role }>;
 type ResultPart = Extract<Of<'tool'>['content'][number], { type: 'tool-result' }>;
@@ -13,7 +14,7 @@ export interface PromptOptions {
   readonly imagesInResults: boolean;
 }
 
-/** Puts a request into the AI SDK's words. */
+/** Puts a request into the AI SDK's words. Tools that a model made up keep a name that it can be reminded of. */
 export function toPrompt({ instructions, messages }: ModelRequest, options: PromptOptions): LanguageModelV4Prompt {
   const prompt: LanguageModelV4Prompt = [];
   if (instructions !== undefined && instructions !== '') prompt.push({ role: 'system', content: instructions });
@@ -30,7 +31,7 @@ export function toPrompt({ instructions, messages }: ModelRequest, options: Prom
     prompt.push({ role: 'tool', content: results.map((one) => result(one, options)) });
     if (!options.imagesInResults) prompt.push(...shownApart(results, options));
   }
-  return prompt;
+  return wellFormed(prompt);
 }
 
 function user(content: Content, { version }: PromptOptions): Of<'user'> {
@@ -43,19 +44,26 @@ function user(content: Content, { version }: PromptOptions): Of<'user'> {
 /** No provider takes a reply without words or calls, so one that was cut off while thinking leaves nothing. */
 function assistant(content: Extract<ModelMessage, { role: 'assistant' }>['content']): Of<'assistant'>[] {
   const parts: Of<'assistant'>['content'] = [];
-  const callMetadata = new Map<string, SharedV4ProviderMetadata>();
+  // A proof names its call as the provider did and stands before it; the next call may have the same name.
+  const proofs = new Map<string, SharedV4ProviderMetadata>();
   for (const part of content) {
     const signed = part.type === 'thinking' && part.signature ? decodeSignature(part.signature) : undefined;
-    if (signed?.callId !== undefined) callMetadata.set(signed.callId, signed.metadata);
+    if (signed?.callId !== undefined) proofs.set(signed.callId, signed.metadata);
     else if (part.type === 'thinking' && signed !== undefined)
       parts.push({ type: 'reasoning', text: part.text, providerOptions: signed.metadata });
     else if (part.type === 'text' && part.text.trim() !== '') parts.push(textPart(part));
-    else if (part.type === 'call')
-      parts.push({ type: 'tool-call', toolCallId: part.callId, toolName: part.tool, input: inputObject(part.input) });
-  }
-  for (const part of parts) {
-    const metadata = part.type === 'tool-call' ? callMetadata.get(part.toolCallId) : undefined;
-    if (metadata !== undefined) part.providerOptions = metadata;
+    else if (part.type === 'call') {
+      const givenId = part.providerId ?? part.callId;
+      const proof = proofs.get(givenId);
+      proofs.delete(givenId);
+      parts.push({
+        type: 'tool-call',
+        toolCallId: part.callId,
+        toolName: safeName(part.tool),
+        input: inputObject(part.input),
+        ...(proof && { providerOptions: proof }),
+      });
+    }
   }
   return parts.some(({ type }) => type !== 'reasoning') ? [{ role: 'assistant', content: parts }] : [];
 }
@@ -66,7 +74,12 @@ function inputObject(input: unknown): unknown {
 }
 
 function result({ callId, tool, content, isError }: ToolMessage, options: PromptOptions): ResultPart {
-  return { type: 'tool-result', toolCallId: callId, toolName: tool, output: outputOf(content, isError, options) };
+  return {
+    type: 'tool-result',
+    toolCallId: callId,
+    toolName: safeName(tool),
+    output: outputOf(content, isError, options),
+  };
 }
 
 function outputOf(content: Content, isError: boolean, options: PromptOptions): ResultPart['output'] {

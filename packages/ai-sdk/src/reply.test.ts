@@ -1,5 +1,5 @@
 import { CancellationToken, isCancelledError, type ModelRequest } from '@whoa/core';
-import { expect, test } from 'vitest';
+import { expect, test, vi } from 'vitest';
 import { type AiSdkModel, fromAiSdk } from './from-ai-sdk.ts';
 
 const hello: ModelRequest = { messages: [{ role: 'user', content: 'Hello?' }], tools: [] };
@@ -70,4 +70,45 @@ test('the reason of a token travels with the error', async () => {
   const error = await pending.catch((thrown: unknown) => thrown);
   expect(error).toMatchObject({ name: 'AbortError', cause: { kind: 'superseded', by: 'ada' } });
   expect(isCancelledError(error)).toBe(false);
+});
+
+const usage = { inputTokens: { total: 1 }, outputTokens: { total: 2 } };
+const finish = { type: 'finish', finishReason: { unified: 'stop', raw: 'stop' }, usage };
+
+test('a reply that is complete ends, though its stream stays open', async () => {
+  vi.useFakeTimers({ toFake: ['setTimeout', 'clearTimeout'] });
+  try {
+    const closed = vi.fn();
+    const stream = new ReadableStream({ start: (controller) => controller.enqueue(finish), cancel: closed });
+    const iterator = fromAiSdk(deafModel(() => Promise.resolve({ stream })))
+      .stream(hello, new AbortController())
+      [Symbol.asyncIterator]();
+    expect((await iterator.next()).value).toMatchObject({ type: 'usage', outputTokens: 2 });
+    expect((await iterator.next()).value).toEqual({ type: 'finish', stopReason: 'stop' });
+    const end = iterator.next();
+    await vi.advanceTimersByTimeAsync(500);
+    expect(await end).toEqual({ done: true, value: undefined });
+    expect(closed).toHaveBeenCalledOnce();
+    expect(vi.getTimerCount()).toBe(0);
+  } finally {
+    vi.useRealTimers();
+  }
+});
+
+test('a stream that breaks behind a complete reply harms nothing', async () => {
+  let isRead = false;
+  const stream = new ReadableStream({
+    pull(controller) {
+      if (isRead) controller.error(new Error('socket hang up'));
+      else controller.enqueue(finish);
+      isRead = true;
+    },
+  });
+  const types: string[] = [];
+  for await (const { type } of fromAiSdk(deafModel(() => Promise.resolve({ stream }))).stream(
+    hello,
+    new AbortController(),
+  ))
+    types.push(type);
+  expect(types).toEqual(['usage', 'finish']);
 });

@@ -1,5 +1,5 @@
 import type { LanguageModelV4StreamPart } from '@ai-sdk/provider';
-import { ModelError, type ModelPart } from '@whoa/core';
+import { ModelError, type ModelPart, systemClock } from '@whoa/core';
 import { brokenOff, modelErrorFrom } from './errors.ts';
 import { PartReader } from './parts.ts';
 
@@ -71,7 +71,7 @@ export class Reply implements AsyncIterableIterator<ModelPart, undefined> {
   async #advance(): Promise<void> {
     this.#stream ??= await this.#opened();
     if (this.#stream === undefined) return;
-    const read = await this.#unlessInterrupted(this.#stream.read());
+    const read = await this.#readNext(this.#stream);
     if (read === undefined) return;
     if (read.done) {
       this.#end();
@@ -80,6 +80,18 @@ export class Reply implements AsyncIterableIterator<ModelPart, undefined> {
     }
     this.#waiting.push(...this.#reader.read(read.value));
     this.#isFinished ||= read.value.type === 'finish';
+  }
+
+  /** A reply that is complete does not wait for a provider that leaves its connection open. */
+  async #readNext(
+    stream: ReadableStreamDefaultReader<Part>,
+  ): Promise<Awaited<ReturnType<typeof stream.read>> | undefined> {
+    const limit = this.#isFinished ? systemClock.setTimer(CLOSE_MS, () => this.#end()) : undefined;
+    try {
+      return await this.#unlessInterrupted(stream.read());
+    } finally {
+      limit?.[Symbol.dispose]();
+    }
   }
 
   async #opened(): Promise<ReadableStreamDefaultReader<Part> | undefined> {
@@ -123,6 +135,9 @@ export class Reply implements AsyncIterableIterator<ModelPart, undefined> {
     if (this.#stream !== undefined) cancel(this.#stream);
   }
 }
+
+/** How long a stream may stay open behind a complete reply. */
+const CLOSE_MS = 500;
 
 const OVER = new DOMException('The reply is over', { name: 'AbortError' });
 

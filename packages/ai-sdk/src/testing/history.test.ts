@@ -1,6 +1,7 @@
 import type { ModelMessage } from '@whoa/core';
 import { describe, expect, test } from 'vitest';
 import { refusalsOf, strictValidators } from './history.ts';
+import { RULES } from './rules.ts';
 
 const user = (content: string): ModelMessage => ({ role: 'user', content });
 const say = (text: string) => ({ type: 'text', text }) as const;
@@ -117,6 +118,50 @@ describe('a history that every vendor refuses', () => {
       [user('Hi'), assistant(call('a', 'ls')), result('a')],
       { chat: /JSON object/, responses: /JSON object/, anthropic: /Input should be a valid dictionary/ },
     ],
+    [
+      'half a character in a question',
+      [user('\ud83d')],
+      { chat: /could not parse/, responses: /could not parse/, anthropic: /no low surrogate in string/ },
+    ],
+    [
+      'half a character in the arguments of a call',
+      [user('Hi'), assistant({ ...call('a'), input: { '\udc00': 1 } }), result('a')],
+      { chat: /^$/, responses: /^$/, anthropic: /no low surrogate in string/ },
+    ],
+    [
+      'a tool name that was made up',
+      [user('Hi'), assistant({ ...call('a'), tool: 'functions.bash <|x|>' }), result('a')],
+      {
+        chat: /function\.name': string does not match/,
+        responses: /name': string does not/,
+        anthropic: /tool_use\.name/,
+      },
+    ],
+    [
+      'a tool name that is too long',
+      [user('Hi'), assistant({ ...call('a'), tool: 'b'.repeat(65) }), result('a')],
+      { chat: /name'/, responses: /name'/, anthropic: /tool_use\.name/ },
+    ],
+    [
+      'an empty id',
+      [user('Hi'), assistant(call('')), result('')],
+      { chat: /not empty/, responses: /call_id/, anthropic: /tool_use\.id: String should match pattern/ },
+    ],
+    [
+      'an id of characters that one vendor does not take',
+      [user('Hi'), assistant(call('functions.bash:0')), result('functions.bash:0')],
+      { chat: /^$/, responses: /^$/, anthropic: /tool_use\.id/ },
+    ],
+    [
+      'an id that is too long for one vendor',
+      [user('Hi'), assistant(call('x'.repeat(41))), result('x'.repeat(41))],
+      { chat: /maximum length 40/, responses: /^$/, anthropic: /^$/ },
+    ],
+    [
+      'an id that is too long for two',
+      [user('Hi'), assistant(call('x'.repeat(65))), result('x'.repeat(65))],
+      { chat: /maximum length 40/, responses: /maximum length 64/, anthropic: /^$/ },
+    ],
     ['nothing', [], { chat: /empty array/, responses: /empty array/, anthropic: /at least one message/ }],
   ])('%s', (_, messages, wording) => {
     const refusals = Object.fromEntries(refusalsOf(messages).map(({ format, message }) => [format, message]));
@@ -136,6 +181,19 @@ describe('a history that every vendor refuses', () => {
     const messages = [user('Hi'), assistant({ type: 'thinking', text: 'hm', signature: 's' }), user('So?')];
     expect(refusalsOf(messages).map(({ format }) => format)).toEqual(['chat', 'responses', 'anthropic']);
   });
+});
+
+test('the names of the tools on offer are checked as well', () => {
+  const messages = [{ role: 'user', content: 'Hi' }];
+  const name = 'a.b';
+  const { chat, responses, anthropic } = strictValidators;
+  expect(chat({ messages, tools: [{ type: 'function', function: { name } }] })?.rule).toBe('chat-name');
+  expect(responses({ input: messages, tools: [{ type: 'function', name }] })?.rule).toBe('responses-name');
+  expect(anthropic({ messages, tools: [{ name }] })?.rule).toBe('anthropic-name');
+});
+
+test('every rule names the page, type or report it was taken from', () => {
+  for (const [rule, source] of Object.entries(RULES)) expect(source, rule).toMatch(/https:\/\/|^type |RFC/);
 });
 
 describe('what one vendor alone refuses', () => {

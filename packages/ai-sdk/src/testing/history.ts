@@ -49,7 +49,7 @@ function responsesItems(message: ModelMessage): Blocks {
   return message.content.flatMap((part): Blocks => {
     if (part.type === 'text') return [{ role: 'assistant', content: part.text }];
     if (part.type === 'call')
-      return [{ type: 'function_call', call_id: part.callId, arguments: JSON.stringify(part.input) }];
+      return [{ type: 'function_call', call_id: part.callId, name: part.tool, arguments: JSON.stringify(part.input) }];
     return isOfCall(part.signature) ? [] : [{ type: 'reasoning', encrypted_content: part.signature }];
   });
 }

@@ -6,6 +6,7 @@ export {
   startLoopbackProvider,
 } from './loopback-provider.ts';
 export type { LoopbackRequest } from './request-record.ts';
+export { RULES, type Rule } from './rules.ts';
 export type { Answer, AnswerPart, Chunks, Fault } from './script.ts';
 export type { Refusal, StrictOptions } from './strict.ts';
 export type { WireFormat } from './wire.ts';

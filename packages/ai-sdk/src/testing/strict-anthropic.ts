@@ -1,10 +1,36 @@
-import { type Fields, fieldsOf, firstOf, listOf, type Refusal, type StrictOptions, textIn } from './strict.ts';
+import {
+  type Fields,
+  fieldsOf,
+  firstOf,
+  listOf,
+  loneSurrogateIn,
+  type Refusal,
+  type StrictOptions,
+  TOOL_NAME,
+  textIn,
+} from './strict.ts';
 
 /** What Anthropic's Messages API would refuse about a request's history. */
 export function validateAnthropic(body: unknown, options: StrictOptions = {}): Refusal | undefined {
-  const { messages, thinking } = fieldsOf(body);
+  const { messages, thinking, tools } = fieldsOf(body);
+  const half = loneSurrogateIn(body);
+  if (half !== undefined)
+    return {
+      rule: 'anthropic-unicode',
+      message: `The request body is not valid JSON: no low surrogate in string: ${half}`,
+    };
   const isThinking = fieldsOf(thinking)['type'] === 'enabled';
-  return firstOf(refusals(listOf(messages), { ...options, isThinking }));
+  return firstOf(refusals(listOf(messages), { ...options, isThinking })) ?? firstOf(checkTools(listOf(tools)));
+}
+
+function* checkTools(tools: readonly Fields[]): Generator<Refusal> {
+  for (const [index, { type = 'custom', name }] of tools.entries())
+    if (type === 'custom') yield* checkName(name, `tools.${index}.custom.name`);
+}
+
+function* checkName(name: unknown, where: string): Generator<Refusal> {
+  if (TOOL_NAME.test(textIn(name))) return;
+  yield { rule: 'anthropic-name', message: `${where}: String should match pattern '^[a-zA-Z0-9_-]{1,64}$'` };
 }
 
 interface Rules extends StrictOptions {
@@ -12,18 +38,19 @@ interface Rules extends StrictOptions {
 }
 
 function* refusals(messages: readonly Fields[], rules: Rules): Generator<Refusal> {
-  if (messages.length === 0) yield { message: 'messages: at least one message is required' };
+  if (messages.length === 0)
+    yield { rule: 'anthropic-not-empty', message: 'messages: at least one message is required' };
   if (messages[0] !== undefined && messages[0]['role'] !== 'user')
-    yield { message: 'messages: first message must use the "user" role' };
+    yield { rule: 'anthropic-first', message: 'messages: first message must use the "user" role' };
   const seen = new Set<string>();
   for (const [index, message] of messages.entries()) {
     const isLast = index === messages.length - 1;
     if (message['role'] !== 'user' && message['role'] !== 'assistant')
-      yield { message: `messages.${index}.role: Input should be 'user' or 'assistant'` };
+      yield { rule: 'anthropic-role', message: `messages.${index}.role: Input should be 'user' or 'assistant'` };
     const blocks = blocksOf(message);
     if (blocks.length === 0 && !(isLast && message['role'] === 'assistant')) {
       const rule = 'all messages must have non-empty content except for the optional final assistant message';
-      yield { message: `messages.${index}: ${rule}` };
+      yield { rule: 'anthropic-content', message: `messages.${index}: ${rule}` };
     }
     yield* checkTexts(blocks);
     if (message['role'] === 'assistant') {
@@ -50,8 +77,10 @@ function ofType(blocks: readonly Fields[], type: string): readonly Fields[] {
 
 function* checkTexts(blocks: readonly Fields[]): Generator<Refusal> {
   for (const { text } of ofType(blocks, 'text')) {
-    if (textIn(text) === '') yield { message: 'messages: text content blocks must be non-empty' };
-    if (textIn(text).trim() === '') yield { message: 'messages: text content blocks must contain non-whitespace text' };
+    if (textIn(text) === '')
+      yield { rule: 'anthropic-text', message: 'messages: text content blocks must be non-empty' };
+    if (textIn(text).trim() === '')
+      yield { rule: 'anthropic-text', message: 'messages: text content blocks must contain non-whitespace text' };
   }
 }
 
@@ -66,29 +95,38 @@ interface AssistantCheck {
 function* checkAssistant({ blocks, index, isLast, seen }: AssistantCheck, rules: Rules): Generator<Refusal> {
   const last = blocks.at(-1);
   if (last?.['type'] === 'thinking' || last?.['type'] === 'redacted_thinking')
-    yield { message: `messages.${index}: The final block in an assistant message cannot be \`thinking\`.` };
+    yield {
+      rule: 'anthropic-thinking-last',
+      message: `messages.${index}: The final block in an assistant message cannot be \`thinking\`.`,
+    };
   if (isLast && last?.['type'] === 'text' && /\s$/.test(textIn(last['text'])))
-    yield { message: 'messages: final assistant content cannot end with trailing whitespace' };
+    yield {
+      rule: 'anthropic-trailing',
+      message: 'messages: final assistant content cannot end with trailing whitespace',
+    };
   for (const [at, block] of blocks.entries()) {
     const where = `messages.${index}.content.${at}`;
     if (block['type'] === 'thinking') yield* checkThinking(block, where, rules);
     if (block['type'] === 'redacted_thinking' && rules.isGenuine?.(textIn(block['data'])) === false)
-      yield { message: `${where}: Invalid \`data\` in \`redacted_thinking\` block` };
+      yield { rule: 'anthropic-thinking-proof', message: `${where}: Invalid \`data\` in \`redacted_thinking\` block` };
     if (block['type'] !== 'tool_use') continue;
     const id = textIn(block['id']);
     if (!/^[a-zA-Z0-9_-]+$/.test(id))
-      yield { message: `${where}.tool_use.id: String should match pattern '^[a-zA-Z0-9_-]+$'` };
-    if (seen.has(id)) yield { message: `${where}: \`tool_use\` ids must be unique` };
+      yield { rule: 'anthropic-id', message: `${where}.tool_use.id: String should match pattern '^[a-zA-Z0-9_-]+$'` };
+    if (seen.has(id)) yield { rule: 'anthropic-id', message: `${where}: \`tool_use\` ids must be unique` };
     seen.add(id);
+    yield* checkName(block['name'], `${where}.tool_use.name`);
     if (typeof block['input'] !== 'object' || block['input'] === null || Array.isArray(block['input']))
-      yield { message: `${where}.tool_use.input: Input should be a valid dictionary` };
+      yield { rule: 'anthropic-input', message: `${where}.tool_use.input: Input should be a valid dictionary` };
   }
 }
 
 function* checkThinking(block: Fields, where: string, { isGenuine }: Rules): Generator<Refusal> {
   const signature = textIn(block['signature']);
-  if (signature === '') yield { message: `${where}.thinking.signature: Field required` };
-  if (isGenuine?.(signature) === false) yield { message: `${where}: Invalid \`signature\` in \`thinking\` block` };
+  if (signature === '')
+    yield { rule: 'anthropic-thinking-proof', message: `${where}.thinking.signature: Field required` };
+  if (isGenuine?.(signature) === false)
+    yield { rule: 'anthropic-thinking-proof', message: `${where}: Invalid \`signature\` in \`thinking\` block` };
 }
 
 /** Results stand first in the very next message, else they are not seen. */
@@ -101,7 +139,7 @@ function* checkAnswered(calls: readonly string[], next: Fields | undefined, inde
   if (missing.length === 0) return;
   const found = `\`tool_use\` ids were found without \`tool_result\` blocks immediately after: ${missing.join(', ')}.`;
   const rule = 'Each `tool_use` block must have a corresponding `tool_result` block in the next message.';
-  yield { message: `messages.${index}: ${found} ${rule}` };
+  yield { rule: 'anthropic-answered', message: `messages.${index}: ${found} ${rule}` };
 }
 
 function* checkResults(blocks: readonly Fields[], calls: readonly string[], index: number): Generator<Refusal> {
@@ -113,11 +151,11 @@ function* checkResults(blocks: readonly Fields[], calls: readonly string[], inde
     if (!calls.includes(id)) {
       const found = `unexpected \`tool_use_id\` found in \`tool_result\` blocks: ${id}.`;
       const rule = 'Each `tool_result` block must have a corresponding `tool_use` block in the previous message.';
-      yield { message: `${where}: ${found} ${rule}` };
+      yield { rule: 'anthropic-result-of-call', message: `${where}: ${found} ${rule}` };
     }
     if (answered.has(id)) {
       const found = `Found multiple \`tool_result\` blocks with id: ${id}`;
-      yield { message: `${where}: each tool_use must have a single result. ${found}` };
+      yield { rule: 'anthropic-one-result', message: `${where}: each tool_use must have a single result. ${found}` };
     }
     answered.add(id);
   }
@@ -129,5 +167,5 @@ function* checkThinkingFirst(messages: readonly Fields[]): Generator<Refusal> {
   if (callsOf(messages[index]).length === 0 || textIn(first?.['type']).includes('thinking')) return;
   const found = `Expected \`thinking\` or \`redacted_thinking\`, but found \`${textIn(first?.['type'])}\`.`;
   const rule = 'When `thinking` is enabled, a final `assistant` message must start with a thinking block.';
-  yield { message: `messages.${index}.content.0.type: ${found} ${rule}` };
+  yield { rule: 'anthropic-thinking-first', message: `messages.${index}.content.0.type: ${found} ${rule}` };
 }

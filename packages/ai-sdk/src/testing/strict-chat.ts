@@ -5,7 +5,9 @@ import {
   isEmptyContent,
   isJsonObject,
   listOf,
+  loneSurrogateIn,
   type Refusal,
+  TOOL_NAME,
   textIn,
 } from './strict.ts';
 
@@ -13,19 +15,43 @@ const ROLES = new Set(['system', 'developer', 'user', 'assistant', 'tool']);
 
 /** What OpenAI's Chat Completions API would refuse about a request's history. */
 export function validateChat(body: unknown): Refusal | undefined {
-  return firstOf(refusals(listOf(fieldsOf(body)['messages'])));
+  const { messages, tools } = fieldsOf(body);
+  const half = loneSurrogateIn(body);
+  if (half !== undefined) return { rule: 'chat-unicode', message: UNREADABLE, param: half };
+  return firstOf(refusals(listOf(messages))) ?? firstOf(checkTools(listOf(tools)));
 }
+
+/** What OpenAI says to a body it cannot read. */
+export const UNREADABLE = 'We could not parse the JSON body of your request. (HINT: the text must be valid Unicode.)';
+
+function* checkTools(tools: readonly Fields[]): Generator<Refusal> {
+  for (const [index, tool] of tools.entries())
+    if (tool['type'] === 'function') yield* checkName(tool, `tools[${index}]`);
+}
+
+function* checkName(call: Fields, at: string): Generator<Refusal> {
+  const param = `${at}.function.name`;
+  if (TOOL_NAME.test(textIn(fieldsOf(call['function'])['name']))) return;
+  const said = "string does not match pattern. Expected a string that matches the pattern '^[a-zA-Z0-9_-]+$'.";
+  yield { rule: 'chat-name', message: `Invalid '${param}': ${said}`, param };
+}
+
+const ID_LENGTH_MAX = 40;
 
 function* refusals(messages: readonly Fields[]): Generator<Refusal> {
   if (messages.length === 0)
-    yield { message: "Invalid 'messages': empty array. Expected an array with minimum length 1.", param: 'messages' };
+    yield {
+      rule: 'chat-not-empty',
+      message: "Invalid 'messages': empty array. Expected an array with minimum length 1.",
+      param: 'messages',
+    };
   /** Calls that wait for their results. Only `tool` messages may stand between a call and its result. */
   let open = new Set<string>();
   let answered = new Set<string>();
   for (const [index, message] of messages.entries()) {
     const at = `messages.[${index}]`;
     if (!ROLES.has(textIn(message['role'])))
-      yield { message: `Invalid value: '${textIn(message['role'])}'.`, param: `${at}.role` };
+      yield { rule: 'chat-role', message: `Invalid value: '${textIn(message['role'])}'.`, param: `${at}.role` };
     if (message['role'] === 'tool') {
       yield* checkResult({ message, at, open, answered });
       continue;
@@ -36,7 +62,11 @@ function* refusals(messages: readonly Fields[]): Generator<Refusal> {
     answered = new Set();
     if (message['role'] === 'assistant') yield* checkAssistant(message, at);
     else if (isEmptyContent(message['content']))
-      yield { message: `Invalid value for 'content': expected a non-empty string.`, param: `${at}.content` };
+      yield {
+        rule: 'chat-content',
+        message: `Invalid value for 'content': expected a non-empty string.`,
+        param: `${at}.content`,
+      };
   }
   if (open.size > 0) yield unanswered(open, `messages.[${messages.length}]`);
 }
@@ -52,14 +82,18 @@ function* checkResult({ message, at, open, answered }: ResultCheck): Generator<R
   const id = textIn(message['tool_call_id']);
   if (open.size === 0 && answered.size === 0) {
     const said = "messages with role 'tool' must be a response to a preceeding message with 'tool_calls'.";
-    yield { message: `Invalid parameter: ${said}`, param: `${at}.role` };
+    yield { rule: 'chat-result-of-call', message: `Invalid parameter: ${said}`, param: `${at}.role` };
   }
   if (answered.has(id)) {
-    yield { message: `Invalid parameter: Duplicate value for 'tool_call_id' of '${id}'.`, param: `${at}.tool_call_id` };
+    yield {
+      rule: 'chat-one-result',
+      message: `Invalid parameter: Duplicate value for 'tool_call_id' of '${id}'.`,
+      param: `${at}.tool_call_id`,
+    };
   }
   if (!open.delete(id)) {
     const said = `'tool_call_id' of '${id}' not found in 'tool_calls' of previous message.`;
-    yield { message: `Invalid parameter: ${said}`, param: `${at}.tool_call_id` };
+    yield { rule: 'chat-result-of-call', message: `Invalid parameter: ${said}`, param: `${at}.tool_call_id` };
   }
   answered.add(id);
 }
@@ -68,16 +102,34 @@ function* checkAssistant(message: Fields, at: string): Generator<Refusal> {
   const calls = listOf(message['tool_calls']);
   if (Array.isArray(message['tool_calls']) && calls.length === 0) {
     const said = 'empty array. Expected an array with minimum length 1, but got an empty array instead.';
-    yield { message: `Invalid '${at}.tool_calls': ${said}`, param: `${at}.tool_calls` };
+    yield { rule: 'chat-calls-not-empty', message: `Invalid '${at}.tool_calls': ${said}`, param: `${at}.tool_calls` };
   }
   if (calls.length === 0 && isEmptyContent(message['content']))
-    yield { message: `Invalid value for 'content': expected a string, got null.`, param: `${at}.content` };
+    yield {
+      rule: 'chat-content',
+      message: `Invalid value for 'content': expected a string, got null.`,
+      param: `${at}.content`,
+    };
   const ids = calls.map(({ id }) => textIn(id));
   if (ids.includes('') || new Set(ids).size < ids.length)
-    yield { message: `Invalid '${at}.tool_calls': ids must be unique and not empty.`, param: `${at}.tool_calls` };
-  for (const call of calls) {
+    yield {
+      rule: 'chat-id',
+      message: `Invalid '${at}.tool_calls': ids must be unique and not empty.`,
+      param: `${at}.tool_calls`,
+    };
+  for (const [index, call] of calls.entries()) {
+    const where = `${at}.tool_calls[${index}]`;
+    if (textIn(call['id']).length > ID_LENGTH_MAX) {
+      const said = `string too long. Expected a string with maximum length ${ID_LENGTH_MAX}`;
+      yield { rule: 'chat-id', message: `Invalid '${where}.id': ${said}`, param: `${where}.id` };
+    }
+    yield* checkName(call, where);
     if (!isJsonObject(fieldsOf(call['function'])['arguments']))
-      yield { message: `Invalid '${at}.tool_calls': arguments must be a JSON object.`, param: `${at}.tool_calls` };
+      yield {
+        rule: 'chat-arguments',
+        message: `Invalid '${at}.tool_calls': arguments must be a JSON object.`,
+        param: `${at}.tool_calls`,
+      };
   }
 }
 
@@ -85,5 +137,9 @@ function unanswered(open: ReadonlySet<string>, param: string): Refusal {
   const rule =
     "An assistant message with 'tool_calls' must be followed by tool messages responding to each 'tool_call_id'.";
   const ids = [...open].join(', ');
-  return { message: `${rule} The following tool_call_ids did not have response messages: ${ids}`, param };
+  return {
+    rule: 'chat-answered',
+    message: `${rule} The following tool_call_ids did not have response messages: ${ids}`,
+    param,
+  };
 }

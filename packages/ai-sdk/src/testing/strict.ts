@@ -1,5 +1,9 @@
+import type { Rule } from './rules.ts';
+
 /** Why a vendor would answer 400, in its own words. */
 export interface Refusal {
+  /** The rule that is broken; `RULES` says where it is written. */
+  readonly rule: Rule;
   readonly message: string;
   /** The field it is about, where the vendor names one. */
   readonly param?: string;
@@ -40,6 +44,20 @@ export function isJsonObject(text: unknown): boolean {
     return false;
   }
 }
+
+/** What is not allowed in the middle of a request: half of a character. Says where it stands. */
+export function loneSurrogateIn(value: unknown, at = ''): string | undefined {
+  if (typeof value === 'string') return value.isWellFormed() ? undefined : at || 'body';
+  if (typeof value !== 'object' || value === null) return undefined;
+  for (const [name, item] of Object.entries(value)) {
+    const where = name.isWellFormed() ? loneSurrogateIn(item, at === '' ? name : `${at}.${name}`) : at;
+    if (where !== undefined) return where;
+  }
+  return undefined;
+}
+
+/** What both vendors allow in the name of a tool. */
+export const TOOL_NAME: RegExp = /^[a-zA-Z0-9_-]{1,64}$/;
 
 /** The first refusal there is. Checks are written as generators, so that each reads from top to bottom. */
 export function firstOf(refusals: Iterable<Refusal>): Refusal | undefined {

@@ -24,7 +24,7 @@ export const chatWire: Wire = {
 };
 
 /** OpenAI's errors look the same in both of its formats. */
-export function openAiFailure(status: number, { message, param = '' }: Refusal): unknown {
+export function openAiFailure(status: number, { message, param = '' }: Omit<Refusal, 'rule'>): unknown {
   const type = status === 400 ? 'invalid_request_error' : status === 429 ? 'rate_limit_error' : 'server_error';
   return { error: { message, type, param: param === '' ? null : param, code: null } };
 }

@@ -19,7 +19,7 @@ export interface Wire {
   /** An answer as the events of a stream, in order. */
   frames(answer: Answer, context: FrameContext): Iterable<Frame | Fault>;
   /** The body of an answer that is no stream. */
-  failure(status: number, refusal: Refusal): unknown;
+  failure(status: number, refusal: Omit<Refusal, 'rule'>): unknown;
   /** What this vendor says in mid-stream when it cannot go on. */
   overloaded(): Frame;
   validate(body: unknown, options?: StrictOptions): Refusal | undefined;

@@ -1,0 +1,68 @@
+import type { CallLedger, CallRecord } from './call-ledger.ts';
+import { type CallSite, isSamePosition, isSameWork } from './call-sites.ts';
+
+/** What a ledger knows of a call in a history: its record, that there is none, or that it cannot be told from others. */
+export type Match = { readonly record: CallRecord } | 'none' | 'ambiguous';
+
+/**
+ * Finds the record of every call in a history. Ids may come again, so a call is known by where it stands and what it asks
+ * for; where a history was shortened since, by what it asks for alone, if that leaves no doubt.
+ */
+export function matchRecords(sites: readonly CallSite[], ledger: CallLedger): ReadonlyMap<CallSite, Match> {
+  const matches = new Map<CallSite, Match>();
+  const claimed = new Set<string>();
+  const claim = (site: CallSite, record: CallRecord): void => {
+    matches.set(site, { record });
+    claimed.add(record.callId);
+  };
+  const records = recordsById(ledger);
+  for (const [toolCallId, named] of Map.groupBy(sites, (site) => site.toolCallId)) {
+    const all = records.get(toolCallId) ?? [];
+    for (const site of named) {
+      const record = all.findLast((one) => isAskedWhere(site, one));
+      if (record !== undefined) claim(site, record);
+    }
+    for (const site of named) {
+      if (matches.has(site)) continue;
+      const left = all.filter(({ callId }) => !claimed.has(callId));
+      const alike = left.filter((one) => couldBe(site, one));
+      const rivals = named.filter((other) => !matches.has(other) && isRival(site, other));
+      const inOrder = alike.length === rivals.length && alike.every(({ trace }) => trace.position === undefined);
+      if (alike.length === 0) matches.set(site, left.length === 0 ? 'none' : 'ambiguous');
+      else if (inOrder || (alike.length === 1 && rivals.length === 1))
+        for (const [index, rival] of rivals.entries()) claim(rival, alike[index]!);
+      else for (const rival of rivals) matches.set(rival, 'ambiguous');
+    }
+  }
+  return matches;
+}
+
+function recordsById(ledger: CallLedger): ReadonlyMap<string, CallRecord[]> {
+  const byId = new Map<string, CallRecord[]>();
+  for (const record of ledger.records()) {
+    for (const id of new Set([record.toolCallId, record.renamedTo ?? record.toolCallId])) {
+      const named = byId.get(id);
+      if (named === undefined) byId.set(id, [record]);
+      else named.push(record);
+    }
+  }
+  return byId;
+}
+
+/** Whether this record was made for the call at this very place. */
+function isAskedWhere(site: CallSite, { tool, trace }: CallRecord): boolean {
+  if (trace.position === undefined || trace.twin !== site.twin) return false;
+  return isSameWork(site, { tool, input: trace.input }) && isSamePosition(site.position, trace.position);
+}
+
+/** Whether this record may be that of the call, in a history that does not begin where the call's did. */
+function couldBe(site: CallSite, { tool, trace }: CallRecord): boolean {
+  if (!isSameWork(site, { tool, input: trace.input })) return false;
+  // A history may hold the reply alone; what was said before it is not known then.
+  const isSaidKnown = trace.position !== undefined && site.position.users > 0;
+  return !isSaidKnown || trace.position.said === site.position.said;
+}
+
+function isRival(site: CallSite, other: CallSite): boolean {
+  return isSameWork(site, other) && site.position.said === other.position.said;
+}

@@ -1,0 +1,79 @@
+import { settings } from '@whoa/core';
+
+/**
+ * What every provider takes. OpenAI Chat Completions sets the shortest limit for ids (40), both of OpenAI's formats the one for
+ * names (64), and Anthropic the characters; `testing/strict-*.ts` name where each rule is written.
+ */
+const ID = /^[a-zA-Z0-9_-]{1,40}$/;
+const NAME = /^[a-zA-Z0-9_-]{1,64}$/;
+const NAME_LENGTH = 64;
+/** Leaves room for a number behind it. */
+const BASE_LENGTH = 32;
+
+/** Hands out call ids that no provider refuses, each once. An id that is legal and new stays as it is. */
+export class UniqueIds {
+  readonly #taken = new Set<string>();
+
+  reserve(id: string): void {
+    this.#taken.add(id);
+  }
+
+  take(given: string): string {
+    const base = ID.test(given) ? given : legalCharacters(given).slice(0, BASE_LENGTH) || 'call';
+    let id = base;
+    for (let n = 2; this.#taken.has(id); n++) id = `${base.slice(0, BASE_LENGTH)}-${n}`;
+    this.#taken.add(id);
+    return id;
+  }
+}
+
+/** A tool name that no provider refuses: models make up names that they then refuse to be reminded of. */
+export function safeName(name: string): string {
+  return NAME.test(name) ? name : legalCharacters(name).slice(0, NAME_LENGTH) || 'unnamed_tool';
+}
+
+function legalCharacters(text: string): string {
+  return text.replace(/[^a-zA-Z0-9_-]/gu, '_');
+}
+
+/** Nothing a provider takes is nested deeper. */
+const DEPTH_MAX = 100;
+
+/**
+ * The same value without lone surrogates: half of a character, as a cut text may end in, makes a whole request invalid.
+ * What has none comes back as it was.
+ */
+export function wellFormed<T>(value: T): T {
+  return wellFormedIn(value, new Map(), 0) as T;
+}
+
+/** `seen` keeps a value that contains itself, or contains another twice, from being walked more than once. */
+function wellFormedIn(value: unknown, seen: Map<object, unknown>, depth: number): unknown {
+  if (typeof value === 'string') return value.isWellFormed() ? value : value.toWellFormed();
+  if (typeof value !== 'object' || value === null || depth > DEPTH_MAX) return value;
+  if (seen.has(value)) return seen.get(value);
+  seen.set(value, value);
+  const safe = settings.isList(value)
+    ? sameOr(
+        value,
+        value.map((item) => wellFormedIn(item, seen, depth + 1)),
+      )
+    : wellFormedFields(value, seen, depth);
+  seen.set(value, safe);
+  return safe;
+}
+
+function wellFormedFields(value: object, seen: Map<object, unknown>, depth: number): object {
+  // Bytes, URLs and dates hold no text of ours.
+  const prototype: unknown = Object.getPrototypeOf(value);
+  if (prototype !== Object.prototype && prototype !== null) return value;
+  const entries = Object.entries(value);
+  const safe = entries.map(([name, item]) => [wellFormed(name), wellFormedIn(item, seen, depth + 1)] as const);
+  const isSame = safe.every(([name, item], index) => name === entries[index]![0] && item === entries[index]![1]);
+  return isSame ? value : Object.fromEntries(safe);
+}
+
+/** Keeps the identity of a list in which nothing changed. */
+export function sameOr<T>(before: readonly T[], after: readonly T[]): readonly T[] {
+  return before.length === after.length && after.every((item, index) => item === before[index]) ? before : after;
+}
