@@ -3,7 +3,8 @@ export type { FileContents } from './files/contents.ts';
 export { type Edit, type EditInput, editTool } from './files/edit.ts';
 export { fileTools } from './files/file-tools.ts';
 export { type FindInput, findTool } from './files/find.ts';
-export { type GrepInput, grepTool } from './files/grep.ts';
+export { grepTool } from './files/grep.ts';
+export type { GrepInput } from './files/grep-input.ts';
 export { type LsInput, lsTool } from './files/ls.ts';
 export { PathError, type Place, type WalkOptions } from './files/place.ts';
 export { type FileToolOptions, type ReadInput, readTool, type TextToolOptions } from './files/read.ts';
@@ -28,6 +29,16 @@ export type { Containment, ContainmentOptions } from './process/containment.ts';
 export { createContainment } from './process/create-containment.ts';
 export { endLeftovers } from './process/leftovers.ts';
 export { type DetectedTechnique, detectContainments, type Technique } from './process/technique.ts';
+// sandbox: what commands may reach
+export { type DetectedSandbox, detectSandbox } from './sandbox/detect.ts';
+export {
+  type NetworkOptions,
+  type NetworkRequest,
+  SANDBOX_KINDS,
+  type SandboxKind,
+  type SandboxLimits,
+  type SandboxOptions,
+} from './sandbox/options.ts';
 // shell: a shell for a model, and processes that outlive a call
 export {
   type BackgroundOptions,

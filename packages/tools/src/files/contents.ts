@@ -10,8 +10,14 @@ import type { Root } from './root.ts';
  * every link below the root is resolved.
  */
 export interface FileContents {
-  readonly read?: (path: string, signal: AbortSignal) => Promise<string>;
-  readonly write?: (path: string, text: string, signal: AbortSignal) => Promise<void>;
+  /** `line`, from 1, and `limit` ask for some lines of it only. */
+  readonly read?: (path: string, options: LineRange & { readonly signal: AbortSignal }) => Promise<string>;
+  readonly write?: (path: string, text: string, options: { readonly signal: AbortSignal }) => Promise<void>;
+}
+
+export interface LineRange {
+  readonly line?: number;
+  readonly limit?: number;
 }
 
 /** A file in a call, and who may have its text. */
@@ -19,15 +25,18 @@ export interface FileInCall {
   readonly root: Root;
   readonly place: Place;
   readonly contents: FileContents | undefined;
-  readonly context: ToolContext;
+  readonly context: Pick<ToolContext, 'token' | 'signal' | 'shown'>;
 }
 
 /** The text as somebody other than the disk has it; `undefined` if nobody has. */
-export async function readElsewhere({ root, place, contents, context }: FileInCall): Promise<string | undefined> {
+export async function readElsewhere(
+  { root, place, contents, context }: FileInCall,
+  range: LineRange = {},
+): Promise<string | undefined> {
   if (contents?.read === undefined) return undefined;
   const { token, signal } = context;
   token.throwIfCancelled();
-  const end = await waitUnder(contents.read(join(root.path, place.shown), signal), token, 'abort');
+  const end = await waitUnder(contents.read(join(root.path, place.shown), { ...range, signal }), token, 'abort');
   if (end.by === 'value') return end.value;
   if (end.by === 'error' && !token.isCancelled) throw end.error;
   throw new CancelledError(token.reason!);
@@ -44,7 +53,7 @@ export async function writeContent(
   if (contents?.write === undefined) return replaceFile(place, text, { token, ...(madeFrom && { madeFrom }) });
   if (place.kind === 'folder' || place.kind === 'other') throw notAFile(place.shown, place.kind);
   token.throwIfCancelled();
-  const end = await waitUnder(contents.write(join(root.path, place.shown), text, signal), token, 'abort');
+  const end = await waitUnder(contents.write(join(root.path, place.shown), text, { signal }), token, 'abort');
   if (end.by === 'value') return;
   if (end.by === 'error' && !token.isCancelled) throw end.error;
   // Whoever was asked may have done it, or may do it yet.

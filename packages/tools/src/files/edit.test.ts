@@ -28,6 +28,17 @@ test('pieces that occur once are replaced, with a diff for people and line numbe
   expect(statSync(workspace.at('a.ts')).mode & 0o777).toBe(0o640);
 });
 
+test('new text gets the line breaks of its place, also in a file that has both kinds', () => {
+  const mixed = 'one\r\ntwo\r\nthree\nfour\nfive';
+  const edit = (oldText: string, newText: string) => applyEdits(mixed, [{ oldText, newText }], 'mixed');
+  expect(edit('three', 'x\ny')).toBe('one\r\ntwo\r\nx\ny\nfour\nfive');
+  expect(edit('one', 'x\ny')).toBe('x\r\ny\r\ntwo\r\nthree\nfour\nfive');
+  expect(edit('one\ntwo', 'x\ny')).toBe('x\r\ny\r\nthree\nfour\nfive');
+  expect(edit('three\r\nfour', 'x\r\ny')).toBe('one\r\ntwo\r\nx\ny\nfive');
+  expect(edit('five', 'x\ny')).toBe('one\r\ntwo\r\nthree\nfour\nx\ny');
+  expect(applyEdits('one', [{ oldText: 'one', newText: 'x\r\ny' }], 'alone')).toBe('x\ny');
+});
+
 test('pieces that occur never, twice or over each other are refused, and nothing is changed', async () => {
   using workspace = createWorkspace({ 'a.txt': 'abc abc xyz' });
   const edit = editTool({ root: workspace.path });

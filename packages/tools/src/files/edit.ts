@@ -1,13 +1,12 @@
-import type { Stats } from 'node:fs';
 import type { Tool } from '@whoa/core';
 import { z } from 'zod';
-import { type FileInCall, readElsewhere, writeContent } from './contents.ts';
+import { checkShown, previewChange, readBefore } from './change.ts';
+import { writeContent } from './contents.ts';
 import { defineFileTool } from './file-tool.ts';
-import { holding } from './holding.ts';
-import { notAFile, openToRead } from './place.ts';
+import { notAFile, type Place } from './place.ts';
 import type { TextToolOptions } from './read.ts';
 import { rootFrom } from './root.ts';
-import { count, decodeExactly } from './text.ts';
+import { count } from './text.ts';
 import { takeTurn } from './turn.ts';
 import { diffOf } from './unified-diff.ts';
 
@@ -45,14 +44,26 @@ export function editTool({ contents, ...options }: TextToolOptions): Tool<EditIn
     effects: 'write',
     replay: 'never',
     exclusive: ({ path }) => [root.keyOf(path)],
+    preview: ({ path, edits }, { signal }) =>
+      previewChange({
+        root,
+        path,
+        contents,
+        bytesMax: EDITED_BYTES_MAX,
+        fields: ['edits'],
+        after: (text, place) => applyEdits(textToEdit(text, place), edits, path),
+        signal,
+      }),
     execute: ({ path, edits }, context) =>
       takeTurn({ root, path, create: false, context }, async (place) => {
         if (place.kind !== 'file') throw notAFile(path, place.kind);
         const file = { root, place, contents, context };
-        const { before, madeFrom } = await readWhole(file);
-        const after = applyEdits(before, edits, path);
-        await writeContent(file, after, { madeFrom });
-        const diff = diffOf(place.shown, before, after);
+        const before = await readBefore(file, EDITED_BYTES_MAX);
+        checkShown(file, before);
+        const text = textToEdit(before.text, place);
+        const after = applyEdits(text, edits, path);
+        await writeContent(file, after, { madeFrom: before.madeFrom });
+        const diff = diffOf(place.shown, text, after);
         const lines = diff.changedLines.join(', ');
         return {
           content: `Edited ${place.shown}: ${count(edits.length, 'replacement')} at line ${lines}.`,
@@ -62,15 +73,10 @@ export function editTool({ contents, ...options }: TextToolOptions): Tool<EditIn
   });
 }
 
-async function readWhole(asked: FileInCall): Promise<{ before: string; madeFrom: Stats }> {
-  const { place } = asked;
-  return holding(openToRead(place), async (file) => {
-    const madeFrom = await file.stat();
-    if (madeFrom.size > EDITED_BYTES_MAX) throw new Error(`'${place.shown}' is larger than ${EDITED_BYTES_MAX} bytes`);
-    const before = (await readElsewhere(asked)) ?? decodeExactly(await file.readFile());
-    if (before === undefined) throw new Error(`'${place.shown}' is not UTF-8 text, so an edit would damage it`);
-    return { before, madeFrom };
-  });
+function textToEdit(text: string | undefined, { shown, kind }: Place): string {
+  if (kind !== 'file') throw notAFile(shown, kind);
+  if (text !== undefined) return text;
+  throw new Error(`'${shown}' is larger than ${EDITED_BYTES_MAX} bytes or not UTF-8 text; an edit would damage it`);
 }
 
 interface Hit {
@@ -82,13 +88,13 @@ interface Hit {
 
 /** Makes all replacements in the original text. Throws, naming the edit, if one has no place or more than one. */
 export function applyEdits(text: string, edits: readonly Edit[], path: string): string {
-  // Models write line feeds; a file of the other kind keeps its own.
-  const breaks = text.includes('\r\n') ? '\r\n' : '\n';
-  const inItsBreaks = (piece: string): string => piece.replace(/\r?\n/g, breaks);
   const hits = edits.map(({ oldText, newText }, index) => {
-    const own = text.includes(oldText) ? oldText : inItsBreaks(oldText);
+    // Models write line feeds, whatever the file has.
+    const forms = [oldText, withBreaks(oldText, '\r\n'), withBreaks(oldText, '\n')];
+    const own = forms.find((form) => text.includes(form)) ?? oldText;
     const start = findOnce(text, own, { path, number: index + 1 });
-    return { start, end: start + own.length, newText: inItsBreaks(newText), number: index + 1 };
+    const end = start + own.length;
+    return { start, end, newText: withBreaks(newText, breaksAt(text, start, end)), number: index + 1 };
   });
   hits.sort((a, b) => a.start - b.start);
   let result = '';
@@ -104,6 +110,18 @@ export function applyEdits(text: string, edits: readonly Edit[], path: string): 
   result += text.slice(done);
   if (result === text) throw new Error(`The edits of '${path}' change nothing; oldText and newText are the same`);
   return result;
+}
+
+function withBreaks(piece: string, breaks: string): string {
+  return piece.replace(/\r?\n/g, breaks);
+}
+
+/** The line breaks that a piece of a file has, else those around it: a file may have both. */
+function breaksAt(text: string, start: number, end: number): string {
+  const inside = text.slice(start, end).indexOf('\n');
+  const after = text.indexOf('\n', end);
+  const at = inside !== -1 ? start + inside : after !== -1 ? after : text.lastIndexOf('\n', start);
+  return at > 0 && text[at - 1] === '\r' ? '\r\n' : '\n';
 }
 
 function findOnce(text: string, piece: string, { path, number }: { path: string; number: number }): number {

@@ -1,8 +1,10 @@
 import { symlinkSync } from 'node:fs';
+import { CancellationToken } from '@whoa/core';
 import { expect, test } from 'vitest';
 import { expectNothingLeft } from '../../../../test/nothing-left.ts';
 import { callTool, createWorkspace } from '../../../../test/workspace.ts';
 import { findTool } from './find.ts';
+import { createRoot } from './root.ts';
 
 expectNothingLeft();
 
@@ -21,6 +23,7 @@ test('files are found by glob, sorted, without ignored ones and without what lin
   expect((await callTool(find, { glob: '*.ts' })).details).toEqual({
     files: ['odd\nname.ts', 'src/a.ts', 'src/deep/b.ts'],
     truncated: false,
+    unread: [],
   });
   expect((await callTool(find, { glob: '*.ts', path: 'src' })).content).toBe('src/a.ts\nsrc/deep/b.ts');
   expect((await callTool(find, { glob: '*.none' })).content).toBe('No file matches *.none.');
@@ -33,4 +36,24 @@ test('the limit is said', async () => {
   const result = await callTool(findTool({ root: workspace.path }), { glob: '*', limit: 10 });
   expect(result.content).toContain('[10 files shown, there may be more');
   expect(result.details).toMatchObject({ truncated: true });
+});
+
+test('a find that is cancelled while it looks its files up returns those it has, and looks up no more', async () => {
+  using workspace = createWorkspace(Object.fromEntries(Array.from({ length: 300 }, (_, i) => [`f${i}`, ''])));
+  using token = new CancellationToken();
+  const root = createRoot(workspace.path);
+  let looks = 0;
+  const locate: typeof root.locate = (path) => {
+    // The first is the folder itself.
+    if (++looks === 20) token.cancel({ kind: 'user' }, { how: 'now' });
+    return root.locate(path);
+  };
+  const { state, details } = await callTool(
+    findTool({ root: { ...root, locate } }),
+    { glob: '*', limit: 300 },
+    { token },
+  );
+  expect(state).toBe('interrupted');
+  expect((details as { files: string[] }).files.length).toBeGreaterThan(10);
+  expect(looks).toBeLessThan(60);
 });

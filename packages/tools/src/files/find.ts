@@ -1,14 +1,26 @@
 import { type CancellationToken, interrupted, type Tool, type ToolResult } from '@whoa/core';
 import { z } from 'zod';
 import { defineFileTool } from './file-tool.ts';
+import { createGlobFilter } from './glob-filter.ts';
 import { holding } from './holding.ts';
 import { notAFolder } from './place.ts';
 import type { FileToolOptions } from './read.ts';
 import { runRipgrep } from './ripgrep.ts';
 import { type Root, rootFrom } from './root.ts';
-import { openSearchScope, SEARCH_ARGS, type SearchScope } from './search-scope.ts';
+import {
+  describeUnread,
+  kindInside,
+  openSearchScope,
+  SEARCH_ARGS,
+  type SearchScope,
+  unreadInside,
+} from './search-scope.ts';
+import { count } from './text.ts';
 
 const FILES_MAX = 1_000;
+/** How many paths are looked up at a time, and for how long that goes on after a cancel. */
+const TOGETHER_MAX = 16;
+const LAST_LOOK_MS = 50;
 
 export interface FindInput {
   readonly glob: string;
@@ -43,19 +55,21 @@ async function search(
 ): Promise<ToolResult> {
   if (scope.place.kind !== 'folder') throw notAFolder(path);
   const found: string[] = [];
-  const { end } = await runRipgrep({
-    args: [...SEARCH_ARGS, '--files', '--null', `--glob=${glob}`, '.'],
+  const filter = createGlobFilter(glob);
+  const { end, unread: complaints } = await runRipgrep({
+    args: [...SEARCH_ARGS, ...filter.args, '--files', '--null', '.'],
     cwd: scope.cwd,
     separator: '\0',
     notFrom: root.path,
     token,
     onRecord(record) {
-      found.push(scope.fromRoot(record));
+      if (filter.accepts(scope.fromHere(record))) found.push(scope.fromRoot(record));
       return found.length > limit ? 'stop' : undefined;
     },
   });
   const files = await onlyInside(root, found.slice(0, limit), token);
-  const result = describeFiles(files, { glob, partial: end === 'stopped' });
+  const unread = await unreadInside(root, complaints, scope);
+  const result = describeFiles(files, { glob, unread, partial: end === 'stopped', token });
   if (token.isCancelled) throw interrupted(token, result);
   return result;
 }
@@ -63,28 +77,41 @@ async function search(
 /** Names are shown only if they are found again inside: the search itself can be led outside by a link made meanwhile. */
 async function onlyInside(root: Root, paths: readonly string[], token: CancellationToken): Promise<string[]> {
   const inside: string[] = [];
-  for (const path of paths) {
-    // Once killed nobody waits any more.
-    if (token.level === 'kill') break;
-    const kind = await kindOf(root, path);
-    if (kind === 'file') inside.push(path);
+  const cancelled = token.isCancelled ? performance.now() : undefined;
+  for (let start = 0; start < paths.length; start += TOGETHER_MAX) {
+    if (isLate(token, cancelled)) break;
+    const some = paths.slice(start, start + TOGETHER_MAX);
+    const kinds = await Promise.all(some.map((path) => kindInside(root, path)));
+    inside.push(...some.filter((_path, index) => kinds[index] === 'file'));
   }
   return inside.sort();
 }
 
-async function kindOf(root: Root, path: string): Promise<string | undefined> {
-  try {
-    return await holding(root.locate(path), (place) => (place.shown === path ? place.kind : undefined));
-  } catch {
-    return undefined;
-  }
+/** Who cancels gets what was found, but does not wait for all of it to be looked up. */
+function isLate({ isCancelled, level }: CancellationToken, since: number | undefined): boolean {
+  if (!isCancelled || level === 'kill') return level === 'kill';
+  return since === undefined || performance.now() - since > LAST_LOOK_MS;
 }
 
-function describeFiles(files: readonly string[], { glob, partial }: { glob: string; partial: boolean }): ToolResult {
-  const more = partial ? `[${files.length} files shown, there may be more; narrow the glob or raise limit]` : undefined;
-  const nothing = files.length === 0 && !partial ? `No file matches ${glob}.` : undefined;
+interface SearchEnd {
+  readonly glob: string;
+  readonly unread: readonly string[];
+  readonly partial: boolean;
+  readonly token: CancellationToken;
+}
+
+function describeFiles(files: readonly string[], { glob, unread, partial, token }: SearchEnd): ToolResult {
+  const more = partial && !token.isCancelled ? 'there may be more; narrow the glob or raise limit' : '';
+  const notes = [more, describeUnread(unread)].filter((note) => note !== '');
+  const shown = token.isCancelled ? `${count(files.length, 'file')} so far` : `${count(files.length, 'file')} shown`;
+  const isWhole = !token.isCancelled && notes.length === 0;
+  const last = isWhole
+    ? files.length === 0
+      ? [`No file matches ${glob}.`]
+      : []
+    : [`[${[shown, ...notes].join(', ')}]`];
   return {
-    content: [...files, more ?? nothing].filter((line) => line !== undefined).join('\n'),
-    details: { files: [...files], truncated: partial },
+    content: [...files, ...last].join('\n'),
+    details: { files: [...files], truncated: partial, unread: [...unread] },
   };
 }

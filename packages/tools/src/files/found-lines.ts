@@ -9,6 +9,8 @@ import type { SearchScope } from './search-scope.ts';
 export interface FoundLine {
   readonly kind: 'match' | 'context';
   readonly path: string;
+  /** As the search named the file. */
+  readonly name: string;
   /** From 1. */
   readonly line: number;
   readonly column: number;
@@ -35,13 +37,14 @@ interface SearchRecord {
 /** Reads one record of `rg --json`; `undefined` for those that show no line, and for names that are not text. */
 export function parseRecord(record: string, scope: SearchScope): FoundLine | undefined {
   const { type, data } = JSON.parse(record) as SearchRecord;
-  const path = data.path?.text;
-  if ((type !== 'match' && type !== 'context') || path === undefined || data.lines === undefined) return undefined;
+  const name = data.path?.text;
+  if ((type !== 'match' && type !== 'context') || name === undefined || data.lines === undefined) return undefined;
   const bytes = bytesOf(data.lines);
   const start = data.submatches?.[0]?.start ?? 0;
   return {
     kind: type,
-    path: scope.fromRoot(path),
+    path: scope.fromRoot(name),
+    name,
     line: data.line_number ?? 1,
     column: bytes.subarray(0, start).toString().length + 1,
     text: bytes.toString().replace(/\r?\n$/, ''),
@@ -78,7 +81,7 @@ async function standing(root: Root, path: string, lines: readonly FoundLine[]): 
       if (place.kind !== 'file' || place.shown !== path) return [];
       return holding(openToRead(place), async (file) => {
         const kept: FoundLine[] = [];
-        for (const line of lines) if (await stands(file, line)) kept.push(line);
+        for (const block of blocksOf(lines)) kept.push(...(await standingIn(file, block)));
         return kept;
       });
     });
@@ -88,8 +91,23 @@ async function standing(root: Root, path: string, lines: readonly FoundLine[]): 
   }
 }
 
-async function stands(file: FileHandle, { offset, bytes }: FoundLine): Promise<boolean> {
-  const there = Buffer.alloc(bytes.length);
-  const { bytesRead } = await file.read(there, 0, bytes.length, offset);
-  return bytesRead === bytes.length && there.equals(bytes);
+/** Lines that follow one another are looked up together. */
+function blocksOf(lines: readonly FoundLine[]): FoundLine[][] {
+  const blocks: FoundLine[][] = [];
+  for (const line of lines) {
+    const last = blocks.at(-1)?.at(-1);
+    if (last !== undefined && last.offset + last.bytes.length === line.offset) blocks.at(-1)!.push(line);
+    else blocks.push([line]);
+  }
+  return blocks;
+}
+
+async function standingIn(file: FileHandle, block: readonly FoundLine[]): Promise<readonly FoundLine[]> {
+  const start = block[0]!.offset;
+  const there = Buffer.alloc(block.reduce((length, { bytes }) => length + bytes.length, 0));
+  const { bytesRead } = await file.read(there, 0, there.length, start);
+  const read = there.subarray(0, bytesRead);
+  return block.filter(({ offset, bytes }) =>
+    read.subarray(offset - start, offset - start + bytes.length).equals(bytes),
+  );
 }

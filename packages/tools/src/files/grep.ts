@@ -1,37 +1,18 @@
-import { type CancellationToken, interrupted, type Tool, type ToolContext, type ToolResult } from '@whoa/core';
-import { z } from 'zod';
+import { interrupted, type Tool, type ToolContext, type ToolResult } from '@whoa/core';
 import { defineFileTool } from './file-tool.ts';
 import { type FoundLine, parseRecord, verifyLines } from './found-lines.ts';
+import { createGlobFilter } from './glob-filter.ts';
+import { type GrepInput, grepInput } from './grep-input.ts';
+import { CONTEXT_FOR_PEOPLE, describeSearch } from './grep-result.ts';
 import { holding } from './holding.ts';
 import type { FileToolOptions } from './read.ts';
 import { runRipgrep } from './ripgrep.ts';
 import { type Root, rootFrom } from './root.ts';
-import { openSearchScope, SEARCH_ARGS, type SearchScope } from './search-scope.ts';
-import { count, cutLine } from './text.ts';
+import { openSearchScope, SEARCH_ARGS, type SearchScope, unreadInside } from './search-scope.ts';
+import { count } from './text.ts';
 
-const MATCHES_MAX = 1_000;
-const CONTEXT_MAX = 10;
-const LINE_CHARS_MAX = 300;
-
-export interface GrepInput {
-  readonly pattern: string;
-  readonly path: string;
-  readonly glob?: string | undefined;
-  readonly ignoreCase: boolean;
-  readonly literal: boolean;
-  readonly context: number;
-  readonly limit: number;
-}
-
-const input = z.object({
-  pattern: z.string().min(1).describe('Regular expression (Rust syntax), or plain text with literal'),
-  path: z.string().default('.').describe('File or folder to search, relative to the root'),
-  glob: z.string().min(1).optional().describe('Only these files, as in .gitignore: *.ts, !*.test.ts'),
-  ignoreCase: z.boolean().default(false),
-  literal: z.boolean().default(false).describe('Take the pattern as plain text'),
-  context: z.int().min(0).max(CONTEXT_MAX).default(0).describe('Lines to show around each match'),
-  limit: z.int().min(1).max(MATCHES_MAX).default(100).describe('How many matching lines to show'),
-});
+/** Past this many matching lines the search no longer counts. */
+const COUNTED_MAX = 10_000;
 
 /** Searches the content of files. What was found before a cancel is kept. */
 export function grepTool(options: FileToolOptions): Tool<GrepInput> {
@@ -40,8 +21,8 @@ export function grepTool(options: FileToolOptions): Tool<GrepInput> {
     name: 'grep',
     description:
       'Search file contents with ripgrep. Ignored files (.gitignore), .git and binary files are left out. ' +
-      'Answers path, line number and line.',
-    input,
+      'Shows path, line number and line; ask for context only when you need the lines around.',
+    input: grepInput,
     effects: 'read',
     replay: 'safe',
     execute: (wanted, context) =>
@@ -56,10 +37,10 @@ interface Search {
 }
 
 async function search({ root, wanted, scope }: Search, { token, update }: ToolContext): Promise<ToolResult> {
-  const found: FoundLine[] = [];
-  let matches = 0;
-  const { end, passedOver } = await runRipgrep({
-    args: argsFor(wanted, scope),
+  const found = new Findings(wanted);
+  const filter = createGlobFilter(scope.file === undefined ? wanted.glob : undefined);
+  const { end, passedOver, unread } = await runRipgrep({
+    args: argsFor(wanted, { file: scope.file, filterArgs: filter.args }),
     cwd: scope.cwd,
     ...(scope.file && { stdin: scope.file.fd }),
     separator: '\n',
@@ -67,19 +48,61 @@ async function search({ root, wanted, scope }: Search, { token, update }: ToolCo
     token,
     onRecord(record) {
       const line = parseRecord(record, scope);
-      if (line?.kind === 'match' && ++matches > wanted.limit) return 'stop';
-      if (line !== undefined) found.push(line);
+      if (line === undefined || !filter.accepts(scope.fromHere(line.name))) return undefined;
+      found.add(line);
       // Say how many and not which: what was found is not yet known to be inside.
-      if (line?.kind === 'match' && isRound(matches))
-        update({ content: `${count(matches, 'match', 'matches')} so far` });
-      return undefined;
+      if (line.kind === 'match' && isRound(found.matches))
+        update({ content: `${count(found.matches, 'match', 'matches')} so far` });
+      return found.matches === COUNTED_MAX ? 'stop' : undefined;
     },
   });
-  const lines = await verifyLines(root, found, token);
-  const changed = found.length - lines.length;
-  const result = describeLines(lines, { wanted, partial: end === 'stopped', passedOver, changed, token });
+  const lines = await verifyLines(root, found.lines, token);
+  const result = describeSearch(lines, {
+    wanted,
+    totalMatches: found.matches,
+    totalFiles: found.files.size,
+    changed: matchesIn(found.lines) - matchesIn(lines),
+    passedOver,
+    unread: await unreadInside(root, unread, scope),
+    isCounted: end === 'done',
+    isCancelled: token.isCancelled,
+  });
   if (token.isCancelled) throw interrupted(token, result);
   return result;
+}
+
+/** Collects the lines to show, and counts the others. */
+class Findings {
+  readonly lines: FoundLine[] = [];
+  readonly files: Set<string> = new Set();
+  readonly #limit: number;
+  readonly #context: number;
+  #last: FoundLine | undefined;
+  matches = 0;
+
+  constructor({ limit, context }: GrepInput) {
+    this.#limit = limit;
+    this.#context = Math.max(context, CONTEXT_FOR_PEOPLE);
+  }
+
+  add(line: FoundLine): void {
+    if (line.kind === 'match') {
+      this.matches++;
+      this.files.add(line.path);
+      if (this.matches <= this.#limit) this.#last = line;
+    }
+    // Past the limit only what stands behind the last match that is shown.
+    const isShown = this.matches <= this.#limit || (this.#last?.path === line.path && this.#isNear(line));
+    if (isShown) this.lines.push(this.matches > this.#limit ? { ...line, kind: 'context' } : line);
+  }
+
+  #isNear({ line }: FoundLine): boolean {
+    return line - this.#last!.line <= this.#context;
+  }
+}
+
+function matchesIn(lines: readonly FoundLine[]): number {
+  return lines.filter(({ kind }) => kind === 'match').length;
 }
 
 /** 1, 2, 4, 8 …: often enough at the start, and never too often. */
@@ -87,9 +110,13 @@ function isRound(amount: number): boolean {
   return (amount & (amount - 1)) === 0;
 }
 
-function argsFor({ pattern, glob, ignoreCase, literal, context }: GrepInput, { file }: SearchScope): string[] {
+function argsFor(
+  { pattern, ignoreCase, literal, context }: GrepInput,
+  { file, filterArgs }: { file: SearchScope['file']; filterArgs: readonly string[] },
+): string[] {
   return [
     ...SEARCH_ARGS,
+    ...filterArgs,
     '--json',
     // Found lines are looked up again by their place in the file, so they must not be converted.
     '--encoding=none',
@@ -97,53 +124,9 @@ function argsFor({ pattern, glob, ignoreCase, literal, context }: GrepInput, { f
     '--line-buffered',
     ...(ignoreCase ? ['--ignore-case'] : []),
     ...(literal ? ['--fixed-strings'] : []),
-    ...(context > 0 ? [`--context=${context}`] : []),
-    ...(glob === undefined ? [] : [`--glob=${glob}`]),
+    `--context=${Math.max(context, CONTEXT_FOR_PEOPLE)}`,
     `--regexp=${pattern}`,
     '--',
     file === undefined ? '.' : '-',
   ];
-}
-
-interface SearchEnd {
-  readonly wanted: GrepInput;
-  readonly partial: boolean;
-  readonly passedOver: number;
-  readonly changed: number;
-  readonly token: CancellationToken;
-}
-
-function describeLines(lines: readonly FoundLine[], search: SearchEnd): ToolResult {
-  const { wanted, partial, passedOver, changed, token } = search;
-  const byFile = Map.groupBy(lines, ({ path }) => path);
-  const matches = lines.filter(({ kind }) => kind === 'match');
-  const text: string[] = [];
-  for (const [path, found] of [...byFile].sort(([a], [b]) => (a < b ? -1 : 1))) {
-    text.push(path);
-    for (const { line, kind, text: said } of found) {
-      text.push(`${line}${kind === 'match' ? ':' : '-'} ${cutLine(said, LINE_CHARS_MAX)}`);
-    }
-  }
-  const said = `${count(matches.length, 'match', 'matches')} in ${count(byFile.size, 'file')}`;
-  const notes = [
-    partial && !token.isCancelled ? `limit reached, there are more; narrow the search or raise limit` : '',
-    passedOver > 0 ? `${count(passedOver, 'very long line')} passed over` : '',
-    changed > 0 ? `${count(changed, 'line')} changed during the search and left out` : '',
-  ].filter((note) => note !== '');
-  text.push(
-    matches.length === 0 && notes.length === 0 ? `No match for ${wanted.pattern}.` : `[${[said, ...notes].join('; ')}]`,
-  );
-  return {
-    content: text.join('\n'),
-    details: {
-      matches: matches.map(({ path, line, column, text: found }) => ({
-        path,
-        line,
-        column,
-        text: cutLine(found, LINE_CHARS_MAX),
-      })),
-      files: byFile.size,
-      truncated: partial,
-    },
-  };
 }

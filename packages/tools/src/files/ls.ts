@@ -7,6 +7,7 @@ import { holding } from './holding.ts';
 import { notAFolder, notFound, type Place } from './place.ts';
 import type { FileToolOptions } from './read.ts';
 import { rootFrom } from './root.ts';
+import { makerOfTemp } from './temp-name.ts';
 
 const ENTRIES_MAX = 500;
 /** A folder with more entries is listed in part: all of them would have to be sorted first. */
@@ -61,7 +62,8 @@ async function scanFolder(path: string, token: CancellationToken): Promise<{ ent
   for await (const entry of await opendir(path)) {
     partial = token.isCancelled || entries.length === SCANNED_MAX;
     if (partial) break;
-    entries.push(entry);
+    // A write under way is not there yet.
+    if (makerOfTemp(entry.name) === undefined) entries.push(entry);
   }
   entries.sort((a, b) => (a.name < b.name ? -1 : 1));
   return { entries, partial };

@@ -14,6 +14,8 @@ const LINES_MAX = 2_000;
 const CHARS_MAX = 50_000;
 const LINE_CHARS_MAX = 2_000;
 const CHUNK_BYTES = 65_536;
+/** Of a larger file only the lines are asked for that are wanted. */
+const WHOLE_BYTES_MAX = 1_000_000;
 const IMAGE_BYTES_MAX = 5_000_000;
 const IMAGES: Readonly<Record<string, string>> = {
   '.png': 'image/png',
@@ -67,11 +69,16 @@ export function readTool({ contents, ...options }: TextToolOptions): Tool<ReadIn
 async function readPart(asked: FileInCall, { offset = 1, limit = LINES_MAX }: ReadInput): Promise<ToolResult> {
   const { shown } = asked.place;
   const mediaType = IMAGES[extname(shown).toLowerCase()];
-  const text = mediaType === undefined ? await readElsewhere(asked) : undefined;
-  if (text !== undefined)
-    return describePart(linesOf(text, { offset, limit }), { shown, offset, size: Buffer.byteLength(text) });
   return holding(openToRead(asked.place), async (file) => {
     const { size } = await file.stat();
+    const range = size > WHOLE_BYTES_MAX ? { line: offset, limit: limit + 1 } : {};
+    const text = mediaType === undefined ? await readElsewhere(asked, range) : undefined;
+    if (text !== undefined) {
+      // An editor that does not know ranges answers with everything.
+      const isPart = range.limit !== undefined && text.split('\n', limit + 3).length <= limit + 2;
+      const part = linesOf(text, { offset: isPart ? 1 : offset, limit });
+      return describePart(part, { shown, offset, size: isPart ? size : Buffer.byteLength(text) });
+    }
     if (mediaType !== undefined) return readImage(file, { shown, size, mediaType });
     return readText(file, { shown, size, offset, limit, token: asked.context.token });
   });

@@ -1,16 +1,28 @@
-import { randomBytes } from 'node:crypto';
-import { constants, renameSync, type Stats, statSync } from 'node:fs';
+import {
+  closeSync,
+  constants,
+  fsyncSync,
+  ftruncateSync,
+  openSync,
+  readFileSync,
+  renameSync,
+  type Stats,
+  statSync,
+  unlinkSync,
+  writeSync,
+} from 'node:fs';
 import { type FileHandle, open, stat, unlink } from 'node:fs/promises';
 import type { CancellationToken } from '@whoa/core';
 import { sweepTemps } from './leftover-temps.ts';
 import { codeOf, notAFile, type Place } from './place.ts';
+import { createTempName } from './temp-name.ts';
 
 /** Written between two looks at the token, so that is how long a cancel can wait. */
 const CHUNK_CHARS = 262_144;
 
 export interface ReplaceOptions {
   /** The state of the file the new content was made from; if it is another by now, nothing is written. */
-  readonly madeFrom?: Stats;
+  readonly madeFrom?: Stats | 'missing';
   readonly token: CancellationToken;
 }
 
@@ -21,8 +33,8 @@ export class FileChangedError extends Error {
 }
 
 /**
- * Puts new content in the place of a file, whole or not at all: written beside it, synced, renamed over it. The rename
- * is the commit: a cancel before it leaves the old file and nothing else, a cancel after it is too late. The mode and
+ * Puts new content in the place of a file, whole or not at all: written beside it, synced, renamed over it (a file that is
+ * a mount of its own is overwritten instead). The rename is the commit: a cancel before it leaves the old file and nothing else, a cancel after it is too late. The mode and
  * the owner stay; other hard links keep the old content.
  */
 export async function replaceFile(place: Place, content: string, options: ReplaceOptions): Promise<void> {
@@ -34,7 +46,7 @@ export async function replaceFile(place: Place, content: string, options: Replac
   token.throwIfCancelled();
   await sweepTemps(folder);
   const old = kind === 'file' ? await stat(place.target) : undefined;
-  const temp = `${folder}/.whoa-${process.pid}-${randomBytes(6).toString('hex')}.tmp`;
+  const temp = `${folder}/${createTempName()}`;
   try {
     await fill(temp, content, { old, token });
     commit({ temp, path: `${folder}/${name}`, shown }, options);
@@ -72,13 +84,39 @@ function commit(
 ): void {
   token.throwIfCancelled();
   if (madeFrom !== undefined) {
-    const now = statSync(path, { throwIfNoEntry: false });
-    if (now === undefined || now.ino !== madeFrom.ino || now.size !== madeFrom.size || now.mtimeMs !== madeFrom.mtimeMs)
+    if (!isSame(madeFrom, statSync(path, { throwIfNoEntry: false })))
       throw new FileChangedError(
         `'${shown}' was changed by somebody else meanwhile; read it again and repeat the edit`,
       );
   }
-  renameSync(temp, path);
+  try {
+    renameSync(temp, path);
+  } catch (error) {
+    // A file that is mounted on its own, as containers do, cannot be replaced, only overwritten.
+    if (codeOf(error) !== 'EBUSY') throw error;
+    overwrite(path, temp);
+  }
+}
+
+/** In one go too. If the machine stops in the middle, the temp file still holds the whole content. */
+function overwrite(path: string, temp: string): void {
+  const content = readFileSync(temp);
+  const file = openSync(path, constants.O_WRONLY | constants.O_NOFOLLOW);
+  try {
+    for (let written = 0; written < content.length; ) {
+      written += writeSync(file, content, written, content.length - written, written);
+    }
+    ftruncateSync(file, content.length);
+    fsyncSync(file);
+  } finally {
+    closeSync(file);
+  }
+  unlinkSync(temp);
+}
+
+function isSame(before: Stats | 'missing', now: Stats | undefined): boolean {
+  if (before === 'missing' || now === undefined) return before === 'missing' && now === undefined;
+  return now.ino === before.ino && now.size === before.size && now.mtimeMs === before.mtimeMs;
 }
 
 async function keepOwnerAndMode(handle: FileHandle, old: Stats): Promise<void> {

@@ -1,9 +1,8 @@
 import { spawn } from 'node:child_process';
 import { constants } from 'node:fs';
-import { access } from 'node:fs/promises';
-import { delimiter, isAbsolute, join } from 'node:path';
+import { access, realpath } from 'node:fs/promises';
+import { delimiter, isAbsolute, join, relative, resolve, sep } from 'node:path';
 import type { CancellationToken } from '@whoa/core';
-import { pathInside } from './held-walk.ts';
 
 /** A record longer than this (a minified file on one line) is passed over and counted. */
 const RECORD_BYTES_MAX = 1_000_000;
@@ -28,14 +27,17 @@ export interface RipgrepEnd {
   readonly end: 'done' | 'stopped';
   /** Records that were too long to look at. */
   readonly passedOver: number;
+  /** What could not be read, and why, as far as was kept. */
+  readonly unread: readonly string[];
 }
 
 /** Runs ripgrep to its end. When this returns the process is gone. */
 export async function runRipgrep(options: RipgrepOptions): Promise<RipgrepEnd> {
   const { token, cwd } = options;
   const file = await findRipgrep(options.notFrom);
-  if (token.isCancelled) return { end: 'stopped', passedOver: 0 };
-  const child = spawn(file, ['--no-config', ...options.args], {
+  const [program = '', ...args] = [...(await untilHostEnds()), file, '--no-config', ...options.args];
+  if (token.isCancelled) return { end: 'stopped', passedOver: 0, unread: [] };
+  const child = spawn(program, args, {
     cwd,
     env: {},
     stdio: [options.stdin ?? 'ignore', 'pipe', 'pipe'],
@@ -61,15 +63,36 @@ export async function runRipgrep(options: RipgrepOptions): Promise<RipgrepEnd> {
   const cancel = token.onCancel(stop);
   try {
     const code = await closed;
-    if (!run.stopped && code === 2 && records.count === 0) throw new Error(explain(run.complaints));
-    return { end: run.stopped ? 'stopped' : 'done', passedOver: records.passedOver };
+    const { unread, failure } = sortComplaints(run.complaints);
+    if (!run.stopped && code === 2 && failure !== '') throw new Error(`The search failed: ${failure}`);
+    return { end: run.stopped ? 'stopped' : 'done', passedOver: records.passedOver, unread };
   } finally {
     cancel[Symbol.dispose]();
   }
 }
 
-function explain(complaints: string): string {
-  return `The search failed: ${complaints.trim() || 'ripgrep gave no reason'}`;
+const SETPRIV = ['/usr/bin/setpriv', '/bin/setpriv'];
+
+/** What lets the kernel end a program with its host. It holds nothing and starts nothing, so that is enough. */
+async function untilHostEnds(): Promise<readonly string[]> {
+  if (process.platform !== 'linux') return [];
+  for (const file of SETPRIV) if (await canRun(file)) return [file, '--pdeathsig', 'KILL'];
+  return [];
+}
+
+/** Tells what could not be read from what made the whole search fail, such as a pattern that is no pattern. */
+function sortComplaints(complaints: string): { unread: string[]; failure: string } {
+  const lines = complaints.trim().split('\n');
+  const unread: string[] = [];
+  const others: string[] = [];
+  for (const line of lines) {
+    const [, complaint] = /^(?:rg: )?(?:\.\/)?(.*: .*) \(os error \d+\)$/.exec(line) ?? [];
+    if (complaint === undefined) others.push(line);
+    else unread.push(complaint);
+  }
+  const isCut = complaints.length === COMPLAINT_CHARS_MAX;
+  const failure = unread.length > 0 && isCut ? '' : others.join('\n');
+  return { unread, failure: failure === '' && unread.length === 0 ? 'ripgrep gave no reason' : failure };
 }
 
 /** Cuts a stream of bytes into records. What is cut off at the end is dropped: it would be half a record. */
@@ -77,7 +100,6 @@ class Records {
   readonly #separator: number;
   #rest: Buffer[] = [];
   #size = 0;
-  count = 0;
   passedOver = 0;
 
   constructor(separator: '\n' | '\0') {
@@ -106,18 +128,24 @@ class Records {
     this.#rest = [];
     this.#size = 0;
     if (record === undefined) this.passedOver++;
-    else this.count++;
     return record;
   }
 }
 
-/** The machine's ripgrep, else the one that came with this package. */
+/**
+ * The machine's ripgrep, else the one that came with this package. None from inside the root, whatever path leads there,
+ * and none that packages put into the path while they run: whoever is searched does not bring the searcher.
+ */
 export async function findRipgrep(notFrom: string): Promise<string> {
   const name = process.platform === 'win32' ? 'rg.exe' : 'rg';
+  const root = await realpath(notFrom).catch(() => resolve(notFrom));
   for (const folder of (process.env['PATH'] ?? '').split(delimiter)) {
-    if (!isAbsolute(folder) || pathInside(notFrom, folder) !== undefined) continue;
-    const file = join(folder, name);
-    if (await canRun(file)) return file;
+    if (!isAbsolute(folder)) continue;
+    const file = await realpath(join(folder, name)).catch(() => undefined);
+    const isTheirs = [folder, file, file && (await realpath(folder))].some(
+      (path) => path === undefined || path.split(/[\\/]/).includes('node_modules') || isUnder(root, path),
+    );
+    if (file !== undefined && !isTheirs && (await canRun(file))) return file;
   }
   try {
     const { rgPath } = await import('@vscode/ripgrep');
@@ -127,6 +155,11 @@ export async function findRipgrep(notFrom: string): Promise<string> {
       cause: error,
     });
   }
+}
+
+function isUnder(root: string, path: string): boolean {
+  const way = relative(root, path);
+  return way === '' || !(way === '..' || way.startsWith(`..${sep}`) || isAbsolute(way));
 }
 
 async function canRun(file: string): Promise<boolean> {

@@ -173,7 +173,7 @@ describe.each(['held', 'checked'] as const)('%s', (confinement) => {
     // Hostile indeed, and not merely nonsense.
     expect(outcomes.get('OUTSIDE_ROOT')).toBeGreaterThan(runs / 4);
     expect(outcomes.get('folder')).toBeGreaterThan(runs / 50);
-  });
+  }, 120_000);
 
   test('missing folders are created on the way and taken away again', async () => {
     using workspace = setUp();

@@ -1,11 +1,14 @@
 import type { FileHandle } from 'node:fs/promises';
+import { holding } from './holding.ts';
 import { notAFile, openToRead, type Place } from './place.ts';
 import type { Root } from './root.ts';
+import { TEMP_GLOB } from './temp-name.ts';
 
 /** What every search leaves out and how it behaves, so that nothing outside the root decides what is found. */
 export const SEARCH_ARGS: readonly string[] = [
   '--hidden',
   '--glob=!.git',
+  `--glob=!${TEMP_GLOB}`,
   '--no-require-git',
   '--no-ignore-parent',
   '--no-ignore-global',
@@ -19,7 +22,9 @@ export interface SearchScope extends AsyncDisposable {
   readonly cwd: string;
   /** Set when a single file is searched. */
   readonly file: FileHandle | undefined;
-  /** A name as the search gives it, as a path from the root. */
+  /** A name as the search gives it, as a path from the folder that is searched. */
+  fromHere(found: string): string;
+  /** The same as a path from the root. */
   fromRoot(found: string): string;
 }
 
@@ -29,12 +34,15 @@ export async function openSearchScope(root: Root, path: string): Promise<SearchS
     if (place.kind !== 'folder' && place.kind !== 'file') throw notAFile(path, place.kind);
     const isFile = place.kind === 'file';
     const file = isFile ? await openToRead(place) : undefined;
+    const fromHere = (found: string): string =>
+      isFile ? place.name! : (process.platform === 'win32' ? found.replaceAll('\\', '/') : found).replace(/^\.\//, '');
     const base = place.shown === '.' ? '' : `${place.shown}/`;
     return {
       place,
       cwd: isFile ? place.folder! : place.target,
       file,
-      fromRoot: (found) => (isFile ? place.shown : base + found.replaceAll('\\', '/').replace(/^\.\//, '')),
+      fromHere,
+      fromRoot: (found) => (isFile ? place.shown : base + fromHere(found)),
       async [Symbol.asyncDispose]() {
         await file?.close();
         await place[Symbol.asyncDispose]();
@@ -44,4 +52,35 @@ export async function openSearchScope(root: Root, path: string): Promise<SearchS
     await place[Symbol.asyncDispose]();
     throw error;
   }
+}
+
+/** What is at a path now, if the path leads there inside the root. */
+export async function kindInside(root: Root, path: string): Promise<Place['kind'] | undefined> {
+  try {
+    return await holding(root.locate(path), (place) => (place.shown === path ? place.kind : undefined));
+  } catch {
+    return undefined;
+  }
+}
+
+/** As many as are named one by one. */
+const NAMED_MAX = 100;
+
+/**
+ * What could not be read, each with the reason: `folder: Permission denied`. A search can be led outside by a link made
+ * meanwhile, so a name that is not found again inside is not said.
+ */
+export async function unreadInside(root: Root, complaints: readonly string[], scope: SearchScope): Promise<string[]> {
+  const named = complaints.slice(0, NAMED_MAX).map(async (complaint) => {
+    const path = scope.fromRoot(complaint.slice(0, complaint.lastIndexOf(': ')));
+    const kind = await kindInside(root, path);
+    return kind === undefined || kind === 'missing' ? 'something that is gone' : complaint;
+  });
+  return [...(await Promise.all(named)), ...complaints.slice(NAMED_MAX).map(() => 'something else')];
+}
+
+/** For the model: what of it was not searched. */
+export function describeUnread([first, ...others]: readonly string[]): string {
+  if (first === undefined) return '';
+  return `not searched: ${first}${others.length > 0 ? ` and ${others.length} more` : ''}`;
 }

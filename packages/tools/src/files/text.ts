@@ -5,6 +5,14 @@ export function cutLine(line: string, charsMax: number, dropped = 0): string {
   return `${cut} [+${line.length + dropped - cut.length} characters]`;
 }
 
+/** Cuts a line at both ends, so that what stands at a position stays. */
+export function cutAround(line: string, position: number, charsMax: number): string {
+  const start = Math.max(0, Math.min(position - Math.floor(charsMax / 4), line.length - charsMax));
+  if (start === 0) return cutLine(line, charsMax);
+  const rest = line.slice(start).replace(/^[\uDC00-\uDFFF]/, '');
+  return `[${line.length - rest.length} characters+] ${cutLine(rest, charsMax)}`;
+}
+
 /** Whether some bytes look like something other than text. */
 export function isBinary(bytes: Uint8Array): boolean {
   return bytes.subarray(0, 8_192).includes(0);

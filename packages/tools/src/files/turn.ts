@@ -29,7 +29,8 @@ export async function takeTurn(turn: Turn, change: (place: Place) => Promise<Too
     }
   } catch (error) {
     if (!isCancelledError(error) || error.effect === 'unknown') throw error;
-    throw interrupted(context.token, { content: `${path} was not changed.`, details: { path, changed: false } });
+    const unchanged = { content: `${path} was not changed.`, details: { path, changed: false } };
+    throw interrupted(context.token, unchanged, { effect: 'none' });
   } finally {
     leave();
   }

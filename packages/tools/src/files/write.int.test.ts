@@ -1,4 +1,4 @@
-import { spawn } from 'node:child_process';
+import { execFileSync, spawn } from 'node:child_process';
 import { once } from 'node:events';
 import { utimesSync } from 'node:fs';
 import { join } from 'node:path';
@@ -27,4 +27,35 @@ test('when the host is killed in the middle, the file is whole and the next writ
     await callTool(writeTool({ root: workspace.path }), { path: 'b.txt', content: '' });
     expect(workspace.list()).toEqual(['a.txt', 'b.txt']);
   }
+});
+
+test.runIf(process.getuid?.() === 0)('a file that is a mount of its own is written too', async () => {
+  using workspace = createWorkspace({ 'outside.txt': 'the old content, and a long one', 'root/a.txt': '' });
+  execFileSync('mount', ['--bind', workspace.at('outside.txt'), workspace.at('root/a.txt')]);
+  try {
+    const result = await callTool(writeTool({ root: workspace.at('root') }), { path: 'a.txt', content: 'new' });
+    expect(result).toMatchObject({ state: 'finished', content: 'Replaced a.txt (3 bytes).' });
+    expect(workspace.read('outside.txt')).toBe('new');
+    expect(workspace.list()).toEqual(['outside.txt', 'root', 'root/a.txt']);
+  } finally {
+    execFileSync('umount', [workspace.at('root/a.txt')]);
+  }
+});
+
+test('a folder of 200,000 entries costs a write no more than ten times what a small one does', async () => {
+  using workspace = createWorkspace({ 'large/a.txt': '', 'small/a.txt': '' });
+  execFileSync('sh', ['-c', 'seq 200000 | xargs touch'], { cwd: workspace.at('large') });
+  const tool = writeTool({ root: workspace.path });
+  const took: Record<string, number[]> = { large: [], small: [] };
+  // Taken in turns: a busy machine is busy for both.
+  for (let round = 0; round < 15; round++) {
+    for (const [folder, times] of Object.entries(took)) {
+      const startedAt = performance.now();
+      const result = await callTool(tool, { path: `${folder}/a.txt`, content: `${round}` });
+      times.push(performance.now() - startedAt);
+      expect(result.state).toBe('finished');
+    }
+  }
+  const median = (times: number[]): number => times.toSorted((a, b) => a - b)[times.length >> 1]!;
+  expect(median(took['large']!)).toBeLessThan(10 * median(took['small']!));
 });

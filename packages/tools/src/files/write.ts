@@ -1,12 +1,11 @@
 import type { Json, Tool } from '@whoa/core';
 import { z } from 'zod';
-import { type FileInCall, readElsewhere, writeContent } from './contents.ts';
+import { checkShown, previewChange, readBefore } from './change.ts';
+import { writeContent } from './contents.ts';
 import { defineFileTool } from './file-tool.ts';
-import { holding } from './holding.ts';
-import { openToRead } from './place.ts';
 import type { TextToolOptions } from './read.ts';
 import { rootFrom } from './root.ts';
-import { count, decodeExactly } from './text.ts';
+import { count } from './text.ts';
 import { takeTurn } from './turn.ts';
 import { diffOf } from './unified-diff.ts';
 
@@ -34,31 +33,31 @@ export function writeTool({ contents, ...options }: TextToolOptions): Tool<Write
     // The same content once more is the same file.
     replay: 'safe',
     exclusive: ({ path }) => [root.keyOf(path)],
+    preview: ({ path, content }, { signal }) =>
+      previewChange({
+        root,
+        path,
+        contents,
+        bytesMax: COMPARED_BYTES_MAX,
+        fields: ['content'],
+        after: () => content,
+        signal,
+      }),
     execute: ({ path, content }, context) =>
       takeTurn({ root, path, create: true, context }, async (place) => {
         const file = { root, place, contents, context };
-        const before = await readForDiff(file);
-        await writeContent(file, content);
+        const before = await readBefore(file, COMPARED_BYTES_MAX);
+        checkShown(file, before);
+        await writeContent(file, content, context.shown && { madeFrom: before.madeFrom });
         const bytes = Buffer.byteLength(content);
         const verb = place.kind === 'missing' ? 'Created' : 'Replaced';
         const details: Json = {
           path: place.shown,
           created: place.kind === 'missing',
           bytes,
-          ...(before === undefined ? { diff: null } : diffOf(place.shown, before, content)),
+          ...(before.text === undefined ? { diff: null } : diffOf(place.shown, before.text, content)),
         };
         return { content: `${verb} ${place.shown} (${count(bytes, 'byte')}).`, details };
       }),
-  });
-}
-
-async function readForDiff(asked: FileInCall): Promise<string | undefined> {
-  const { place } = asked;
-  if (place.kind === 'missing') return '';
-  if (place.kind !== 'file') return undefined;
-  return holding(openToRead(place), async (file) => {
-    const { size } = await file.stat();
-    const onDisk = size > COMPARED_BYTES_MAX ? undefined : decodeExactly(await file.readFile());
-    return onDisk === undefined ? undefined : ((await readElsewhere(asked)) ?? onDisk);
   });
 }

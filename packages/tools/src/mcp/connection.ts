@@ -1,5 +1,6 @@
 import type { CallToolResult, Client, Tool as McpTool, Progress, Transport } from '@modelcontextprotocol/client';
 import { type CancellationToken, CancelledError, type Clock, waitUnder } from '@whoa/core';
+import { createBoundedFetch } from './bounded-fetch.ts';
 import { loadClient } from './load-client.ts';
 import type { StartServer } from './server-process.ts';
 import { StdioTransport } from './stdio-transport.ts';
@@ -10,6 +11,14 @@ const CRASHES_MAX = 3;
 const REST_MS = 30_000;
 /** The library's own limit; ours is the tool's `timeoutMs`, so this only has to be longer. */
 const REQUEST_MS = 2_000_000_000;
+
+/** Thrown when a call was sent and its answer can no longer come. */
+export class LostAnswerError extends Error {
+  override readonly name: string = 'LostAnswerError';
+}
+
+/** What says that a request never left. */
+const UNSENT = ['ECONNREFUSED', 'ENOTFOUND', 'EAI_AGAIN', 'EHOSTUNREACH', 'ENETUNREACH'];
 
 export interface ConnectionOptions {
   readonly name: string;
@@ -29,6 +38,8 @@ export interface ServerCall {
 interface Line {
   readonly client: Client;
   readonly transport: Transport;
+  /** Why it was closed, where that was our doing. */
+  readonly fault: () => string | undefined;
   calls: number;
   /** A line that failed takes no new calls, and closes when its last one has ended. */
   retired: boolean;
@@ -106,9 +117,9 @@ export class McpConnection implements AsyncDisposable {
   async #connect(): Promise<Line> {
     const { name, connectMs } = this.#options;
     const library = await loadClient();
-    const { transport, versionNegotiation } = this.#createTransport(library);
+    const { transport, versionNegotiation, fault } = this.#createTransport(library);
     const client = new library.Client({ name: 'whoa', version: '0.1.0' }, { versionNegotiation });
-    const line: Line = { client, transport, calls: 0, retired: false };
+    const line: Line = { client, transport, fault, calls: 0, retired: false };
     // Late answers to cancelled calls and stray output arrive here; the calls themselves have ended.
     client.onerror = () => undefined;
     client.onclose = () => this.#lost(line);
@@ -117,9 +128,10 @@ export class McpConnection implements AsyncDisposable {
       await client.connect(transport, { timeout: connectMs, signal: this.#closing.signal });
       return line;
     } catch (error) {
+      // Asked before it is closed: how a server ended says something only if it ended by itself.
+      const end = endOf(transport) ?? describe(error);
       this.#lost(line);
       await hangUp(line);
-      const end = endOf(transport) ?? describe(error);
       throw new Error(`The MCP server '${name}' could not be reached (${end}); check its command or address`, {
         cause: error,
       });
@@ -129,12 +141,19 @@ export class McpConnection implements AsyncDisposable {
   #createTransport({ StreamableHTTPClientTransport }: Awaited<ReturnType<typeof loadClient>>) {
     const { transport, startServer } = this.#options;
     if (transport.type === 'stdio') {
-      return { transport: new StdioTransport(transport, startServer), versionNegotiation: { mode: 'legacy' as const } };
+      const stdio = new StdioTransport(transport, startServer);
+      return { transport: stdio, versionNegotiation: { mode: 'legacy' as const }, fault: () => undefined };
     }
-    const requestInit = transport.headers && { headers: { ...transport.headers } };
-    const http = new StreamableHTTPClientTransport(new URL(transport.url), requestInit && { requestInit });
+    const requestInit = transport.headers && { requestInit: { headers: { ...transport.headers } } };
+    let fault: string | undefined;
+    // The library would wait for the rest of a broken stream; with the connection closed, the call ends.
+    const fetch = createBoundedFetch((message) => {
+      fault = message;
+      http.close().catch(() => {});
+    });
+    const http = new StreamableHTTPClientTransport(new URL(transport.url), { ...requestInit, fetch });
     // Newer servers take the end of a request for its cancel; without asking, an older way is used that some of them ignore.
-    return { transport: http, versionNegotiation: { mode: 'auto' as const } };
+    return { transport: http, versionNegotiation: { mode: 'auto' as const }, fault: () => fault };
   }
 
   /** A line ended: by us, or because the server is gone. The next call opens another. */
@@ -151,17 +170,19 @@ export class McpConnection implements AsyncDisposable {
     if (ProtocolError.isInstance(error)) return error;
     const { name } = this.#options;
     if (SdkError.isInstance(error) && error.code === SdkErrorCode.ConnectionClosed) {
-      const end = endOf(line.transport) ?? 'the connection was closed';
-      return new Error(`The MCP server '${name}' ended during the call (${end}); the next call starts it again`, {
+      const end = line.fault() ?? endOf(line.transport) ?? 'the connection was closed';
+      const words = `The MCP server '${name}' ended during the call (${end}); the next call starts it again`;
+      return new LostAnswerError(words, { cause: error });
+    }
+    if (SdkError.isInstance(error) && error.code === SdkErrorCode.RequestTimeout) return error;
+    if (SdkError.isInstance(error) && error.code === SdkErrorCode.InvalidResult) {
+      return new LostAnswerError(`The MCP server '${name}' gave an answer that is none (${describe(error)})`, {
         cause: error,
       });
     }
-    if (SdkError.isInstance(error) && error.code === SdkErrorCode.RequestTimeout) return error;
-    if (SdkError.isInstance(error) && error.code === SdkErrorCode.InvalidResult) return error;
     this.#retire(line);
-    return new Error(`The MCP server '${name}' could not be reached (${describe(error)}); the next call tries again`, {
-      cause: error,
-    });
+    const words = `The MCP server '${name}' could not be reached (${describe(error)}); the next call tries again`;
+    return isUnsent(error) ? new Error(words, { cause: error }) : new LostAnswerError(words, { cause: error });
   }
 
   #retire(line: Line): void {
@@ -177,6 +198,14 @@ export class McpConnection implements AsyncDisposable {
 async function hangUp({ client, transport }: Line): Promise<void> {
   await transport.close();
   await client.close();
+}
+
+function isUnsent(error: unknown): boolean {
+  for (let at = error as { code?: unknown; cause?: unknown } | undefined, depth = 0; at && depth < 5; depth++) {
+    if (UNSENT.includes(at.code as string)) return true;
+    at = at.cause as typeof at;
+  }
+  return false;
 }
 
 function endOf(transport: Transport): string | undefined {

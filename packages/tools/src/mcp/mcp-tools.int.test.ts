@@ -1,6 +1,8 @@
 import { once } from 'node:events';
 import { existsSync, readFileSync } from 'node:fs';
+import { createServer as createHttpServer } from 'node:http';
 import { createServer } from 'node:net';
+import { join } from 'node:path';
 import { type CallResult, CancellationToken, createRuntime, type Tool } from '@whoa/core';
 import { createVirtualWorld } from '@whoa/core/testing';
 import { describe, expect, test } from 'vitest';
@@ -10,6 +12,8 @@ import { callTool, createWorkspace } from '../../../../test/workspace.ts';
 import { mcpTools } from './mcp-tools.ts';
 
 expectNothingLeft();
+
+const ODD_SERVER = join(import.meta.dirname, '../../../../test/fixtures/odd-mcp-server.ts');
 
 const isAlive = (pid: number) => {
   try {
@@ -32,7 +36,7 @@ function start(tool: Tool, token: CancellationToken) {
 
 describe.each(['stdio', 'http'] as const)('%s', (how) => {
   test('tools are ours: names, schemas, what they do, content for the model and details for people', async () => {
-    await using opened = await openTestServer(how);
+    await using opened = await openTestServer(how, { trustHints: true });
     const { mcp, tool } = opened;
     expect(mcp.tools.map(({ name, effects, replay }) => `${name} ${effects} ${replay}`)).toEqual([
       'test_echo read safe',
@@ -63,8 +67,8 @@ describe.each(['stdio', 'http'] as const)('%s', (how) => {
     expect(await callTool(tool('echo'), 'nonsense')).toMatchObject({ state: 'not-started' });
   });
 
-  test('a server that is not trusted is asked about for everything', async () => {
-    await using opened = await openTestServer(how, { trustHints: false });
+  test('a server that nobody vouched for is asked about for everything', async () => {
+    await using opened = await openTestServer(how);
     expect(opened.mcp.tools.every(({ effects, replay }) => effects === 'execute' && replay === 'never')).toBe(true);
   });
 
@@ -112,14 +116,15 @@ describe.each(['stdio', 'http'] as const)('%s', (how) => {
   });
 });
 
-test('a server that crashes fails its calls with its last words, and the next call starts it again', async () => {
+test('a server that crashes leaves its calls unknown, with its last words, and the next call starts it again', async () => {
   await using opened = await openTestServer('stdio');
   using token = new CancellationToken();
   const { result: counting, progressed } = start(opened.tool('count'), token);
   await progressed;
   const first = Number((await callTool(opened.tool('pid'), {})).content);
   const crashed = await callTool(opened.tool('crash'), {});
-  expect(crashed).toMatchObject({ state: 'failed' });
+  expect(crashed).toMatchObject({ state: 'unknown', isError: true });
+  expect(crashed.content).toMatch(/^Outcome unknown: .*It may have taken effect\.$/s);
   expect(crashed.content).toContain('exit code 3; it last said: out of cheese');
   expect((await counting).content).toContain('the next call starts it again');
   const second = Number((await callTool(opened.tool('pid'), {})).content);
@@ -222,3 +227,89 @@ test('after closing, calls say that it is closed, and closing twice is nothing n
   await opened[Symbol.asyncDispose]();
   expect(existsSync(opened.workspace.path)).toBe(false);
 });
+
+const openOdd = (mode: string) =>
+  mcpTools({
+    name: 'odd',
+    transport: { type: 'stdio', command: process.execPath, args: [ODD_SERVER, mode] },
+    callMs: 60_000,
+  });
+
+test.each(['null', 'text', 'other-kind'])(
+  'an answer that is none (%s) ends its call at once, unknown',
+  async (mode) => {
+    await using odd = await openOdd(mode);
+    const result = await callTool(odd.tools[0]!, {});
+    expect(result).toMatchObject({ state: 'unknown', isError: true });
+    expect(result.content).toMatch(/^Outcome unknown: The MCP server 'odd' gave an answer that is none/);
+  },
+);
+
+test.each([
+  ['refuses', 'the licence has expired'],
+  ['other-version', "Server's protocol version is not supported: 1.0.0"],
+  ['endless', 'it sent a message of more than 64000000 characters'],
+])('a server that fails at the beginning (%s) is quoted', async (mode, words) => {
+  await expect(openOdd(mode)).rejects.toThrow(`could not be reached (${words})`);
+});
+
+test('images that are too large or no images are named and left out', async () => {
+  await using odd = await openOdd('images');
+  expect((await callTool(odd.tools[0]!, {})).content).toEqual([
+    { type: 'image', mediaType: 'image/png', data: 'A'.repeat(4_000) },
+    { type: 'text', text: '[image/png of 15000000 bytes left out]' },
+    { type: 'text', text: '[text/html of 30 bytes left out]' },
+  ]);
+});
+
+test.each(['application/json', 'text/event-stream'])(
+  'an endless answer over HTTP (%s) is cut off',
+  async (type) => {
+    let sent = 0;
+    const server = createHttpServer((request, response) => {
+      let body = '';
+      request.on('data', (chunk: Buffer) => (body += chunk.toString()));
+      request.on('end', () => {
+        if (request.method !== 'POST') return response.writeHead(405).end();
+        const { id, method, params } = JSON.parse(body) as {
+          id?: number;
+          method: string;
+          params: { protocolVersion: string };
+        };
+        const answer = (message: object): unknown =>
+          response
+            .writeHead(200, { 'content-type': 'application/json' })
+            .end(JSON.stringify({ jsonrpc: '2.0', id, ...message }));
+        if (id === undefined) return response.writeHead(202).end();
+        if (method === 'server/discover') return answer({ error: { code: -32_601, message: 'no' } });
+        const { protocolVersion } = params;
+        const serverInfo = { name: 'endless', version: '1' };
+        if (method === 'initialize')
+          return answer({ result: { protocolVersion, capabilities: { tools: {} }, serverInfo } });
+        if (method === 'tools/list')
+          return answer({ result: { tools: [{ name: 'go', inputSchema: { type: 'object' } }] } });
+        response.writeHead(200, { 'content-type': type });
+        const more = Buffer.alloc(1 << 20, 'x');
+        const go = (): void => {
+          while (!response.destroyed && response.write(more)) sent += more.length;
+          response.once('drain', go);
+        };
+        response.write(type === 'text/event-stream' ? 'data: ' : '{"a":"');
+        return go();
+      });
+    }).listen(0, '127.0.0.1');
+    await once(server, 'listening');
+    const { port } = server.address() as { port: number };
+    await using endless = await mcpTools({
+      name: 'endless',
+      transport: { type: 'http', url: `http://127.0.0.1:${port}/` },
+    });
+    const result = await callTool(endless.tools[0]!, {});
+    expect(result).toMatchObject({ state: 'unknown', isError: true });
+    expect(result.content).toContain('it sent a message of more than 64000000 bytes');
+    expect(sent).toBeLessThan(200_000_000);
+    server.closeAllConnections();
+    await new Promise((resolve) => server.close(resolve));
+  },
+  60_000,
+);

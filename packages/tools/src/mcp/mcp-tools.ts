@@ -16,7 +16,7 @@ export interface McpOptions {
   readonly name: string;
   /**
    * Whether the server is believed about its own tools: one that says it only reads is not asked about before it runs.
-   * Say `false` for servers you do not trust; then every tool needs approval.
+   * Defaults to `false`: nobody vouches for what a server says of itself but you.
    */
   readonly trustHints?: boolean;
   readonly connectMs?: number;
@@ -44,7 +44,14 @@ export interface McpTools extends AsyncDisposable {
  * ```
  */
 export async function mcpTools(options: McpOptions): Promise<McpTools> {
-  const { name, transport, trustHints = true, connectMs = CONNECT_MS, callMs = CALL_MS, clock = systemClock } = options;
+  const {
+    name,
+    transport,
+    trustHints = false,
+    connectMs = CONNECT_MS,
+    callMs = CALL_MS,
+    clock = systemClock,
+  } = options;
   const containment = options.containment ?? createContainment();
   const startServer = startServersIn(containment);
   const connection = new McpConnection({ name, transport, connectMs, clock, startServer });

@@ -41,6 +41,15 @@ test('structured content goes to the details, and to the model only if there is 
   });
 });
 
+test('structured content that is nested too deeply is named and left out', () => {
+  let deep: Record<string, unknown> = {};
+  for (let i = 0; i < 5_000; i++) deep = { a: deep };
+  const left = '[structured content left out: it is nested too deeply]';
+  expect(resultFromMcp({ content: [], structuredContent: deep })).toEqual({ content: left });
+  const said = { content: [{ type: 'text' as const, text: 'done' }], structuredContent: deep };
+  expect(resultFromMcp(said)).toEqual({ content: `done\n${left}` });
+});
+
 test('endless text is cut, and how much is said', () => {
   const { content } = resultFromMcp({ content: [{ type: 'text', text: 'x'.repeat(100_010) }] });
   expect(content).toMatch(/x\n\[\+10 characters\]$/);

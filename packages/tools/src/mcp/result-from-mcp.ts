@@ -3,14 +3,23 @@ import type { ContentPart, Json, ToolResult } from '@whoa/core';
 
 /** More text than this from one call is cut, with a marker. */
 const TEXT_CHARS_MAX = 100_000;
+/** Images larger than this, all of one call together, are named and left out. As base64. */
+const IMAGES_CHARS_MAX = 8_000_000;
+/** What is nested deeper cannot be written down. */
+const LEVELS_MAX = 200;
+const TOO_DEEP = '[structured content left out: it is nested too deeply]';
+const IMAGE_TYPES = ['image/png', 'image/jpeg', 'image/gif', 'image/webp'];
 
 /** A server's answer as a result: text and images for the model, structured content for people. */
-export function resultFromMcp({ content, structuredContent, isError }: CallToolResult): ToolResult {
+export function resultFromMcp({ content, structuredContent: given, isError }: CallToolResult): ToolResult {
+  const isTooDeep = isDeeperThan(given, LEVELS_MAX);
+  const structuredContent = isTooDeep ? undefined : given;
   const parts = content.map(partFrom);
+  if (isTooDeep) parts.push({ type: 'text', text: TOO_DEEP });
   const text = parts.every((part) => part.type === 'text');
   const said = structuredContent !== undefined && parts.length === 0 ? JSON.stringify(structuredContent) : undefined;
   return {
-    content: said ?? (text ? cut(parts.map((part) => part.text).join('\n')) : cutParts(parts)),
+    content: said === undefined ? (text ? cut(parts.map((part) => part.text).join('\n')) : cutParts(parts)) : cut(said),
     ...(structuredContent !== undefined && { details: { structuredContent: structuredContent as Json } }),
     ...(isError === true && { isError }),
   };
@@ -42,12 +51,34 @@ function partFrom(block: ContentBlock): ContentPart {
   }
 }
 
-function cutParts(parts: readonly ContentPart[]): ContentPart[] {
-  return parts.map((part) => (part.type === 'text' ? { ...part, text: cut(part.text) } : part));
+function isDeeperThan(value: unknown, levels: number): boolean {
+  if (typeof value !== 'object' || value === null) return false;
+  return levels === 0 || Object.values(value).some((part) => isDeeperThan(part, levels - 1));
 }
 
-function cut(text: string): string {
-  if (text.length <= TEXT_CHARS_MAX) return text;
-  const kept = text.slice(0, TEXT_CHARS_MAX).replace(/[\uD800-\uDBFF]$/, '');
+function cutParts(parts: readonly ContentPart[]): ContentPart[] {
+  let [textLeft, imagesLeft] = [TEXT_CHARS_MAX, IMAGES_CHARS_MAX];
+  const kept: ContentPart[] = [];
+  for (const part of parts) {
+    if (part.type === 'text') {
+      if (textLeft <= 0) continue;
+      kept.push({ ...part, text: cut(part.text, textLeft) });
+      textLeft -= part.text.length;
+    } else if (part.type !== 'image') kept.push(part);
+    else if (part.data.length > imagesLeft || !IMAGE_TYPES.includes(part.mediaType)) {
+      const bytes = Math.floor((part.data.length * 3) / 4);
+      kept.push({ type: 'text', text: `[${part.mediaType} of ${bytes} bytes left out]` });
+    } else {
+      imagesLeft -= part.data.length;
+      kept.push(part);
+    }
+  }
+  const left = parts.filter((part) => part.type === 'text').length - kept.filter((part) => part.type === 'text').length;
+  return textLeft < 0 && left > 0 ? [...kept, { type: 'text', text: `[${left} more parts of text left out]` }] : kept;
+}
+
+function cut(text: string, charsMax = TEXT_CHARS_MAX): string {
+  if (text.length <= charsMax) return text;
+  const kept = text.slice(0, charsMax).replace(/[\uD800-\uDBFF]$/, '');
   return `${kept}\n[+${text.length - kept.length} characters]`;
 }

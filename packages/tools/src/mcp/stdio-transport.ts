@@ -1,10 +1,14 @@
+import { finished } from 'node:stream/promises';
 import { StringDecoder } from 'node:string_decoder';
+import { setTimeout as sleep } from 'node:timers/promises';
 import type { JSONRPCMessage, Transport } from '@modelcontextprotocol/client';
 import type { ServerCommand, ServerProcess, StartServer } from './server-process.ts';
 
 /** A longer message is taken for a fault: it would have to be held in memory whole. */
 const MESSAGE_CHARS_MAX = 64_000_000;
 const LAST_WORDS_CHARS = 1_000;
+/** How long a server that no longer listens has to end by itself. */
+const GOING_MS = 500;
 
 /** Speaks with a server over its standard input and output, one JSON message per line, and ends it when closed. */
 export class StdioTransport implements Transport {
@@ -55,9 +59,25 @@ export class StdioTransport implements Transport {
   async send(message: JSONRPCMessage): Promise<void> {
     const server = this.#process;
     if (server === undefined || this.#end !== undefined) throw new Error(`The server has ended (${this.#end})`);
-    await new Promise<void>((resolve, reject) => {
-      server.stdin.write(`${JSON.stringify(message)}\n`, (error) => (error ? reject(error) : resolve()));
-    });
+    try {
+      await new Promise<void>((resolve, reject) => {
+        server.stdin.write(`${JSON.stringify(message)}\n`, (error) => (error ? reject(error) : resolve()));
+      });
+    } catch (error) {
+      await this.#waitForEnd(server);
+      throw error;
+    }
+  }
+
+  /** A server that no longer listens is about to end: how it does, and what it says, tells more than that. */
+  async #waitForEnd(server: ServerProcess): Promise<void> {
+    const tooLate = new AbortController();
+    const wait = sleep(GOING_MS, undefined, { signal: tooLate.signal });
+    const heard = finished(server.stderr).catch(() => {});
+    await Promise.race([Promise.all([server.ended, heard]), wait]);
+    tooLate.abort();
+    await wait.catch(() => {});
+    this.#end ??= await Promise.race([server.ended, Promise.resolve(undefined)]);
   }
 
   async close(): Promise<void> {
@@ -79,7 +99,7 @@ export class StdioTransport implements Transport {
       this.#rest = line;
     }
     if (this.#rest.length > MESSAGE_CHARS_MAX) {
-      this.#complain(new Error(`The server sent a message of more than ${MESSAGE_CHARS_MAX} characters`));
+      this.#end ??= `it sent a message of more than ${MESSAGE_CHARS_MAX} characters`;
       this.close().catch((failure: unknown) => this.#complain(failure));
     }
   }
@@ -87,7 +107,7 @@ export class StdioTransport implements Transport {
   #receive(line: string): void {
     if (line.trim() === '') return;
     try {
-      this.onmessage?.(JSON.parse(line) as JSONRPCMessage);
+      this.onmessage?.(withResult(JSON.parse(line) as JSONRPCMessage));
     } catch (error) {
       // Many servers print to the wrong stream; the next line may be a message again.
       this.#complain(error);
@@ -97,4 +117,13 @@ export class StdioTransport implements Transport {
   #complain(error: unknown): void {
     this.onerror?.(error instanceof Error ? error : new Error(String(error)));
   }
+}
+
+/** An answer whose result is none would be dropped, and its call would wait out its time. */
+function withResult(message: JSONRPCMessage): JSONRPCMessage {
+  const { id, result } = message as { id?: unknown; result?: unknown };
+  const isAnswer = id !== undefined && message !== null && 'result' in message;
+  if (!isAnswer || (typeof result === 'object' && result !== null)) return message;
+  // A result that no schema accepts: then the call ends, as with any other answer that is none.
+  return { ...message, result: { content: 'none' } } as JSONRPCMessage;
 }

@@ -5,10 +5,11 @@ import {
   type InputSchema,
   interrupted,
   isCancelledError,
+  OutcomeUnknownError,
   type Tool,
   type ToolResult,
 } from '@whoa/core';
-import type { McpConnection } from './connection.ts';
+import { LostAnswerError, type McpConnection } from './connection.ts';
 import { describeProgress, resultFromMcp } from './result-from-mcp.ts';
 
 export interface McpToolOptions {
@@ -38,7 +39,11 @@ export function toolFromMcp(tool: McpTool, options: McpToolOptions): Tool {
           update((shown = describeProgress(progress)));
         return resultFromMcp(await connection.call({ name: tool.name, args, onProgress, token }));
       } catch (error) {
-        if (!token.isCancelled) throw error;
+        if (!token.isCancelled) {
+          // Whoever loses the answer does not know whether the work was done.
+          const isLost = error instanceof LostAnswerError && hints.readOnlyHint !== true;
+          throw isLost ? new OutcomeUnknownError(error.message, { cause: error }) : error;
+        }
         // It was never sent.
         if (isCancelledError(error)) throw error;
         // Servers do not answer a cancel: nobody can say whether the work behind the call has stopped.

@@ -22,7 +22,7 @@ export class Attribution {
   /** Strangers that were looked at once: in the middle of an exec a process shows no environment, so each gets two looks. */
   #doubtful: readonly number[] = [];
   /** Everybody up to this pid has been looked at. */
-  #examined: PidMoment = { last: Infinity, forks: 0 };
+  #examined: PidMoment = { last: Infinity, forks: 0, lastBefore: Infinity };
 
   add(scope: Scope): void {
     this.#scopes.set(scope.key, scope);
@@ -55,7 +55,7 @@ export class Attribution {
     const floor = isOn ? this.#examined.last + 1 : this.#floor(now);
     const again = isOn ? new Set([...this.#known.keys(), ...this.#doubtful]) : [];
     const { processes, through, isComplete } = readTable({ floor, last: now.last, also: again });
-    this.#examined = { last: through, forks: now.forks };
+    this.#examined = { last: through, forks: now.forks, lastBefore: now.lastBefore };
 
     let since = Infinity;
     for (const scope of this.#scopes.values()) {

@@ -1,9 +1,12 @@
+import type { SandboxKind, SandboxOptions } from '../sandbox/options.ts';
 import type { Command, ContainedProcess } from './contained.ts';
 import type { Technique } from './technique.ts';
 
 export interface ContainmentOptions {
   /** What this system offers without privileges unless said otherwise. One that does not work here is refused at the start. */
   readonly technique?: Technique;
+  /** What commands may reach; defaults to `none`. One that does not work here is refused, and never replaced by a weaker one. */
+  readonly sandbox?: SandboxKind | SandboxOptions;
   /** The control group to make others in, for `cgroup`; the host's own unless said otherwise. */
   readonly cgroupRoot?: string;
 }
@@ -20,6 +23,7 @@ export interface ContainmentOptions {
  */
 export interface Containment extends AsyncDisposable {
   readonly technique: Technique;
+  readonly sandbox: SandboxKind;
   /** A private folder; it goes when this or the host goes. */
   folder(): string;
   start(command: Command): Promise<ContainedProcess>;

@@ -128,7 +128,8 @@ test('a hundred commands leave no descriptor and no zombie behind', async () => 
     }
   }
   await new Promise((resolve) => setImmediate(resolve));
-  expect(readdirSync('/proc/self/fd').length).toBe(descriptors);
+  // Fewer is no leak: what an earlier test or the test runner held may have been closed meanwhile.
+  expect(readdirSync('/proc/self/fd').length).toBeLessThanOrEqual(descriptors);
 });
 
 test('disposing a containment ends its commands, and it starts no more', async () => {
@@ -140,7 +141,17 @@ test('disposing a containment ends its commands, and it starts no more', async (
   await expect(short.start(bash('true'))).rejects.toThrow('was disposed');
 });
 
-test('a watchdog that was killed is replaced with the next command', async () => {
+test('two commands that overlap are each told of their own processes only', async () => {
+  const first = await startReady('echo ready; sleep 0.05');
+  const second = await startReady('sleep 302 & echo ready; wait');
+  // Every end looks at everybody, also at who is not being ended.
+  for (let round = 0; round < 3; round++) await (await containment.start(bash('sleep 0.02'))).end();
+  await first.started.exited;
+  expect(await first.started.end()).toMatchObject({ ended: 0, survivors: 0 });
+  expect(await second.started.end()).toMatchObject({ ended: 2, survivors: 0 });
+});
+
+test('a watchdog that was killed is replaced at once, and again', async () => {
   await using guarded = createContainment();
   const watchdogs = (): number[] =>
     readChildren(process.pid)
@@ -149,12 +160,11 @@ test('a watchdog that was killed is replaced with the next command', async () =>
   const others = watchdogs();
   const mine = (): number | undefined => watchdogs().find((pid) => !others.includes(pid));
   await (await guarded.start(bash('true'))).end();
-  const first = identify(mine()!)!;
-  process.kill(first.pid, 'SIGKILL');
-  while (readStatus(first.pid) !== undefined) await new Promise((resolve) => setTimeout(resolve, 1));
-  expect(mine()).toBeUndefined();
-  await (await guarded.start(bash('true'))).end();
-  expect(mine()).toBeGreaterThan(0);
+  for (let round = 0; round < 3; round++) {
+    const killed = await vi.waitUntil(mine);
+    process.kill(killed, 'SIGKILL');
+    await vi.waitFor(() => expect([undefined, killed]).not.toContain(mine()), { timeout: 10_000 });
+  }
 });
 
 test('a containment that does not work here is refused, and never replaced in silence', async () => {

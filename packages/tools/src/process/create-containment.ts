@@ -1,3 +1,4 @@
+import { createSandbox } from '../sandbox/sandbox.ts';
 import type { Containment, ContainmentOptions } from './containment.ts';
 import { createGroupContainment } from './group-containment.ts';
 import { createTaggedContainment } from './tagged-containment.ts';
@@ -5,7 +6,12 @@ import { defaultTechnique } from './technique.ts';
 
 /** A containment of the kind asked for, or of the best that this system offers without privileges. */
 export function createContainment(options: ContainmentOptions = {}): Containment {
+  const sandbox = createSandbox(options.sandbox ?? 'none');
+  if (sandbox !== undefined && (options.technique ?? 'bubblewrap') !== 'bubblewrap') {
+    throw new TypeError(`technique: a sandbox is made by bubblewrap, so it cannot be '${options.technique}'`);
+  }
+  if (sandbox !== undefined) return createTaggedContainment('bubblewrap', { sandbox });
   const { technique = defaultTechnique() } = options;
   if (technique === 'group' || technique === 'taskkill') return createGroupContainment(technique);
-  return createTaggedContainment(technique, options.cgroupRoot);
+  return createTaggedContainment(technique, { cgroupRoot: options.cgroupRoot });
 }

@@ -1,6 +1,6 @@
 import type { Fence } from './fence.ts';
 import type { ProcessIdentity, ProcessStatus } from './identity.ts';
-import type { Scope } from './scope.ts';
+import { nameOf, type Scope } from './scope.ts';
 import { type SignalAnswer, signalGroup, signalProcess } from './signal.ts';
 
 /** What is known when the last step was taken. `tags`: no process that bears a tag is left; `kernel`: none at all. */
@@ -24,6 +24,8 @@ const FREEZES_MAX = 50;
 export class Ending {
   readonly scope: Scope;
   readonly #fence: Fence | undefined;
+  /** Whom it saw run; who ended before was ended by nobody, and who holds the fence up is not the command's. */
+  readonly #seen = new Set<string>();
   readonly #asked = new Set<string>();
   readonly #frozen = new Set<string>();
   readonly #killed = new Map<string, SignalAnswer>();
@@ -47,6 +49,7 @@ export class Ending {
   step(look: { isComplete: boolean }): Ended | 'again' | 'wait' {
     const live = this.scope.members;
     const now = performance.now();
+    for (const member of live) if (!this.#fence?.isPost(member)) this.#seen.add(nameOf(member));
     if (live.length === 0) return this.#verify(look);
     this.#cleanLooks = 0;
     if (now < this.#askUntil) return this.#ask(live);
@@ -57,12 +60,12 @@ export class Ending {
 
   #verify({ isComplete }: { isComplete: boolean }): Ended | 'again' | 'wait' {
     const isEmpty = this.#fence?.isEmpty();
-    if (isEmpty === true) return this.#endedWith('kernel', []);
+    if (isEmpty === true && this.#fence?.isTight) return this.#endedWith('kernel', []);
     if (isEmpty === false) this.#fence?.kill();
     this.#cleanLooks++;
-    const isProved = isEmpty === undefined && isComplete;
+    const isProved = isEmpty !== false && isComplete;
     if (isProved || this.#cleanLooks >= CLEAN_LOOKS_MAX) return this.#endedWith(isComplete ? 'tags' : 'no', []);
-    return isEmpty === undefined ? 'again' : 'wait';
+    return isEmpty === false ? 'wait' : 'again';
   }
 
   /** TERM alone would not wake what is stopped. */
@@ -119,12 +122,8 @@ export class Ending {
   #endedWith(verified: Ended['verified'], survivors: readonly ProcessIdentity[]): Ended {
     return {
       verified: survivors.length === 0 ? verified : 'no',
-      ended: this.scope.seen - survivors.length,
+      ended: this.#seen.size - survivors.length,
       survivors: survivors.map(({ pid, startTime }) => ({ pid, startTime })),
     };
   }
-}
-
-function nameOf({ pid, startTime }: ProcessIdentity): string {
-  return `${pid}/${startTime}`;
 }

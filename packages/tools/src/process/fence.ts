@@ -5,6 +5,8 @@ import type { ProcessIdentity, ProcessStatus } from './identity.ts';
 export interface Fence extends Disposable {
   /** The arguments that start a command inside. */
   wrap(argv: readonly string[]): readonly string[];
+  /** Whether nobody inside can leave it: then an empty one proves the end. */
+  readonly isTight: boolean;
   /** Told who the first process is, and when it ends. */
   enter(root: ProcessIdentity, exited: Promise<ProcessExit>): void;
   /** Whether a process holds the fence up: asking it to stop would take the fence down on those inside. */

@@ -72,6 +72,7 @@ export function createGroupContainment(technique: GroupTechnique): Containment {
 
   return {
     technique,
+    sandbox: 'none',
     folder: () => openRoom().folder,
     start,
     async [Symbol.asyncDispose]() {

@@ -1,15 +1,17 @@
-import { lstatSync, mkdtempSync, readdirSync, readFileSync, rmSync, writeFileSync } from 'node:fs';
+import { lstatSync, mkdtempSync, readdirSync, readFileSync, readlinkSync, rmSync, writeFileSync } from 'node:fs';
 import { tmpdir } from 'node:os';
 import { join } from 'node:path';
 import { identify, isRunning, type ProcessIdentity } from './identity.ts';
 import { type PidMoment, readPidMoment } from './pid-clock.ts';
-import type { HostTag } from './tags.ts';
+import { type HostTag, readTags, tagKey } from './tags.ts';
 
 /** What a host writes down about itself, so that others can tidy up after it. */
 export interface HostRecord {
   readonly host: ProcessIdentity;
   /** Pids and start times mean nothing after a restart of the machine. */
   readonly bootId: string;
+  /** Nor do they in another PID namespace: containers often share a folder for temporary files. */
+  readonly pidNamespace: string;
   readonly tag: HostTag;
   /** When it had started no command yet. */
   readonly born: PidMoment;
@@ -26,7 +28,13 @@ export function openRoom(options: Pick<HostRecord, 'tag' | 'cgroup'>): { folder:
   if (host === undefined) throw new Error('Cannot read /proc/self: mount /proc, or use a containment of another kind');
   // mkdtemp gives it mode 0700: nobody else reads what is in it.
   const folder = mkdtempSync(join(tmpdir(), `${PREFIX}${process.pid}-`));
-  const record: HostRecord = { host, bootId: readBootId(), born: readPidMoment(), ...options };
+  const record: HostRecord = {
+    host,
+    bootId: readBootId(),
+    pidNamespace: readPidNamespace(),
+    born: readPidMoment(),
+    ...options,
+  };
   writeFileSync(join(folder, RECORD), JSON.stringify(record), { mode: 0o600 });
   return { folder, record };
 }
@@ -35,15 +43,22 @@ export function closeRoom(folder: string): void {
   rmSync(folder, { recursive: true, force: true });
 }
 
-/** The rooms of this user's hosts that are no more. Their processes may still be there, unless the machine was restarted. */
+/**
+ * The rooms of this user's hosts that are no more. Their processes may still be there, unless the machine was restarted. A
+ * room of another PID namespace is left alone, since nobody here can see whether its host runs, and so is that of a host
+ * whose command this is: it runs, also where it is not seen.
+ */
 export function findAbandonedRooms(): { folder: string; record: HostRecord; mayHaveProcesses: boolean }[] {
   const rooms = [];
+  const outer = new Set(readTags('self'));
   for (const name of readdirSync(tmpdir())) {
     if (!name.startsWith(PREFIX)) continue;
     const folder = join(tmpdir(), name);
     const record = readRecord(folder);
     if (record === undefined) continue;
     const mayHaveProcesses = record.bootId === readBootId();
+    const isElsewhere = record.pidNamespace !== readPidNamespace() || outer.has(tagKey(record.tag));
+    if (mayHaveProcesses && isElsewhere) continue;
     if (!(mayHaveProcesses && isRunning(record.host))) rooms.push({ folder, record, mayHaveProcesses });
   }
   return rooms;
@@ -59,6 +74,10 @@ function readRecord(folder: string): HostRecord | undefined {
   } catch {
     return undefined;
   }
+}
+
+function readPidNamespace(): string {
+  return readlinkSync('/proc/self/ns/pid');
 }
 
 function readBootId(): string {

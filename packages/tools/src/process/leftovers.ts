@@ -21,7 +21,8 @@ export async function tidyUpAfter(
   let ended = await sweeper.end(scope, { graceMs: 0 });
   // Nobody waits for this one, so it may try for longer.
   for (let tries = 1; ended.verified === 'no' && tries < TRIES_MAX; tries++) {
-    ended = await sweeper.end(scope, { graceMs: 0 });
+    const more = await sweeper.end(scope, { graceMs: 0 });
+    ended = { ...more, ended: ended.ended + more.ended };
   }
   if (record.cgroup !== undefined) removeControlGroup(record.cgroup);
   closeRoom(folder);

@@ -1,4 +1,5 @@
 import { type ChildProcess, spawn } from 'node:child_process';
+import { existsSync } from 'node:fs';
 import type { Socket } from 'node:net';
 import { extname } from 'node:path';
 import { fileURLToPath } from 'node:url';
@@ -6,15 +7,26 @@ import type { HostRecord } from './host-room.ts';
 import type { ProcessIdentity } from './identity.ts';
 import { outerTags } from './tags.ts';
 
+/** Who ends it again and again gets no more than one a while, and so many in a row; then one with the next command. */
+const RESTART_MS_MIN = 100;
+const RESTARTS_MAX = 50;
+/** One that ran for so long was not ended in a row. */
+const STEADY_MS = 5_000;
+
 /** The host's end of its watchdog. The watchdog knows that the host is gone when the pipe between them ends. */
 export class Lifeline implements AsyncDisposable {
   readonly #hello: string;
   readonly #roots = new Map<number, ProcessIdentity>();
   #untold = '';
   #watchdog: ChildProcess | undefined;
+  #startedAt = 0;
+  #restart: NodeJS.Timeout | undefined;
+  #restarts = 0;
+  readonly #file: string;
 
-  constructor(room: { folder: string; record: HostRecord }) {
+  constructor(room: { folder: string; record: HostRecord }, watchdogFile: string) {
     this.#hello = JSON.stringify(room);
+    this.#file = watchdogFile;
     this.#start();
   }
 
@@ -36,6 +48,7 @@ export class Lifeline implements AsyncDisposable {
 
   /** Lets the watchdog go; waits until it is gone. */
   async [Symbol.asyncDispose](): Promise<void> {
+    clearTimeout(this.#restart);
     const watchdog = this.#watchdog;
     if (watchdog === undefined) return;
     watchdog.removeAllListeners('exit');
@@ -48,8 +61,8 @@ export class Lifeline implements AsyncDisposable {
   }
 
   #start(): void {
-    const file = fileURLToPath(new URL(`./watchdog${extname(import.meta.url)}`, import.meta.url));
-    const watchdog = spawn(process.execPath, [file], {
+    this.#startedAt = performance.now();
+    const watchdog = spawn(process.execPath, [this.#file], {
       cwd: '/',
       // A session of its own, so that a signal to the host's group does not reach it.
       detached: true,
@@ -57,12 +70,13 @@ export class Lifeline implements AsyncDisposable {
       stdio: ['pipe', 'ignore', 'ignore'],
     });
     this.#watchdog = watchdog;
-    // It is started again with the next command, should somebody end it.
-    const forget = (): void => {
-      if (this.#watchdog === watchdog) this.#watchdog = undefined;
+    const replace = (): void => {
+      if (this.#watchdog !== watchdog) return;
+      this.#watchdog = undefined;
+      this.#startAgain();
     };
-    watchdog.once('exit', forget);
-    watchdog.once('error', forget);
+    watchdog.once('exit', replace);
+    watchdog.once('error', replace);
     const lifeline = watchdog.stdin as Socket;
     lifeline.on('error', () => {});
     // Neither keeps the host alive.
@@ -73,10 +87,33 @@ export class Lifeline implements AsyncDisposable {
     this.#flush();
   }
 
+  /** A command can end it. Then there is another at once, but no more than one in a while. */
+  #startAgain(): void {
+    const ranMs = performance.now() - this.#startedAt;
+    this.#restarts = ranMs > STEADY_MS ? 0 : this.#restarts + 1;
+    if (this.#restarts > RESTARTS_MAX) return;
+    this.#restart = setTimeout(
+      () => {
+        if (this.#watchdog === undefined) this.#start();
+      },
+      Math.max(0, RESTART_MS_MIN - ranMs),
+    ).unref();
+  }
+
   #flush(): void {
     if (this.#untold !== '') this.#watchdog?.stdin?.write(this.#untold);
     this.#untold = '';
   }
+}
+
+/** Its file stands beside this one. A bundler joins this one with others and leaves it behind, unless told. */
+export function findWatchdog(): string {
+  const file = fileURLToPath(new URL(`./watchdog${extname(import.meta.url)}`, import.meta.url));
+  if (existsSync(file)) return file;
+  throw new Error(
+    `The watchdog is missing: there is no ${file}, so commands would outlive a host that is killed. If you bundle, keep ` +
+      `'@whoa/tools' external, or bundle '@whoa/tools/watchdog' as a second entry of that name`,
+  );
 }
 
 function lineOf(sign: '+' | '-', { pid, startTime }: ProcessIdentity): string {

@@ -1,5 +1,6 @@
 import type { Fence } from './fence.ts';
 import { isRunning, type ProcessIdentity, readChildren } from './identity.ts';
+import { readProcFile } from './proc-file.ts';
 import { signalProcess } from './signal.ts';
 
 /**
@@ -12,6 +13,7 @@ export function createNamespaceFence(open: readonly string[], options: { waitsFo
   let inits: ProcessIdentity[] = [];
   let closed = false;
   return {
+    isTight: true,
     wrap: (argv) => [...open, ...argv],
     enter(first, exited) {
       root = first;
@@ -19,10 +21,14 @@ export function createNamespaceFence(open: readonly string[], options: { waitsFo
       if (options.waitsForInit) exited.then(({ code }) => (closed = code !== null)).catch(() => {});
     },
     isPost(member) {
-      if (member.pid === root?.pid) return true;
-      const isInit = member.parent === root?.pid;
-      if (isInit && !inits.some(({ pid }) => pid === member.pid)) inits.push(member);
-      return isInit || inits.some(({ pid }) => pid === member.pid);
+      if (member.pid === root?.pid || inits.some(({ pid }) => pid === member.pid)) return true;
+      const pids = readPids(member.pid);
+      // The outer post may end first; then init has another parent.
+      const isInit =
+        member.parent === root?.pid || (pids?.at(-1) === '1' && pids.length === readPids('self')!.length + 1);
+      if (isInit) inits.push(member);
+      // Who has just ended is nobody to ask or to count, but no proof either.
+      return isInit || pids === undefined;
     },
     kill() {
       if (root === undefined) return false;
@@ -38,6 +44,12 @@ export function createNamespaceFence(open: readonly string[], options: { waitsFo
     },
     [Symbol.dispose]() {},
   };
+}
+
+/** A process's pids, from this namespace to its own. */
+function readPids(pid: number | 'self'): string[] | undefined {
+  const status = readProcFile(`/proc/${pid}/status`)?.toString('latin1');
+  return /^NSpid:\t(.*)$/m.exec(status ?? '')?.[1]?.split('\t');
 }
 
 /** `unshare` makes the namespace; `setpriv` makes it go when the host goes. */

@@ -7,16 +7,19 @@ export interface PidMoment {
   readonly last: number;
   /** How many processes and threads this machine has ever started. */
   readonly forks: number;
+  /** The youngest pid just before that was counted. */
+  readonly lastBefore: number;
 }
 
 const PROCESSES = Buffer.from('\nprocesses ');
 let pidMax: number | undefined;
 
 export function readPidMoment(): PidMoment {
+  const lastBefore = readLastPid();
   const stat = readProcFile('/proc/stat');
   const at = stat?.indexOf(PROCESSES) ?? -1;
   const forks = at < 0 ? Number.NaN : Number.parseInt(stat!.toString('latin1', at + PROCESSES.length, at + 32), 10);
-  return { last: readLastPid(), forks };
+  return { last: readLastPid(), forks, lastBefore };
 }
 
 /** The youngest pid, the last field of `/proc/loadavg`. */
@@ -27,9 +30,11 @@ export function readLastPid(): number {
 
 /**
  * Whether pids have only gone up since a moment, so that everybody started since then has a higher one. They go up one by one
- * and start again from the bottom at `pid_max`; half of that is not reached without it being seen here.
+ * and start again from the bottom at `pid_max`; half of that is not reached without it being seen here. More forks than
+ * pids: root chose one (`clone3` with `set_tid`), or somebody forked in another PID namespace.
  */
 export function haveOnlyGoneUp(since: PidMoment, now: PidMoment): boolean {
   pidMax ??= Number(readFileSync('/proc/sys/kernel/pid_max', 'latin1'));
-  return now.last >= since.last && now.forks - since.forks < pidMax / 2;
+  const forks = now.forks - since.forks;
+  return now.last >= since.last && forks < pidMax / 2 && forks <= now.last - since.lastBefore;
 }

@@ -20,7 +20,6 @@ export class Scope {
   readonly born: PidMoment;
   /** Whether its roots are children of this process that were not reaped yet: then their pids are certainly theirs. */
   readonly isHeld: () => boolean;
-  readonly #seen = new Set<string>();
   #members: ProcessStatus[] = [];
 
   constructor(key: TagKey, options: ScopeOptions) {
@@ -36,11 +35,6 @@ export class Scope {
     return this.#members;
   }
 
-  /** How many different processes of it were ever seen to run. */
-  get seen(): number {
-    return this.#seen.size;
-  }
-
   /** Starts a new look. */
   clear(): void {
     this.#members = [];
@@ -48,6 +42,10 @@ export class Scope {
 
   add(member: ProcessStatus): void {
     this.#members.push(member);
-    this.#seen.add(`${member.pid}/${member.startTime}`);
   }
+}
+
+/** One process and no other. */
+export function nameOf({ pid, startTime }: ProcessIdentity): string {
+  return `${pid}/${startTime}`;
 }

@@ -1,4 +1,4 @@
-import { existsSync, readdirSync } from 'node:fs';
+import { existsSync, readdirSync, readFileSync } from 'node:fs';
 import { type ProcessStatus, readStatus } from './identity.ts';
 import { readLastPid } from './pid-clock.ts';
 import { readProcFile } from './proc-file.ts';
@@ -38,7 +38,7 @@ function probe(processes: Map<number, ProcessStatus>, floor: number, last: numbe
     }
     end = readLastPid();
     const isOver = end <= through || end >= floor + 2 * PROBES_MAX;
-    if (isOver) return { processes, through, isComplete: end === through };
+    if (isOver) return { processes, through, isComplete: end === through && !hidesProcesses() };
   }
 }
 
@@ -50,7 +50,24 @@ function list(processes: Map<number, ProcessStatus>, floor: number): ProcessTabl
     const pid = Number(entry);
     if (pid >= floor) note(processes, pid);
   }
-  return { processes, through: last, isComplete: last === readLastPid() };
+  return { processes, through: last, isComplete: last === readLastPid() && !hidesProcesses() };
+}
+
+let isHiding: boolean | undefined;
+
+/**
+ * Whether `/proc` is mounted so that it hides processes from this user. With `hidepid` even one's own are hidden once they
+ * guard their memory, as `ssh-agent` does, so no look is complete.
+ */
+export function hidesProcesses(): boolean {
+  isHiding ??= /^\S+ \/proc proc \S*\bhidepid=(?!0|off)/m.test(readFileSync('/proc/self/mounts', 'utf8')) && !seesAll();
+  return isHiding;
+}
+
+/** Whether this process may look into any other (CAP_SYS_PTRACE). */
+function seesAll(): boolean {
+  const capabilities = /^CapEff:\t(\w+)/m.exec(readFileSync('/proc/self/status', 'latin1'))?.[1] ?? '0';
+  return ((BigInt(`0x${capabilities}`) >> 19n) & 1n) === 1n;
 }
 
 function note(processes: Map<number, ProcessStatus>, pid: number): void {

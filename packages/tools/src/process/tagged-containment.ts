@@ -1,5 +1,7 @@
 import { type ChildProcess, spawn } from 'node:child_process';
 import { join } from 'node:path';
+import { requireSandbox } from '../sandbox/detect.ts';
+import type { Sandbox } from '../sandbox/sandbox.ts';
 import { findControlGroupRoot } from './cgroup-fence.ts';
 import {
   type CleanupReport,
@@ -18,7 +20,7 @@ import { Pipes } from './fifo.ts';
 import { closeRoom, openRoom } from './host-room.ts';
 import { identify, type ProcessIdentity } from './identity.ts';
 import { endLeftovers } from './leftovers.ts';
-import { Lifeline } from './lifeline.ts';
+import { findWatchdog, Lifeline } from './lifeline.ts';
 import { type OutputTap, tapPipe } from './output.ts';
 import { readPidMoment } from './pid-clock.ts';
 import { Scope } from './scope.ts';
@@ -35,7 +37,10 @@ interface Host {
 }
 
 /** The containment for Linux: tags, and around them a fence where one is wanted. */
-export function createTaggedContainment(technique: Technique, cgroupRoot?: string): Containment {
+export function createTaggedContainment(
+  technique: Technique,
+  { sandbox, cgroupRoot }: { sandbox?: Sandbox; cgroupRoot?: string | undefined } = {},
+): Containment {
   const tag = createHostTag();
   const sweeper = new Sweeper();
   const live = new Set<ContainedProcess>();
@@ -48,32 +53,34 @@ export function createTaggedContainment(technique: Technique, cgroupRoot?: strin
   function openHost(): Host {
     if (isOver) throw new Error(OVER);
     if (host === undefined) {
+      const watchdog = findWatchdog();
       const room = openRoom({ tag, ...(technique === 'cgroup' && { cgroup: cgroup() }) });
       const leftovers = endLeftovers().catch((error: unknown) =>
         process.emitWarning(new Error('Could not end what an earlier host left running', { cause: error })),
       );
-      host = { folder: room.folder, lifeline: new Lifeline(room), pipes: new Pipes(room.folder), leftovers };
+      host = { folder: room.folder, lifeline: new Lifeline(room, watchdog), pipes: new Pipes(room.folder), leftovers };
     }
     return host;
   }
 
   async function start(command: Command): Promise<ContainedProcess> {
-    if (technique !== 'tags') await (checked ??= requireTechnique(technique));
+    if (sandbox !== undefined) await (checked ??= requireSandbox(sandbox, openHost().folder));
+    else if (technique !== 'tags') await (checked ??= requireTechnique(technique));
     const output = command.onOutput && tapPipe(await openHost().pipes.open(), command.onOutput);
     const number = ++commands;
     let fence: Fence | undefined;
     try {
       fence = createFence(technique, technique === 'cgroup' ? join(cgroup(), `${number}`) : '');
       // Asked again: this may have been disposed while the pipe was made.
-      const { lifeline } = openHost();
+      const { lifeline, folder } = openHost();
       // Counted before: what is started meanwhile must not be missed.
-      const { forks } = readPidMoment();
-      const { child, root } = await launch(command, { tag, number, fence, output });
+      const { forks, lastBefore } = readPidMoment();
+      const { child, root } = await launch(command, { tag, number, fence, sandbox, folder, output });
       lifeline.add(root);
       const scope = new Scope(tagKey(tag, number), {
         roots: [root],
         since: root.startTime,
-        born: { last: root.pid, forks },
+        born: { last: root.pid, forks, lastBefore },
         isHeld: () => child.exitCode === null && child.signalCode === null,
       });
       const contained = watchOver({ child, root, scope, sweeper, output, fence }, (isProved) => {
@@ -91,12 +98,14 @@ export function createTaggedContainment(technique: Technique, cgroupRoot?: strin
 
   return {
     technique,
+    sandbox: sandbox?.kind ?? 'none',
     folder: () => openHost().folder,
     start,
     async [Symbol.asyncDispose]() {
       isOver = true;
       await Promise.all([...live].map((contained) => contained.end()));
       await host?.leftovers;
+      await sandbox?.[Symbol.asyncDispose]();
       await host?.pipes[Symbol.asyncDispose]();
       // The watchdog looks once more, and takes the folder with it.
       await host?.lifeline[Symbol.asyncDispose]();
@@ -109,22 +118,30 @@ interface Launch {
   readonly tag: HostTag;
   readonly number: number;
   readonly fence: Fence | undefined;
+  readonly sandbox: Sandbox | undefined;
+  /** The host's own. */
+  readonly folder: string;
   readonly output: OutputTap | undefined;
 }
 
 async function launch(
   command: Command,
-  { tag, number, fence, output }: Launch,
+  { tag, number, fence, sandbox, folder, output }: Launch,
 ): Promise<{ child: ChildProcess; root: ProcessIdentity }> {
-  const tagged = tagArguments(command.argv, tag, number);
-  const [file = '', ...args] = fence?.wrap(tagged) ?? tagged;
+  const argv = tagArguments(command.argv, { tag, command: number, script: sandbox?.script });
+  const env = tagEnvironment(command.env, tag, number);
+  const stdio = output?.stdio ?? command.stdio ?? 'ignore';
+  const entrance = sandbox?.enter({ argv, env, cwd: command.cwd, stdio, folder });
+  const [file = '', ...args] = entrance?.argv ?? fence?.wrap(argv) ?? argv;
   const child = spawn(file, args, {
-    ...(command.cwd !== undefined && { cwd: command.cwd }),
-    env: tagEnvironment(command.env, tag, number),
+    ...(entrance === undefined && command.cwd !== undefined && { cwd: command.cwd }),
+    // Bubblewrap stays inside, where its environment can be read: it gets the tags and nothing else.
+    env: entrance === undefined ? env : tagEnvironment({}, tag, number),
     // A session of its own: no terminal, and a group to signal in one step.
     detached: true,
-    stdio: output?.stdio ?? command.stdio ?? 'ignore',
+    stdio: entrance?.stdio ?? stdio,
   });
+  entrance?.[Symbol.dispose]();
   output?.attach(child);
   // Until the event loop turns the child cannot be reaped, so this pid is still its own.
   const root = child.pid === undefined ? undefined : identify(child.pid);

@@ -13,7 +13,7 @@ test('the tag stands beside the given environment and replaces none of it', () =
 });
 
 test('a host that is contained itself does not move the limit of the outer one', () => {
-  expect(tagArguments(['true'], { ...tag, limits: false }, 7)).toEqual(['true']);
+  expect(tagArguments(['true'], { tag: { ...tag, limits: false }, command: 7 })).toEqual(['true']);
 });
 
 test('two hosts have different tags, and an untagged process has none', () => {

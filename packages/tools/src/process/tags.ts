@@ -44,16 +44,19 @@ export function tagEnvironment(
   return { ...env, ...outerTags(), [`${PREFIX}${tag.host}`]: `${command}` };
 }
 
-/** Puts the limit on whatever follows it in `argv`. Shells call the option `-x` or `-w`. */
-export function tagArguments(argv: readonly string[], tag: HostTag, command: number): readonly string[] {
-  if (!tag.limits) return argv;
+/** Puts the limit on whatever follows it in `argv`, after a script of the shell's. Shells call the option `-x` or `-w`. */
+export function tagArguments(
+  argv: readonly string[],
+  { tag, command, script = '' }: { tag: HostTag; command: number; script?: string | undefined },
+): readonly string[] {
+  if (!tag.limits && script === '') return argv;
   const limit = (BigInt(tag.host) << 32n) + BigInt(command);
-  const script = 'ulimit -x "$0" 2>/dev/null || ulimit -w "$0" 2>/dev/null; exec "$@"';
-  return ['/bin/sh', '-c', script, `${limit}`, ...argv];
+  const mark = tag.limits ? 'ulimit -x "$0" 2>/dev/null || ulimit -w "$0" 2>/dev/null; ' : '';
+  return ['/bin/sh', '-c', `${mark}${script}exec "$@"`, `${limit}`, ...argv];
 }
 
 /** The tags a process carries, its command's and its host's. */
-export function readTags(pid: number): readonly TagKey[] {
+export function readTags(pid: number | 'self'): readonly TagKey[] {
   const keys: TagKey[] = [];
   const limit = readLockLimit(pid);
   if (limit !== undefined && limit >> 62n === 1n) {
@@ -73,7 +76,7 @@ function readLockLimit(pid: number | 'self'): bigint | undefined {
   return digits === undefined ? undefined : BigInt(digits);
 }
 
-function readEnvironmentTags(pid: number): [host: string, command: string][] {
+function readEnvironmentTags(pid: number | 'self'): [host: string, command: string][] {
   const bytes = readProcFile(`/proc/${pid}/environ`);
   const tags: [string, string][] = [];
   if (bytes === undefined) return tags;

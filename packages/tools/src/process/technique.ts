@@ -6,6 +6,7 @@ import { createControlGroupFence, findControlGroupRoot } from './cgroup-fence.ts
 import type { CleanupReport } from './contained.ts';
 import type { Fence } from './fence.ts';
 import { bubblewrapArguments, createNamespaceFence, unshareArguments } from './namespace-fence.ts';
+import { hidesProcesses } from './table.ts';
 
 /**
  * How a command's tree is held together.
@@ -55,14 +56,15 @@ const VERIFIED: Record<Technique, CleanupReport['verified']> = {
   tags: 'tags',
   namespace: 'kernel',
   bubblewrap: 'kernel',
-  cgroup: 'kernel',
+  cgroup: 'tags',
   group: 'no',
   taskkill: 'no',
 };
 const PROBE_MS_MAX = 5_000;
 
 async function detect(technique: Technique): Promise<DetectedTechnique> {
-  const found = { technique, verified: VERIFIED[technique] };
+  const isBlind = VERIFIED[technique] === 'tags' && process.platform === 'linux' && hidesProcesses();
+  const found = { technique, verified: isBlind ? ('no' as const) : VERIFIED[technique] };
   try {
     await probe(technique);
     return { ...found, isAvailable: true };

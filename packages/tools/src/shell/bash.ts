@@ -2,6 +2,7 @@ import { defineTool, interrupted, type Tool, type ToolContext, type ToolResult }
 import { GRACE_MS } from '../process/contained.ts';
 import type { Containment } from '../process/containment.ts';
 import { createContainment } from '../process/create-containment.ts';
+import type { SandboxKind } from '../sandbox/options.ts';
 import type { BackgroundProcesses } from './background.ts';
 import { type EnvironmentOptions, shellEnvironment } from './environment.ts';
 import { objectSchema } from './input.ts';
@@ -68,10 +69,11 @@ export function bashTool(options: BashToolOptions = {}): Tool<BashInput> {
 
   return defineTool<BashInput>({
     name: 'bash',
-    description: describe({ timeoutMs, background: background !== undefined }),
+    description: describe({ timeoutMs, background: background !== undefined, sandbox: containment.sandbox }),
     input: inputSchema(background !== undefined),
     effects: 'execute',
     replay: 'never',
+    preview: () => ({ cwd: cwd ?? process.cwd(), sandbox: containment.sandbox }),
     async execute(input, context) {
       if (input.background && background !== undefined) {
         const { id, pid } = await background.start(input.command, { cwd, env: shellEnvironment(options.env), shell });
@@ -85,15 +87,30 @@ export function bashTool(options: BashToolOptions = {}): Tool<BashInput> {
   });
 }
 
-function describe({ timeoutMs, background }: { timeoutMs: number; background: boolean }): string {
+const REACH: Readonly<Record<SandboxKind, string>> = {
+  workspace: 'It runs in a sandbox: it can write to the working folder and to /tmp only, and has no network.',
+  'read-only': 'It runs in a sandbox: it can write to /tmp only, and has no network.',
+  none: '',
+};
+
+function describe({
+  timeoutMs,
+  background,
+  sandbox,
+}: {
+  timeoutMs: number;
+  background: boolean;
+  sandbox: SandboxKind;
+}): string {
   return [
     'Runs a command in bash and returns what it printed, standard output and error together.',
     `It is stopped after ${timeoutMs / 1000} s unless timeoutSeconds says otherwise.`,
     'Everything it starts is ended when it returns, also what was started with & or nohup.',
+    REACH[sandbox],
     background ? 'To keep something running set background to true.' : '',
   ]
-    .join(' ')
-    .trim();
+    .filter((sentence) => sentence !== '')
+    .join(' ');
 }
 
 function inputSchema(background: boolean): ReturnType<typeof objectSchema<BashInput>> {

@@ -1,11 +1,11 @@
 import assert from 'node:assert/strict';
 import {
-  type CallEvent,
   type CallResult,
   CancellationToken,
   createRuntime,
   isCancelledError,
   type Ledger,
+  type RuntimeEvent,
   type Tool,
 } from '@whoa/core';
 import type { ToolUnderTest } from './subject.ts';
@@ -14,7 +14,7 @@ import type { ToolUnderTest } from './subject.ts';
 export interface Trial extends Disposable {
   readonly token: CancellationToken;
   readonly result: Promise<CallResult>;
-  readonly events: readonly CallEvent[];
+  readonly events: readonly RuntimeEvent[];
   readonly ledger: Ledger;
   /** Resolves when the tool's own function has settled, which may be after its call was abandoned. */
   readonly toolSettled: Promise<void>;
@@ -25,7 +25,7 @@ export interface Trial extends Disposable {
 /** Starts one call of a tool in a runtime of its own. */
 export function startTrial(tool: Tool, input: unknown, parent?: CancellationToken): Trial {
   const token = new CancellationToken({ name: 'trial', parent });
-  const events: CallEvent[] = [];
+  const events: RuntimeEvent[] = [];
   const { promise: toolSettled, resolve: settled } = Promise.withResolvers<void>();
   let began = false;
   const watched: Tool = {

@@ -1,0 +1,90 @@
+import { createHash } from 'node:crypto';
+import type { Stats } from 'node:fs';
+import { basename, dirname, join } from 'node:path';
+import { type CallPreview, CancellationToken, type FileChange } from '@whoa/core';
+import { type FileInCall, readElsewhere } from './contents.ts';
+import { holding } from './holding.ts';
+import { codeOf, notAFile, openToRead, type Place } from './place.ts';
+import { FileChangedError } from './replace-file.ts';
+import type { Root } from './root.ts';
+import { decodeExactly } from './text.ts';
+import { diffOf } from './unified-diff.ts';
+
+/** A file as a change finds it. */
+export interface FileBefore {
+  /** `undefined` if it is too large to read, or no text. */
+  readonly text: string | undefined;
+  /** Names this state of it: another text has another name. */
+  readonly state: string;
+  readonly madeFrom: Stats | 'missing';
+}
+
+const MISSING: FileBefore = { text: '', state: 'missing', madeFrom: 'missing' };
+
+/** Reads the file that a call will change, unless it is larger than so many bytes. */
+export async function readBefore(asked: FileInCall, bytesMax: number): Promise<FileBefore> {
+  const { place } = asked;
+  if (place.kind === 'missing') return MISSING;
+  if (place.kind !== 'file') throw notAFile(place.shown, place.kind);
+  return holding(openToRead(place), async (file) => {
+    const madeFrom = await file.stat();
+    const { dev, ino, size, mtimeMs } = madeFrom;
+    const onDisk = size > bytesMax ? undefined : decodeExactly(await file.readFile());
+    const text = onDisk === undefined ? undefined : ((await readElsewhere(asked)) ?? onDisk);
+    const state = text === undefined ? [dev, ino, size, mtimeMs].join(':') : sha256(text);
+    return { text, state, madeFrom };
+  });
+}
+
+/** Throws unless the file is still the one, in the state, that the person who allowed the call was shown. */
+export function checkShown({ root, place, context }: FileInCall, { state }: FileBefore): void {
+  const change = context.shown?.change;
+  if (change === undefined || (change.madeFrom === state && change.path === join(root.path, place.shown))) return;
+  throw new FileChangedError(
+    `'${place.shown}' was changed after the change was shown to the user, so nothing was written; make the call again`,
+  );
+}
+
+export interface PreviewOptions {
+  readonly root: Root;
+  readonly path: string;
+  readonly contents: FileInCall['contents'];
+  readonly bytesMax: number;
+  /** The fields of the input that say what is changed. */
+  readonly fields: FileChange['fields'];
+  readonly signal: AbortSignal;
+  /** What the file will hold. Throws if the change cannot be made. */
+  readonly after: (before: string | undefined, place: Place) => string;
+}
+
+/** What a call would do to a file, as it is now. */
+export async function previewChange(options: PreviewOptions): Promise<CallPreview> {
+  const { root, path, contents, fields, signal, bytesMax, after } = options;
+  const token = CancellationToken.from(signal, { name: 'preview' });
+  try {
+    return await holding(locate(root, path), async (place) => {
+      const { text, state } = await readBefore({ root, place, contents, context: { token, signal } }, bytesMax);
+      const content = after(text, place);
+      const diff = text === undefined ? null : diffOf(place.shown, text, content).diff;
+      const isNew = place.kind === 'missing';
+      return { change: { path: join(root.path, place.shown), isNew, diff, fields, madeFrom: state } };
+    });
+  } finally {
+    token[Symbol.dispose]();
+  }
+}
+
+/** As `root.locate`, also where folders are missing that the call would create. */
+async function locate(root: Root, path: string): Promise<Place> {
+  try {
+    return await root.locate(path);
+  } catch (error) {
+    if (codeOf(error) !== 'NOT_FOUND' || dirname(path) === path) throw error;
+    const parent = await locate(root, dirname(path));
+    return { ...parent, kind: 'missing', shown: join(parent.shown, basename(path)) };
+  }
+}
+
+function sha256(text: string): string {
+  return createHash('sha256').update(text).digest('hex');
+}

@@ -1,0 +1,58 @@
+import { spawn } from 'node:child_process';
+import { mkdtempSync, rmSync } from 'node:fs';
+import { tmpdir } from 'node:os';
+import { join } from 'node:path';
+import type { SandboxKind, SandboxOptions } from './options.ts';
+import { createSandbox, type Sandbox } from './sandbox.ts';
+
+export interface DetectedSandbox {
+  readonly isAvailable: boolean;
+  /** Why it is not, in words for people. */
+  readonly reason?: string;
+}
+
+const PROBE_MS_MAX = 10_000;
+const REASON_CHARS_MAX = 1_000;
+
+/** Tries a sandbox once on this machine: that a program is installed says little. */
+export async function detectSandbox(asked: SandboxKind | SandboxOptions): Promise<DetectedSandbox> {
+  let folder: string | undefined;
+  try {
+    const sandbox = createSandbox(asked);
+    if (sandbox === undefined) return { isAvailable: true };
+    folder = mkdtempSync(join(tmpdir(), `whoa-probe-${process.pid}-`));
+    const reason = await probe(sandbox, folder);
+    await sandbox[Symbol.asyncDispose]();
+    return reason === undefined ? { isAvailable: true } : { isAvailable: false, reason };
+  } catch (error) {
+    return { isAvailable: false, reason: (error as Error).message };
+  } finally {
+    if (folder !== undefined) rmSync(folder, { recursive: true, force: true });
+  }
+}
+
+/** Throws unless the sandbox works here: whoever asked for one must not get less. */
+export async function requireSandbox(sandbox: Sandbox, folder: string): Promise<void> {
+  const reason = await probe(sandbox, folder).catch((error: unknown) => (error as Error).message);
+  if (reason === undefined) return;
+  throw new Error(
+    `The sandbox '${sandbox.kind}' does not work here: ${reason}. Install bubblewrap 0.8 or later (apt install bubblewrap) and ` +
+      "allow user namespaces, or choose the sandbox 'none' knowingly",
+  );
+}
+
+async function probe(sandbox: Sandbox, folder: string): Promise<string | undefined> {
+  await sandbox.open(folder);
+  const argv = ['/bin/sh', '-c', `${sandbox.script}exit 0`];
+  const entrance = sandbox.enter({ argv, env: {}, cwd: undefined, stdio: ['ignore', 'ignore', 'pipe'], folder });
+  const [file = '', ...args] = entrance.argv;
+  const child = spawn(file, args, { env: {}, stdio: entrance.stdio, timeout: PROBE_MS_MAX, killSignal: 'SIGKILL' });
+  entrance[Symbol.dispose]();
+  let said = '';
+  child.stderr!.on('data', (chunk: Buffer) => (said = (said + chunk.toString()).slice(0, REASON_CHARS_MAX)));
+  const code = await new Promise<number | null>((resolve, reject) => {
+    child.once('error', reject);
+    child.once('close', resolve);
+  });
+  return code === 0 ? undefined : said.trim().replaceAll('\n', '; ') || `bubblewrap ended with ${code}`;
+}

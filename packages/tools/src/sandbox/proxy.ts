@@ -1,0 +1,174 @@
+import { lookup } from 'node:dns/promises';
+import { createServer, request as httpRequest, type IncomingMessage, type ServerResponse } from 'node:http';
+import { BlockList, connect, isIP, type Socket } from 'node:net';
+import type { Duplex } from 'node:stream';
+import type { NetworkOptions } from './options.ts';
+
+const CONNECTIONS_MAX = 256;
+const CONNECT_MS = 30_000;
+
+/** A proxy that lets commands reach the hosts of a list and nobody else. */
+export interface AllowListProxy extends AsyncDisposable {
+  readonly socket: string;
+}
+
+interface Target {
+  readonly host: string;
+  readonly port: number;
+}
+
+/** Listens on a socket in a private folder. It goes with the host. */
+export async function startProxy(socket: string, options: NetworkOptions): Promise<AllowListProxy> {
+  const rules = options.allow.map(readRule);
+  const judge = async (target: Target): Promise<string> => {
+    const { address, reason } = await judgeTarget(target, rules);
+    options.onRequest?.({
+      at: Date.now(),
+      ...target,
+      isAllowed: reason === undefined,
+      ...(reason !== undefined && { reason }),
+    });
+    if (address === undefined) throw new Refusal(`${target.host}:${target.port} is refused: ${reason}`);
+    return address;
+  };
+  const open = new Set<Duplex>();
+  const server = createServer((request, response) => {
+    forward(request, response, judge).catch((error: unknown) => refuse(response, error));
+  });
+  server.maxConnections = CONNECTIONS_MAX;
+  server.on('connection', (connection: Socket) => {
+    open.add(connection);
+    connection.once('close', () => open.delete(connection));
+  });
+  server.on('connect', (request, client, head) => {
+    client.on('error', () => client.destroy());
+    tunnel(request, client, { head, judge }).catch((error: unknown) => {
+      client.end(
+        `HTTP/1.1 ${error instanceof Refusal ? '403 Forbidden' : '502 Bad Gateway'}\r\n\r\n${messageOf(error)}\n`,
+      );
+    });
+  });
+  await new Promise<void>((resolve, reject) => {
+    server.once('error', reject);
+    server.listen(socket, resolve);
+  });
+  // It must not keep the host alive.
+  server.unref();
+  return {
+    socket,
+    async [Symbol.asyncDispose]() {
+      const closed = new Promise((resolve) => server.close(resolve));
+      for (const connection of open) connection.destroy();
+      await closed;
+    },
+  };
+}
+
+class Refusal extends Error {}
+
+type Judge = (target: Target) => Promise<string>;
+
+async function forward(request: IncomingMessage, response: ServerResponse, judge: Judge): Promise<void> {
+  const url = new URL(request.url ?? '');
+  if (url.protocol !== 'http:') throw new Refusal('only http and https are passed on');
+  const target = { host: url.hostname, port: Number(url.port || 80) };
+  const host = await judge(target);
+  const { 'proxy-connection': _, ...headers } = request.headers;
+  const onward = httpRequest({
+    host,
+    port: target.port,
+    path: url.pathname + url.search,
+    method: request.method,
+    headers: { ...headers, host: url.host },
+    timeout: CONNECT_MS,
+  });
+  onward.once('response', (answer) => {
+    response.writeHead(answer.statusCode ?? 502, answer.headers);
+    answer.pipe(response);
+  });
+  onward.once('timeout', () => onward.destroy(new Error('the server does not answer')));
+  onward.once('error', (error) => refuse(response, error));
+  response.once('close', () => onward.destroy());
+  request.pipe(onward);
+}
+
+async function tunnel(
+  request: IncomingMessage,
+  client: Duplex,
+  { head, judge }: { head: Buffer; judge: Judge },
+): Promise<void> {
+  const [, host = '', port = ''] = /^\[?([^\]]+?)\]?:(\d+)$/.exec(request.url ?? '') ?? [];
+  const address = await judge({ host, port: Number(port) });
+  const server = connect({ host: address, port: Number(port), timeout: CONNECT_MS });
+  server.once('timeout', () => server.destroy(new Error('the server does not answer')));
+  await new Promise<void>((resolve, reject) => server.once('connect', resolve).once('error', reject));
+  server.setTimeout(0);
+  server.on('error', () => client.destroy());
+  client.once('close', () => server.destroy());
+  client.write('HTTP/1.1 200 Connection Established\r\n\r\n');
+  server.write(head);
+  server.pipe(client).pipe(server);
+}
+
+function refuse(response: ServerResponse, error: unknown): void {
+  if (response.headersSent) response.destroy();
+  else response.writeHead(error instanceof Refusal ? 403 : 502, { connection: 'close' }).end(`${messageOf(error)}\n`);
+}
+
+function messageOf(error: unknown): string {
+  return error instanceof Error ? error.message : String(error);
+}
+
+interface Rule {
+  readonly host: string;
+  readonly ports: readonly number[];
+}
+
+function readRule(entry: string): Rule {
+  const [, host = '', port] = /^(\*\.[\w.-]+|[\w.-]+|\[[\da-f:]+\])(?::(\d+))?$/i.exec(entry) ?? [];
+  if (host === '')
+    throw new TypeError(`sandbox.network.allow: '${entry}' is not a host, such as example.com or *.example.com:8443`);
+  return { host: host.replace(/^\[|\]$/g, '').toLowerCase(), ports: port === undefined ? [80, 443] : [Number(port)] };
+}
+
+async function judgeTarget(target: Target, rules: readonly Rule[]): Promise<{ address?: string; reason?: string }> {
+  const host = target.host.toLowerCase().replace(/\.$/, '');
+  const rule = rules.find((one) => one.ports.includes(target.port) && isNamed(one.host, host));
+  if (rule === undefined) return { reason: 'it is not on the list' };
+  if (rule.host === host && (isIP(host) !== 0 || host === 'localhost')) return { address: host };
+  try {
+    const { address, family } = await lookup(host);
+    // A public name that leads to this machine or its network is somebody's trick.
+    if (INSIDE.check(address, family === 6 ? 'ipv6' : 'ipv4'))
+      return { reason: `it leads to the inner address ${address}` };
+    return { address };
+  } catch (error) {
+    return { reason: messageOf(error) };
+  }
+}
+
+function isNamed(pattern: string, host: string): boolean {
+  return pattern.startsWith('*.') ? host.endsWith(pattern.slice(1)) : pattern === host;
+}
+
+const INSIDE = new BlockList();
+for (const [network, bits] of [
+  ['0.0.0.0', 8],
+  ['10.0.0.0', 8],
+  ['100.64.0.0', 10],
+  ['127.0.0.0', 8],
+  ['169.254.0.0', 16],
+  ['172.16.0.0', 12],
+  ['192.168.0.0', 16],
+  ['224.0.0.0', 3],
+] as const) {
+  INSIDE.addSubnet(network, bits, 'ipv4');
+}
+for (const [network, bits] of [
+  ['::', 127],
+  ['fc00::', 7],
+  ['fe80::', 10],
+  ['ff00::', 8],
+] as const) {
+  INSIDE.addSubnet(network, bits, 'ipv6');
+}
