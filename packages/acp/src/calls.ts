@@ -1,9 +1,7 @@
 import { resolve } from 'node:path';
-import type { CallResult, Content, Effects, Json, Tool } from '@whoa/core';
+import { type CallResult, type Content, callTitle, type Effects, type Json, type Tool } from '@whoa/core';
 import { hunksOf } from './hunks.ts';
 import type { CallContent, CallKind, CallStatus, CallUpdate, Location, PlanEntry } from './updates.ts';
-
-const TITLE_CHARACTERS_MAX = 120;
 
 const KINDS: Readonly<Record<string, CallKind>> = {
   read: 'read',
@@ -15,6 +13,10 @@ const KINDS: Readonly<Record<string, CallKind>> = {
 };
 const KIND_OF_EFFECTS: Readonly<Record<Effects, CallKind>> = { read: 'read', write: 'edit', execute: 'execute' };
 
+export function kindOf(tool: string, effects: Effects | undefined): CallKind {
+  return KINDS[tool] ?? (effects === undefined ? 'other' : KIND_OF_EFFECTS[effects]);
+}
+
 /** What a person needs to see of a call before it runs. */
 export function announceCall(
   call: { readonly callId: string; readonly tool: string; readonly input?: unknown },
@@ -23,13 +25,12 @@ export function announceCall(
   const { callId, tool, input } = call;
   const effects = context.tools.find(({ name }) => name === tool)?.effects;
   const path = fieldOf(input, 'path');
-  const subject = fieldOf(input, 'command') ?? path ?? fieldOf(input, 'pattern') ?? fieldOf(input, 'glob');
   return {
     type: 'call',
     callId,
     tool,
-    title: oneLine(subject === undefined ? tool : `${tool}: ${subject}`),
-    kind: KINDS[tool] ?? (effects === undefined ? 'other' : KIND_OF_EFFECTS[effects]),
+    title: callTitle(tool, input),
+    kind: kindOf(tool, effects),
     status: 'pending',
     ...(path !== undefined && { locations: [{ path: resolve(context.cwd, path) }] }),
     ...(input !== undefined && { input }),
@@ -97,12 +98,6 @@ function locationsIn(details: Json | undefined, cwd: string): Location[] | undef
 function fieldOf(input: unknown, name: string): string | undefined {
   const value = typeof input === 'object' && input !== null ? (input as Record<string, unknown>)[name] : undefined;
   return typeof value === 'string' && value !== '' ? value : undefined;
-}
-
-/** The first line, short enough for a heading. */
-export function oneLine(text: string): string {
-  const line = text.trim().split('\n', 1)[0] ?? '';
-  return line.length > TITLE_CHARACTERS_MAX ? `${line.slice(0, TITLE_CHARACTERS_MAX - 1)}…` : line;
 }
 
 function oneOf<const T extends string>(value: unknown, allowed: readonly T[]): T | undefined {

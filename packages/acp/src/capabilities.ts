@@ -9,6 +9,7 @@ export const META = {
   usage: 'whoa/usage',
   report: 'whoa/stopReport',
   cancelCall: 'whoa/cancelCall',
+  waiting: 'whoa/waiting',
 } as const;
 
 /** The registry of agents takes only those that say how a person gets in. */

@@ -21,6 +21,14 @@ export function blocksOf(
   );
 }
 
+/** Lines as clients show them without obeying them: they read text as Markdown, which can hide a part of it. */
+export function fenced(lines: readonly string[]): string {
+  const text = lines.join('\n');
+  const longest = Math.max(2, ...[...text.matchAll(/`+/g)].map(([run]) => run.length));
+  const fence = '`'.repeat(longest + 1);
+  return `${fence}\n${text}\n${fence}`;
+}
+
 function partOf(block: PromptBlock): ContentPart {
   switch (block.type) {
     case 'text':

@@ -1,4 +1,4 @@
-import type { Agent, Approve, CancellationToken, Cleanup, Policy, StopHow, World } from '@whoa/core';
+import type { Agent, Approve, Ask, CancellationToken, Cleanup, Policy, StopHow, World } from '@whoa/core';
 import type { SessionStore } from './store/store.ts';
 
 /** A server of tools that the client wants a session to have. */
@@ -37,6 +37,8 @@ export interface AcpSession {
   readonly settings: Readonly<Record<string, string>>;
   /** Asks the person in the editor. Give it to `createAgent`, and calls that write or execute need a yes. */
   readonly approve: Approve;
+  /** Asks one question; for `createApprovals` with rules of your own. */
+  readonly ask: Ask;
   readonly files: ClientFiles;
   /** Cancelled when this agent is no longer needed: the session was closed, a setting changed, the client has gone. */
   readonly token: CancellationToken;

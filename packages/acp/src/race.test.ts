@@ -228,3 +228,31 @@ test('a close from our side answers the prompt first', async () => {
   });
   expect(await closed).toEqual({ by: 'us' });
 });
+
+test('prompts in one chunk are answered in order, and only those that find no room are refused', async () => {
+  const { input, answer, prompt, messages } = await openRaw();
+  const ids = Array.from({ length: 80 }, (_, i) => 100 + i);
+  input.write(ids.map((id) => prompt(id, `number ${id}`)).join(''));
+  const answers = await Promise.all(ids.map(answer));
+  const taken = answers.filter(({ error }) => error === undefined);
+  expect(taken.map(({ id }) => id)).toEqual(ids.slice(0, 65));
+  expect(answers.at(-1)!.error?.message).toContain('64 prompts are waiting');
+  const inOrder = messages.flatMap(({ id, result }) => (result?.stopReason === 'end_turn' ? [id] : []));
+  expect(inOrder).toEqual(ids.slice(0, 65));
+});
+
+test('an editor hears that a stop waits for a call that must not be cut in half', async () => {
+  const { input, answer, prompt, call, cancel, messages } = await openRaw();
+  input.write(prompt(10, 'finish'));
+  await call('in_progress');
+  input.write(cancel);
+  expect((await answer(10)).result).toMatchObject({ stopReason: 'cancelled' });
+  const waiting = messages.find(({ params }) =>
+    JSON.stringify(params?.update?.['_meta'] ?? '').includes('whoa/waiting'),
+  );
+  expect(waiting?.params?.update).toMatchObject({
+    sessionUpdate: 'tool_call_update',
+    content: [{ content: { text: expect.stringMatching(/must not be cut in half.*1 s at most/) as string } }],
+    _meta: { 'whoa/waiting': { until: expect.any(Number) as number } },
+  });
+});

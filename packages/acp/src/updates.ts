@@ -31,6 +31,8 @@ export interface CallUpdate {
   readonly output?: Json;
   /** Whether it can be cancelled alone, from now on. */
   readonly isCancellable?: boolean;
+  /** Until when a stop waits for it at most, in milliseconds since the epoch. */
+  readonly waitsUntil?: number;
   /** How it was stopped, if it was. */
   readonly stopped?: { readonly state: CallState; readonly reason?: string };
 }

@@ -1,4 +1,3 @@
-import type { ApprovalRequest } from '@whoa/core';
 import type { ClientFiles } from '../options.ts';
 import type { CallUpdate, Update } from '../updates.ts';
 
@@ -7,7 +6,8 @@ export type PermissionAnswer = 'allow' | 'allow-always' | 'reject' | 'reject-alw
 
 interface PermissionQuestion {
   readonly call: CallUpdate;
-  readonly effects: ApprovalRequest['effects'];
+  /** What "always" would cover. */
+  readonly always: string;
 }
 
 /** A client, whatever version of the protocol it speaks. */
@@ -19,17 +19,25 @@ export interface Client {
   files(sessionId: string): ClientFiles;
 }
 
-/** The options a person may choose from, in both versions. */
-export const PERMISSION_OPTIONS = [
+const OPTIONS = [
   { optionId: 'allow', name: 'Allow', kind: 'allow_once' },
-  { optionId: 'allow-always', name: 'Always allow in this session', kind: 'allow_always' },
+  { optionId: 'allow-always', name: 'Always allow', kind: 'allow_always' },
   { optionId: 'reject', name: 'Reject', kind: 'reject_once' },
-  { optionId: 'reject-always', name: 'Always reject in this session', kind: 'reject_always' },
+  { optionId: 'reject-always', name: 'Always reject', kind: 'reject_always' },
 ] as const;
+
+type PermissionKind = (typeof OPTIONS)[number]['kind'];
+
+/** The options a person may choose from, in both versions. Those that last say what they cover. */
+export function permissionOptions(always: string): { optionId: string; name: string; kind: PermissionKind }[] {
+  return OPTIONS.map((option) =>
+    option.kind.endsWith('always') ? { ...option, name: `${option.name}: ${always}` } : option,
+  );
+}
 
 /** Reads what a client answered. Only what we know as a yes is one. */
 export function answerOf(outcome: { readonly outcome?: unknown; readonly optionId?: unknown }): PermissionAnswer {
   if (outcome.outcome === 'cancelled') return 'cancelled';
   if (outcome.outcome !== 'selected') return 'unanswered';
-  return PERMISSION_OPTIONS.find(({ optionId }) => optionId === outcome.optionId)?.optionId ?? 'unanswered';
+  return OPTIONS.find(({ optionId }) => optionId === outcome.optionId)?.optionId ?? 'unanswered';
 }

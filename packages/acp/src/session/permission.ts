@@ -1,5 +1,8 @@
-import type { Approve } from '@whoa/core';
-import { announceCall } from '../calls.ts';
+import { type ApprovalQuestion, type Ask, describeLocation, questionLines } from '@whoa/core';
+import { kindOf } from '../calls.ts';
+import { fenced } from '../content.ts';
+import { hunksOf } from '../hunks.ts';
+import type { CallUpdate } from '../updates.ts';
 import type { Client, PermissionAnswer } from './client.ts';
 
 /** The turn a question belongs to. */
@@ -11,43 +14,54 @@ export interface Asking {
   readonly cancel: () => void;
 }
 
-export interface PermissionOptions {
+export interface AskOptions {
   readonly sessionId: string;
-  readonly cwd: string;
   readonly client: Client;
   /** The turn that is running now. */
   readonly asking: () => Asking | undefined;
 }
 
-/**
- * Asks the person in the editor before calls that write or execute. One question at a time: an "always" answers those that
- * wait behind it. The call does not wait for us when it is cancelled, and a late yes is none.
- */
-export function createApprove({ sessionId, cwd, client, asking }: PermissionOptions): Approve {
-  const always = new Map<string, boolean>();
-  let last: Promise<unknown> = Promise.resolve();
+const DECISIONS = { allow: 'yes', 'allow-always': 'always', reject: 'no', 'reject-always': 'never' } as const;
 
-  const ask: Approve = async ({ call, tool, effects }, { signal }) => {
+/** Asks the person in the editor. The call does not wait for us when it is cancelled. */
+export function createAsk({ sessionId, client, asking }: AskOptions): Ask {
+  return async (question, { signal }) => {
     const turn = asking();
-    if (turn === undefined || signal.aborted) return false;
-    const known = always.get(tool.name);
-    if (known !== undefined) return known;
+    if (turn === undefined) return { decision: 'no', why: 'no prompt is under way' };
     await turn.begin();
-    const question = {
-      call: announceCall({ callId: call.id, tool: call.tool, input: call.input }, { cwd, tools: [tool] }),
-      effects,
-    };
-    const answer = await client.ask(sessionId, question, { signal }).catch((): PermissionAnswer => 'unanswered');
+    const { always } = question;
+    const answer = await client
+      .ask(sessionId, { call: describeQuestion(question), always }, { signal })
+      .catch((): PermissionAnswer => 'unanswered');
     turn.end();
-    if (signal.aborted) return false;
-    if (answer === 'cancelled') turn.cancel();
-    if (answer === 'allow-always' || answer === 'reject-always') always.set(tool.name, answer === 'allow-always');
-    return answer === 'unanswered' ? 'the editor gave no answer' : answer.startsWith('allow');
+    if (answer === 'cancelled' && !signal.aborted) turn.cancel();
+    if (answer === 'cancelled') return { decision: 'no' };
+    return answer === 'unanswered'
+      ? { decision: 'no', why: 'the editor gave no answer' }
+      : { decision: DECISIONS[answer] };
   };
+}
 
-  return (request, context) => {
-    const answer = last.then(() => ask(request, context));
-    last = answer.catch(() => {});
-    return answer;
+/** All of the question in the content of the call: a heading alone would hide the rest. */
+function describeQuestion(question: ApprovalQuestion): CallUpdate {
+  const { callId, tool, title, effects, change, why } = question;
+  const hunks = hunksOf(change?.diff.join('\n') ?? '');
+  const isCompared = change !== undefined && hunks.length > 0;
+  const { change: _, ...rest } = question;
+  const lines = questionLines(isCompared ? rest : question);
+  const words = [describeLocation(question), why].filter((text) => text !== undefined);
+  return {
+    type: 'call',
+    callId,
+    tool,
+    title,
+    kind: kindOf(tool, effects),
+    status: 'pending',
+    content: [
+      ...(isCompared
+        ? [{ type: 'diff' as const, path: change.path, isNew: change.isNew, patch: change.diff.join('\n'), hunks }]
+        : []),
+      { type: 'content', content: [...words.map((text) => fenced([text])), fenced(lines)].join('\n') },
+    ],
   };
 }

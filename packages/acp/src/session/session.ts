@@ -1,5 +1,14 @@
-import { type Agent, CancellationToken, type CancelReasonInit, type Content, textOf, waitUnder } from '@whoa/core';
-import { oneLine } from '../calls.ts';
+import {
+  type Agent,
+  type Ask,
+  CancellationToken,
+  type CancelReasonInit,
+  type Content,
+  createApprovals,
+  textOf,
+  visibleLine,
+  waitUnder,
+} from '@whoa/core';
 import type { AcpSession, McpServer } from '../options.ts';
 import type { SessionRecord } from '../store/store.ts';
 import { Saver } from '../turn/saver.ts';
@@ -7,14 +16,18 @@ import { Turn } from '../turn/turn.ts';
 import type { TurnEnd, Update } from '../updates.ts';
 import { AgentSlot } from './agent-slot.ts';
 import { endOf, LiveTurn, messageOf } from './live-turn.ts';
-import { createApprove } from './permission.ts';
+import { createAsk } from './permission.ts';
 import { replay } from './replay.ts';
 import type { Surroundings } from './surroundings.ts';
 
 /** How many prompts may wait in a session. */
-const WAITING_MAX = 16;
+const WAITING_MAX = 64;
+const TOO_MANY = `${WAITING_MAX} prompts are waiting already; wait for one to end`;
+const BUSY = 'a prompt is under way; cancel it, or wait for its end';
 /** A store that takes longer is not waited for. */
 const SAVE_MS = 2_000;
+const TITLE_CHARACTERS_MAX = 120;
+const ALWAYS_UNTIL = 'until this session is closed';
 
 export interface StartedTurn {
   /** The name of the person's message once it is in the history; `undefined` if it never will be. */
@@ -29,6 +42,7 @@ export class Session {
   readonly #token: CancellationToken;
   readonly #turns = new Set<Turn>();
   readonly #saver = new Saver(() => this.#write());
+  readonly #ask: Ask;
   readonly #approve: AcpSession['approve'];
   readonly #retired: AgentSlot[] = [];
   #mcpServers: readonly McpServer[];
@@ -43,8 +57,8 @@ export class Session {
     this.#around = around;
     this.#token = new CancellationToken({ parent: around.token, name: `session ${record.id}` });
     this.#slot = this.#createSlot();
-    const { id: sessionId, cwd } = record;
-    this.#approve = createApprove({ sessionId, cwd, client: around.client, asking: () => this.#live?.asking });
+    this.#ask = createAsk({ sessionId: record.id, client: around.client, asking: () => this.#live?.asking });
+    this.#approve = createApprovals({ ask: this.#ask, until: ALWAYS_UNTIL });
   }
 
   get record(): SessionRecord {
@@ -69,16 +83,18 @@ export class Session {
     if (policy === 'replace') {
       for (const turn of this.#turns) turn.cancel({ kind: 'superseded', via: 'session/prompt' }, ladder);
     }
-    const isRefused = policy === 'reject' && this.#turns.size > 0;
+    // Decided here, where prompts come one after the other: asked later, each of a burst would see all the others.
+    const refusal =
+      this.#turns.size > WAITING_MAX ? TOO_MANY : policy === 'reject' && this.#turns.size > 0 ? BUSY : undefined;
     const turn = new Turn(this.#token, {
       how: this.#around.how,
       previous: this.#lastTurn,
-      isRefused,
+      refusal,
       hearsAnswer,
       onSettled: (settled) => this.#turns.delete(settled),
     });
     // Nobody waits for it, and it is in nobody's way.
-    if (isRefused) return turn;
+    if (refusal !== undefined) return turn;
     this.#lastTurn = turn;
     this.#turns.add(turn);
     return turn;
@@ -145,10 +161,7 @@ export class Session {
 
   async #work(turn: Turn, content: Content, onInserted: (messageId: string) => void): Promise<TurnEnd> {
     if (!turn.take()) return { stop: 'cancelled' };
-    if (turn.isRefused) return { stop: 'error', message: 'a prompt is under way; cancel it, or wait for its end' };
-    if (this.#turns.size > WAITING_MAX) {
-      return { stop: 'error', message: `${WAITING_MAX} prompts are waiting already; wait for one to end` };
-    }
+    if (turn.refusal !== undefined) return { stop: 'error', message: turn.refusal };
     if (turn.previous !== undefined) {
       const wait = await waitUnder(turn.previous.settled, turn.token, 'drain');
       if (wait.by === 'level') return { stop: 'cancelled' };
@@ -186,7 +199,8 @@ export class Session {
       send: (update) => this.#send(update),
       save: () => this.#saver.save(),
     });
-    const title = this.#record.title === undefined ? oneLine(textOf(content)) || 'Untitled' : undefined;
+    const title =
+      this.#record.title === undefined ? visibleLine(textOf(content), TITLE_CHARACTERS_MAX) || 'Untitled' : undefined;
     if (title !== undefined) this.#record = { ...this.#record, title };
     this.#live = live;
     onInserted(live.messageId);
@@ -250,6 +264,7 @@ export class Session {
       additionalDirectories,
       settings,
       mcpServers: this.#mcpServers,
+      ask: this.#ask,
       approve: this.#approve,
       files: this.#around.client.files(id),
       token: slot.token,

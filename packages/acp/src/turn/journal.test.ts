@@ -60,3 +60,22 @@ test('a call that was running is unknown, one that had not begun had no effect, 
     ],
   });
 });
+
+test('what a call had shown is in the history if the process dies', () => {
+  const journal = new Journal([], 'go');
+  const message = { role: 'assistant', content: [{ type: 'call', callId: 'c', tool: 't', input: {} }] } as const;
+  const about = { callId: 'c', tool: 't', at: 0 };
+  journal.hear({
+    type: 'turn-end',
+    at: 0,
+    turn: 1,
+    message: { ...message, stopReason: 'tool_use' },
+  } as unknown as RunEvent);
+  journal.hear({ type: 'call-start', ...about, input: {} } as unknown as RunEvent);
+  journal.hear({ type: 'call-update', ...about, partial: { content: 'one' } } as unknown as RunEvent);
+  journal.hear({ type: 'call-update', ...about, partial: { content: 'one\ntwo' } } as unknown as RunEvent);
+  expect(journal.ifEndedNow(0).at(-1)).toMatchObject({
+    state: 'unknown',
+    content: expect.stringMatching(/^Outcome unknown.*\nSo far it had shown:\none\ntwo$/) as string,
+  });
+});

@@ -1,8 +1,21 @@
-import type { AssistantMessage, AssistantPart, CallResult, Content, Message, RunEvent, UserMessage } from '@whoa/core';
+import {
+  type AssistantMessage,
+  type AssistantPart,
+  type CallResult,
+  type Content,
+  type Message,
+  type RunEvent,
+  textOf,
+  type UserMessage,
+} from '@whoa/core';
+
+const LOST = 'Outcome unknown: the agent ended while this was running. It may have taken effect.';
 
 interface OpenCall {
   readonly tool: string;
   isStarted: boolean;
+  /** What it has shown so far. */
+  shown?: Content;
 }
 
 /**
@@ -46,6 +59,11 @@ export class Journal {
         if (call !== undefined) call.isStarted = true;
         break;
       }
+      case 'call-update': {
+        const call = this.#open.get(event.callId);
+        if (call !== undefined) call.shown = event.partial.content;
+        break;
+      }
       case 'call-end':
         if (this.#open.delete(event.result.callId)) this.#messages.push({ role: 'tool', ...event.result });
         break;
@@ -83,14 +101,14 @@ function cutOff(content: readonly AssistantPart[]): AssistantMessage {
   return { role: 'assistant', content, stopReason: 'aborted' };
 }
 
-function lostCall(callId: string, { tool, isStarted }: OpenCall, at: number): CallResult {
+function lostCall(callId: string, { tool, isStarted, shown }: OpenCall, at: number): CallResult {
   const reason = { kind: 'shutdown', message: 'the agent ended in the middle', via: 'journal', at };
   const about = { callId, tool, isError: true, endedAt: at, reason };
   return isStarted
     ? {
         ...about,
         state: 'unknown',
-        content: 'Outcome unknown: the agent ended while this was running. It may have taken effect.',
+        content: [LOST, ...(shown === undefined ? [] : ['So far it had shown:', textOf(shown)])].join('\n'),
       }
     : { ...about, state: 'not-started', content: 'Not started: the agent ended before. It had no effect.' };
 }

@@ -33,6 +33,37 @@ test('what is told while one update is on its way is gathered, in order', async 
   ]);
 });
 
+test('many calls that print while nobody reads leave one update each, and their ends stay in order', async () => {
+  const sent: Update[] = [];
+  const first = Promise.withResolvers<void>();
+  const outbox = new Outbox(async (update) => {
+    sent.push(update);
+    if (sent.length === 1) await first.promise;
+  });
+  outbox.push(text('a'));
+  await Promise.resolve();
+  await Promise.resolve();
+  const printed = (callId: string, content: string): Update => ({
+    type: 'call',
+    callId,
+    content: [{ type: 'content', content }],
+  });
+  for (let i = 0; i < 1_000; i++) outbox.push(printed(`c${i % 8}`, String(i)));
+  outbox.push({ type: 'call', callId: 'c0', status: 'completed' });
+  outbox.push(printed('c1', 'last'));
+  for (let i = 0; i < 100; i++) outbox.push({ type: 'plan', entries: [] });
+  first.resolve();
+  await outbox.close();
+  expect(sent).toEqual([
+    text('a'),
+    printed('c0', '992'),
+    printed('c1', 'last'),
+    ...[2, 3, 4, 5, 6, 7].map((i) => printed(`c${i}`, String(992 + i))),
+    { type: 'call', callId: 'c0', status: 'completed' },
+    { type: 'plan', entries: [] },
+  ]);
+});
+
 test('an update that must be kept first is sent after that, and nothing overtakes it', async () => {
   const order: string[] = [];
   const outbox = new Outbox((update) => {

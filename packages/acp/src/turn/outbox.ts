@@ -7,8 +7,8 @@ interface Item {
 }
 
 /**
- * Sends updates one after the other, in order. While one is on its way, words and news of the same call are gathered
- * into one, so a slow client gets fewer and longer updates instead of a growing queue. Once closed it lets nothing through.
+ * Sends updates one after the other, in order. While one is on its way, words, news of the same call and plans are
+ * gathered into one, so a slow client gets fewer and longer updates instead of a growing queue. Once closed it lets nothing through.
  */
 export class Outbox {
   readonly #send: (update: Update) => Promise<void>;
@@ -32,7 +32,9 @@ export class Outbox {
       this.#late++;
       return;
     }
-    const last = this.#waiting.at(-1);
+    // News of a call may join older news of it that others stand behind: many calls must not fill the queue by turns.
+    const last =
+      update.type === 'call' ? this.#waiting.findLast((item) => isOf(item.update, update)) : this.#waiting.at(-1);
     const joined = last !== undefined && after === undefined ? join(last.update, update) : undefined;
     if (joined !== undefined) last!.update = joined;
     else this.#waiting.push({ update, after });
@@ -60,10 +62,15 @@ export class Outbox {
   }
 }
 
+function isOf(update: Update, { callId }: CallUpdate): boolean {
+  return update.type === 'call' && update.callId === callId;
+}
+
 function join(last: Update, next: Update): Update | undefined {
   if ((last.type === 'text' || last.type === 'thought') && last.type === next.type) {
     return last.messageId === next.messageId ? { ...last, text: last.text + next.text } : undefined;
   }
+  if (last.type === 'plan' && next.type === 'plan') return next;
   if (last.type === 'call' && next.type === 'call' && last.callId === next.callId) return joinCalls(last, next);
   return undefined;
 }

@@ -51,6 +51,12 @@ export class Teller {
           isCancellable: this.#bearsCancel(event.tool),
         });
         break;
+      case 'call-waiting': {
+        const { callId, until, at } = event;
+        const content = `It must not be cut in half: the stop waits for it, ${Math.ceil((until - at) / 1_000)} s at most.`;
+        push({ type: 'call', callId, content: [{ type: 'content', content }], waitsUntil: until });
+        break;
+      }
       case 'call-update':
         push({ type: 'call', callId: event.callId, content: [{ type: 'content', content: event.partial.content }] });
         this.#showPlan(planIn(event.partial.details));

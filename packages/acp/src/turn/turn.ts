@@ -4,8 +4,8 @@ export interface TurnOptions {
   readonly how: StopHow;
   readonly previous: Turn | undefined;
   readonly onSettled: (turn: Turn) => void;
-  /** It is answered, but not worked on. */
-  readonly isRefused?: boolean;
+  /** Why it is answered, but not worked on. */
+  readonly refusal?: string | undefined;
   /** Whether it will be told when its answer is out; without, its work is all it waits for. */
   readonly hearsAnswer?: boolean;
 }
@@ -17,7 +17,7 @@ export interface TurnOptions {
 export class Turn {
   readonly token: CancellationToken;
   readonly settled: Promise<void>;
-  readonly isRefused: boolean;
+  readonly refusal: string | undefined;
   readonly #how: StopHow;
   readonly #end = Promise.withResolvers<void>();
   readonly #onSettled: (turn: Turn) => void;
@@ -28,9 +28,9 @@ export class Turn {
   #isAnswered = false;
 
   constructor(parent: CancellationToken, options: TurnOptions) {
-    const { how, previous, onSettled, isRefused = false, hearsAnswer = true } = options;
+    const { how, previous, onSettled, refusal, hearsAnswer = true } = options;
     this.token = new CancellationToken({ parent, name: 'prompt' });
-    this.isRefused = isRefused;
+    this.refusal = refusal;
     this.#how = how;
     this.#onSettled = onSettled;
     this.#isAnswered = !hearsAnswer;

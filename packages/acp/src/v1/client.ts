@@ -5,7 +5,7 @@ import {
   type RequestPermissionRequest,
 } from '@agentclientprotocol/sdk';
 import type { ClientFiles } from '../options.ts';
-import { answerOf, type Client, PERMISSION_OPTIONS } from '../session/client.ts';
+import { answerOf, type Client, permissionOptions } from '../session/client.ts';
 import { describeCallV1, speakV1 } from './speak.ts';
 
 /** A client that speaks v1. */
@@ -15,11 +15,11 @@ export function createV1Client(client: AgentContext, capabilities: () => ClientC
       for (const words of speakV1(update))
         await client.notify(methods.client.session.update, { sessionId, update: words });
     },
-    async ask(sessionId, { call }, { signal }) {
+    async ask(sessionId, { call, always }, { signal }) {
       const question: RequestPermissionRequest = {
         sessionId,
         toolCall: describeCallV1(call),
-        options: [...PERMISSION_OPTIONS],
+        options: permissionOptions(always),
       };
       const { outcome } = await client.request(
         methods.client.session.requestPermission,
@@ -39,11 +39,10 @@ function filesOf(client: AgentContext, sessionId: string, { fs }: ClientCapabili
       readText: async (path, { line, limit, signal }) => {
         const range = { ...(line !== undefined && { line }), ...(limit !== undefined && { limit }) };
         const options = { cancellationSignal: signal, stopWaitingOnCancel: true };
-        const { content } = await client.request(
-          methods.client.fs.readTextFile,
-          { sessionId, path, ...range },
-          options,
-        );
+        const answer = await client.request(methods.client.fs.readTextFile, { sessionId, path, ...range }, options);
+        // What came over the wire may be anything.
+        const content: unknown = (answer as { content?: unknown } | null)?.content;
+        if (typeof content !== 'string') throw new Error('the answer holds no text');
         return content;
       },
     }),

@@ -98,7 +98,8 @@ function callV1(update: CallUpdate): acp.SessionUpdate {
     : { ...call, sessionUpdate: 'tool_call_update' };
 }
 
-function metaOf({ stopped, isCancellable, status }: CallUpdate): { _meta?: Record<string, unknown> } {
+function metaOf({ stopped, isCancellable, status, waitsUntil }: CallUpdate): { _meta?: Record<string, unknown> } {
+  if (waitsUntil !== undefined) return { _meta: { [META.waiting]: { until: waitsUntil } } };
   if (status === 'cancelled') return { _meta: { [META.cancelled]: stopped ?? true } };
   return isCancellable ? { _meta: { [META.cancelCall]: true } } : {};
 }

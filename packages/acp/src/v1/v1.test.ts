@@ -46,7 +46,9 @@ test('it introduces itself with at least one way in, and with what it can do', a
 test('a prompt is answered after its words and its usage', async () => {
   const { prompt, updates } = await open();
   expect(await prompt('hello')).toMatchObject({ stopReason: 'end_turn', _meta: { 'whoa/usage': { complete: true } } });
-  expect(updates().map((update) => update['sessionUpdate'])).toEqual([
+  // On a busy machine the words come in several pieces.
+  const kinds = updates().map((update) => update['sessionUpdate']);
+  expect(kinds.filter((kind, i) => kind !== kinds[i - 1])).toEqual([
     'session_info_update',
     'agent_message_chunk',
     'usage_update',
@@ -328,7 +330,8 @@ test('a client that reads nothing does not keep us from ending', async () => {
   output.pause();
   const sessionId = result!['sessionId'] as string;
   say({ id: 3, method: 'session/prompt', params: { sessionId, prompt: [{ type: 'text', text: 'talk' }] } });
-  await letEverythingReact();
+  // It talks, and nobody listens.
+  while (!output.writableNeedDrain) await letEverythingReact();
   const closed = connection.close();
   await world.clock.advance(5_000);
   expect(await closed).toMatchObject({ by: 'error' });

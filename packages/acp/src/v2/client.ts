@@ -1,19 +1,19 @@
 import { type AgentContext, methods } from '@agentclientprotocol/sdk/experimental/v2';
-import { answerOf, type Client, PERMISSION_OPTIONS } from '../session/client.ts';
+import { answerOf, type Client, permissionOptions } from '../session/client.ts';
 import { describeCallV2, speakV2 } from './speak.ts';
 
 /** A client that speaks v2. It has no files of its own to offer: v2 took them out. */
 export function createV2Client(client: AgentContext): Client {
   return {
     update: (sessionId, update) => client.notify(methods.client.session.update, { sessionId, update: speakV2(update) }),
-    async ask(sessionId, { call }, { signal }) {
+    async ask(sessionId, { call, always }, { signal }) {
       const { outcome } = await client.request(
         methods.client.session.requestPermission,
         {
           sessionId,
           title: call.title ?? call.callId,
           subject: { type: 'tool_call', toolCall: describeCallV2(call) },
-          options: [...PERMISSION_OPTIONS],
+          options: permissionOptions(always),
         },
         { cancellationSignal: signal, stopWaitingOnCancel: true },
       );

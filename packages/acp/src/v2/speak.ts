@@ -1,4 +1,5 @@
 import type * as acp from '@agentclientprotocol/sdk/experimental/v2';
+import { META } from '../capabilities.ts';
 import { blocksOf } from '../content.ts';
 import type { SessionSetting } from '../options.ts';
 import { initialOf } from '../session/sessions.ts';
@@ -42,7 +43,8 @@ export function speakV2(update: Update): acp.SessionUpdate {
 
 /** The parts of a call that an update or a question carries. */
 export function describeCallV2(update: CallUpdate): acp.ToolCallUpdate {
-  const { callId, tool, title, kind, status, content, locations, input, output, stopped, isCancellable } = update;
+  const { callId, tool, title, kind, status, content, locations, input, output, stopped, isCancellable, waitsUntil } =
+    update;
   const rawOutput = stopped === undefined ? output : { ...stopped, details: output };
   return {
     toolCallId: callId,
@@ -54,6 +56,7 @@ export function describeCallV2(update: CallUpdate): acp.ToolCallUpdate {
     ...(locations !== undefined && { locations: locations.map((location) => ({ ...location })) }),
     ...(input !== undefined && { rawInput: input }),
     ...(rawOutput !== undefined && { rawOutput }),
+    ...(waitsUntil !== undefined && { _meta: { [META.waiting]: { until: waitsUntil } } }),
     ...(isCancellable !== undefined && { capabilities: isCancellable ? { cancel: {} } : null }),
   };
 }

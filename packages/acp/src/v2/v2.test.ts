@@ -24,7 +24,9 @@ test('a prompt is answered when it is in the history, and ends with an update', 
   const { prompt, state, updates } = await open();
   expect(await prompt('hello')).toEqual({ messageId: 'm0' });
   expect((await state('idle')).params?.update).toMatchObject({ stopReason: 'end_turn' });
-  expect(updates().map((update) => update['sessionUpdate'])).toEqual([
+  // On a busy machine the words come in several pieces.
+  const kinds = updates().map((update) => update['sessionUpdate']);
+  expect(kinds.filter((kind, i) => kind !== kinds[i - 1])).toEqual([
     'user_message',
     'state_update',
     'session_info_update',

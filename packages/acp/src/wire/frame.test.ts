@@ -1,5 +1,5 @@
 import { describe, expect, test } from 'vitest';
-import { readFrame } from './frame.ts';
+import { answeredId, readFrame } from './frame.ts';
 import { Lines } from './lines.ts';
 
 const code = (line: string): unknown => {
@@ -54,7 +54,14 @@ describe('lines', () => {
   test('that are too long are skipped, and the next is read', () => {
     const lines = new Lines(5);
     expect([...lines.push(Buffer.from('123456'))]).toEqual([]);
-    expect([...lines.push(Buffer.from('789\nok\n12345\n'))]).toEqual([undefined, 'ok', '12345']);
+    expect([...lines.push(Buffer.from('789\nok\n12345\n'))]).toEqual([{ head: '123456' }, 'ok', '12345']);
     expect([...lines.end()]).toEqual([]);
   });
+});
+
+test('an answer that is too long is known by its beginning, and nothing else is taken for one', () => {
+  expect(answeredId('{"jsonrpc":"2.0","id":7,"result":{"content":"')).toBe(7);
+  expect(answeredId('{ "id" : "a-1", "result": "')).toBe('a-1');
+  for (const head of ['{"jsonrpc":"2.0","id":7,"method":"x","params":"', '{"result":"', '{"id":{},"result":"', 'xx'])
+    expect(answeredId(head)).toBeUndefined();
 });

@@ -46,6 +46,12 @@ export function refuseLength(): AnyMessage {
   return refusal(null, invalid(`a message may have ${FRAME_BYTES_MAX} bytes`));
 }
 
+/** The id of an answer that was too long to read, by its beginning; `undefined` if it is none, or does not begin with it. */
+export function answeredId(head: string): FrameId | undefined {
+  const id = /^\s*\{(?:\s*"jsonrpc"\s*:\s*"2\.0"\s*,)?\s*"id"\s*:\s*(-?\d+|"[^"\\]*")\s*,\s*"result"/.exec(head)?.[1];
+  return id === undefined ? undefined : (JSON.parse(id) as FrameId);
+}
+
 /** A message that says no. */
 export function refusal(id: FrameId, error: ErrorResponse): AnyMessage {
   return { jsonrpc: '2.0', id, error: { code: error.code, message: error.message } };

@@ -1,6 +1,14 @@
 const NEWLINE = 0x0a;
 
-/** Cuts a stream of bytes into lines. A line longer than the limit is skipped, and `undefined` stands in its place. */
+/** A line that was too long to keep: how it began. */
+export interface SkippedLine {
+  readonly head: string;
+}
+
+/** How much of a line that is too long is kept. */
+const HEAD_BYTES = 256;
+
+/** Cuts a stream of bytes into lines. Of a line longer than the limit only the beginning is kept. */
 export class Lines {
   readonly #bytesMax: number;
   #parts: Uint8Array[] = [];
@@ -11,7 +19,7 @@ export class Lines {
     this.#bytesMax = bytesMax;
   }
 
-  *push(chunk: Uint8Array): Generator<string | undefined> {
+  *push(chunk: Uint8Array): Generator<string | SkippedLine> {
     let from = 0;
     for (let at = chunk.indexOf(NEWLINE); at !== -1; at = chunk.indexOf(NEWLINE, from)) {
       this.#add(chunk.subarray(from, at));
@@ -22,7 +30,7 @@ export class Lines {
   }
 
   /** What came after the last newline. */
-  *end(): Generator<string | undefined> {
+  *end(): Generator<string | SkippedLine> {
     if (this.#bytes > 0 || this.#isSkipping) yield this.#take();
   }
 
@@ -32,11 +40,12 @@ export class Lines {
     this.#parts.push(part);
     if (this.#bytes <= this.#bytesMax) return;
     this.#isSkipping = true;
-    this.#parts = [];
+    this.#parts = [Buffer.concat(this.#parts).subarray(0, HEAD_BYTES)];
   }
 
-  #take(): string | undefined {
-    const line = this.#isSkipping ? undefined : Buffer.concat(this.#parts).toString('utf8');
+  #take(): string | SkippedLine {
+    const text = Buffer.concat(this.#parts).toString('utf8');
+    const line = this.#isSkipping ? { head: text } : text;
     this.#parts = [];
     this.#bytes = 0;
     this.#isSkipping = false;

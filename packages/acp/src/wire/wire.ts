@@ -1,8 +1,8 @@
 import type { Readable, Writable } from 'node:stream';
 import type { AnyMessage, Stream } from '@agentclientprotocol/sdk';
 import type { Clock } from '@whoa/core';
-import { FRAME_BYTES_MAX, type FrameId, readFrame, refusal, refuseLength } from './frame.ts';
-import { Lines } from './lines.ts';
+import { answeredId, FRAME_BYTES_MAX, type Frame, type FrameId, readFrame, refusal, refuseLength } from './frame.ts';
+import { Lines, type SkippedLine } from './lines.ts';
 
 /** Hears every message in the order of the wire, before anybody handles it and after everybody is done with it. */
 export interface WireTap {
@@ -134,9 +134,9 @@ export class Wire {
     output.on('error', (error: Error) => this.close(error));
   }
 
-  #read(line: string | undefined): void {
+  #read(line: string | SkippedLine): void {
     if (this.#isOver) return;
-    const frame = line === undefined ? ({ type: 'refusal', answer: refuseLength() } as const) : readFrame(line);
+    const frame = typeof line === 'string' ? readFrame(line) : this.#readSkipped(line);
     if (frame.type === 'refusal') this.#put(frame.answer, () => {});
     if (frame.type !== 'message') return;
     const { message } = frame;
@@ -149,6 +149,14 @@ export class Wire {
     this.#held.push(message);
     if (this.#held.length >= HELD_MAX) this.#options.input.pause();
     this.#first.resolve(message);
+  }
+
+  /** An answer that is too long is an answer all the same: whoever waits for it must hear that there will be no other. */
+  #readSkipped({ head }: SkippedLine): Frame {
+    const id = answeredId(head);
+    if (id === undefined || !this.#asked.has(id)) return { type: 'refusal', answer: refuseLength() };
+    const error = { code: -32603, message: `the answer is longer than ${FRAME_BYTES_MAX} bytes` };
+    return { type: 'message', message: refusal(id, error) };
   }
 
   #release(): void {
