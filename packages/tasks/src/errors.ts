@@ -52,3 +52,19 @@ export class StoreClosedError extends Error {
     super('This task store has been closed; create another');
   }
 }
+
+/** Thrown when a store cannot be used as it is set up: a missing driver, a wrong address, a layout or format that differs. */
+export class StoreSetupError extends Error {
+  override readonly name: string = 'StoreSetupError';
+  readonly code: string = 'STORE_SETUP';
+}
+
+/** Thrown when there is no such task of this tenant: it never was, or is no longer kept. */
+export class TaskUnknownError extends Error {
+  override readonly name: string = 'TaskUnknownError';
+  readonly code: string = 'TASK_UNKNOWN';
+
+  constructor(id: string) {
+    super(`There is no task '${id}' of this tenant; it never was, or it is no longer kept`);
+  }
+}

@@ -1,3 +1,4 @@
+import { type Rules, settings, worldRule } from '@whoa/core';
 import type { TaskStore } from './store.ts';
 import { createMemoryStore, type MemoryStoreOptions } from './stores/memory.ts';
 import { createPostgresStore, type PostgresStoreOptions } from './stores/postgres.ts';
@@ -11,61 +12,99 @@ export type TaskStoreConfig =
   | ({ readonly backend: 'redis' } & RedisStoreOptions)
   | ({ readonly backend: 'postgres' } & PostgresStoreOptions);
 
-/** Creates the store that a configuration names; memory if it names none. */
-export function createTaskStore(config: TaskStoreConfig = { backend: 'memory' }): TaskStore {
-  const { backend, ...options } = config;
-  checkOptions(backend, options);
-  switch (config.backend) {
+/**
+ * Creates the store that a configuration or an address names; memory if there is none. Addresses: `redis://host:port`,
+ * `postgres://host/database`, `sqlite:path/to/file`, `memory:`.
+ */
+export function createTaskStore(config: TaskStoreConfig | string = { backend: 'memory' }): TaskStore {
+  const checked = readConfig(typeof config === 'string' ? configOf(config) : config);
+  switch (checked.backend) {
     case 'memory':
-      return createMemoryStore(config);
+      return createMemoryStore(checked);
     case 'sqlite':
-      return createSqliteStore(config);
+      return createSqliteStore(checked);
     case 'redis':
-      return createRedisStore(config);
+      return createRedisStore(checked);
     case 'postgres':
-      return createPostgresStore(config);
+      return createPostgresStore(checked);
   }
 }
 
-type Names<Options> = Readonly<Record<keyof Options, true>>;
+function configOf(address: string): TaskStoreConfig {
+  const [, scheme = '', rest = ''] = /^([a-z]+):(.*)$/s.exec(address) ?? [];
+  if (scheme === 'memory') return { backend: 'memory' };
+  if (scheme === 'redis' || scheme === 'rediss') return { backend: 'redis', url: address };
+  if (scheme === 'postgres' || scheme === 'postgresql') return { backend: 'postgres', url: address };
+  if (scheme === 'sqlite') return { backend: 'sqlite', file: rest };
+  // The address itself may hold a password.
+  throw new TypeError(
+    "store: expected an address that begins with 'redis:', 'rediss:', 'postgres:', 'sqlite:' or 'memory:'",
+  );
+}
 
-const SHARED: Names<MemoryStoreOptions> = {
-  shards: true,
-  attemptsMax: true,
-  retentionMs: true,
-  conversationRetentionMs: true,
-  journalBytesMax: true,
-  world: true,
+/** A configuration may come from a file: `path` for `file` would otherwise open another store than the one meant. */
+function readConfig(given: TaskStoreConfig): TaskStoreConfig {
+  const backend = required(oneOf(...Object.keys(BACKENDS)));
+  const named = settings.readSettings<Pick<TaskStoreConfig, 'backend'>>(given, { backend }, { allowUnknown: true });
+  return settings.readSettings<TaskStoreConfig>(given, { backend, ...BACKENDS[named.backend] });
+}
+
+const { boundedMs, count, flag, group, nonEmptyText, oneOf, required, rule } = settings;
+
+const DAY_MS = 86_400_000;
+const keptMs = boundedMs({ max: 3_650 * DAY_MS });
+const beatMs = boundedMs({ max: DAY_MS });
+
+const SHARED: Rules<MemoryStoreOptions> = {
+  attemptsMax: count(),
+  retentionMs: keptMs,
+  conversationRetentionMs: keptMs,
+  journalBytesMax: count(),
+  maxReady: count(),
+  maxRunningPerTenant: count(),
+  maxRunningPerAgent: count(),
+  world: worldRule,
 };
-const SQLITE: Names<SqliteStoreOptions> = { ...SHARED, file: true, durability: true, pollMs: true };
-const REDIS: Names<RedisStoreOptions> = {
+const SQLITE: Rules<SqliteStoreOptions> = {
   ...SHARED,
-  url: true,
-  cluster: true,
-  sentinel: true,
-  tls: true,
-  prefix: true,
-  timeoutMs: true,
-  replicas: true,
+  file: nonEmptyText,
+  durability: oneOf('process', 'power'),
+  pollMs: beatMs,
 };
-const POSTGRES: Names<PostgresStoreOptions> = {
+const REDIS: Rules<RedisStoreOptions> = {
   ...SHARED,
-  url: true,
-  schema: true,
-  connectionsMax: true,
-  connectTimeoutMs: true,
-  statementTimeoutMs: true,
-  pollMs: true,
+  shards: rule('a number of shards, or what it was and is: [1, 16]', isShards),
+  allowEviction: flag,
+  url: required(rule('the address redis://host:port, or a list of them', isAddress)),
+  cluster: flag,
+  sentinel: group<NonNullable<RedisStoreOptions['sentinel']>>({
+    name: required(nonEmptyText),
+    password: nonEmptyText,
+    username: nonEmptyText,
+  }),
+  tls: rule('options for TLS', settings.isObject),
+  prefix: nonEmptyText,
+  timeoutMs: beatMs,
+  replicas: group<NonNullable<RedisStoreOptions['replicas']>>({ atLeast: required(count()), waitMs: beatMs }),
+};
+const POSTGRES: Rules<PostgresStoreOptions> = {
+  ...SHARED,
+  url: nonEmptyText,
+  listenUrl: nonEmptyText,
+  schema: nonEmptyText,
+  connectionsMax: count(),
+  connectTimeoutMs: beatMs,
+  statementTimeoutMs: beatMs,
+  pollMs: beatMs,
 };
 const BACKENDS = { memory: SHARED, sqlite: SQLITE, redis: REDIS, postgres: POSTGRES };
 
-/** A configuration may come from a file: `path` for `file` would otherwise open another store than the one meant. */
-function checkOptions(backend: string, options: object): void {
-  if (!Object.hasOwn(BACKENDS, backend)) {
-    throw new TypeError(`backend: '${backend}' is none of ${Object.keys(BACKENDS).join(', ')}`);
-  }
-  const names = BACKENDS[backend as keyof typeof BACKENDS];
-  const unknown = Object.keys(options).find((name) => !Object.hasOwn(names, name));
-  if (unknown === undefined) return;
-  throw new TypeError(`${unknown}: the ${backend} store has no such option; it has ${Object.keys(names).join(', ')}`);
+function isShards(value: unknown): boolean {
+  const counts = [value].flat();
+  return counts.length > 0 && counts.every((one) => Number.isInteger(one) && (one as number) > 0);
+}
+
+function isAddress(value: unknown): boolean {
+  const isText = (one: unknown): boolean => typeof one === 'string' && one !== '';
+  return Array.isArray(value) ? value.length > 0 && value.every(isText) : isText(value);
 }

@@ -1,5 +1,5 @@
 import { createHash } from 'node:crypto';
-import type { ConversationRef, NewTask } from './task.ts';
+import type { ConversationRef, KeyRef, NewTask, TaskRef } from './task.ts';
 
 const ID = /^t([0-9a-z]+)-[0-9A-Za-z_-]{1,64}$/;
 
@@ -8,11 +8,25 @@ const ID = /^t([0-9a-z]+)-[0-9A-Za-z_-]{1,64}$/;
  * conversation share one. One key, or without a key one nonce, always gives the same name: that is what makes creating a
  * task twice harmless.
  */
-export function createTaskId(task: NewTask, { nonce, shards }: { nonce: string; shards: number }): string {
-  const { tenant, conversation, key } = task;
-  const place = placeOf([tenant, conversation ?? key ?? nonce], shards);
+export function createTaskId(
+  task: Pick<NewTask, 'tenant' | 'conversation' | 'concurrency' | 'key'>,
+  { nonce, shards }: { nonce: string; shards: number },
+): string {
+  const { tenant, conversation, concurrency, key } = task;
+  const place = placeOf([tenant, conversation ?? concurrency?.key ?? key ?? nonce], shards);
   const unique = digest([tenant, conversation ?? '', ...(key === undefined ? ['nonce', nonce] : [key])]);
   return `t${place.toString(36)}-${unique.toString('base64url').slice(0, 32)}`;
+}
+
+/** The task that was created under a key, if one was. */
+export function refOfKey(ref: KeyRef, shards: number): TaskRef {
+  if (ref.key === '') throw new TypeError('key: expected a text of at least 1 character');
+  return { tenant: ref.tenant, id: createTaskId(ref, { nonce: '', shards }) };
+}
+
+/** What proves that an order is for one task of one claim, without telling the claim. */
+export function signatureOf({ id, claim }: { readonly id: string; readonly claim: string }): string {
+  return createHash('sha1').update(`${claim} ${id}`).digest('hex');
 }
 
 /** The shard a conversation lives in, with all its tasks. */
@@ -25,6 +39,15 @@ export function shardOf(id: string): number {
   const shard = ID.exec(id)?.[1];
   if (shard === undefined) throw new TypeError(`id: '${id}' is no task id`);
   return Number.parseInt(shard, 36);
+}
+
+/** What is no id is in no shard; any will say that there is no such task. */
+export function shardOfAny(id: string): number {
+  try {
+    return shardOf(id);
+  } catch {
+    return 0;
+  }
 }
 
 function placeOf(parts: readonly string[], shards: number): number {

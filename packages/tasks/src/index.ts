@@ -1,23 +1,70 @@
+export { createCheckedStore, rulesOf } from './checked-store.ts';
 export {
   createConversations,
   type StoreConversations,
   type StoreConversationsOptions,
   type StoreMessageOptions,
-  type StoreReply,
 } from './conversation/conversations.ts';
-export { JournalFullError, JournalGapError, LeaseLostError, StoreBusyError, StoreClosedError } from './errors.ts';
+export type { StoreReply } from './conversation/reply.ts';
+export type {
+  Beat,
+  BeatAnswer,
+  ClaimAnswer,
+  ClaimRef,
+  ClaimRequest,
+  HeldTask,
+  Orders,
+  SessionRef,
+  SweepAnswer,
+  TakeAnswer,
+  TakenTask,
+  TakeRequest,
+  TaskLoad,
+  TaskOrders,
+} from './delivery.ts';
+export type {
+  CreateRequest,
+  DriverBatch,
+  End,
+  ListRequest,
+  ReadRequest,
+  StopRequest,
+  StoreDriver,
+  StoreRules,
+} from './driver.ts';
+export {
+  JournalFullError,
+  JournalGapError,
+  LeaseLostError,
+  StoreBusyError,
+  StoreClosedError,
+  StoreSetupError,
+  TaskUnknownError,
+} from './errors.ts';
 export { createTaskStore, type TaskStoreConfig } from './factory.ts';
+export { type Followed, type FollowOptions, followTask } from './follow.ts';
 export { shardOf } from './id.ts';
+export type { JournalEvent, Kept, KeptError } from './journal-event.ts';
 export {
   type CancellationRegistry,
+  type CancellationRegistryOptions,
   createCancellationRegistry,
   type RegisteredTask,
+  type Registration,
   type SetStatusReceipt,
 } from './registry.ts';
-export { type Approvals, createApprovals } from './run/approvals.ts';
+export {
+  type ApprovalCommand,
+  type Approvals,
+  type AskingTask,
+  createApprovals,
+  type TaskApprovalsOptions,
+} from './run/approvals.ts';
 export {
   CANCEL_TOPIC,
   type CancelMessage,
+  type CancelPayload,
+  type CancelTarget,
   type ChannelListener,
   type ChannelMessage,
   createCancelMessage,
@@ -25,15 +72,18 @@ export {
   type EventChannel,
   TASK_CATEGORY,
 } from './run/channel.ts';
+export type { CancellationChecker } from './run/checker.ts';
 export {
   type Runner,
   type RunnerEvent,
   type RunnerOptions,
+  type StartedTask,
+  StoreFullError,
   TaskRejectedError,
   type WorkOptions,
 } from './run/runner.ts';
 export { createRunner } from './run/store-runner.ts';
-export type { TaskContext, Work } from './run/work.ts';
+export type { HeldContext, HeldWork, TaskContext, TaskFunction, Work } from './run/work.ts';
 export {
   type FinalStatus,
   isFinal,
@@ -43,29 +93,23 @@ export {
   type Refusal,
   type TaskStatus,
 } from './status.ts';
-export {
-  ATTEMPTS_MAX,
-  type Batch,
-  type Claim,
-  COMMANDS_MAX,
-  type CreateOptions,
-  type CreateReceipt,
-  type FinishReceipt,
-  type Hint,
-  JOURNAL_BYTES_MAX,
-  type ListFilter,
-  type ListPage,
-  NONCES_MAX,
-  type Orders,
-  type PushedOrder,
-  type ReadOptions,
-  type ReleaseReceipt,
-  type Repeatable,
-  type SendReceipt,
-  type StoreCancelReceipt,
-  type StoreOptions,
-  type TaskStore,
-  type WatchFilter,
+export type {
+  Batch,
+  CreateOptions,
+  CreateReceipt,
+  FinishReceipt,
+  Hint,
+  ListFilter,
+  ListPage,
+  PushedOrder,
+  ReadOptions,
+  ReleaseReceipt,
+  Repeatable,
+  SendReceipt,
+  StoreCancelReceipt,
+  StoreOptions,
+  TaskStore,
+  WatchFilter,
 } from './store.ts';
 export { createMemoryStore, type MemoryStoreOptions } from './stores/memory.ts';
 export { createPostgresStore, type PostgresStoreOptions } from './stores/postgres.ts';
@@ -83,10 +127,13 @@ export {
   type ConversationRecord,
   type ConversationRef,
   type JournalEntry,
+  type KeyRef,
   type NewTask,
   type NumberedCommand,
   responseOf,
+  type Stage,
   type StopOrder,
+  type TaskHead,
   type TaskOutcome,
   type TaskRecord,
   type TaskRef,

@@ -1,61 +1,192 @@
-import { createVirtualWorld } from '@whoa/core/testing';
+import { type StopHow, sleep } from '@whoa/core';
+import { createVirtualWorld, letEverythingReact } from '@whoa/core/testing';
 import { expect, test } from 'vitest';
+import { alterStore } from '../test/altered-store.ts';
+import { expireSessions } from '../test/claimed.ts';
 import { createTaskStore } from './factory.ts';
-import { createCancellationRegistry } from './registry.ts';
+import {
+  type CancellationRegistry,
+  type CancellationRegistryOptions,
+  createCancellationRegistry,
+  type Registration,
+} from './registry.ts';
+import { createCancelMessage, createEventChannel } from './run/channel.ts';
+import { createRunner } from './run/store-runner.ts';
 import { createMemoryStore } from './stores/memory.ts';
 
-function setUp() {
+function setUp(options: Partial<CancellationRegistryOptions> = {}) {
   const world = createVirtualWorld();
-  const store = createMemoryStore({ world });
-  return { world, store, registry: createCancellationRegistry({ store, tenant: 'acme' }) };
+  const store = options.store ?? createMemoryStore({ world });
+  const open = (rest: Partial<CancellationRegistryOptions> = {}) => {
+    const registry = createCancellationRegistry({ tenant: 'acme', world, ...options, store, ...rest });
+    return registry;
+  };
+  return { world, store, open, registry: open() };
 }
 
-test('a registered task can be cancelled, and says so from then on', async () => {
-  const { registry } = setUp();
-  const { taskId } = await registry.register({ key: 'job', worker: 'w1' });
-  expect(await registry.isCancelled(taskId)).toBe(false);
-  expect(await registry.cancel(taskId, { message: 'user request' })).toMatchObject({ answer: 'accepted' });
-  expect(await registry.isCancelled(taskId)).toBe(true);
-  expect(await registry.get(taskId)).toMatchObject({ status: 'cancelling', reason: { message: 'user request' } });
+type Registered = Registration & { answer: 'registered' };
+
+async function registered(registry: CancellationRegistry, key = 'job'): Promise<Registered> {
+  const registration = await registry.register({ key });
+  expect(registration.answer).toBe('registered');
+  return registration as Registered;
+}
+
+test('registered work can be cancelled by its own key, from another registry, and says so from then on', async () => {
+  const { registry, open } = setUp();
+  const { token, setStatus } = await registered(registry, 'invoice 7');
+  expect(await registry.isCancelled('invoice 7')).toBe(false);
+  expect(await open().cancel('invoice 7', { message: 'user request' })).toMatchObject({ answer: 'accepted' });
+  expect(await registry.isCancelled('invoice 7')).toBe(true);
+  await letEverythingReact();
+  expect(token.reason).toMatchObject({ message: 'user request' });
+  const known = { key: 'invoice 7', reason: { message: 'user request' } };
+  expect(await registry.get('invoice 7')).toMatchObject({ ...known, status: 'cancelling' });
+  expect(await setStatus('cancelled')).toEqual({ answer: 'set', status: 'cancelled' });
+  expect(await open().get('invoice 7')).toMatchObject({ ...known, status: 'cancelled' });
+  expect(await registry.cancel('invoice 7')).toEqual({ answer: 'too-late', status: 'cancelled' });
 });
 
-test('a status set after a cancel cannot overwrite it', async () => {
+test('work without a key gets one', async () => {
   const { registry } = setUp();
-  const { taskId, epoch } = await registry.register({ key: 'job', worker: 'w1' });
-  await registry.cancel(taskId);
-  expect(await registry.setStatus(taskId, 'success', epoch!)).toEqual({ answer: 'set', status: 'cancelled' });
-  expect(await registry.setStatus(taskId, 'failed', epoch!)).toEqual({ answer: 'already', status: 'cancelled' });
+  const { key, taskId } = await registry.register();
+  expect(await registry.get(key)).toMatchObject({ taskId, status: 'running' });
 });
 
-test('a status is refused without the matching epoch', async () => {
-  const { registry, world } = setUp();
-  const first = await registry.register({ key: 'job', worker: 'w1', leaseMs: 1_000 });
+test('a lease is renewed in the background, however long the work takes', async () => {
+  const { registry, world, store } = setUp({ leaseMs: 3_000 });
+  const { token, setStatus } = await registered(registry);
+  await using runner = createRunner({ store, world, agents: {} });
+  await runner.serve();
+  for (let i = 0; i < 100; i++) await world.clock.advance(1_000);
+  expect(await registry.get('job')).toMatchObject({ status: 'running' });
+  expect(token.isCancelled).toBe(false);
+  expect(await setStatus('success')).toEqual({ answer: 'set', status: 'success' });
+});
+
+test.each<StopHow>(['graceful', 'now', 'kill'])(
+  'work that does not stop is never called cancelled, also not after a cancel with mode %s',
+  async (how) => {
+    const { registry, world } = setUp({ leaseMs: 3_000 });
+    const { token, setStatus } = await registered(registry);
+    await registry.cancel('job', {}, { how });
+    await world.clock.advance(100_000);
+    expect(await registry.get('job')).toMatchObject({ status: 'cancelling' });
+    expect(await registry.isCancelled('job')).toBe(true);
+    expect(token.level).toBe('kill');
+    expect(await setStatus('success')).toEqual({ answer: 'set', status: 'cancelled' });
+  },
+);
+
+test('a status set twice counts once, and a cancel that was accepted cannot be overwritten', async () => {
+  const { registry } = setUp();
+  const { setStatus } = await registered(registry);
+  await registry.cancel('job');
+  expect(await setStatus('success')).toEqual({ answer: 'set', status: 'cancelled' });
+  expect(await setStatus('failed')).toEqual({ answer: 'already', status: 'cancelled' });
+});
+
+test('one key is worked on once at a time; afterwards it has ended', async () => {
+  const { registry, open } = setUp();
+  const { setStatus, taskId } = await registered(registry);
+  const held = { key: 'job', taskId, answer: 'held', status: 'running' };
+  expect(await registry.register({ key: 'job' })).toEqual(held);
+  expect(await open().register({ key: 'job' })).toEqual(held);
+  await setStatus('failed');
+  expect(await open().register({ key: 'job' })).toEqual({ ...held, answer: 'ended', status: 'failed' });
+});
+
+test('work whose store cannot be reached is told to stop before its lease ends, and can say nothing more', async () => {
+  const world = createVirtualWorld();
+  const inner = createMemoryStore({ world });
+  let isDown = false;
+  const store = alterStore(inner, (name, call) =>
+    isDown && name === 'beat' ? Promise.reject(new Error('no route')) : call(),
+  );
+  const errors: unknown[] = [];
+  const hooks = { 'store-error': ({ error }: { error: unknown }) => errors.push(error) };
+  const registry = createCancellationRegistry({ store, tenant: 'acme', world, leaseMs: 3_000, hooks });
+  const { token, setStatus } = await registered(registry);
+  isDown = true;
+  await world.clock.advance(2_000);
+  expect(token.reason).toMatchObject({ kind: 'lease-lost' });
   await world.clock.advance(1_000);
-  const second = await registry.register({ key: 'job', worker: 'w2' });
-  expect(second).toEqual({ taskId: first.taskId, epoch: 2 });
-  expect(await registry.setStatus(first.taskId, 'success', 1)).toEqual({ answer: 'refused' });
-  expect(await registry.get(first.taskId)).toMatchObject({ status: 'running', epoch: 2 });
+  await expireSessions(inner, world, 3_000);
+  const other = createCancellationRegistry({ store: inner, tenant: 'acme', world });
+  await registered(other);
+  expect(await setStatus('success')).toEqual({ answer: 'refused' });
+  expect(await other.get('job')).toMatchObject({ status: 'running' });
+  expect(errors).not.toEqual([]);
 });
 
-test('registering what somebody holds gives no epoch', async () => {
-  const { registry } = setUp();
-  await registry.register({ key: 'job', worker: 'w1' });
-  expect((await registry.register({ key: 'job', worker: 'w2' })).epoch).toBeUndefined();
+test('disposing stops the work and hands it back when it has stopped', async () => {
+  const { registry, open } = setUp();
+  const { token, setStatus } = await registered(registry);
+  const stopped = new Promise((resolve) => token.onCancel(() => resolve(setStatus('cancelled'))));
+  await registry[Symbol.asyncDispose]();
+  expect(token.reason).toMatchObject({ kind: 'shutdown' });
+  expect(await stopped).toEqual({ answer: 'released' });
+  expect((await open().register({ key: 'job' })).answer).toBe('registered');
 });
 
-test('two registries on two stores know nothing of each other', async () => {
-  const [one, other] = [setUp(), setUp()];
-  const { taskId } = await one.registry.register({ key: 'job', worker: 'w1' });
-  expect(await other.registry.get(taskId)).toBeUndefined();
-  expect(await other.registry.cancel(taskId)).toEqual({ answer: 'unknown' });
+test('disposing does not wait for ever, and leaves work that goes on its claim until the lease ends', async () => {
+  const { registry, open, store, world } = setUp({ leaseMs: 10_000 });
+  const { setStatus } = await registered(registry);
+  const disposed = registry[Symbol.asyncDispose]();
+  await world.clock.advance(2_000);
+  await disposed;
+  expect(await open().register({ key: 'job' })).toMatchObject({ answer: 'held', status: 'running' });
+  expect(await setStatus('success')).toEqual({ answer: 'refused' });
+  await expireSessions(store, world, 10_000);
+  expect((await open().register({ key: 'job' })).answer).toBe('registered');
 });
 
-test('a registry of another tenant sees nothing', async () => {
-  const { registry, store } = setUp();
-  const { taskId } = await registry.register({ key: 'job', worker: 'w1' });
-  const foreign = createCancellationRegistry({ store, tenant: 'other' });
-  expect(await foreign.isCancelled(taskId)).toBe(false);
-  expect(await foreign.cancel(taskId)).toEqual({ answer: 'unknown' });
+test('disposing a registry without work leaves nothing behind, and disposing twice changes nothing', async () => {
+  const { registry, world } = setUp();
+  const { setStatus } = await registered(registry);
+  await setStatus('success');
+  await registry[Symbol.asyncDispose]();
+  await registry[Symbol.asyncDispose]();
+  expect(world.clock.pending).toBe(0);
+});
+
+test('registered work hears the event channel and the checker too', async () => {
+  const channel = createEventChannel();
+  const asked: (string | undefined)[] = [];
+  const cancellationChecker = (_id: string, { key }: { key?: string }) => {
+    asked.push(key);
+    return key === 'unwanted';
+  };
+  const { registry } = setUp({ channel, cancellationChecker });
+  const [job, unwanted] = [await registered(registry), await registered(registry, 'unwanted')];
+  expect(asked).toEqual(['job', 'unwanted']);
+  expect(unwanted.token.reason).toMatchObject({ via: 'checker' });
+  channel.emit(createCancelMessage({ tenant: 'acme', taskId: job.taskId }));
+  await letEverythingReact();
+  expect(job.token.level).toBe('abort');
+});
+
+test("an agent's task can be asked about and cancelled by its key, but not registered", async () => {
+  const { registry, store, world } = setUp();
+  const work = ({ token }: { token: Registered['token'] }) =>
+    sleep(60_000, { clock: world.clock, token }).then(() => 'x');
+  await using runner = createRunner({ store, world, agents: { assistant: work } });
+  const running = runner.run({ tenant: 'acme', agent: 'assistant', input: 'hi', key: 'm1' });
+  await letEverythingReact();
+  await expect(registry.register({ key: 'm1' })).rejects.toThrow(/^key: 'm1' names a task of the agent 'assistant'/);
+  expect(await registry.cancel('m1', {}, { how: 'now' })).toMatchObject({ answer: 'accepted' });
+  expect((await running).status).toBe('cancelled');
+  expect(await registry.get('m1')).toMatchObject({ status: 'cancelled' });
+});
+
+test('a registry of another tenant, or on another store, sees nothing', async () => {
+  const { registry, open } = setUp();
+  await registered(registry);
+  for (const foreign of [open({ tenant: 'other' }), setUp().registry]) {
+    expect(await foreign.get('job')).toBeUndefined();
+    expect(await foreign.isCancelled('job')).toBe(false);
+    expect(await foreign.cancel('job')).toEqual({ answer: 'unknown' });
+  }
 });
 
 test('the factory makes the store a configuration names', async () => {
@@ -64,8 +195,10 @@ test('the factory makes the store a configuration names', async () => {
   await using redis = createTaskStore({ backend: 'redis', url: 'redis://127.0.0.1:1' });
   await using postgres = createTaskStore({ backend: 'postgres', url: 'postgres://127.0.0.1:1/none' });
   expect([redis.name, postgres.name]).toEqual(['redis', 'postgres']);
-  expect(() => createTaskStore({ backend: 'etcd' as 'memory' })).toThrow(/none of memory/);
-  expect(() => createTaskStore({ backend: 'constructor' as 'memory' })).toThrow(/none of memory/);
+  expect(() => createTaskStore({ backend: 'etcd' as 'memory' })).toThrow(/^backend: expected .memory. or .sqlite. or/);
+  expect(() => createTaskStore({ backend: 'constructor' as 'memory' })).toThrow(
+    /^backend: expected .memory. or .sqlite. or/,
+  );
   const misspelt = { backend: 'sqlite', path: '/tmp/tasks.db' } as const;
-  expect(() => createTaskStore(misspelt)).toThrow(/^path: the sqlite store has no such option; it has .*file/);
+  expect(() => createTaskStore(misspelt)).toThrow(/^path: there is no such setting; there are .*file/);
 });

@@ -1,82 +1,197 @@
-import type { CancelOptions, CancelReason, CancelReasonInit } from '@whoa/core';
-import type { FinalStatus, TaskStatus } from './status.ts';
+import {
+  type CancellationToken,
+  type CancelOptions,
+  type CancelReason,
+  type CancelReasonInit,
+  isCancelledError,
+  LADDERS,
+  systemWorld,
+} from '@whoa/core';
+import { LeaseLostError } from './errors.ts';
+import { type RunnerOptions, StoreFullError } from './run/runner.ts';
+import { StoreRunner } from './run/store-runner.ts';
+import type { HeldWork } from './run/work.ts';
+import { type FinalStatus, isFinal, type TaskStatus } from './status.ts';
 import type { StoreCancelReceipt, TaskStore } from './store.ts';
-import type { TaskRecord } from './task.ts';
+import type { TaskOutcome, TaskRecord, TaskResponse } from './task.ts';
 
 /** What a registry says about a task. */
 export interface RegisteredTask {
+  readonly key: string;
   readonly taskId: string;
   readonly status: TaskStatus;
+  /** Why it was cancelled, if it was. */
   readonly reason: CancelReason | undefined;
-  readonly epoch: number;
 }
 
 /** What became of a `setStatus`. */
 export type SetStatusReceipt =
+  /** `status` may differ from the one given: work that was being cancelled ends `cancelled`. */
   | { readonly answer: 'set' | 'already'; readonly status: FinalStatus }
-  /** The epoch is not the one that works on the task now. */
+  /** The work stopped because the registry was disposed: it may be registered again. */
+  | { readonly answer: 'released' }
+  /** The lease was lost: other work may run under this key by now. */
   | { readonly answer: 'refused' };
 
-/** A small view of one tenant's tasks in a store: who may run, who was cancelled. An object you pass, never a singleton. */
-export interface CancellationRegistry {
-  /** Makes a task known and takes it, unless somebody has: then `epoch` is `undefined`. */
-  register(options: {
-    key: string;
-    worker: string;
-    leaseMs?: number;
-  }): Promise<{ taskId: string; epoch: number | undefined }>;
-  /** Ends a task. Only whoever works on it now can. */
-  setStatus(taskId: string, status: FinalStatus, epoch: number): Promise<SetStatusReceipt>;
-  cancel(taskId: string, reason?: CancelReasonInit, options?: CancelOptions): Promise<StoreCancelReceipt>;
+/** Work under a key. Only `registered` may run; otherwise other work runs under the key, or it has ended. */
+export type Registration = { readonly key: string; readonly taskId: string } & (
+  | {
+      readonly answer: 'registered';
+      /** Cancelled when the task is, and when its lease is lost: stop working then. */
+      readonly token: CancellationToken;
+      /** Ends the work. Call it when nothing of it runs any more, also after a cancel. */
+      readonly setStatus: (status: FinalStatus) => Promise<SetStatusReceipt>;
+    }
+  | { readonly answer: 'held' | 'ended'; readonly status: TaskStatus }
+);
+
+/**
+ * Makes work in a loop of your own cancellable from anywhere: one tenant's tasks in a store, named by your own keys. Leases
+ * are renewed in the background. Dispose it to stop the work it registered.
+ */
+export interface CancellationRegistry extends AsyncDisposable {
+  /** Makes work known and claims it. The key defaults to a new id. */
+  register(options?: { readonly key?: string }): Promise<Registration>;
+  cancel(key: string, reason?: CancelReasonInit, options?: CancelOptions): Promise<StoreCancelReceipt>;
   /** True from the moment a cancel was accepted. */
-  isCancelled(taskId: string): Promise<boolean>;
-  get(taskId: string): Promise<RegisteredTask | undefined>;
+  isCancelled(key: string): Promise<boolean>;
+  /** What is known of the work, also after its end. */
+  get(key: string): Promise<RegisteredTask | undefined>;
 }
 
-const LEASE_MS = 15_000;
+export interface CancellationRegistryOptions
+  extends Pick<
+    RunnerOptions,
+    'worker' | 'leaseMs' | 'pollMs' | 'channel' | 'cancellationChecker' | 'whenCheckerFails' | 'hooks' | 'world'
+  > {
+  readonly store: TaskStore;
+  /** Whose tasks these are. */
+  readonly tenant: string;
+}
+
+/** The agent that registered tasks name: no runner has it, so none runs them. */
+const AGENT = 'registered';
 
 /** Creates a registry for the tasks of one tenant. */
-export function createCancellationRegistry({
-  store,
-  tenant,
-}: {
-  store: TaskStore;
-  tenant: string;
-}): CancellationRegistry {
-  const find = (id: string): Promise<TaskRecord | undefined> => store.get({ tenant, id });
+export function createCancellationRegistry(options: CancellationRegistryOptions): CancellationRegistry {
+  const { store, tenant, world = systemWorld } = options;
+  const held = new Map<string, HeldTask>();
+  const work: HeldWork = { hold: ({ task, token }) => held.get(task.id)!.hold(token) };
+  const runner = new StoreRunner({ ...options, agents: { [AGENT]: work } });
+  const find = (key: string): Promise<TaskRecord | undefined> => store.find({ tenant, key });
+
+  async function register(key: string): Promise<Registration> {
+    const receipt = await store.create({ tenant, agent: AGENT, input: null, key, worker: runner.worker });
+    if (receipt.answer === 'rejected')
+      throw new Error('A task without a conversation was rejected; this is a bug in the store');
+    if (receipt.answer === 'full') throw new StoreFullError(receipt);
+    const { id: taskId, agent, status } = receipt.task;
+    if (agent !== AGENT)
+      throw new TypeError(`key: '${key}' names a task of the agent '${agent}'; only its runners can work on it`);
+    const about = { key, taskId };
+    if (held.has(taskId)) return { ...about, answer: 'held', status };
+    const mine = new HeldTask(taskId);
+    held.set(taskId, mine);
+    const ended = runner.work({ tenant, id: taskId }, { wait: false }).finally(() => held.delete(taskId));
+    const begun = await Promise.race([mine.begun, ended]);
+    if (!(begun instanceof HeldTask))
+      return { ...about, answer: isFinal(begun.status) ? 'ended' : 'held', status: begun.status };
+    const finished = receiptOf(ended);
+    return {
+      ...about,
+      answer: 'registered',
+      token: mine.token!,
+      async setStatus(wanted) {
+        const isFirst = mine.end(wanted);
+        const set = await finished();
+        return isFirst || set.answer !== 'set' ? set : { ...set, answer: 'already' };
+      },
+    };
+  }
+
   return {
-    async register({ key, worker, leaseMs = LEASE_MS }) {
-      const receipt = await store.create({ tenant, agent: 'registered', input: null, key, worker });
-      if (receipt.answer === 'rejected')
-        throw new Error('A task without a conversation was rejected; this is a bug in the store');
-      const { id } = receipt.task;
-      const claim = await store.claim(id, worker, leaseMs);
-      return { taskId: id, epoch: claim.answer === 'claimed' ? claim.task.epoch : undefined };
+    register: ({ key = world.createId() } = {}) => register(key),
+    async cancel(key, reason = {}, cancelOptions = {}) {
+      const task = await find(key);
+      return task === undefined ? { answer: 'unknown' } : store.cancel({ tenant, id: task.id }, reason, cancelOptions);
     },
-    async setStatus(taskId, status, epoch) {
-      try {
-        const { answer, status: now } = await store.finish(taskId, epoch, { status });
-        return { answer: answer === 'finished' ? 'set' : 'already', status: now };
-      } catch (error) {
-        if ((error as { code?: string }).code !== 'LEASE_LOST') throw error;
-        return { answer: 'refused' };
-      }
-    },
-    cancel: (id, reason = {}, options = {}) => store.cancel({ tenant, id }, reason, options),
-    async isCancelled(id) {
-      const status = (await find(id))?.status;
+    async isCancelled(key) {
+      const status = (await find(key))?.status;
       return status === 'cancelling' || status === 'cancelled';
     },
-    async get(id) {
-      const task = await find(id);
-      return (
-        task && {
-          taskId: id,
-          status: task.status,
-          reason: task.stop?.reason ?? task.outcome?.reason,
-          epoch: task.epoch,
-        }
-      );
+    async get(key) {
+      const task = await find(key);
+      if (task === undefined) return undefined;
+      const { id: taskId, status, stop, outcome } = task;
+      return { key, taskId, status, reason: stop?.reason ?? outcome?.reason };
+    },
+    async [Symbol.asyncDispose]() {
+      const disposed = runner[Symbol.asyncDispose]();
+      // Work that does not stop keeps its claim until its lease ends: handed back now, it would run twice.
+      const timer = world.clock.setTimer(LADDERS.now.abortMs!, () => {
+        for (const task of held.values()) task.abandon();
+      });
+      await disposed;
+      timer[Symbol.dispose]();
     },
   };
+}
+
+/** What `setStatus` returns once the runner is done with the work. */
+function receiptOf(ended: Promise<TaskResponse>): () => Promise<SetStatusReceipt> {
+  const finished = ended.then(
+    ({ status }): SetStatusReceipt => ({ answer: 'set', status: status as FinalStatus }),
+    (error: unknown): SetStatusReceipt => {
+      if (isCancelledError(error)) return { answer: 'released' };
+      if (error instanceof LeaseLostError) return { answer: 'refused' };
+      throw error;
+    },
+  );
+  finished.catch(() => {}); // Thrown to whoever calls `setStatus`.
+  return () => finished;
+}
+
+/** Work of the caller's, between its claim and its end. */
+class HeldTask {
+  /** Resolves with itself when the work is claimed. */
+  readonly begun: Promise<HeldTask>;
+  readonly #taskId: string;
+  #begin: () => void = () => {};
+  #end: (outcome: TaskOutcome) => void = () => {};
+  #abandon: (error: LeaseLostError) => void = () => {};
+  #token: CancellationToken | undefined;
+  #ended = false;
+
+  constructor(taskId: string) {
+    this.#taskId = taskId;
+    this.begun = new Promise((resolve) => (this.#begin = () => resolve(this)));
+  }
+
+  get token(): CancellationToken | undefined {
+    return this.#token;
+  }
+
+  /** Resolves when the caller says that the work has ended: a cancel does not end work that still runs. */
+  hold(token: CancellationToken): Promise<TaskOutcome> {
+    this.#token = token;
+    return new Promise((resolve, reject) => {
+      this.#end = resolve;
+      this.#abandon = reject;
+      this.#begin();
+    });
+  }
+
+  /** Returns whether this was the first end. */
+  end(status: FinalStatus): boolean {
+    const isFirst = !this.#ended;
+    this.#ended = true;
+    const reason = this.#token?.reason;
+    this.#end(status === 'cancelled' && reason !== undefined ? { status, reason } : { status });
+    return isFirst;
+  }
+
+  abandon(): void {
+    this.#ended = true;
+    this.#abandon(new LeaseLostError(this.#taskId, 0));
+  }
 }

@@ -6,8 +6,8 @@ const MOVES: readonly Move[] = ['claim', 'release', 'cancel', 'success', 'failed
 /** Rows are statuses, columns are `MOVES`; a word with `!` is a refusal. */
 const TABLE: Record<TaskStatus, string> = {
   init: 'running !not-running cancelled !not-running !not-running !not-running',
-  running: 'running init cancelling success failed cancelled',
-  cancelling: 'cancelling !sealed cancelling cancelled cancelled cancelled',
+  running: '!held init cancelling success failed cancelled',
+  cancelling: 'cancelling cancelling cancelling cancelled cancelled cancelled',
   success: '!final !final !final !final !final !final',
   failed: '!final !final !final !final !final !final',
   cancelled: '!final !final !final !final !final !final',

@@ -13,11 +13,11 @@ export type Move = 'claim' | 'release' | 'cancel' | FinalStatus;
 /**
  * Why a move is refused.
  *
- * - `not-running`: nobody has claimed it.
- * - `sealed`: it is being cancelled; it can only be settled.
+ * - `not-running`: no worker has claimed it.
+ * - `held`: a worker has claimed it.
  * - `final`: it has ended.
  */
-export type Refusal = 'not-running' | 'sealed' | 'final';
+export type Refusal = 'not-running' | 'held' | 'final';
 
 export type MoveAnswer =
   | { readonly moved: true; readonly status: TaskStatus }
@@ -33,7 +33,7 @@ const ENDED = {
 };
 
 /** Every status and every move: where it leads, or why it does not. */
-const TABLE: Record<TaskStatus, Record<Move, TaskStatus | Refusal>> = {
+export const STATUS_TABLE: Readonly<Record<TaskStatus, Readonly<Record<Move, TaskStatus | Refusal>>>> = {
   init: {
     claim: 'running',
     release: 'not-running',
@@ -43,7 +43,7 @@ const TABLE: Record<TaskStatus, Record<Move, TaskStatus | Refusal>> = {
     cancelled: 'not-running',
   },
   running: {
-    claim: 'running',
+    claim: 'held',
     release: 'init',
     cancel: 'cancelling',
     success: 'success',
@@ -52,7 +52,7 @@ const TABLE: Record<TaskStatus, Record<Move, TaskStatus | Refusal>> = {
   },
   cancelling: {
     claim: 'cancelling',
-    release: 'sealed',
+    release: 'cancelling',
     cancel: 'cancelling',
     success: 'cancelled',
     failed: 'cancelled',
@@ -65,15 +65,15 @@ const TABLE: Record<TaskStatus, Record<Move, TaskStatus | Refusal>> = {
 
 /** The one place that decides what a move does to a status. Leases and epochs are checked before. */
 export function move(status: TaskStatus, asked: Move): MoveAnswer {
-  const next = TABLE[status][asked];
+  const next = STATUS_TABLE[status][asked];
   return isRefusal(next) ? { moved: false, refused: next, status } : { moved: true, status: next };
 }
 
 /** Whether a task has ended: its record never changes again. */
 export function isFinal(status: TaskStatus): status is FinalStatus {
-  return TABLE[status] === TABLE.success;
+  return STATUS_TABLE[status] === STATUS_TABLE.success;
 }
 
 function isRefusal(next: TaskStatus | Refusal): next is Refusal {
-  return next === 'not-running' || next === 'sealed' || next === 'final';
+  return next === 'not-running' || next === 'held' || next === 'final';
 }

@@ -1,44 +1,77 @@
 import type { CancelOptions, CancelReason, CancelReasonInit, Policy, StopLevel } from '@whoa/core';
+import type {
+  Beat,
+  BeatAnswer,
+  ClaimAnswer,
+  ClaimRef,
+  ClaimRequest,
+  HeldTask,
+  Orders,
+  SessionRef,
+  SweepAnswer,
+  TakeAnswer,
+  TakeRequest,
+  TaskLoad,
+} from './delivery.ts';
 import type { FinalStatus, TaskStatus } from './status.ts';
 import type {
   Command,
   ConversationRecord,
   ConversationRef,
   JournalEntry,
+  KeyRef,
   NewTask,
-  NumberedCommand,
   StopOrder,
+  TaskHead,
   TaskOutcome,
   TaskRecord,
   TaskRef,
 } from './task.ts';
 
 /**
- * The truth about tasks. Every method is one atomic operation on one task and its conversation; none needs a scan, a
- * lock on anything else, or a connection of its own. Reads and cancels name a tenant: another tenant's task is `unknown`.
- * Time is the store's clock.
+ * The truth about tasks, and how they reach workers. Every method is one atomic operation on one task and its
+ * conversation, or on one worker's session; none needs a scan or a lock on anything else. Reads and cancels name a tenant:
+ * another tenant's task is `unknown`. Time is the store's clock.
+ *
+ * A worker's write counts if and only if the task's epoch, session and claim are its own and the task has not ended; never
+ * by time. Leases only decide when a task is taken away.
  */
 export interface TaskStore extends AsyncDisposable {
   readonly name: string;
+  /** How many domains there are: what one atomic step reaches. The whole database; on Redis one shard. */
+  readonly domains: number;
   /** No journal becomes larger than this. */
   readonly journalBytesMax: number;
 
-  /** Writes a task down as `init`; in a conversation the policy decides, in the same step, what it does to the others. */
+  /** Creates a task as `init`; in a conversation the policy decides, in the same step, what it does to the others. */
   create(task: NewTask, options?: CreateOptions): Promise<CreateReceipt>;
 
-  /** Takes a task that nobody holds: `init` or expired; an expired `cancelling` is yours to settle, not to run. */
-  claim(id: string, worker: string, leaseMs: number): Promise<Claim>;
-  /** Keeps a claim, and learns what was missed. Throws `LeaseLostError` when the epoch is over. */
-  renew(id: string, epoch: number, leaseMs: number): Promise<Orders>;
+  /**
+   * Takes up to `limit` tasks that are ready, fairly over tenants, for a session. One take at a time per session: the same
+   * `number` again repeats the answer, so a lost answer loses no task. A take that comes back short parks the worker: it is
+   * rung (`work`) when something becomes ready for one of its agents.
+   */
+  take(request: TakeRequest): Promise<TakeAnswer>;
+  /** Claims one task by its id for a session. The same `claim` again repeats the answer. */
+  claim(id: string, request: ClaimRequest): Promise<ClaimAnswer>;
+  /** What a task's work needs beside its record: its inputs, and what was said before. Throws `LeaseLostError`. */
+  load(claim: ClaimRef): Promise<TaskLoad>;
+  /** Keeps a session alive, confirms orders, and returns the orders that are not confirmed yet. */
+  beat(beat: Beat): Promise<BeatAnswer>;
+  /** What the store believes a session holds. */
+  held(session: SessionRef): Promise<readonly HeldTask[]>;
+  /** Frees tasks of sessions that did not beat in time, at most `limit`; call it again while `more`. */
+  sweep(options?: { readonly domain?: number; readonly limit?: number }): Promise<SweepAnswer>;
+
   /**
    * Adds to the journal and ticks off commands. A batch that arrives twice counts once. Throws `LeaseLostError`, and
    * `JournalFullError` when nothing was written because it would be too much.
    */
-  append(id: string, epoch: number, batch: Batch): Promise<Orders>;
-  /** Hands a claim back unfinished: the task is `init` again and no attempt is lost. Throws `LeaseLostError`. */
-  release(id: string, epoch: number): Promise<ReleaseReceipt>;
+  append(claim: ClaimRef, batch: Batch): Promise<Orders>;
+  /** Hands a claim back unfinished: no attempt is lost; a task that is being cancelled stays so. Throws `LeaseLostError`. */
+  release(claim: ClaimRef): Promise<ReleaseReceipt>;
   /** Ends a task, keeps the conversation's history, and wakes its successor. Throws `LeaseLostError`. */
-  finish(id: string, epoch: number, outcome: TaskOutcome): Promise<FinishReceipt>;
+  finish(claim: ClaimRef, outcome: TaskOutcome): Promise<FinishReceipt>;
 
   /** Asks a task to stop, or a conversation: its current task and everything that waits. */
   cancel(
@@ -50,15 +83,18 @@ export interface TaskStore extends AsyncDisposable {
   send(task: TaskRef, command: Command, options?: Repeatable): Promise<SendReceipt>;
 
   get(task: TaskRef): Promise<TaskRecord | undefined>;
+  /** The task that was created under a key. */
+  find(ref: KeyRef): Promise<TaskRecord | undefined>;
   /** A tenant's tasks, newest first. */
   list(filter: ListFilter): Promise<ListPage>;
   /** A piece of the journal, after a position. */
   read(task: TaskRef, options?: ReadOptions): Promise<readonly JournalEntry[]>;
   conversation(ref: ConversationRef): Promise<ConversationRecord | undefined>;
 
-  /** Tasks a worker should look at now, longest overdue first: claimable ones, and ones whose worker is gone. */
-  due(options?: { readonly limit?: number; readonly shard?: number }): Promise<readonly string[]>;
-  /** Tells of changes, at least once each. A hint proves nothing but the order it carries. Resolves when it listens. */
+  /**
+   * Reports changes, at least once each. A hint proves nothing but the order it carries. Resolves when it listens. Workers
+   * name themselves and hear what concerns their tasks and rings for work; others name a tenant.
+   */
   watch(filter: WatchFilter, listener: (hint: Hint) => void): Promise<AsyncDisposable>;
 }
 
@@ -87,35 +123,13 @@ export type CreateReceipt =
     }
   /** It exists under this key already, and was not created by this very request. */
   | { readonly answer: 'duplicate'; readonly task: TaskRecord }
-  /** The policy is `reject` and a task lives, or too many wait. Nothing was written. */
-  | { readonly answer: 'rejected' };
-
-export type Claim =
-  | {
-      readonly answer: 'claimed';
-      /** `cancelling`: settle it, do not run it. */
-      readonly task: TaskRecord;
-      readonly orders: Orders;
-      /** What was said in the conversation before. */
-      readonly history: ConversationRecord['history'];
-    }
-  /** Another worker has it until then. */
-  | { readonly answer: 'held'; readonly until: number }
-  /** Not its turn; `until` if only time is missing. */
-  | { readonly answer: 'waiting'; readonly until?: number }
-  | { readonly answer: 'too-late'; readonly status: FinalStatus }
-  | { readonly answer: 'unknown' };
-
-/** What a worker should know. Everything stands in it, every time, so nothing is ever missed. */
-export interface Orders {
-  /** The store's time. */
-  readonly now: number;
-  readonly leaseUntil: number;
-  readonly stop?: StopOrder;
-  readonly commands: readonly NumberedCommand[];
-  /** Somebody reads the journal along; write more often. */
-  readonly watched: boolean;
-}
+  /** The policy is `reject` and a task lives, or too many wait in the conversation. Nothing was written. */
+  | { readonly answer: 'rejected' }
+  /**
+   * Too much waits already: `tasks` of this tenant for this agent, or `history` bytes in the conversation. Nothing was
+   * written. Try again later, or compact the conversation.
+   */
+  | { readonly answer: 'full'; readonly what: 'tasks' | 'history'; readonly limit: number };
 
 export interface Batch {
   /** Where the writer believes the journal ends. */
@@ -125,15 +139,17 @@ export interface Batch {
   readonly replaces?: readonly number[];
   /** Numbers of commands that have been carried out. */
   readonly done?: readonly number[];
+  /** The work got on: earlier deaths of workers no longer count against the task. */
+  readonly progress?: boolean;
 }
 
 export interface ReleaseReceipt {
-  /** `sealed`: it is being cancelled, so settle and finish it. `already`: this epoch had handed it back. */
-  readonly answer: 'released' | 'sealed' | 'already';
+  /** `already`: this claim had handed it back. */
+  readonly answer: 'released' | 'already';
 }
 
 export interface FinishReceipt {
-  /** `already`: this epoch had ended it; nothing changed. */
+  /** `already`: this claim had ended it; nothing changed. */
   readonly answer: 'finished' | 'already';
   readonly status: FinalStatus;
   /** The task whose turn it is now. */
@@ -176,7 +192,8 @@ export interface ListFilter {
 }
 
 export interface ListPage {
-  readonly tasks: readonly TaskRecord[];
+  /** Without inputs: they may be large. */
+  readonly tasks: readonly TaskHead[];
   readonly next?: string;
 }
 
@@ -198,23 +215,31 @@ export type Hint =
       readonly conversation?: string;
       /**
        * With `cancel`, for those who watch the worker: the order itself. It is the store's own word, so a store adds it only
-       * where nobody else can write what it was read from; without it, ask the store.
+       * where nobody else can write what it was read from; without it, beat.
        */
       readonly order?: PushedOrder;
     }
+  /** Something became ready for an agent of this worker, which waited for it. */
+  | { readonly type: 'work'; readonly worker: string; readonly domain: number; readonly agent: string }
   | { readonly type: 'resync' };
 
 /** What the holder of one claim is to do. It cannot become untrue: orders are raised, never taken back. */
 export interface PushedOrder {
   readonly epoch: number;
+  /** The claim it is for; where others can read what is pushed, only its signature (`signatureOf`). */
+  readonly claim: string;
+  readonly orderNumber: number;
   readonly stop: StopOrder;
 }
 
 /** What every store is told when it is made. */
 export interface StoreOptions {
-  /** How many shards ids are spread over. */
-  readonly shards?: number;
-  /** A task whose workers died this often fails. */
+  /**
+   * How many shards ids are spread over. It is stored at the first connect. To have more, name what it was before too:
+   * `[1, 16]`. Then new tasks are spread over 16, and everything else stays where it is.
+   */
+  readonly shards?: number | readonly number[];
+  /** A task whose workers died this often without progress fails. */
   readonly attemptsMax?: number;
   /** How long a task is kept after its end. */
   readonly retentionMs?: number;
@@ -222,14 +247,10 @@ export interface StoreOptions {
   readonly conversationRetentionMs?: number;
   /** How large the journal of one task may become. */
   readonly journalBytesMax?: number;
+  /** How many tasks of one tenant may be ready for one agent; beyond that `create` returns `full`. */
+  readonly maxReady?: number;
+  /** How many tasks of one tenant may run at once. Exact on one shard; with several, each has its share. */
+  readonly maxRunningPerTenant?: number;
+  /** How many tasks of one agent may run at once. Exact on one shard; with several, each has its share. */
+  readonly maxRunningPerAgent?: number;
 }
-
-export const ATTEMPTS_MAX = 3;
-export const RETENTION_MS: number = 7 * 24 * 3_600_000;
-export const CONVERSATION_RETENTION_MS: number = 90 * 24 * 3_600_000;
-export const COMMANDS_MAX = 100;
-/** A command that is sent again is recognised until so many newer ones were sent to its task. */
-export const NONCES_MAX = 100;
-export const JOURNAL_BYTES_MAX: number = 16 * 1024 * 1024;
-export const LIST_LIMIT = 100;
-export const READ_LIMIT = 1_000;

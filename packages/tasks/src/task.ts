@@ -7,6 +7,13 @@ export interface TaskRef {
   readonly id: string;
 }
 
+/** Names a task by its sender's own key; with the conversation it was created in, if it was in one. */
+export interface KeyRef {
+  readonly tenant: string;
+  readonly key: string;
+  readonly conversation?: string | undefined;
+}
+
 /** Names a conversation. */
 export interface ConversationRef {
   readonly tenant: string;
@@ -22,10 +29,16 @@ export interface NewTask {
   readonly conversation?: string | undefined;
   /** The sender's own name for it: created twice under one key, it exists once. */
   readonly key?: string | undefined;
-  /** Who will probably run it, and is told when its turn comes. */
+  /** Who will probably run it, claims it by its id, and hears when its turn comes. Others wait a moment before they take it. */
   readonly worker?: string | undefined;
-  /** Hold it back this long: a newer message in the conversation joins it. */
+  /** In a conversation: hold it back this long; a newer message joins it. */
   readonly holdMs?: number | undefined;
+  /** A higher one is taken first among the tasks of its tenant; from -100 to 100, 0 by default. */
+  readonly priority?: number | undefined;
+  /** Not to be taken before this moment, in milliseconds since 1970. */
+  readonly notBefore?: number | undefined;
+  /** At most `limit` tasks with this key run at once; the others wait. Not together with a conversation. */
+  readonly concurrency?: { readonly key: string; readonly limit: number } | undefined;
 }
 
 /** How a cancel is to be carried out, pinned to the store's clock. */
@@ -40,7 +53,14 @@ export interface StopOrder {
 /** Something for the worker of a task to do. It is kept until the worker says it is done. */
 export type Command =
   | { readonly type: 'cancel-call'; readonly callId: string; readonly reason?: CancelReason }
-  | { readonly type: 'approve'; readonly callId: string; readonly approved: boolean | string }
+  | {
+      readonly type: 'approve';
+      readonly callId: string;
+      /** A text is a no, and what the model is told with it. */
+      readonly approved: boolean | string;
+      /** It also answers what the question says that `always` covers. */
+      readonly remember?: boolean;
+    }
   | { readonly type: 'steer'; readonly message: Json };
 
 /** A command as a worker finds it. `task`, which only a store writes, waits in case the message comes too late. */
@@ -74,8 +94,8 @@ export interface TaskOutcome {
   readonly history?: readonly Json[];
 }
 
-/** Everything a store knows of a task but its journal. Plain data. */
-export interface TaskRecord {
+/** Everything a store knows of a task but its journal and its inputs. Plain data. */
+export interface TaskHead {
   readonly id: string;
   readonly tenant: string;
   readonly agent: string;
@@ -88,39 +108,56 @@ export interface TaskRecord {
   readonly superseded?: readonly string[];
   /** The task that was given its message, under `steer`. */
   readonly steered?: string;
-  /** More than one when messages that followed each other closely were taken as one. */
-  readonly inputs: readonly Json[];
+  readonly priority: number;
+  /** Not taken before this moment. */
+  readonly notBefore?: number;
+  readonly concurrency?: { readonly key: string; readonly limit: number };
   readonly status: TaskStatus;
-  /** Fences workers: each claim has a higher one. */
+  /** Where it is while it lives; exactly one of these. */
+  readonly stage?: Stage;
+  /** In `later`: until when. In `ready`: since when. */
+  readonly stageAt?: number;
+  /** In `later`, for more messages to join: what it does to others of its conversation then. */
+  readonly policy?: Policy;
+  /** Fences workers: raised whenever it is taken, handed back or taken away. */
   readonly epoch: number;
-  /** Claims that were not handed back; each one more than the first means a worker died. */
+  /** Claims since it last got on that were not handed back; each one more than the first means a worker died. */
   readonly attempts: number;
+  /** How often its workers died in all. */
+  readonly deaths: number;
   /** Who runs it, or will probably run it. */
   readonly worker?: string;
-  readonly leaseUntil?: number;
-  /** In a conversation: not its turn yet. */
-  readonly waiting?: boolean;
-  /** Held back until then, in case more messages follow, and what it does to others then. */
-  readonly held?: { readonly until: number; readonly policy: Policy };
-  /** When a worker that has nothing to do with it should look at it. */
-  readonly dueAt?: number;
   readonly createdAt: number;
   readonly startedAt?: number;
   readonly endedAt?: number;
   readonly stop?: StopOrder;
   readonly commands: readonly NumberedCommand[];
   readonly commandsSent: number;
+  /** Rises with every order to its worker. */
+  readonly orderNumber: number;
   /** The position of the last journal entry. */
   readonly position: number;
   /** How large the journal is: its events as JSON, in UTF-8. */
   readonly journalBytes: number;
-  /** Somebody reads the journal along until then. */
+  /** The journal is read along until then. */
   readonly watchedUntil?: number;
   readonly outcome?: Omit<TaskOutcome, 'history' | 'said'>;
 }
 
+/**
+ * Where a task that lives is. `later`: its time has not come. `queue`: others of its conversation or concurrency key come
+ * first. `ready`: to be taken. `held`: in a session.
+ */
+export type Stage = 'later' | 'queue' | 'ready' | 'held';
+
+/** Everything a store knows of a task but its journal. Plain data. */
+export interface TaskRecord extends TaskHead {
+  /** More than one when messages that followed each other closely were taken as one. */
+  readonly inputs: readonly Json[];
+}
+
 /** Whether somebody reads the journal of a task along. */
-export function isWatched({ watchedUntil = 0 }: Pick<TaskRecord, 'watchedUntil'>, now: number): boolean {
+export function isWatched({ watchedUntil = 0 }: Pick<TaskHead, 'watchedUntil'>, now: number): boolean {
   return now < watchedUntil;
 }
 

@@ -1,9 +1,25 @@
-import { CancellationToken, createAgent, type Message, type Planner, reply, sleep } from '@whoa/core';
+import {
+  CancellationToken,
+  type CancelledWork,
+  callTools,
+  createAgent,
+  defineTool,
+  type HookError,
+  type Message,
+  type Planner,
+  reply,
+  sleep,
+} from '@whoa/core';
 import { createVirtualWorld, letEverythingReact } from '@whoa/core/testing';
 import { expect, test } from 'vitest';
+import { z } from 'zod';
 import { alterStore } from '../../test/altered-store.ts';
+import { createCancelMessage, createEventChannel } from '../run/channel.ts';
+import { createRunner } from '../run/store-runner.ts';
+import type { TaskStore } from '../store.ts';
 import { createMemoryStore } from '../stores/memory.ts';
-import { createConversations, type StoreReply } from './conversations.ts';
+import { createConversations, type StoreConversationsOptions } from './conversations.ts';
+import type { StoreReply } from './reply.ts';
 
 /** Says back what it heard, after a while. */
 const echo: Planner = {
@@ -107,6 +123,21 @@ test('a steered message is read by the run under way, or answered on its own', a
   expect((await second).status).toBe('steered');
 });
 
+test('a steered message that is withdrawn before the run has read it is not delivered', async () => {
+  const { conversations, world } = setUp();
+  const first = conversations.processMessage('c', 'one');
+  await letEverythingReact();
+  const token = new CancellationToken();
+  const second = conversations.processMessage('c', 'two', { policy: 'steer', token });
+  const third = conversations.processMessage('c', 'three', { policy: 'steer' });
+  await letEverythingReact();
+  token.cancel({}, { how: 'now' });
+  await letEverythingReact();
+  await world.clock.advance(3_000);
+  expect(await first).toMatchObject({ status: 'answered', text: 'heard one+three' });
+  expect([(await second).status, (await third).status]).toEqual(['cancelled', 'steered']);
+});
+
 test('a cancel stops the run under way and drops what waits', async () => {
   const { conversations, open, world, sent } = setUp();
   const first = conversations.processMessage('c', 'one');
@@ -163,7 +194,7 @@ test('however long a conversation is, the store is told only what is new', async
   const { world, store } = setUp();
   const told: number[] = [];
   const counting = alterStore(store, (name, call, args) => {
-    if (name === 'finish') told.push(JSON.stringify(args[2]).length);
+    if (name === 'finish') told.push(JSON.stringify(args[1]).length);
     return call();
   });
   const agent = createAgent({ name: 'brief', planner: { next: () => reply('yes') }, world });
@@ -182,4 +213,119 @@ test('a history that the agent made shorter replaces the old one', async () => {
   await using conversations = createConversations({ agent, store, world });
   for (let i = 0; i < 3; i++) await conversations.processMessage('c', `message ${i}`);
   expect(await conversations.history('c')).toMatchObject([{ content: 'in short' }, { role: 'assistant' }]);
+});
+
+/** An assistant that books at once and then thinks for a long time. */
+function setUpBooking(options: Partial<StoreConversationsOptions> = {}) {
+  const world = createVirtualWorld();
+  const store = createMemoryStore({ world });
+  const sent: StoreReply[] = [];
+  const book = defineTool({ name: 'book', description: '', input: z.object({}), execute: () => 'booked' });
+  const planner: Planner = {
+    async next(history, { token }) {
+      if (history.at(-1)?.role === 'user') return callTools([{ id: '1', tool: 'book', input: {} }]);
+      await sleep(60_000, { clock: token.clock, token });
+      return reply('done');
+    },
+  };
+  const agent = createAgent({ name: 'booking', planner, tools: [book], world });
+  const open = () => createConversations({ agent, store, world, onReply: (one) => sent.push(one), ...options });
+  return { world, store, sent, open, conversations: open() };
+}
+
+test('a cancel is answered with what was done so far, also by an instance that took the task over', async () => {
+  const { conversations, open, world, sent, store } = setUpBooking();
+  const first = conversations.processMessage('c', 'book it');
+  await letEverythingReact();
+  expect(await conversations.cancel('c')).toMatchObject({ answer: 'accepted' });
+  expect(await first).toMatchObject({ status: 'cancelled', text: 'Stopped. Done so far: book.' });
+  // A worker that dies at once: nobody but the store knows what it did.
+  await using dead = createRunner({ store: deafTo('finish', store), world, agents: { booking: hang }, leaseMs: 3_000 });
+  const lost = dead.run({ tenant: 'default', agent: 'booking', input: 'x', conversation: 'd' }).catch(() => 'lost');
+  await letEverythingReact();
+  await store.cancel({ tenant: 'default', conversation: 'd' });
+  await using other = open();
+  await other.serve();
+  await world.clock.advance(30_000);
+  expect(await lost).toBe('lost');
+  expect(sent.map(({ text }) => text)).toEqual(['Stopped. Done so far: book.', 'Stopped. Nothing was done.']);
+});
+
+const hang = () => new Promise<undefined>(() => {});
+
+/** A store that fails at one operation, and at keeping the lease. */
+const deafTo = (operation: string, store: TaskStore): TaskStore =>
+  alterStore(store, (name, call) =>
+    name === operation || name === 'renew' ? Promise.reject(new Error('no route')) : call(),
+  );
+
+test('how a cancel is described can be chosen; one that fails is reported, and the usual words are said', async () => {
+  const errors: unknown[] = [];
+  const ask = async (describeCancel: (work: CancelledWork) => string) => {
+    const hooks = { 'hook-error': ({ hook, error }: HookError) => errors.push([hook, error]) };
+    const { conversations } = setUpBooking({ describeCancel, hooks });
+    const answering = conversations.processMessage('c', 'book it');
+    await letEverythingReact();
+    await conversations.cancel('c', { by: 'ann' });
+    return (await answering).text;
+  };
+  const words = ({ reason, calls }: CancelledWork) =>
+    `${reason.by}: ${calls.map(({ tool, state }) => tool + state).join()}`;
+  expect(await ask(words)).toBe('ann: bookfinished');
+  expect(errors).toEqual([]);
+  const broken = (): string => {
+    throw new Error('no words');
+  };
+  expect(await ask(broken)).toBe('Stopped. Done so far: book.');
+  expect(errors).toEqual([['describeCancel', new Error('no words')]]);
+});
+
+test('a throwing onReply harms no message and is reported', async () => {
+  const errors: unknown[] = [];
+  const { conversations } = setUpBooking({
+    onReply: () => Promise.reject(new Error('gateway down')),
+    hooks: { 'hook-error': ({ error }) => errors.push(error) },
+  });
+  const answering = conversations.processMessage('c', 'book it');
+  await letEverythingReact();
+  await conversations.cancel('c');
+  expect((await answering).status).toBe('cancelled');
+  expect(errors).toEqual([new Error('gateway down')]);
+});
+
+test('a conversation is cancelled by a message on a channel, and by a checker, also when they were added later', async () => {
+  const channel = createEventChannel();
+  const wanted = new Set(['a', 'b', 'c']);
+  const { conversations, world } = setUpBooking({
+    channel,
+    cancellationChecker: (_id, { conversation = '' }) => !wanted.has(conversation),
+  });
+  const statuses = ['a', 'b', 'c'].map((id) => conversations.processMessage(id, 'x').then(({ status }) => status));
+  await letEverythingReact();
+  channel.emit(createCancelMessage({ tenant: 'default', conversation: 'a' }, { msg: 'stop' }));
+  expect(await statuses[0]).toBe('cancelled');
+  wanted.delete('b');
+  await world.clock.advance(1_000);
+  expect(await statuses[1]).toBe('cancelled');
+  conversations.setCancellationChecker(undefined);
+  const later = createEventChannel();
+  const listening = conversations.listen(later);
+  later.emit(createCancelMessage({ tenant: 'default', all: true }));
+  expect(await statuses[2]).toBe('cancelled');
+  listening[Symbol.dispose]();
+  await conversations[Symbol.asyncDispose]();
+});
+
+test('the events of the run that answers a message can be followed as they happen', async () => {
+  const { conversations, world } = setUp();
+  const seen: Record<string, string[]> = { one: [], two: [] };
+  const send = (text: string) =>
+    conversations.processMessage('c', text, { policy: 'queue', onEvent: ({ type }) => seen[text]!.push(type) });
+  const replies = [send('one'), send('two')];
+  await world.clock.advance(500);
+  expect(seen['one']).toContain('turn-start');
+  expect(seen['two']).toEqual([]);
+  await world.clock.advance(2_000);
+  await Promise.all(replies);
+  expect([seen['one']!.at(-1), seen['two']!.at(0), seen['two']!.at(-1)]).toEqual(['run-end', 'run-start', 'run-end']);
 });

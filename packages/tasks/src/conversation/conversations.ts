@@ -4,35 +4,27 @@ import {
   type CancelOptions,
   type CancelReasonInit,
   createTeller,
-  describeEarly,
-  type EarlyStatus,
   isCancelledError,
   type Json,
+  MESSAGE_RULES,
   type Message,
+  POLICY_RULE,
   type Policy,
+  type Rules,
+  type RunEvent,
   type RunInput,
+  settings,
   systemWorld,
   type World,
 } from '@whoa/core';
 import { LeaseLostError } from '../errors.ts';
 import { insist } from '../run/insist.ts';
-import type { RunnerEvent, RunnerOptions } from '../run/runner.ts';
+import { type Runner, type RunnerEvent, type RunnerOptions, StoreFullError } from '../run/runner.ts';
+import { RUNNER_RULES } from '../run/runner-rules.ts';
 import { createRunner } from '../run/store-runner.ts';
 import { isFinal } from '../status.ts';
-import type { StoreCancelReceipt, TaskStore } from '../store.ts';
-import type { TaskRecord } from '../task.ts';
-
-/** What became of one message. */
-export interface StoreReply {
-  readonly conversationId: string;
-  readonly messageId: string;
-  /** `released`: this instance shut down or lost the task; another one will answer. */
-  readonly status: 'answered' | 'failed' | 'released' | EarlyStatus;
-  /** Words for the person; on a cancel, what was said so far. */
-  readonly text: string;
-  /** The task that took the message; there is none when it was rejected, or withdrawn before it came. */
-  readonly task?: TaskRecord;
-}
+import type { StoreCancelReceipt } from '../store.ts';
+import { early, type ReplyOptions, replyOf, type StoreReply, send } from './reply.ts';
 
 export interface StoreMessageOptions {
   /** What this message does to a run under way, on whichever machine; `replace` unless said otherwise. */
@@ -44,22 +36,25 @@ export interface StoreMessageOptions {
   /** Withdraws this message, and stops the run that answers it. */
   readonly token?: CancellationToken;
   readonly signal?: AbortSignal;
+  /** Called with everything that happens in the run that answers this message, as it happens. It cannot slow the run down. */
+  readonly onEvent?: (event: RunEvent) => unknown;
 }
 
 export interface StoreConversationsOptions
-  extends Pick<RunnerOptions, 'worker' | 'leaseMs' | 'pollMs' | 'flushMs' | 'approvals' | 'hooks'> {
+  extends Pick<
+      RunnerOptions,
+      'worker' | 'leaseMs' | 'pollMs' | 'flushMs' | 'channel' | 'cancellationChecker' | 'whenCheckerFails' | 'approvals'
+    >,
+    ReplyOptions {
   readonly agent: Agent;
-  readonly store: TaskStore;
   /** Whose conversations these are. */
   readonly tenant?: string;
   readonly policy?: Policy;
-  /** Only for replies that should be sent: not for messages that were superseded, merged, steered or redelivered. */
-  readonly onReply?: (reply: StoreReply) => unknown;
   readonly world?: World;
 }
 
 /** Conversations on a store: any number of instances, one live run in each conversation. */
-export interface StoreConversations extends AsyncDisposable {
+export interface StoreConversations extends AsyncDisposable, Pick<Runner, 'listen' | 'setCancellationChecker'> {
   /** Runs the message here when its turn comes. Never throws because of a cancel. */
   processMessage(id: string, message: RunInput, options?: StoreMessageOptions): Promise<StoreReply>;
   /** Stops the live run, wherever it is, and drops what waits. */
@@ -69,20 +64,30 @@ export interface StoreConversations extends AsyncDisposable {
   serve(): Promise<void>;
 }
 
-/** Messages whose senders should hear something. */
-const SENT: ReadonlySet<StoreReply['status']> = new Set(['answered', 'failed', 'cancelled', 'rejected']);
+const { agents: _, unwatchedFlushMs: __, ...SHARED_RULES } = RUNNER_RULES;
 
-/** Reasons of the store's own that are no cancel to the person who wrote. */
-const EARLY: ReadonlySet<string> = new Set<EarlyStatus>(['superseded', 'merged', 'steered', 'rejected']);
+const CONVERSATIONS_RULES: Rules<StoreConversationsOptions> = {
+  ...SHARED_RULES,
+  agent: settings.required(settings.having('an agent', 'run')),
+  tenant: settings.nonEmptyText,
+  policy: POLICY_RULE,
+  onReply: settings.callback,
+  describeCancel: settings.callback,
+};
 
 /** Creates conversations that live in a store. */
 export function createConversations(options: StoreConversationsOptions): StoreConversations {
-  const { agent, store, tenant = 'default', world = systemWorld, onReply } = options;
-  /** Tasks whose messages came in here; the others are taken over from instances that died. */
+  return openConversations(settings.readSettings<StoreConversationsOptions>(options, CONVERSATIONS_RULES));
+}
+
+function openConversations(options: StoreConversationsOptions): StoreConversations {
+  const { agent, tenant = 'default', policy: usual = 'replace', onReply, describeCancel, ...forRunner } = options;
+  const { store, world = systemWorld } = options;
+  // Tasks whose messages came in here; the others are taken over from instances that died.
   const own = new Set<string>();
   const tell = createTeller<RunnerEvent>(options.hooks);
   const runner = createRunner({
-    ...options,
+    ...forRunner,
     world,
     agents: { [agent.name]: agent },
     hooks: {
@@ -98,13 +103,11 @@ export function createConversations(options: StoreConversationsOptions): StoreCo
   async function answerFor(id: string): Promise<void> {
     const task = await store.get({ tenant, id });
     if (task?.conversation === undefined || !isFinal(task.status)) return;
-    await answer({ conversationId: task.conversation, messageId: task.key ?? id, ...replyOf(task), task });
+    const about = { conversationId: task.conversation, messageId: task.key ?? id };
+    await answer({ ...about, ...(await replyOf(task, options)), task });
   }
 
-  async function answer(reply: StoreReply): Promise<StoreReply> {
-    if (SENT.has(reply.status)) await onReply?.(reply);
-    return reply;
-  }
+  const answer = (reply: StoreReply): Promise<StoreReply> => send(reply, options);
 
   async function process(id: string, message: RunInput, asked: StoreMessageOptions): Promise<StoreReply> {
     const messageId = asked.messageId ?? world.createId();
@@ -120,11 +123,12 @@ export function createConversations(options: StoreConversationsOptions): StoreCo
       worker: runner.worker,
       holdMs: asked.debounceMs,
     };
-    const policy = asked.policy ?? options.policy ?? 'replace';
+    const policy = asked.policy ?? usual;
     // With a nonce of its own: an answer that was lost must not make our own message look like somebody else's.
     const nonce = world.createId();
     const onStoreError = (error: unknown): void => tell({ type: 'store-error', error });
     const receipt = await insist(() => store.create(wanted, { policy, nonce }), { clock: world.clock, onStoreError });
+    if (receipt.answer === 'full') throw new StoreFullError(receipt);
     if (receipt.answer === 'rejected') return answer({ ...about, ...early('rejected') });
     // Whoever was first processes it, here or elsewhere.
     if (receipt.answer === 'duplicate') return { ...about, ...early('duplicate'), task: receipt.task };
@@ -133,7 +137,7 @@ export function createConversations(options: StoreConversationsOptions): StoreCo
     try {
       await runner.work(ref, asked);
       const task = (await store.get(ref)) ?? receipt.task;
-      return await answer({ ...about, ...replyOf(task), task });
+      return await answer({ ...about, ...(await replyOf(task, options)), task });
     } catch (error) {
       if (!isCancelledError(error) && !(error instanceof LeaseLostError)) throw error;
       return { ...about, status: 'released', text: '', task: receipt.task };
@@ -143,23 +147,14 @@ export function createConversations(options: StoreConversationsOptions): StoreCo
   }
 
   return {
-    processMessage: (id, message, asked = {}) => process(id, message, asked),
+    processMessage: async (id, message, asked = {}) =>
+      process(id, message, settings.readSettings<StoreMessageOptions>(asked, MESSAGE_RULES)),
     cancel: (conversation, reason = {}, how = {}) => store.cancel({ tenant, conversation }, reason, how),
     history: async (conversation) =>
       ((await store.conversation({ tenant, conversation }))?.history ?? []) as unknown as readonly Message[],
     serve: () => runner.serve(),
+    listen: (channel) => runner.listen(channel),
+    setCancellationChecker: (checker) => runner.setCancellationChecker(checker),
     [Symbol.asyncDispose]: () => runner[Symbol.asyncDispose](),
   };
-}
-
-function early(status: EarlyStatus): Pick<StoreReply, 'status' | 'text'> {
-  return { status, text: describeEarly(status) };
-}
-
-function replyOf({ status, outcome }: TaskRecord): Pick<StoreReply, 'status' | 'text'> {
-  const text = outcome?.answer ?? '';
-  if (status === 'success') return { status: 'answered', text };
-  if (status === 'failed') return { status: 'failed', text: 'Something went wrong; nothing more is running.' };
-  const kind = outcome?.reason?.kind ?? 'user';
-  return EARLY.has(kind) ? { status: kind as EarlyStatus, text } : { status: 'cancelled', text: text || 'Stopped.' };
 }

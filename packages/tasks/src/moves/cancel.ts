@@ -1,72 +1,89 @@
-import { type CancelOptions, type CancelReason, type CancelReasonInit, createReason } from '@whoa/core';
+import { type CancelReason, createReason } from '@whoa/core';
+import type { StopRequest } from '../driver.ts';
+import { LIMITS } from '../rules/rules.ts';
 import { isFinal } from '../status.ts';
 import type { SendReceipt, StoreCancelReceipt } from '../store.ts';
-import { COMMANDS_MAX } from '../store.ts';
-import type { Command, ConversationRef, TaskRecord, TaskRef } from '../task.ts';
-import { endUnstarted, leaveLine } from './line.ts';
+import { type Command, type ConversationRef, isWatched, type TaskRef } from '../task.ts';
+import { endUnstarted, hasBegun, leaveQueue } from './queue.ts';
+import { giveOrder } from './stage.ts';
 import { levelAt, orderStop } from './stop-order.ts';
-import { hintOf, type Tables } from './tables.ts';
+import type { KeptTask, Moment } from './tables.ts';
 
-interface CancelAsked extends CancelOptions {
-  readonly reason: CancelReasonInit;
-}
-
-/** Asks a task to stop. One that never started has ended with the answer. */
-export function cancelMove(tables: Tables, asked: CancelAsked & { task: TaskRef }, now: number): StoreCancelReceipt {
-  const task = tables.task(asked.task.id);
-  if (task === undefined || task.tenant !== asked.task.tenant) return { answer: 'unknown' };
-  return cancelTask(task, { ...asked, reason: createReason(asked.reason, now) }, { tables, now });
+/** Asks a task to stop. One that never began has ended with the answer. */
+export function cancelMove(ref: TaskRef, stop: StopRequest, moment: Moment): StoreCancelReceipt {
+  const task = moment.tables.task(ref.id);
+  if (task === undefined || task.tenant !== ref.tenant) return { answer: 'unknown' };
+  return cancelTask(task, dated(stop, moment), moment);
 }
 
 /** Asks the current task of a conversation to stop, and ends everything that waits. */
-export function cancelConversationMove(
-  tables: Tables,
-  asked: CancelAsked & { conversation: ConversationRef },
-  now: number,
-): StoreCancelReceipt {
-  const line = tables.conversation(asked.conversation);
-  const ids = line === undefined ? [] : [...(line.gathering ? [line.gathering] : []), ...line.waiting];
-  const reason = createReason(asked.reason, now);
+export function cancelConversationMove(ref: ConversationRef, stop: StopRequest, moment: Moment): StoreCancelReceipt {
+  const { tables } = moment;
+  const conversation = tables.conversation(ref);
+  const { gathering, waiting = [], current } = conversation ?? {};
+  const asked = dated(stop, moment);
   let receipt: StoreCancelReceipt = { answer: 'unknown' };
-  // The current one last: as long as it lives, nobody's turn comes.
-  for (const id of [...ids, ...(line?.current === undefined ? [] : [line.current])]) {
-    receipt = cancelTask(tables.task(id)!, { ...asked, reason }, { tables, now });
+  // The current one last: as long as it lives, no other's turn comes.
+  for (const id of [gathering, ...waiting, current]) {
+    if (id !== undefined) receipt = cancelTask(tables.task(id)!, asked, moment);
   }
   return receipt;
 }
 
-function cancelTask(
-  task: TaskRecord,
-  { reason, how = 'graceful', undo = false }: CancelOptions & { reason: CancelReason },
-  context: { tables: Tables; now: number },
-): StoreCancelReceipt {
+type DatedStop = StopRequest & { readonly reason: CancelReason };
+
+function dated(stop: StopRequest, { now }: Moment): DatedStop {
+  return { ...stop, reason: createReason(stop.reason, now) };
+}
+
+function cancelTask(task: KeptTask, asked: DatedStop, moment: Moment): StoreCancelReceipt {
+  const { now } = moment;
   if (isFinal(task.status)) return { answer: 'too-late', status: task.status };
-  if (task.status === 'init') {
-    const { status } = endUnstarted(task, reason, context);
-    leaveLine(task, context);
-    return { answer: 'accepted', status, level: 'drain', reason, killAt: context.now };
+  if (!hasBegun(task)) {
+    takeBack(task, moment);
+    leaveQueue(endUnstarted(task, asked.reason, moment), moment);
+    return { answer: 'accepted', status: 'cancelled', level: 'drain', reason: asked.reason, killAt: now };
   }
-  const { answer, stop } = orderStop(task, reason, { ...context, how, undo });
-  const level = levelAt(stop, context.now);
-  return { answer, status: 'cancelling', level, reason: stop.reason, killAt: stop.killAt };
+  const { answer, stop } = orderStop(task, asked, moment);
+  return { answer, status: 'cancelling', level: levelAt(stop, now), reason: stop.reason, killAt: stop.killAt };
+}
+
+/** A message that the current task was given, and has not read yet, is taken back. */
+function takeBack({ id, steered }: KeptTask, moment: Moment): void {
+  const reader = steered === undefined ? undefined : moment.tables.task(steered);
+  const commands = reader?.commands.filter((one) => one.type !== 'steer' || one.task !== id) ?? [];
+  if (reader !== undefined && commands.length < reader.commands.length) {
+    giveOrder({ ...reader, commands }, 'command', moment);
+  }
 }
 
 /** Leaves the worker of a task something to do. */
 export function sendMove(
-  tables: Tables,
-  { task: ref, command, nonce }: { task: TaskRef; command: Command; nonce: string },
+  ref: TaskRef,
+  command: Command,
+  { nonce, ...moment }: Moment & { nonce: string },
 ): SendReceipt {
+  const { tables } = moment;
   const task = tables.task(ref.id);
   if (task === undefined || task.tenant !== ref.tenant) return { answer: 'unknown' };
   // Ask this first: it may have been carried out since, and the task may have ended.
   const sent = tables.sent(ref.id, nonce);
   if (sent !== undefined) return { answer: 'accepted', number: sent };
   if (task.status !== 'init' && task.status !== 'running') return { answer: 'too-late', status: task.status };
-  if (task.commands.length >= COMMANDS_MAX) return { answer: 'full' };
+  if (task.commands.length >= LIMITS.maxCommands) return { answer: 'full' };
   const number = task.commandsSent + 1;
-  const told = { ...task, commands: [...task.commands, { ...command, number }], commandsSent: number };
-  tables.saveTask(told);
+  giveOrder({ ...task, commands: [...task.commands, { ...command, number }], commandsSent: number }, 'command', moment);
   tables.saveSent(task.id, { nonce, number });
-  tables.tell(hintOf('command', told));
   return { answer: 'accepted', number };
+}
+
+/** Notes that a journal is read along. Writes only when the note would otherwise soon be over. */
+export function watchMove(ref: TaskRef, watchMs: number, moment: Moment): void {
+  const { tables, now } = moment;
+  const task = tables.task(ref.id);
+  if (task === undefined || task.tenant !== ref.tenant || isFinal(task.status)) return;
+  if ((task.watchedUntil ?? 0) >= now + watchMs / 2) return;
+  const watched = { ...task, watchedUntil: now + watchMs };
+  if (isWatched(task, now)) tables.saveTask(watched);
+  else giveOrder(watched, 'command', moment);
 }

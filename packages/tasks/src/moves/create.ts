@@ -1,41 +1,84 @@
-import { createReason, type Policy } from '@whoa/core';
+import { createReason, type Json } from '@whoa/core';
+import type { CreateRequest } from '../driver.ts';
+import { LIMITS, SIZES } from '../rules/rules.ts';
 import type { CreateReceipt } from '../store.ts';
-import type { NewTask, TaskRecord } from '../task.ts';
-import { admit, endUnstarted, lineOf, ready, receiptFor } from './line.ts';
-import { hintOf, type Moment, type Tables } from './tables.ts';
+import { admit, admitKeyed, conversationOf, endUnstarted, receiptFor } from './queue.ts';
+import { comeNext, putOff } from './stage.ts';
+import { headOf, hintOf, type KeptTask, type Moment } from './tables.ts';
 
-/** Writes a new task down and lets it into its conversation, if it has one. */
-export function createMove(
-  tables: Tables,
-  { id, task, policy, nonce }: { id: string; task: NewTask; policy: Policy; nonce: string },
-  moment: Moment,
-): CreateReceipt {
-  const existing = tables.task(id);
+/** Whose inputs a task has that handed its own on. */
+const NO_INPUTS = '';
+
+/** Writes a new task down and lets it into its conversation or concurrency key, if it has one. */
+export function createMove(request: CreateRequest, moment: Moment): CreateReceipt {
+  const { tables, now } = moment;
+  const existing = tables.task(request.id);
   if (existing !== undefined) {
     // Without a key the id is made of the nonce, so it is the same request.
-    const isRepeated = existing.key === undefined || existing.nonce === nonce;
-    return isRepeated ? receiptFor(existing) : { answer: 'duplicate', task: existing };
+    const isRepeated = existing.key === undefined || existing.nonce === request.nonce;
+    if (isRepeated) return receiptFor(existing, tables);
+    return { answer: 'duplicate', task: { ...headOf(existing), inputs: tables.inputs(existing.inputsOf) } };
   }
-  tables.clear(id);
-  const record = recordOf(id, { ...task, nonce }, moment.now);
-  if (task.conversation === undefined) {
-    const alone = ready(record, moment.now);
-    tables.saveTask(alone);
-    tables.tell(hintOf('status', alone));
-    return receiptFor(alone);
-  }
-  const holdMs = task.holdMs ?? 0;
-  // Don't let a message that is refused take those along that were accepted and are still held back.
-  const refuses = policy === 'reject' && holdMs === 0 && lineOf(record, tables)!.current !== undefined;
-  if (refuses) return { answer: 'rejected' };
-  const gathered = joinGathering(record, tables, moment.now);
-  return holdMs > 0
-    ? hold(gathered, { until: moment.now + holdMs, policy }, { tables, now: moment.now })
-    : admit(gathered, policy, { ...moment, tables });
+  const full = whatIsFull(request, moment);
+  if (full !== undefined) return full;
+  const record = recordOf(request, now);
+  if (request.conversation !== undefined) return createInConversation(record, request, moment);
+  begin(record, request, moment);
+  const { concurrency } = request;
+  const task = concurrency === undefined ? comeNext(record, moment) : admitKeyed(record, concurrency, moment);
+  tables.tell(hintOf('status', task));
+  return receiptFor(task, tables);
 }
 
-function recordOf(id: string, task: NewTask & { nonce: string }, now: number): TaskRecord {
-  const { tenant, agent, conversation, key, worker, nonce } = task;
+function whatIsFull(request: CreateRequest, { tables, rules }: Moment): CreateReceipt | undefined {
+  const { agent, tenant, concurrency } = request;
+  const limit = rules.maxReady;
+  const isFull =
+    tables.countReady({ agent, tenant }, limit) >= limit ||
+    (concurrency !== undefined && tables.countQueued({ tenant, key: concurrency.key }, limit) >= limit);
+  if (isFull) return { answer: 'full', what: 'tasks', limit };
+  const bytes = conversationOf(request as Pick<KeptTask, 'tenant' | 'conversation'>, tables)?.historyBytes ?? 0;
+  return bytes > SIZES.historyBytes ? { answer: 'full', what: 'history', limit: SIZES.historyBytes } : undefined;
+}
+
+function begin(task: KeptTask, { input }: CreateRequest, { tables }: Moment): void {
+  if (task.inputsOf === task.id) tables.clear(task.id);
+  tables.addInput(task.inputsOf, JSON.parse(input) as Json);
+}
+
+function createInConversation(record: KeptTask, request: CreateRequest, moment: Moment): CreateReceipt {
+  const { tables, now } = moment;
+  const { policy, holdMs } = request;
+  const conversation = conversationOf(record, tables)!;
+  // Don't let a message that is refused take those along that were accepted and are still held back.
+  if (policy === 'reject' && holdMs === 0 && conversation.current !== undefined) return { answer: 'rejected' };
+  const { gathering } = conversation;
+  if (gathering !== undefined && tables.inputsCount(tables.task(gathering)!.inputsOf) >= LIMITS.maxGathered) {
+    return { answer: 'full', what: 'tasks', limit: LIMITS.maxGathered };
+  }
+  const task = gathering === undefined ? record : joinGathering(record, gathering, moment);
+  begin(task, request, moment);
+  if (holdMs === 0) return admit(task, policy, moment);
+  const held = putOff({ ...task, policy }, now + holdMs, moment);
+  tables.saveConversation({ ...conversationOf(task, tables)!, gathering: task.id, changedAt: now });
+  tables.tell(hintOf('status', held));
+  return receiptFor(held, tables);
+}
+
+/** Messages that are still held back are taken over by the newest; the older task ends as `merged`. */
+function joinGathering(task: KeptTask, gathering: string, moment: Moment): KeptTask {
+  const { tables, now } = moment;
+  const held = tables.task(gathering)!;
+  const reason = createReason({ kind: 'merged', message: `taken over by ${task.id}` }, now);
+  // Its inputs are handed on, not copied.
+  endUnstarted({ ...held, inputsOf: NO_INPUTS }, reason, moment);
+  const { gathering: _gathering, ...rest } = conversationOf(task, tables)!;
+  tables.saveConversation({ ...rest, changedAt: now });
+  return { ...task, inputsOf: held.inputsOf };
+}
+
+function recordOf(request: CreateRequest, now: number): KeptTask {
+  const { id, tenant, agent, conversation, key, worker, nonce, priority, notBefore, concurrency } = request;
   return {
     id,
     tenant,
@@ -43,37 +86,30 @@ function recordOf(id: string, task: NewTask & { nonce: string }, now: number): T
     ...(conversation !== undefined && { conversation }),
     ...(key !== undefined && { key, nonce }),
     ...(worker !== undefined && { worker }),
-    inputs: [task.input],
+    ...(notBefore !== undefined && { notBefore }),
+    ...(concurrency !== undefined && { concurrency }),
+    priority,
+    inputsOf: id,
     status: 'init',
     epoch: 0,
     attempts: 0,
+    deaths: 0,
     createdAt: now,
     commands: [],
     commandsSent: 0,
+    orderNumber: 0,
     position: 0,
     journalBytes: 0,
   };
 }
 
-/** Messages that are still held back are taken over by the newest; the older ones end as `merged`. */
-function joinGathering(task: TaskRecord, tables: Tables, now: number): TaskRecord {
-  const line = lineOf(task, tables)!;
-  if (line.gathering === undefined) return task;
-  const held = tables.task(line.gathering)!;
-  endUnstarted(held, createReason({ kind: 'merged', message: `taken over by ${task.id}` }, now), { tables, now });
-  const { gathering: _, ...rest } = line;
-  tables.saveConversation({ ...rest, changedAt: now });
-  return { ...task, inputs: [...held.inputs, ...task.inputs] };
-}
-
-function hold(
-  task: TaskRecord,
-  held: NonNullable<TaskRecord['held']>,
-  { tables, now }: { tables: Tables; now: number },
-): CreateReceipt {
-  const record: TaskRecord = { ...ready(task, held.until), held };
-  tables.saveTask(record);
-  tables.saveConversation({ ...lineOf(task, tables)!, gathering: task.id, changedAt: now });
-  tables.tell(hintOf('status', record));
-  return receiptFor(record);
+/** The time to wait for more messages is over: the task does what its policy says. */
+export function admitGathered(task: KeptTask, moment: Moment): void {
+  const { tables, now } = moment;
+  const { gathering: _gathering, ...conversation } = conversationOf(task, tables)!;
+  tables.saveConversation(conversation);
+  const receipt = admit(task, task.policy!, moment);
+  if (receipt.answer === 'created') return;
+  const message = 'another task of the conversation was under way';
+  endUnstarted(task, createReason({ kind: 'rejected', message }, now), moment);
 }

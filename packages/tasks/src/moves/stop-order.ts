@@ -1,22 +1,18 @@
-import { type CancelReason, rankOf, type StopHow, type StopLevel, scheduleOf } from '@whoa/core';
+import { type CancelReason, rankOf, type StopLevel } from '@whoa/core';
+import type { StopRequest } from '../driver.ts';
 import { move } from '../status.ts';
-import type { StopOrder, TaskRecord } from '../task.ts';
-import { hintOf, type Tables } from './tables.ts';
+import type { StopOrder } from '../task.ts';
+import { giveOrder, settleSoon } from './stage.ts';
+import type { KeptTask, Moment } from './tables.ts';
 
-interface StopAsked {
-  readonly tables: Tables;
-  readonly now: number;
-  readonly how: StopHow;
-  readonly undo: boolean;
-}
-
-/** Orders the worker of a task to stop. Levels only rise, deadlines only come closer, the first reason stays. */
+/** Tells the worker of a task to stop. Levels only rise, deadlines only come closer, the first reason stays. */
 export function orderStop(
-  task: TaskRecord,
-  reason: CancelReason,
-  { tables, now, how, undo }: StopAsked,
+  task: KeptTask,
+  { level, abortMs, killMs, undo, reason }: StopRequest & { readonly reason: CancelReason },
+  moment: Moment,
 ): { answer: 'accepted' | 'escalated' | 'already'; stop: StopOrder } {
-  const asked = { ...scheduleOf(how, now), undo };
+  const { now } = moment;
+  const asked = { level, abortAt: now + abortMs, killAt: now + killMs, undo };
   const before = task.stop;
   if (before !== undefined && !isStronger(asked, before, now)) return { answer: 'already', stop: before };
   const stop: StopOrder = {
@@ -26,9 +22,11 @@ export function orderStop(
     killAt: Math.min(asked.killAt, before?.killAt ?? Infinity),
     undo: undo || (before?.undo ?? false),
   };
-  const stopping = { ...task, status: move(task.status, 'cancel').status, stop };
-  tables.saveTask(stopping);
-  tables.tell(hintOf('cancel', stopping));
+  // A task that has begun is settled, not just ended, even if no worker has it at the moment.
+  const { status } = move(task.status === 'init' ? 'running' : task.status, 'cancel');
+  const stopping = { ...task, status, stop };
+  if (task.stage === 'held') giveOrder(stopping, 'cancel', moment);
+  else settleSoon({ ...stopping, orderNumber: task.orderNumber + 1 }, moment);
   return { answer: before === undefined ? 'accepted' : 'escalated', stop };
 }
 

@@ -4,17 +4,22 @@ import {
   type CallResult,
   type CancellationToken,
   createRuntime,
+  type Hooks,
   isCancelledError,
   type Json,
   type Message,
   type Run,
+  type RunEvent,
   type RunInput,
+  type RuntimeEvent,
   type World,
 } from '@whoa/core';
 import type { JournalEntry, TaskOutcome, TaskRecord } from '../task.ts';
+import { describeError } from './entry.ts';
 import type { Journal } from './journal.ts';
 import { outcomeOfRun, saidIn } from './outcome.ts';
 import { fateOf, lostResult, resumeNotice, type Standing, standingOf, wordsIn } from './resume.ts';
+import { messageOf } from './work.ts';
 
 export interface AgentWork {
   readonly agent: Agent;
@@ -27,7 +32,11 @@ export interface AgentWork {
   readonly token: CancellationToken;
   /** Told the run as soon as there is one, so that it can be steered. */
   readonly onRun: (run: Run) => void;
-  readonly onEvent: (event: { readonly type: string }) => void;
+  readonly onEvent: (event: RunEvent) => void;
+  /** Asked before each turn and each wave: cancels the token if the task must stop. */
+  readonly check: () => Promise<void>;
+  /** Resolves when the task is still ours as far as the clock can tell; otherwise its token is cancelled by then. */
+  readonly checkHeld: () => Promise<void>;
 }
 
 /** These are written down at once: they are what a crash must not lose. */
@@ -44,8 +53,7 @@ const WRITTEN_AT_ONCE: ReadonlySet<string> = new Set([
 
 /** What had been said when a task began; messages that were taken as one are all but the last in it. */
 export function historyBefore({ inputs }: TaskRecord, history: readonly Json[]): Message[] {
-  const earlier = inputs.slice(0, -1) as readonly RunInput[];
-  return [...(history as unknown as readonly Message[]), ...earlier.map(asMessage)];
+  return [...(history as unknown as readonly Message[]), ...inputs.slice(0, -1).map(messageOf)];
 }
 
 /** Runs an agent as a task, from the beginning or from where a lost worker left it. */
@@ -70,33 +78,57 @@ async function start(
   work: AgentWork,
   { input, history }: { input: RunInput; history: Message[] },
 ): Promise<TaskOutcome> {
-  const { agent, task, token } = work;
-  const run = agent.run(input, {
-    id: `${task.id}.${task.epoch}`,
-    history,
-    token,
-    hooks: { any: (event) => event.type !== 'run-end' && note(work, event) },
-    beforeCall: writeIntent(work),
-    // Its `undo-start` is in the journal by now, but not yet in the store.
-    beforeUndo: () => work.journal.flushWhole(),
-  });
+  let run: Run;
+  try {
+    run = begin(work, { input, history });
+  } catch (error) {
+    // What no worker can run is no worker's death: it would take others' tasks along.
+    return { status: 'failed', error: describeError(error) };
+  }
   work.onRun(run);
   return outcomeOfRun(await run.outcome, work.history);
 }
 
+/** Throws for an input or a history that is none. */
+function begin(work: AgentWork, { input, history }: { input: RunInput; history: Message[] }): Run {
+  const { agent, token } = work;
+  const boundary = new WaveBoundary(work);
+  return agent.run(input, {
+    id: runIdOf(work),
+    history,
+    token,
+    hooks: {
+      'wave-start': () => boundary.reach(),
+      any: (event) => {
+        if (event.type !== 'run-end') note(work, event);
+        work.onEvent(event);
+      },
+    },
+    beforeTurn: () => work.check(),
+    beforeCall: boundary.beforeCall,
+    // Its `undo-start` is in the journal by now, but not yet in the store.
+    beforeUndo: () => work.journal.flushWhole(),
+  });
+}
+
 interface Noted {
   readonly type: string;
+  readonly reason?: { readonly kind: string };
   readonly messages?: unknown;
   /** Of a run inside a call. */
   readonly event?: Noted;
 }
 
-function note({ journal, onEvent }: AgentWork, event: Noted): void {
+/** Why a worker stops that hands its task on: these end the run, not the task. */
+const HANDED_ON: ReadonlySet<string> = new Set(['lease-lost', 'shutdown']);
+
+function note({ journal }: AgentWork, event: Noted): void {
+  const isOfTask = event.reason === undefined || !HANDED_ON.has(event.reason.kind);
+  if (!isOfTask && (event.type === 'level-change' || event.type === 'cancel-request')) return;
   journal.add(withoutHistory(event));
   // An entry of its own: the next one replaces it.
   if (event.type === 'history-compacted') journal.add({ type: 'history', messages: event.messages });
   if (WRITTEN_AT_ONCE.has(event.type)) journal.flushSoon();
-  onEvent(event);
 }
 
 /** A run inside a call is never resumed by itself, so nobody needs its history. */
@@ -109,12 +141,35 @@ function withoutHistory(event: Noted): Noted {
   return told;
 }
 
-/** Don't let a call begin before this is in the store: after a crash nobody could tell that it may have run. */
-function writeIntent({ journal }: AgentWork): BeforeCall {
-  return async ({ id, tool }) => {
+/** What happens between a wave and its calls: the checker is asked once, and each call is written down. */
+class WaveBoundary {
+  readonly #work: AgentWork;
+  #checked: Promise<void> | undefined;
+
+  constructor(work: AgentWork) {
+    this.#work = work;
+  }
+
+  /** Asks at the start of the wave: a person who is asked for approval meanwhile does not delay a stop. */
+  reach(): void {
+    this.#checked = this.#work.check();
+  }
+
+  /** Don't let a call begin before its intent is in the store: after a crash nobody could tell that it may have run. */
+  readonly beforeCall: BeforeCall = async ({ id, tool }) => {
+    const { journal, token } = this.#work;
+    await this.#checked;
+    token.throwIfCancelled();
     journal.add({ type: 'call-intent', callId: id, tool });
     await journal.flushWhole();
+    // A process that was stopped, or slept, hears the answer long after it was given.
+    await this.#work.checkHeld();
+    token.throwIfCancelled();
   };
+}
+
+function runIdOf({ task }: AgentWork): string {
+  return `${task.id}.${task.epoch}`;
 }
 
 /** Gives every call of the last turn its one result: those that are safe run again, the others are told truthfully. */
@@ -122,13 +177,21 @@ async function closeOpenCalls(standing: Standing, work: AgentWork): Promise<read
   const { agent, world, token, journal } = work;
   const fates = new Map(standing.open.map((call) => [call.id, fateOf(call, agent.tools)]));
   const again = standing.open.filter(({ id }) => fates.get(id) === 'again');
-  const hooks = { any: (event: { readonly type: string }) => note(work, event) };
+  const boundary = new WaveBoundary(work);
+  const hooks: Hooks<RuntimeEvent> = {
+    'wave-start': () => boundary.reach(),
+    any: (event) => {
+      note(work, event);
+      work.onEvent({ ...event, runId: runIdOf(work) });
+    },
+  };
   const runtime = createRuntime({
     tools: agent.tools,
     ledger: agent.ledger,
     world,
     hooks,
-    beforeCall: writeIntent(work),
+    tellCancels: false,
+    beforeCall: boundary.beforeCall,
   });
   const ran = new Map((await results(runtime.execute(again, { token }))).map((result) => [result.callId, result]));
   const closed = standing.open.map((call) => {
@@ -149,8 +212,4 @@ async function results(executing: Promise<CallResult[]>): Promise<readonly CallR
     if (isCancelledError(error)) return error.partial as readonly CallResult[];
     throw error;
   }
-}
-
-function asMessage(input: RunInput): Message {
-  return typeof input === 'object' && 'role' in input ? input : { role: 'user', content: input };
 }

@@ -1,51 +1,96 @@
 import { AsyncLocalStorage } from 'node:async_hooks';
-import type { Approve } from '@whoa/core';
+import {
+  type ApprovalAnswer,
+  type ApprovalQuestion,
+  type Approve,
+  createApprovals as createPersonApprovals,
+  type Judge,
+} from '@whoa/core';
+import type { Command } from '../task.ts';
+
+/** What somebody, anywhere, said to a question. */
+export type ApprovalCommand = Extract<Command, { type: 'approve' }>;
 
 /** Holds calls until somebody, anywhere, says yes or no through the store. Give it to the agent and to the runner. */
 export interface Approvals {
   /** For `createAgent({ approve })`. */
   readonly approve: Approve;
-  /** Runs something as a task, so that `approve` knows whose call it is asked about. */
-  during<T>(taskId: string, work: () => T): T;
+  /** Runs something as a task, so that `approve` knows whose call it is asked about and where its questions are read. */
+  during<T>(task: AskingTask, work: () => T): T;
   /** An answer that came through the store; it may come before the question. */
-  answer(taskId: string, callId: string, approved: boolean | string): void;
+  answer(taskId: string, answer: ApprovalCommand): void;
   /** The task has ended. */
   forget(taskId: string): void;
 }
 
-export function createApprovals(): Approvals {
-  const current = new AsyncLocalStorage<string>();
-  const tasks = new Map<
-    string,
-    Map<string, { answer?: boolean | string; tell?: (answer: boolean | string) => void }>
-  >();
+export interface AskingTask {
+  readonly id: string;
+  /** Writes a question into the journal of the task, where people read it. */
+  readonly publish: (question: ApprovalQuestion) => void;
+}
 
-  function slot(taskId: string, callId: string) {
-    const ofTask =
-      tasks.get(taskId) ?? new Map<string, { answer?: boolean | string; tell?: (answer: boolean | string) => void }>();
-    tasks.set(taskId, ofTask);
-    const one = ofTask.get(callId) ?? {};
-    ofTask.set(callId, one);
-    return one;
-  }
+export interface TaskApprovalsOptions {
+  /** Decides before a person is asked; by default calls that only read are allowed and all others are asked about. */
+  readonly judge?: Judge;
+}
+
+/** How long an `always` holds. */
+const UNTIL = 'until this task ends';
+
+export function createApprovals(options: TaskApprovalsOptions = {}): Approvals {
+  const current = new AsyncLocalStorage<AskingTask>();
+  // One for each task: what is always allowed in one is not allowed in another.
+  const tasks = new Map<string, TaskQuestions>();
+  const questionsOf = (id: string): TaskQuestions => {
+    const known = tasks.get(id) ?? new TaskQuestions(options);
+    tasks.set(id, known);
+    return known;
+  };
 
   return {
-    approve({ call }, { signal }) {
-      const taskId = current.getStore();
-      if (taskId === undefined) return 'nobody can be asked: the agent does not run as a task';
-      const one = slot(taskId, call.id);
-      if (one.answer !== undefined) return one.answer;
-      return new Promise((resolve) => {
-        one.tell = resolve;
-        signal.addEventListener('abort', () => resolve('cancelled before anybody answered'), { once: true });
-      });
+    approve(request, context) {
+      const task = current.getStore();
+      if (task === undefined) return 'nobody can be asked: the agent does not run as a task';
+      const questions = questionsOf(task.id);
+      questions.publish = task.publish;
+      return questions.approve(request, context);
     },
-    during: (taskId, work) => current.run(taskId, work),
-    answer(taskId, callId, approved) {
-      const one = slot(taskId, callId);
-      one.answer = approved;
-      one.tell?.(approved);
-    },
+    during: (task, work) => current.run(task, work),
+    answer: (taskId, answer) => questionsOf(taskId).answer(answer),
     forget: (taskId) => tasks.delete(taskId),
   };
+}
+
+class TaskQuestions {
+  readonly approve: Approve;
+  publish: AskingTask['publish'] = () => {};
+  readonly #answers = new Map<string, ApprovalAnswer>();
+  readonly #waiting = new Map<string, (answer: ApprovalAnswer) => void>();
+
+  constructor(options: TaskApprovalsOptions) {
+    this.approve = createPersonApprovals({
+      ...options,
+      until: UNTIL,
+      ask: (question, { signal }) => this.#ask(question, signal),
+    });
+  }
+
+  answer({ callId, approved, remember = false }: ApprovalCommand): void {
+    const why = typeof approved === 'string' ? { why: approved } : {};
+    const decision = approved === true ? (remember ? 'always' : 'yes') : remember ? 'never' : 'no';
+    const answer: ApprovalAnswer = { decision, ...why };
+    this.#answers.set(callId, answer);
+    this.#waiting.get(callId)?.(answer);
+  }
+
+  #ask(question: ApprovalQuestion, signal: AbortSignal): Promise<ApprovalAnswer> {
+    const known = this.#answers.get(question.callId);
+    if (known !== undefined) return Promise.resolve(known);
+    this.publish(question);
+    return new Promise((resolve) => {
+      this.#waiting.set(question.callId, resolve);
+      const giveUp = (): void => resolve({ decision: 'no', why: 'cancelled before anybody answered' });
+      signal.addEventListener('abort', giveUp, { once: true });
+    });
+  }
 }

@@ -1,28 +1,44 @@
-import type { CancelReasonInit } from '@whoa/core';
+import type { CancelOptions, CancelReasonInit, StopHow } from '@whoa/core';
 
 /** A message between parts of one process. */
 export interface ChannelMessage<Payload = unknown> {
   readonly category: string;
   readonly topic: string;
   readonly payload: Payload;
-  readonly taskId?: string;
   readonly sender?: string;
 }
 
 export const TASK_CATEGORY = 'task';
 export const CANCEL_TOPIC = '__cancel';
 
-/** Asks a task of this process to stop. Without a `taskId` it means every task that listens to the channel. */
-export interface CancelMessage extends ChannelMessage<{ readonly msg?: string; readonly by?: string }> {
+/** What a cancel message names, always of one tenant: a task, a conversation, or all its tasks in this process. */
+export type CancelTarget = { readonly tenant: string } & (
+  | { readonly taskId: string }
+  | { readonly conversation: string }
+  | { readonly all: true }
+);
+
+export interface CancelPayload {
+  readonly msg?: string;
+  readonly by?: string;
+  /** Defaults to `now`. */
+  readonly mode?: StopHow;
+  /** Also undo the completed calls that can be undone. */
+  readonly undo?: boolean;
+}
+
+/** Asks tasks to stop. A message that names no target is refused. */
+export type CancelMessage = ChannelMessage<CancelPayload> & {
   readonly category: 'task';
   readonly topic: '__cancel';
-}
+} & CancelTarget;
 
 export type ChannelListener = (message: ChannelMessage) => void;
 
 /** Carries messages inside one process. An object you pass: there is no default one. */
 export interface EventChannel {
-  emit(message: ChannelMessage): void;
+  /** Throws `TypeError` on a cancel message that does not name what it cancels. */
+  emit(message: ChannelMessage | CancelMessage): void;
   on(category: string, topic: string, listener: ChannelListener): Disposable;
 }
 
@@ -31,6 +47,7 @@ export function createEventChannel(): EventChannel {
   const keyOf = (category: string, topic: string): string => JSON.stringify([category, topic]);
   return {
     emit(message) {
+      if (message.category === TASK_CATEGORY && message.topic === CANCEL_TOPIC) readCancelMessage(message);
       for (const listener of listeners.get(keyOf(message.category, message.topic)) ?? []) {
         try {
           listener(message);
@@ -53,12 +70,44 @@ export function createEventChannel(): EventChannel {
   };
 }
 
-/** Makes the message that stops a task. */
-export function createCancelMessage(taskId?: string, payload: CancelMessage['payload'] = {}): CancelMessage {
-  return { category: TASK_CATEGORY, topic: CANCEL_TOPIC, payload, ...(taskId !== undefined && { taskId }) };
+/** Makes the message that stops a task, a conversation, or all tasks of a tenant in this process. */
+export function createCancelMessage(target: CancelTarget, payload: CancelPayload = {}): CancelMessage {
+  const message = { category: TASK_CATEGORY, topic: CANCEL_TOPIC, payload, ...target } as const;
+  readCancelMessage(message);
+  return message;
 }
 
-/** Why whoever sent a message wants the task to stop. */
-export function reasonOf({ msg, by }: CancelMessage['payload']): CancelReasonInit {
-  return { kind: 'user', via: 'event', ...(msg !== undefined && { message: msg }), ...(by !== undefined && { by }) };
+/** What a cancel message asks for. */
+export interface CancelRequest {
+  readonly target: CancelTarget;
+  readonly reason: CancelReasonInit;
+  readonly options: CancelOptions;
+}
+
+/** Reads a cancel message. Throws `TypeError` unless it names a tenant and exactly one target. */
+export function readCancelMessage(message: ChannelMessage): CancelRequest {
+  const { payload } = message as CancelMessage;
+  const { msg, by, mode = 'now', undo = false } = payload ?? {};
+  return {
+    target: readTarget(message),
+    reason: { kind: 'user', via: 'event', ...(msg !== undefined && { message: msg }), ...(by !== undefined && { by }) },
+    options: { how: mode, undo },
+  };
+}
+
+function readTarget(message: object): CancelTarget {
+  const { tenant, taskId, conversation, all } = message as Partial<Record<string, unknown>>;
+  if (!isName(tenant)) throw new TypeError(`tenant: a cancel message must name one, got ${String(tenant)}`);
+  const named = [
+    ...(isName(taskId) ? [{ tenant, taskId }] : []),
+    ...(isName(conversation) ? [{ tenant, conversation }] : []),
+    ...(all === true ? [{ tenant, all: true as const }] : []),
+  ];
+  const [target] = named;
+  if (target !== undefined && named.length === 1) return target;
+  throw new TypeError('taskId, conversation, all: a cancel message must name exactly one of them; all must be true');
+}
+
+function isName(value: unknown): value is string {
+  return typeof value === 'string' && value !== '';
 }

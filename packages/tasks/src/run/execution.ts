@@ -1,26 +1,30 @@
 import {
+  type ApprovalQuestion,
   CancellationToken,
+  type CancelOptions,
   type CancelReason,
   guard,
   type Json,
   type Run,
-  type StopHow,
-  type UserMessage,
+  type RunEvent,
   type World,
 } from '@whoa/core';
-import { type JournalFullError, LeaseLostError } from '../errors.ts';
+import type { ClaimRef, Orders, TakenTask } from '../delivery.ts';
+import { LeaseLostError } from '../errors.ts';
 import type { FinalStatus } from '../status.ts';
-import type { Claim, Orders, TaskStore } from '../store.ts';
+import type { TaskStore } from '../store.ts';
 import type { JournalEntry, NumberedCommand, StopOrder, TaskOutcome, TaskRecord } from '../task.ts';
 import { historyBefore, runAgent } from './agent-work.ts';
 import type { Approvals } from './approvals.ts';
+import { Commands } from './commands.ts';
+import type { DomainSession, Holder } from './domain-session.ts';
 import { Journal } from './journal.ts';
-import { Lease } from './lease.ts';
 import { outcomeOfWork, saidIn } from './outcome.ts';
 import { readJournal } from './read-journal.ts';
 import { settle, standingOf } from './resume.ts';
+import { isSameStop, ladderOf } from './stop-order.ts';
 import { undoLost } from './undo.ts';
-import { isAgent, type Work } from './work.ts';
+import { type HeldContext, isAgent, isHeldWork, type TaskFunction, type Work } from './work.ts';
 
 /** A store that cannot be reached is asked again this often while the end of a task is written. */
 const RETRY_MS = 100;
@@ -29,69 +33,98 @@ export interface ExecutionOptions {
   readonly store: TaskStore;
   readonly work: Work;
   readonly leaseMs: number;
-  /** When the store was asked for the claim. */
-  readonly askedAt: number;
+  /** What keeps the claim. */
+  readonly session: DomainSession;
   readonly flushMs: number;
   readonly unwatchedFlushMs: number;
   readonly approvals: Approvals | undefined;
   readonly world: World;
+  /** Asks whether the task must stop; if so its token is cancelled when this resolves. */
+  readonly check: (execution: Execution) => Promise<void>;
+  readonly onEvent: ((event: RunEvent) => void) | undefined;
   readonly onStoreError: (error: unknown) => void;
 }
 
 /** One claimed task at work, until it has ended or is no longer ours. */
-export class Execution {
-  readonly task: TaskRecord;
+export class Execution implements Holder {
+  readonly claim: ClaimRef;
   readonly token: CancellationToken;
   readonly #options: ExecutionOptions;
-  readonly #history: readonly Json[];
   readonly #journal: Journal;
-  readonly #lease: Lease;
-  readonly #commandsSeen = new Set<number>();
+  readonly #commands = new Commands();
+  #task: TaskRecord;
+  /** What was said before; `undefined` until it is loaded. */
+  #history: readonly Json[] | undefined;
   /** How far the store's clock is ahead of ours. */
   #aheadMs = 0;
-  /** Messages given to the run that it has not read yet. */
-  readonly #steers = new Map<UserMessage, number>();
   #run: Run | undefined;
   #stop: StopOrder | undefined;
   #lost: LeaseLostError | undefined;
-  #commandsWaiting: NumberedCommand[] = [];
 
-  constructor(claim: Claim & { answer: 'claimed' }, options: ExecutionOptions) {
-    const { store, world, leaseMs, askedAt, flushMs, unwatchedFlushMs, onStoreError } = options;
-    const { id, epoch, position, journalBytes } = claim.task;
-    this.task = claim.task;
+  constructor({ claim, task, orders, load }: TakenTask, options: ExecutionOptions) {
+    const { store, world, session, flushMs, unwatchedFlushMs, onStoreError } = options;
+    const { position, journalBytes } = task;
+    this.claim = claim;
+    this.#task = { ...task, inputs: load?.inputs ?? [] };
+    this.#history = load?.history;
     this.#options = options;
-    this.#history = claim.history;
-    this.token = new CancellationToken({ name: `task ${id}`, clock: world.clock });
-    const shared = {
+    this.token = new CancellationToken({ name: `task ${claim.id}`, clock: world.clock });
+    this.#journal = new Journal({
       store,
-      id,
-      epoch,
+      claim,
       clock: world.clock,
+      position,
+      bytes: journalBytes,
+      flushMs,
+      unwatchedFlushMs,
       onStoreError,
-      onOrders: (orders: Orders) => this.obey(orders),
-      onLost: (error: LeaseLostError) => this.#lose(error),
-    };
-    const onFull = ({ message }: JournalFullError): void => this.cancel({ kind: 'budget', message }, 'now');
-    this.#journal = new Journal({ ...shared, position, bytes: journalBytes, flushMs, unwatchedFlushMs, onFull });
-    this.#lease = new Lease({ ...shared, leaseMs, askedAt, token: this.token });
-    this.obey(claim.orders);
+      onWrite: () => session.check(),
+      onOrders: (one) => this.obey(one),
+      onLost: (error) => this.lose(error),
+      onFull: ({ message }) => this.cancel({ kind: 'budget', message }, { how: 'now' }),
+    });
+    session.hold(this);
+    this.obey(orders);
+  }
+
+  get task(): TaskRecord {
+    return this.#task;
   }
 
   /** Works until the end. Rejects with `LeaseLostError`, and then nothing was published. */
   async live(): Promise<FinalStatus | 'released'> {
+    let isKnown = false;
     try {
       const outcome = await this.#perform();
-      if (this.token.reason?.kind === 'lease-lost')
-        throw this.#lost ?? new LeaseLostError(this.task.id, this.task.epoch);
+      if (this.token.reason?.kind === 'lease-lost') await this.#giveUp();
       await this.#journal.flush();
-      return await this.#end(outcome);
+      const status = await this.#end(outcome);
+      isKnown = true;
+      return status;
     } finally {
-      this.#lease[Symbol.dispose]();
+      this.#options.session.drop(this, { isKnown });
       this.token[Symbol.dispose]();
-      this.#journal.close(new LeaseLostError(this.task.id, this.task.epoch));
-      this.#options.approvals?.forget(this.task.id);
+      this.#journal.close(this.#lostError());
+      this.#options.approvals?.forget(this.claim.id);
     }
+  }
+
+  /** The work was stopped because the claim may be lost. If it is not, it is handed back, and no attempt is lost. */
+  async #giveUp(): Promise<never> {
+    if (this.#lost === undefined) {
+      // What is handed back is written to no more.
+      this.#journal.close(this.#lostError());
+      try {
+        await this.#options.store.release(this.claim);
+      } catch (error) {
+        this.#options.onStoreError(error);
+      }
+    }
+    throw this.#lostError();
+  }
+
+  #lostError(): LeaseLostError {
+    return this.#lost ?? new LeaseLostError(this.claim.id, this.claim.epoch);
   }
 
   /** The store's time, as far as its last orders tell: clocks of machines differ. */
@@ -100,94 +133,127 @@ export class Execution {
   }
 
   /** Does what the store says. Orders are complete each time, so hearing them twice changes nothing. */
-  obey({ now, stop, commands, watched }: Omit<Orders, 'leaseUntil'>): void {
+  obey({ now, orderNumber, stop, commands, watched }: Orders): void {
+    this.#options.session.confirm(this, orderNumber);
     this.#aheadMs = now - this.#options.world.clock.now();
     this.#journal.watch(watched);
     if (stop !== undefined) this.stop(stop, now);
-    for (const command of commands) {
-      if (this.#commandsSeen.has(command.number)) continue;
-      this.#commandsSeen.add(command.number);
-      this.#carryOut(command);
-    }
+    for (const command of this.#commands.read({ commands, orderNumber })) this.#carryOut(command);
   }
 
   /** Stops as the store orders, at a moment of its clock. Hearing it twice changes nothing. */
   stop(order: StopOrder, now: number): void {
-    if (this.#stop !== undefined && isSame(this.#stop, order)) return;
+    if (this.#stop !== undefined && isSameStop(this.#stop, order)) return;
     this.#stop = order;
     this.token.cancel(order.reason, { how: ladderOf(order, now), undo: order.undo });
   }
 
   /** Stops the work now, whatever the store says or does not say. */
-  cancel(reason: Partial<CancelReason>, how: StopHow): void {
-    this.token.cancel(reason, { how });
+  cancel(reason: Partial<CancelReason>, options: CancelOptions): void {
+    this.token.cancel(reason, options);
   }
 
   #carryOut(command: NumberedCommand): void {
     const { approvals } = this.#options;
     if (command.type === 'approve') {
-      approvals?.answer(this.task.id, command.callId, command.approved);
+      approvals?.answer(this.task.id, command);
       this.#journal.done(command.number);
     } else if (this.#run === undefined) {
-      this.#commandsWaiting.push(command);
+      this.#commands.keep(command);
     } else if (command.type === 'cancel-call') {
       const receipt = this.#run.cancelCall(command.callId, command.reason ?? { via: 'store' });
       this.#journal.add({ type: 'command-done', number: command.number, answer: receipt.answer });
       this.#journal.done(command.number);
-    } else {
-      const message = messageOf(command.message);
-      this.#steers.set(message, command.number);
-      this.#run.steer(message);
+    } else if (!this.#commands.steer(this.#run, command)) {
+      this.#journal.add({ type: 'command-done', number: command.number, answer: 'refused' });
+      // A task that waits behind the message runs when its turn comes, and says what is wrong with it.
+      if (command.task === undefined) this.#journal.done(command.number);
     }
   }
 
-  #lose(error: LeaseLostError): void {
-    this.#lost = error;
+  fence(): void {
+    const message = 'the store could not be reached in time to keep the task';
+    this.token.cancel({ kind: 'lease-lost', message }, { how: { abortMs: this.#options.leaseMs / 4 } });
+  }
+
+  lose(error: LeaseLostError): void {
+    this.#lost ??= error;
     this.#journal.close(error);
     this.token.cancel({ kind: 'lease-lost', message: error.message }, { how: { abortMs: 1_000 } });
   }
 
   async #perform(): Promise<TaskOutcome> {
-    const { task, token } = this;
+    const { token } = this;
     const { work, approvals } = this.#options;
+    const history = await this.#load();
+    const { task } = this;
     const past = await readJournal(this.#options.store, task);
-    if (task.status === 'cancelling') return this.#settle(past);
-    if (!isAgent(work)) {
-      const call = guard(
-        (context) =>
-          work(
-            Object.assign(context, { task, history: this.#history, journal: (event: object) => this.#write(event) }),
-          ),
-        { name: task.agent, token },
-      );
-      return outcomeOfWork(call, token);
-    }
+    const given = { task, history, past, token, journal: (event: object) => this.#write(event) };
+    if (task.status === 'cancelling')
+      return isHeldWork(work) && work.settle !== undefined ? work.settle(given) : this.#settle(past);
+    await this.#options.check(this);
+    if (isHeldWork(work)) return work.hold(given);
+    if (!isAgent(work)) return outcomeOfWork(this.#runFunction(work, given), token);
     const perform = () =>
       runAgent({
         agent: work,
         task,
-        history: this.#history,
+        history,
         past,
         journal: this.#journal,
         world: this.#options.world,
         token,
+        check: () => this.#options.check(this),
+        checkHeld: () => this.#checkHeld(),
         onRun: (run) => this.#begin(run),
-        onEvent: (event) => this.#noticeSteer(event),
+        onEvent: (event) => {
+          this.#noticeSteer(event);
+          this.#options.onEvent?.(event);
+        },
       });
-    return approvals === undefined ? perform() : approvals.during(task.id, perform);
+    return approvals?.during({ id: task.id, publish: (asked) => this.#publish(asked) }, perform) ?? perform();
+  }
+
+  /** Asks until the store has said whether the session outlived a sleep, or the lease is over. */
+  async #checkHeld(): Promise<void> {
+    while (!this.token.isCancelled) {
+      const asking = this.#options.session.check();
+      if (asking === undefined) return;
+      await asking.catch(this.#options.onStoreError);
+      await new Promise<void>((resolve) => this.#options.world.clock.setTimer(RETRY_MS, resolve));
+    }
+  }
+
+  #runFunction(work: TaskFunction, { token, ...given }: HeldContext): Promise<Json | undefined> {
+    return guard((context) => work(Object.assign(context, given)), { name: given.task.agent, token });
+  }
+
+  /** What was said before; with the inputs, if they did not come along. */
+  async #load(): Promise<readonly Json[]> {
+    if (this.#history === undefined) {
+      const { inputs, history } = await this.#options.store.load(this.claim);
+      this.#task = { ...this.#task, inputs };
+      this.#history = history;
+    }
+    return this.#history;
   }
 
   #begin(run: Run): void {
     this.#run = run;
-    const commands = this.#commandsWaiting;
-    this.#commandsWaiting = [];
-    for (const command of commands) this.#carryOut(command);
+    for (const command of this.#commands.take()) this.#carryOut(command);
   }
 
-  #noticeSteer(event: { readonly type: string; readonly message?: unknown }): void {
+  #noticeSteer(event: RunEvent): void {
     if (event.type !== 'steer-delivered') return;
-    const number = this.#steers.get(event.message as UserMessage);
+    const number = this.#commands.delivered(event.message);
     if (number !== undefined) this.#journal.done(number);
+  }
+
+  /** With a name of its own: only who has read it can answer it. */
+  #publish(question: ApprovalQuestion): void {
+    const { world } = this.#options;
+    this.#journal.add({ type: 'approval-question', id: world.createId(), at: world.clock.now(), question });
+    this.#journal.flushSoon();
   }
 
   async #write(event: object): Promise<void> {
@@ -206,47 +272,29 @@ export class Execution {
         : standing.undone;
     const settled = settle({ ...standing, undone }, { reason }, world.clock.now());
     const { answer, stop } = settled;
-    const before = standing.isWhole ? [] : historyBefore(this.task, this.#history);
-    const said = past.length === 0 ? {} : saidIn([...before, ...settled.messages], this.#history);
+    const before = standing.isWhole ? [] : historyBefore(this.task, this.#history ?? []);
+    const said = past.length === 0 ? {} : saidIn([...before, ...settled.messages], this.#history ?? []);
     return { status: 'cancelled', reason, complete: false, answer, stop, ...said };
   }
 
   /** Writes the end. A shutdown of this process is no end: the task is handed back. */
   async #end(outcome: TaskOutcome): Promise<FinalStatus | 'released'> {
-    const { id, epoch } = this.task;
+    const { claim } = this;
     const { store, leaseMs, world, onStoreError } = this.#options;
     const until = world.clock.now() + leaseMs;
     for (;;) {
       try {
         if (outcome.status === 'cancelled' && outcome.reason?.kind === 'shutdown' && this.#stop === undefined) {
-          const { answer } = await store.release(id, epoch);
-          if (answer !== 'sealed') return 'released';
+          await store.release(claim);
+          return 'released';
         }
-        return (await store.finish(id, epoch, outcome)).status;
+        return (await store.finish(claim, outcome)).status;
       } catch (error) {
         if (error instanceof LeaseLostError) throw error;
         onStoreError(error);
-        if (world.clock.now() >= until) throw new LeaseLostError(id, epoch, { cause: error });
+        if (world.clock.now() >= until) throw new LeaseLostError(claim.id, claim.epoch, { cause: error });
       }
       await new Promise<void>((resolve) => world.clock.setTimer(RETRY_MS, resolve));
     }
   }
-}
-
-/** A stop order as a ladder from now on; the store's clock and ours may differ, its distances do not. */
-function ladderOf({ level, abortAt, killAt }: StopOrder, now: number): StopHow {
-  const drainMs = Math.max(0, abortAt - now);
-  const abortMs = Math.max(0, killAt - Math.max(abortAt, now));
-  if (level === 'kill' || now >= killAt) return 'kill';
-  return level === 'abort' || drainMs === 0 ? { abortMs } : { drainMs, abortMs };
-}
-
-/** The reason is left out: a task has only one. */
-function isSame(a: StopOrder, b: StopOrder): boolean {
-  return a.level === b.level && a.abortAt === b.abortAt && a.killAt === b.killAt && a.undo === b.undo;
-}
-
-function messageOf(message: Json): UserMessage {
-  const given = message as unknown as UserMessage;
-  return typeof given === 'object' && 'role' in given ? given : { role: 'user', content: message as string };
 }

@@ -1,6 +1,7 @@
 import { createAgent, type Json, type Message, type Planner, reply, sleep } from '@whoa/core';
 import { createVirtualWorld, letEverythingReact } from '@whoa/core/testing';
 import { expect, test } from 'vitest';
+import { claimFor, expireSessions } from '../../test/claimed.ts';
 import type { TaskStore } from '../store.ts';
 import { createMemoryStore } from '../stores/memory.ts';
 import type { JournalEntry } from '../task.ts';
@@ -120,7 +121,7 @@ test('after a crash the model sees the history that the lost worker had made sho
   const created = await store.create({ ...TASK, conversation: 'c' });
   const { id } = (created as { task: { id: string } }).task;
   const ref = { tenant: 'acme', id };
-  await store.claim(id, 'dead', 1_000);
+  const claim = await claimFor(store, id, { worker: 'dead', leaseMs: 1_000 });
   const turn = { role: 'assistant', content: [{ type: 'text', text: 'hm' }], stopReason: 'tool_use' };
   const events = [
     { type: 'run-start', input: { role: 'user', content: 'hello' } },
@@ -128,8 +129,8 @@ test('after a crash the model sees the history that the lost worker had made sho
     { type: 'history', messages: [summary] },
     { type: 'turn-end', turn: 1, message: turn },
   ] as unknown as Json[];
-  await store.append(id, 1, { after: 0, events });
-  await world.clock.advance(1_000);
+  await store.append(claim, { after: 0, events });
+  await expireSessions(store, world, 1_000);
   const working = runner.work(ref);
   await letEverythingReact();
   expect(seen[0]).toMatchObject([summary, turn, { role: 'user' }]);

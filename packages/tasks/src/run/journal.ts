@@ -1,16 +1,18 @@
 import type { Clock, Json } from '@whoa/core';
+import type { ClaimRef, Orders } from '../delivery.ts';
 import { JournalFullError, LeaseLostError } from '../errors.ts';
-import type { Orders, TaskStore } from '../store.ts';
+import type { TaskStore } from '../store.ts';
 import { entryFor, withEntry } from './entry.ts';
 import { type Room, roomOf, type Shaped, shape } from './room.ts';
 
+/** What shows that the work got on: earlier deaths of workers no longer count against the task. */
+const PROGRESS: ReadonlySet<string> = new Set(['turn-end', 'call-end']);
 /** How long a store that fails is left alone before it is tried again. */
 const RETRY_MS = 100;
 
 export interface JournalOptions {
   readonly store: TaskStore;
-  readonly id: string;
-  readonly epoch: number;
+  readonly claim: ClaimRef;
   /** Where the journal ends now. */
   readonly position: number;
   /** How large it is now. */
@@ -20,6 +22,8 @@ export interface JournalOptions {
   readonly flushMs: number;
   /** And while nobody does. */
   readonly unwatchedFlushMs: number;
+  /** Called before anything is written: the claim may be over by the clock alone, or has to be asked about first. */
+  readonly onWrite: () => Promise<void> | undefined;
   readonly onOrders: (orders: Orders) => void;
   readonly onLost: (error: LeaseLostError) => void;
   /** There is hardly any room left: stop the work. */
@@ -39,6 +43,8 @@ export class Journal {
   #lost: LeaseLostError | undefined;
   /** Something that had to be written was not. */
   #dropped: JournalFullError | undefined;
+  /** The work got on since the last write. */
+  #progress = false;
 
   constructor(options: JournalOptions) {
     this.#options = options;
@@ -49,6 +55,7 @@ export class Journal {
   /** Notes an event; it is written a little later. */
   add(event: object): void {
     if (this.#lost !== undefined) return;
+    if (PROGRESS.has((event as { type?: string }).type ?? '')) this.#progress = true;
     this.#waiting = withEntry(this.#waiting, entryFor(event));
     this.#schedule();
   }
@@ -86,10 +93,13 @@ export class Journal {
     while (this.#writing !== undefined) await this.#writing;
     this.#throwIfLost();
     if (this.#waiting.length === 0 && this.#done.length === 0) return;
-    this.#writing = this.#write(this.#waiting, this.#done);
+    const writing = this.#write(this.#waiting, this.#done);
+    this.#writing = writing;
     this.#waiting = [];
     this.#done = [];
-    await this.#writing;
+    await writing;
+    // Don't clear this inside the write: one that gives up at once would do so before it is set.
+    if (this.#writing === writing) this.#writing = undefined;
     this.#throwIfLost();
   }
 
@@ -111,31 +121,32 @@ export class Journal {
 
   /** Never rejects. A batch may be sent twice: the store takes it once. */
   async #write(waiting: Json[], done: number[]): Promise<void> {
-    const { store, id, epoch, onOrders } = this.#options;
+    const { store, claim, onOrders, onWrite } = this.#options;
+    const progress = this.#progress;
+    this.#progress = false;
     let shaped = shape(waiting, this.#room);
-    try {
-      while (this.#lost === undefined) {
-        const { events, replaces } = shaped;
-        try {
-          const orders = await store.append(id, epoch, { after: this.#room.position, events, replaces, done });
-          this.#room = shaped.room;
-          this.#noteFull(shaped);
-          onOrders(orders);
-          return;
-        } catch (error) {
-          // It knows better how much room there is.
-          if (error instanceof JournalFullError) shaped = { ...shape([], this.#room), isFull: true, isLossy: true };
-          else await this.#afterFailure(error);
-        }
+    while (this.#lost === undefined) {
+      const { events, replaces } = shaped;
+      try {
+        const asking = onWrite();
+        if (asking !== undefined) await asking;
+        if (this.#lost !== undefined) return;
+        const orders = await store.append(claim, { after: this.#room.position, events, replaces, done, progress });
+        this.#room = shaped.room;
+        this.#noteFull(shaped);
+        onOrders(orders);
+        return;
+      } catch (error) {
+        // It knows better how much room there is.
+        if (error instanceof JournalFullError) shaped = { ...shape([], this.#room), isFull: true, isLossy: true };
+        else await this.#afterFailure(error);
       }
-    } finally {
-      this.#writing = undefined;
     }
   }
 
   #noteFull({ isFull, isLossy, room }: Shaped): void {
     if (!isFull) return;
-    const error = new JournalFullError(this.#options.id, room.bytes, room.bytesMax);
+    const error = new JournalFullError(this.#options.claim.id, room.bytes, room.bytesMax);
     if (isLossy) this.#dropped ??= error;
     this.#options.onFull(error);
   }

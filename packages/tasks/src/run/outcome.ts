@@ -1,3 +1,4 @@
+import { isDeepStrictEqual } from 'node:util';
 import { type CancellationToken, isCancelledError, type Json, type Message, type Outcome } from '@whoa/core';
 import type { TaskOutcome } from '../task.ts';
 import { describeError, entryFor } from './entry.ts';
@@ -36,7 +37,7 @@ export function saidIn(
   messages: readonly Message[],
   known: readonly Json[],
 ): { readonly said: readonly Json[] } | { readonly history: readonly Json[] } {
-  const isLonger = known.every((message, i) => message === (messages[i] as unknown));
+  const isLonger = known.every((message, i) => isDeepStrictEqual(message, messages[i]));
   const told = entryFor(isLonger ? messages.slice(known.length) : messages) as readonly Json[];
   return isLonger ? { said: told } : { history: told };
 }

@@ -13,6 +13,7 @@ async function atWork(endsAt: StopLevel = 'abort') {
   const world = createVirtualWorld();
   const inner = createMemoryStore({ world });
   const asked: string[] = [];
+  let claim = '';
   let push: (hint: Hint) => void = () => {};
   let isSilent = false;
   const store = alterStore(inner, (name, call, args) => {
@@ -20,6 +21,7 @@ async function atWork(endsAt: StopLevel = 'abort') {
       const tell = args[1] as typeof push;
       [push, args[1]] = [tell, (hint: Hint) => !isSilent && tell(hint)];
     } else asked.push(name);
+    if (name === 'claim') claim = (args[1] as { claim: string }).claim;
     return call();
   });
   let work: CancellationToken | undefined;
@@ -38,8 +40,9 @@ async function atWork(endsAt: StopLevel = 'abort') {
   await letEverythingReact();
   const { id } = (await inner.list({ tenant: 'acme' })).tasks[0]!;
   asked.length = 0;
-  const forge = async (order?: { epoch: number; stop: StopOrder }): Promise<void> => {
-    push({ type: 'cancel', id, tenant: 'acme', worker: runner.worker, ...(order && { order }) });
+  const forge = async (order?: { epoch: number; stop: StopOrder; claim?: string }): Promise<void> => {
+    const forged = order && { order: { claim, orderNumber: 1, ...order } };
+    push({ type: 'cancel', id, tenant: 'acme', worker: runner.worker, ...forged });
     await letEverythingReact();
   };
   const beSilent = (): void => {
@@ -63,7 +66,8 @@ test('a cancel that brings its order along stops the work without a question to 
 test('an order for another claim is not obeyed: the store is asked, and says that there is none', async () => {
   const { asked, forge, token, inner, ref, running } = await atWork();
   for (const epoch of [0, 2, Number.NaN]) await forge({ epoch, stop: STOP });
-  expect(asked).toEqual(['get', 'get', 'get']);
+  await forge({ epoch: 1, claim: 'guessed', stop: STOP });
+  expect(asked).toEqual(['beat', 'beat', 'beat', 'beat']);
   expect(token.isCancelled).toBe(false);
   await inner.cancel(ref, {}, { how: 'now' });
   expect(await running).toMatchObject({ status: 'cancelled' });
@@ -96,7 +100,7 @@ test.each(['cancel', 'resync'])('a %s that arrives before the answer to the clai
 test('a cancel that brings no order proves nothing, and one that is true is found by asking', async () => {
   const { asked, forge, token, inner, ref, running, beSilent } = await atWork();
   await forge();
-  expect([asked, token.isCancelled]).toEqual([['get'], false]);
+  expect([asked, token.isCancelled]).toEqual([['beat'], false]);
   beSilent();
   await inner.cancel(ref, {}, { how: 'now' });
   expect(token.isCancelled).toBe(false);

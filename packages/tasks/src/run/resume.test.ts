@@ -12,6 +12,7 @@ import {
 import { createVirtualWorld } from '@whoa/core/testing';
 import { expect, test } from 'vitest';
 import { z } from 'zod';
+import { claimFor, expireSessions } from '../../test/claimed.ts';
 import { createMemoryStore } from '../stores/memory.ts';
 import { standingOf } from './resume.ts';
 import { createRunner } from './store-runner.ts';
@@ -44,11 +45,11 @@ async function crashed(
   const store = createMemoryStore({ world });
   const receipt = await store.create({ ...TASK, conversation: options.conversation });
   const id = receipt.answer === 'created' ? receipt.task.id : '';
-  await store.claim(id, 'dead', 1_000);
-  await store.append(id, 1, { after: 0, events });
+  const claim = await claimFor(store, id, { worker: 'dead', leaseMs: 1_000 });
+  await store.append(claim, { after: 0, events });
   const ref = { tenant: 'acme', id };
   if (options.cancelled) await store.cancel(ref, { by: 'ann' }, { undo: options.undo === true });
-  await world.clock.advance(1_000);
+  await expireSessions(store, world, 1_000);
   const ran: string[] = [];
   const seen: (readonly Message[])[] = [];
   const planner: Planner = {

@@ -1,16 +1,39 @@
-import { CancellationToken, createTeller, presetFrom, systemWorld, type World } from '@whoa/core';
+import {
+  CancellationToken,
+  createListener,
+  createTeller,
+  presetFrom,
+  type RunEvent,
+  type StopHow,
+  settings,
+  systemWorld,
+  type World,
+} from '@whoa/core';
+import type { TakenTask } from '../delivery.ts';
 import { LeaseLostError } from '../errors.ts';
+import { shardOfAny } from '../id.ts';
 import type { FinalStatus } from '../status.ts';
-import { type NewTask, responseOf, type TaskRecord, type TaskRef, type TaskResponse } from '../task.ts';
-import { Claims, type MadeClaim } from './claims.ts';
-import { Ears } from './ears.ts';
+import { type NewTask, responseOf, type TaskHead, type TaskRef, type TaskResponse } from '../task.ts';
+import type { EventChannel } from './channel.ts';
+import type { CancellationChecker } from './checker.ts';
+import { DomainSession } from './domain-session.ts';
 import { Execution } from './execution.ts';
 import { insist } from './insist.ts';
+import { OrderListener } from './order-listener.ts';
 import { readJournal } from './read-journal.ts';
-import { type Runner, type RunnerEvent, type RunnerOptions, TaskRejectedError, type WorkOptions } from './runner.ts';
-import { Strangers, takeDue } from './strangers.ts';
+import {
+  letIn,
+  type Runner,
+  type RunnerEvent,
+  type RunnerOptions,
+  type StartedTask,
+  type WorkOptions,
+} from './runner.ts';
+import { CONCURRENCY_RULES, RUNNER_RULES, WORK_RULES } from './runner-rules.ts';
+import { TakeLoop } from './take-loop.ts';
 import type { Work } from './work.ts';
 
+type ExistingOptions = Omit<WorkOptions, 'policy'>;
 const LEASE_MS = 15_000;
 const POLL_MS = 1_000;
 const FLUSH_MS = 200;
@@ -18,38 +41,45 @@ const UNWATCHED_FLUSH_MS = 5_000;
 
 /** Creates a runner. */
 export function createRunner(options: RunnerOptions): Runner {
-  return new StoreRunner(options);
+  return new StoreRunner(settings.readSettings<RunnerOptions>(options, RUNNER_RULES));
 }
 
-class StoreRunner implements Runner {
+type OnEvent = (event: RunEvent) => void;
+
+export class StoreRunner implements Runner {
   readonly worker: string;
   readonly #options: RunnerOptions;
+  /** The tasks that `work` was asked for. */
+  readonly #asked = new Set<TaskRef>();
   readonly #world: World;
   readonly #live = new Map<string, Execution>();
   readonly #ends = new Set<Promise<unknown>>();
-  readonly #ears: Ears;
-  readonly #strangers: Strangers;
-  readonly #claims: Claims;
+  readonly #sessions: readonly DomainSession[];
+  readonly #orders: OrderListener;
   readonly #shutdown: CancellationToken;
   readonly #tell: (event: RunnerEvent) => void;
-  #sweep: Disposable | undefined;
+  readonly #onStoreError = (error: unknown): void => this.#tell({ type: 'store-error', error });
+  readonly #sweeping = new Set<number>();
+  #takes: TakeLoop | undefined;
+  #stopped: Promise<void> | undefined;
 
   constructor(options: RunnerOptions) {
     this.#options = options;
     this.#world = options.world ?? systemWorld;
     this.worker = options.worker ?? `${process.pid}-${this.#world.createId()}`;
     this.#shutdown = new CancellationToken({ name: 'runner', clock: this.#world.clock });
-    this.#claims = new Claims(this.#world.clock);
-    this.#strangers = new Strangers(this.#world.clock);
     this.#tell = createTeller<RunnerEvent>(options.hooks);
-    this.#ears = new Ears({
+    this.#sessions = Array.from({ length: options.store.domains }, (_, domain) => this.#sessionIn(domain));
+    this.#orders = new OrderListener({
       ...options,
       worker: this.worker,
       pollMs: options.pollMs ?? POLL_MS,
       clock: this.#world.clock,
+      sessions: this.#sessions,
       live: this.#live,
-      claims: this.#claims,
+      tasks: () => [...this.#asked, ...[...this.#live.values()].map(({ task }) => task)],
       tell: this.#tell,
+      onWork: (domain) => this.#takes?.wake(domain),
       background: (work) => this.#background(work),
     });
   }
@@ -58,15 +88,28 @@ class StoreRunner implements Runner {
     return this.#live.size;
   }
 
-  async run(task: NewTask, { policy, ...options }: WorkOptions = {}): Promise<TaskResponse> {
-    const wanted = { worker: this.worker, ...task };
-    const asked = { nonce: this.#world.createId(), ...(policy !== undefined && { policy }) };
-    const receipt = await this.#insist(() => this.#options.store.create(wanted, asked));
-    if (receipt.answer === 'rejected') throw new TaskRejectedError();
-    return this.work({ tenant: task.tenant, id: receipt.task.id }, options);
+  async run(task: NewTask, options?: WorkOptions): Promise<TaskResponse> {
+    return this.work(...(await this.#create(task, options)));
   }
 
-  async work(ref: TaskRef, { token, signal }: Omit<WorkOptions, 'policy'> = {}): Promise<TaskResponse> {
+  async start(task: NewTask, options?: WorkOptions): Promise<StartedTask> {
+    const [ref, rest] = await this.#create(task, options);
+    const response = this.work(ref, rest);
+    // Whoever follows the task need not wait for this.
+    this.#background(response);
+    return { ...ref, response };
+  }
+
+  async #create(task: NewTask, given: WorkOptions = {}): Promise<[TaskRef, ExistingOptions]> {
+    const { policy, ...options } = settings.readSettings<WorkOptions>(given, WORK_RULES);
+    const asked = { nonce: this.#world.createId(), ...(policy !== undefined && { policy }) };
+    const wanted = { worker: this.worker, ...task };
+    const id = letIn(await this.#insist(() => this.#options.store.create(wanted, asked)));
+    return [{ tenant: task.tenant, id }, options];
+  }
+
+  async work(ref: TaskRef, options: ExistingOptions = {}): Promise<TaskResponse> {
+    const { token, signal, onEvent, wait = true } = options;
     const own =
       signal === undefined
         ? new CancellationToken({ parent: token })
@@ -74,80 +117,117 @@ class StoreRunner implements Runner {
     const cancels = own.onCancel((level, reason) => {
       this.#background(this.#options.store.cancel(ref, reason, { how: presetFrom(level) }));
     });
+    this.#asked.add(ref);
     try {
-      await this.#ears.open();
-      await this.#claimAndRun(ref);
+      await this.#orders.open();
+      const listener = onEvent && createListener('onEvent', onEvent, this.#options.hooks);
+      await this.#claimAndRun(ref, { wait, onEvent: listener });
       return await this.#response(ref);
     } finally {
+      this.#asked.delete(ref);
       cancels[Symbol.dispose]();
       own[Symbol.dispose]();
     }
   }
 
-  async serve({ concurrency = 16 }: { concurrency?: number } = {}): Promise<void> {
-    await this.#ears.open();
-    const sweep = async (): Promise<void> => {
-      try {
-        await takeDue(this.#strangers, {
-          store: this.#options.store,
-          free: () => concurrency - this.#live.size,
-          take: (id) => this.#takeOne(id),
-        });
-      } catch (error) {
-        this.#tell({ type: 'store-error', error });
-      }
-      if (this.#shutdown.isCancelled) return;
-      this.#sweep = this.#world.clock.setTimer(this.#options.pollMs ?? POLL_MS, () => this.#background(sweep()), {
-        keepAlive: true,
-      });
-    };
-    await sweep();
+  async serve(given: { readonly concurrency?: number } = {}): Promise<void> {
+    const { concurrency = 16 } = settings.readSettings<typeof given>(given, CONCURRENCY_RULES);
+    await this.#orders.open();
+    this.#shutdown.throwIfCancelled();
+    this.#takes?.[Symbol.dispose]();
+    this.#takes = new TakeLoop({
+      sessions: this.#sessions,
+      agents: Object.keys(this.#options.agents),
+      concurrency,
+      live: () => this.#live.size,
+      pollMs: this.#options.pollMs ?? POLL_MS,
+      clock: this.#world.clock,
+      onTaken: (taken) => this.#background(this.#execute(taken)),
+      onExpired: (domain) => this.#background(this.#sweep(domain)),
+      onStoreError: this.#onStoreError,
+      background: (work) => this.#background(work),
+    });
+    this.#takes.pump();
   }
 
-  async [Symbol.asyncDispose](): Promise<void> {
-    this.#shutdown.cancel({ kind: 'shutdown' });
-    this.#ears.stop();
-    this.#sweep?.[Symbol.dispose]();
-    for (const { token } of this.#live.values()) token.cancel({ kind: 'shutdown' }, { how: 'now' });
-    this.#ears.news.tell();
+  setCancellationChecker(checker: CancellationChecker | undefined): void {
+    this.#orders.checker.set(checker);
+  }
+
+  listen(channel: EventChannel): Disposable {
+    return this.#orders.listen(channel);
+  }
+
+  stop(how: StopHow = 'graceful'): Promise<void> {
+    this.#shutdown.cancel({ kind: 'shutdown' }, { how });
+    this.#orders.stop();
+    this.#takes?.[Symbol.dispose]();
+    for (const { token } of this.#live.values()) token.cancel({ kind: 'shutdown' }, { how });
+    this.#orders.news.tell();
+    return (this.#stopped ??= this.#leave());
+  }
+
+  [Symbol.asyncDispose](): Promise<void> {
+    return this.stop('now');
+  }
+
+  async #leave(): Promise<void> {
     while (this.#ends.size > 0) await Promise.allSettled(this.#ends);
-    await this.#ears[Symbol.asyncDispose]();
+    for (const session of this.#sessions) session.stop();
+    await this.#orders[Symbol.asyncDispose]();
     this.#shutdown[Symbol.dispose]();
   }
 
-  /** Takes a task if nobody else has; false if this worker has no such agent, and handed it back. */
-  async #takeOne(id: string): Promise<boolean> {
-    const claim = await this.#claim(id);
-    if (claim.answer !== 'claimed') return true;
-    const isOurs = this.#workFor(claim.task) !== undefined;
-    if (isOurs) this.#background(this.#execute(claim));
-    else await this.#options.store.release(id, claim.task.epoch);
-    return isOurs;
+  #sessionIn(domain: number): DomainSession {
+    return new DomainSession({
+      store: this.#options.store,
+      domain,
+      worker: this.worker,
+      leaseMs: this.#options.leaseMs ?? LEASE_MS,
+      world: this.#world,
+      onStoreError: this.#onStoreError,
+      onExpired: (one) => this.#background(this.#sweep(one)),
+      background: (work) => this.#background(work),
+    });
+  }
+
+  /** Frees what workers left that are gone, until nothing is left. */
+  async #sweep(domain: number): Promise<void> {
+    if (this.#sweeping.has(domain)) return;
+    this.#sweeping.add(domain);
+    try {
+      while (!this.#shutdown.isCancelled && (await this.#options.store.sweep({ domain })).more);
+    } finally {
+      this.#sweeping.delete(domain);
+    }
   }
 
   /** What runs a task. One that is only to be settled needs no agent, unless something is to be undone. */
-  #workFor({ agent, status, stop }: TaskRecord): Work | undefined {
+  #workFor({ agent, status, stop }: TaskHead): Work | undefined {
     const { agents } = this.#options;
     // A task's words may come from anywhere: 'constructor' is no agent.
     if (Object.hasOwn(agents, agent)) return agents[agent];
-    return status === 'cancelling' && stop?.undo === false ? () => Promise.resolve(undefined) : undefined;
+    return status === 'cancelling' && stop?.undo !== true ? () => Promise.resolve(undefined) : undefined;
   }
 
   /** Tries until the task is ours and done, or has ended elsewhere. */
-  async #claimAndRun(ref: TaskRef): Promise<void> {
+  async #claimAndRun(ref: TaskRef, { wait, onEvent }: { wait: boolean; onEvent: OnEvent | undefined }): Promise<void> {
     for (;;) {
       this.#shutdown.throwIfCancelled();
       // Listen before asking: news that comes in between wakes us.
-      const news = this.#ears.news.of(ref.id);
+      const news = this.#orders.news.of(ref.id);
       try {
-        const claim = await this.#insist(() => this.#claim(ref.id));
+        const claim = await this.#session(ref.id).claim(ref.id, (ask) => this.#insist(ask));
         if (claim.answer === 'unknown') throw new TypeError(`id: there is no task '${ref.id}' to work on`);
         if (claim.answer === 'too-late') return;
         if (claim.answer === 'claimed') {
-          if ((await this.#execute(claim)) !== 'released') return;
+          if ((await this.#execute(claim, onEvent)) !== 'released') return;
           this.#shutdown.throwIfCancelled();
           continue;
         }
+        if (claim.answer === 'gone') continue;
+        if (claim.answer === 'held') await this.#sweep(shardOfAny(ref.id) % this.#sessions.length);
+        if (!wait) return;
         await news.wait(claim.until === undefined ? undefined : claim.until - this.#world.clock.now());
       } finally {
         news[Symbol.dispose]();
@@ -156,41 +236,39 @@ class StoreRunner implements Runner {
   }
 
   #insist<T>(ask: () => Promise<T>): Promise<T> {
-    const onStoreError = (error: unknown): void => this.#tell({ type: 'store-error', error });
-    return insist(ask, { clock: this.#world.clock, onStoreError });
+    return insist(ask, { clock: this.#world.clock, onStoreError: this.#onStoreError });
   }
 
-  #claim(id: string): Promise<MadeClaim> {
-    const { store, leaseMs = LEASE_MS } = this.#options;
-    return this.#claims.make(id, () => store.claim(id, this.worker, leaseMs));
+  #session(id: string): DomainSession {
+    return this.#sessions[shardOfAny(id) % this.#sessions.length]!;
   }
 
-  async #execute(claim: MadeClaim & { answer: 'claimed' }): Promise<FinalStatus | 'released'> {
+  async #execute(taken: TakenTask, onEvent?: OnEvent): Promise<FinalStatus | 'released'> {
     const { store, agents, approvals, leaseMs = LEASE_MS } = this.#options;
     const { flushMs = FLUSH_MS, unwatchedFlushMs = UNWATCHED_FLUSH_MS } = this.#options;
-    const { id, tenant, epoch, agent } = claim.task;
-    const work = this.#workFor(claim.task);
+    const { id, tenant, epoch, agent } = taken.task;
+    const work = this.#workFor(taken.task);
     if (work === undefined) {
-      await store.release(id, epoch);
+      await store.release(taken.claim);
       throw new TypeError(`agent: this runner has no '${agent}', only ${Object.keys(agents).join(', ')}`);
     }
-    const onStoreError = (error: unknown): void => this.#tell({ type: 'store-error', error });
-    const execution = new Execution(claim, {
+    const execution = new Execution(taken, {
       store,
       work,
       leaseMs,
-      askedAt: claim.askedAt,
+      session: this.#session(id),
       flushMs,
       unwatchedFlushMs,
       approvals,
       world: this.#world,
-      onStoreError,
+      check: (checked) => this.#orders.check(checked),
+      onEvent,
+      onStoreError: this.#onStoreError,
     });
     this.#live.set(id, execution);
-    if (claim.isOutdated) this.#ears.refreshSoon(id);
-    this.#ears.pollSoon();
+    this.#orders.pollSoon();
     this.#tell({ type: 'task-start', tenant, id, epoch });
-    if (this.#shutdown.isCancelled) execution.cancel({ kind: 'shutdown' }, 'now');
+    if (this.#shutdown.isCancelled) execution.cancel({ kind: 'shutdown' }, { how: 'now' });
     const living = execution.live();
     this.#ends.add(living);
     let status: FinalStatus | 'released' | 'lost' = 'lost';
@@ -199,8 +277,9 @@ class StoreRunner implements Runner {
     } finally {
       this.#ends.delete(living);
       if (this.#live.get(id) === execution) this.#live.delete(id);
-      if (this.#live.size === 0) this.#ears.stopPolling();
+      if (this.#live.size === 0) this.#orders.stopPolling();
       this.#tell({ type: 'task-end', tenant, id, status });
+      this.#takes?.pumpSoon();
     }
   }
 

@@ -1,246 +1,110 @@
-import { type CancelOptions, type CancelReasonInit, systemWorld, type World } from '@whoa/core';
-import { StoreClosedError } from '../errors.ts';
-import { createTaskId } from '../id.ts';
-import { cancelConversationMove, cancelMove, sendMove } from '../moves/cancel.ts';
-import { claimMove } from '../moves/claim.ts';
+import type { ListRequest, StoreDriver, StoreRules } from '../driver.ts';
+import { cancelConversationMove, cancelMove, sendMove, watchMove } from '../moves/cancel.ts';
 import { createMove } from '../moves/create.ts';
-import type { Queries, Tables } from '../moves/tables.ts';
-import { watchMove } from '../moves/watch.ts';
-import { appendMove, finishMove, releaseMove, renewMove } from '../moves/work.ts';
-import {
-  ATTEMPTS_MAX,
-  type Batch,
-  type Claim,
-  CONVERSATION_RETENTION_MS,
-  type CreateOptions,
-  type CreateReceipt,
-  type FinishReceipt,
-  type Hint,
-  JOURNAL_BYTES_MAX,
-  LIST_LIMIT,
-  type ListFilter,
-  type ListPage,
-  type Orders,
-  READ_LIMIT,
-  RETENTION_MS,
-  type ReadOptions,
-  type ReleaseReceipt,
-  type Repeatable,
-  type SendReceipt,
-  type StoreCancelReceipt,
-  type StoreOptions,
-  type TaskStore,
-  type WatchFilter,
-} from '../store.ts';
-import {
-  type Command,
-  type ConversationRecord,
-  type ConversationRef,
-  type JournalEntry,
-  type NewTask,
-  sendable,
-  type TaskOutcome,
-  type TaskRecord,
-  type TaskRef,
-} from '../task.ts';
-import { checkBytes, checkDuration, checkLimit, checkName, checkRef } from './checks.ts';
+import { loadOf } from '../moves/orders.ts';
+import { beatMove, heldMove, sweepMove } from '../moves/session.ts';
+import { headOf, type KeptTask, type Moment, type Queries, type Tables } from '../moves/tables.ts';
+import { claimMove, takeMove } from '../moves/take.ts';
+import { appendMove, finishMove, ownTask, releaseMove } from '../moves/work.ts';
+import type { Hint, ListPage, WatchFilter } from '../store.ts';
+import type { ConversationRecord, ConversationRef, TaskRef } from '../task.ts';
+
+/** A session that is over, or holds nothing, is remembered so long. */
+const SESSION_RETENTION_MS = 24 * 3_600_000;
 
 /** The part of a local store that differs: how a transaction is made, and how others hear of it. */
 export interface Engine extends AsyncDisposable {
   readonly name: string;
+  /** For use inside `transact` and `query`. */
+  readonly tables: Tables & Queries;
   now(): number;
-  /** All or nothing, and nobody in between. */
-  transact<T>(work: (tables: Tables & Queries) => T): Promise<T>;
+  /** All or nothing, with nothing in between. */
+  transact<T>(work: () => T): Promise<T>;
   /** Only looks. */
-  query<T>(work: (tables: Tables & Queries) => T): Promise<T>;
+  query<T>(work: () => T): Promise<T>;
   watch(filter: WatchFilter, listener: (hint: Hint) => void): Promise<AsyncDisposable>;
 }
 
-interface LocalOptions extends StoreOptions {
-  readonly world?: World;
+/** Makes a driver of an engine: every method is one move in one transaction. */
+export function createLocalDriver(engine: Engine, rules: StoreRules): StoreDriver {
+  const { retentionMs, conversationRetentionMs } = rules;
+
+  const isForgotten = (task: KeptTask): boolean => (task.endedAt ?? Infinity) + retentionMs <= engine.now();
+
+  /** A task past its retention is gone, whether or not it has been removed yet. */
+  const tables: Tables & Queries = {
+    ...engine.tables,
+    task: (id) => {
+      const task = engine.tables.task(id);
+      return task === undefined || isForgotten(task) ? undefined : task;
+    },
+  };
+  const transact = <T>(work: (moment: Moment) => T): Promise<T> =>
+    engine.transact(() => work({ tables, now: engine.now(), rules }));
+  const visible = (ref: TaskRef): KeptTask | undefined => {
+    const task = tables.task(ref.id);
+    return task?.tenant === ref.tenant ? task : undefined;
+  };
+
+  return {
+    name: engine.name,
+    domains: 1,
+    create: (request) =>
+      transact((moment) => {
+        const { now } = moment;
+        tables.forget({
+          endedAt: now - retentionMs,
+          changedAt: now - conversationRetentionMs,
+          usedAt: now - SESSION_RETENTION_MS,
+        });
+        return createMove(request, moment);
+      }),
+    take: (request) => transact((moment) => takeMove(request, moment)),
+    claim: (id, request) => transact((moment) => claimMove(id, request, moment)),
+    load: (claim) => engine.query(() => loadOf(ownTask(tables, claim), tables)),
+    beat: (beat) => transact((moment) => beatMove(beat, moment)),
+    held: (session) => engine.query(() => heldMove(session, { tables })),
+    sweep: ({ limit }) => transact((moment) => sweepMove(limit, moment)),
+    append: (claim, batch) => transact((moment) => appendMove(claim, batch, moment)),
+    release: (claim) => transact((moment) => releaseMove(claim, moment)),
+    finish: (claim, end) => transact((moment) => finishMove(claim, end, moment)),
+    cancel: (target, stop) =>
+      transact((moment) =>
+        'id' in target ? cancelMove(target, stop, moment) : cancelConversationMove(target, stop, moment),
+      ),
+    send: (task, command, nonce) => transact((moment) => sendMove(task, command, { ...moment, nonce })),
+    get: (ref) =>
+      engine.query(() => {
+        const task = visible(ref);
+        return task && { ...headOf(task), inputs: tables.inputs(task.inputsOf) };
+      }),
+    list: (request) => engine.query(() => pageOf(request, tables, isForgotten)),
+    read(ref, { after, limit, watchMs }) {
+      const entries = () => (visible(ref) ? tables.entries(ref.id, { after, limit }) : []);
+      if (watchMs === undefined) return engine.query(entries);
+      return transact((moment) => {
+        watchMove(ref, watchMs, moment);
+        return entries();
+      });
+    },
+    conversation: (ref) => engine.query(() => shownConversation(ref, tables)),
+    watch: (filter, listener) => engine.watch(filter, listener),
+    [Symbol.asyncDispose]: () => engine[Symbol.asyncDispose](),
+  };
 }
 
-/** Makes a store of an engine: every method is one move in one transaction. */
-export function createLocalStore(engine: Engine, options: LocalOptions = {}): TaskStore {
-  return new LocalStore(engine, options);
+function pageOf(request: ListRequest, tables: Queries, isForgotten: (task: KeptTask) => boolean): ListPage {
+  const { limit } = request;
+  const found = tables.list({ ...request, limit: limit + 1 });
+  const shown = found.slice(0, limit);
+  const last = shown.at(-1);
+  const tasks = shown.filter((task) => !isForgotten(task)).map(headOf);
+  return found.length > limit && last ? { tasks, next: `${last.createdAt}/${last.id}` } : { tasks };
 }
 
-class LocalStore implements TaskStore {
-  readonly name: string;
-  readonly journalBytesMax: number;
-  readonly #engine: Engine;
-  readonly #world: World;
-  readonly #shards: number;
-  readonly #attemptsMax: number;
-  readonly #retentionMs: number;
-  readonly #conversationRetentionMs: number;
-  #closed = false;
-
-  constructor(engine: Engine, options: LocalOptions) {
-    const { retentionMs = RETENTION_MS, conversationRetentionMs = CONVERSATION_RETENTION_MS } = options;
-    checkDuration('retentionMs', retentionMs);
-    checkDuration('conversationRetentionMs', conversationRetentionMs);
-    this.name = engine.name;
-    this.journalBytesMax = checkBytes('journalBytesMax', options.journalBytesMax ?? JOURNAL_BYTES_MAX);
-    this.#engine = engine;
-    this.#world = options.world ?? systemWorld;
-    this.#shards = checkLimit('shards', options.shards ?? 1);
-    this.#attemptsMax = checkLimit('attemptsMax', options.attemptsMax ?? ATTEMPTS_MAX);
-    this.#retentionMs = retentionMs;
-    this.#conversationRetentionMs = conversationRetentionMs;
-  }
-
-  async create(
-    task: NewTask,
-    { policy = 'replace', nonce = this.#world.createId() }: CreateOptions = {},
-  ): Promise<CreateReceipt> {
-    checkName('tenant', task.tenant);
-    checkName('agent', task.agent);
-    checkName('nonce', nonce);
-    const wanted = { ...task, input: jsonOf(task.input) };
-    const id = createTaskId(task, { nonce, shards: this.#shards });
-    return this.#transact((tables, now) => {
-      tables.forget({ endedAt: now - this.#retentionMs, changedAt: now - this.#conversationRetentionMs });
-      return createMove(tables, { id, task: wanted, policy, nonce }, { now, attemptsMax: this.#attemptsMax });
-    });
-  }
-
-  async claim(id: string, worker: string, leaseMs: number): Promise<Claim> {
-    checkName('worker', worker);
-    checkDuration('leaseMs', leaseMs);
-    return this.#transact((tables, now) =>
-      claimMove(tables, { id, worker, leaseMs }, { now, attemptsMax: this.#attemptsMax }),
-    );
-  }
-
-  async renew(id: string, epoch: number, leaseMs: number): Promise<Orders> {
-    checkDuration('leaseMs', leaseMs);
-    return this.#transact((tables, now) => renewMove(tables, { id, epoch, leaseMs }, now));
-  }
-
-  append(id: string, epoch: number, batch: Batch): Promise<Orders> {
-    const clean = { ...batch, events: batch.events.map(jsonOf) };
-    const { journalBytesMax } = this;
-    return this.#transact((tables, now) => appendMove(tables, { id, epoch, batch: clean, journalBytesMax }, now));
-  }
-
-  release(id: string, epoch: number): Promise<ReleaseReceipt> {
-    return this.#transact((tables, now) => releaseMove(tables, { id, epoch }, now));
-  }
-
-  finish(id: string, epoch: number, outcome: TaskOutcome): Promise<FinishReceipt> {
-    const clean = jsonOf(outcome);
-    return this.#transact((tables, now) => finishMove(tables, { id, epoch, outcome: clean }, now));
-  }
-
-  async cancel(
-    target: TaskRef | ConversationRef,
-    reason: CancelReasonInit = {},
-    options: CancelOptions = {},
-  ): Promise<StoreCancelReceipt> {
-    checkRef(target);
-    const asked = { ...options, reason };
-    return this.#transact((tables, now) =>
-      'id' in target
-        ? cancelMove(tables, { ...asked, task: target }, now)
-        : cancelConversationMove(tables, { ...asked, conversation: target }, now),
-    );
-  }
-
-  async send(
-    task: TaskRef,
-    command: Command,
-    { nonce = this.#world.createId() }: Repeatable = {},
-  ): Promise<SendReceipt> {
-    checkRef(task);
-    checkName('nonce', nonce);
-    return this.#transact((tables) => sendMove(tables, { task, command: jsonOf(sendable(command)), nonce }));
-  }
-
-  async get(ref: TaskRef): Promise<TaskRecord | undefined> {
-    checkRef(ref);
-    return this.#query((tables) => this.#visible(tables.task(ref.id), ref));
-  }
-
-  async list(filter: ListFilter): Promise<ListPage> {
-    checkName('tenant', filter.tenant);
-    const limit = checkLimit('limit', filter.limit ?? LIST_LIMIT);
-    return this.#query((tables) => {
-      const found = tables.list({ ...filter, limit: limit + 1 });
-      const tasks = found.slice(0, limit);
-      const last = tasks.at(-1);
-      const page = { tasks: tasks.filter((task) => !this.#isForgotten(task)) };
-      return found.length > limit && last ? { ...page, next: `${last.createdAt}/${last.id}` } : page;
-    });
-  }
-
-  async read(ref: TaskRef, options: ReadOptions = {}): Promise<readonly JournalEntry[]> {
-    checkRef(ref);
-    const { after = 0, limit = READ_LIMIT, watchMs } = options;
-    checkLimit('limit', limit);
-    const entries = (tables: Tables & Queries): readonly JournalEntry[] =>
-      this.#visible(tables.task(ref.id), ref) ? tables.entries(ref.id, { after, limit }) : [];
-    if (watchMs === undefined) return this.#query(entries);
-    checkDuration('watchMs', watchMs);
-    return this.#transact((tables, now) => {
-      watchMove(tables, { task: ref, watchMs }, now);
-      return entries(tables);
-    });
-  }
-
-  async conversation(ref: ConversationRef): Promise<ConversationRecord | undefined> {
-    checkRef(ref);
-    return this.#query((tables) => {
-      const line = tables.conversation(ref);
-      return line && { ...line, history: tables.history(ref) };
-    });
-  }
-
-  async due({ limit = LIST_LIMIT, shard }: { limit?: number; shard?: number } = {}): Promise<readonly string[]> {
-    checkLimit('limit', limit);
-    return this.#query((tables) => tables.due({ now: this.#engine.now(), limit, shard }));
-  }
-
-  watch(filter: WatchFilter, listener: (hint: Hint) => void): Promise<AsyncDisposable> {
-    return this.#closed ? Promise.reject(new StoreClosedError()) : this.#engine.watch(filter, listener);
-  }
-
-  async [Symbol.asyncDispose](): Promise<void> {
-    if (this.#closed) return;
-    this.#closed = true;
-    await this.#engine[Symbol.asyncDispose]();
-  }
-
-  #transact<T>(work: (tables: Tables & Queries, now: number) => T): Promise<T> {
-    if (this.#closed) return Promise.reject(new StoreClosedError());
-    return this.#engine.transact((tables) => work(this.#remembering(tables), this.#engine.now()));
-  }
-
-  #query<T>(work: (tables: Tables & Queries) => T): Promise<T> {
-    return this.#closed ? Promise.reject(new StoreClosedError()) : this.#engine.query<T>(work);
-  }
-
-  /** A task past its retention is gone, whether or not it has been swept yet. */
-  #remembering(tables: Tables & Queries): Tables & Queries {
-    return {
-      ...tables,
-      task: (id) => {
-        const task = tables.task(id);
-        return task === undefined || this.#isForgotten(task) ? undefined : task;
-      },
-    };
-  }
-
-  #visible(task: TaskRecord | undefined, { tenant }: Pick<TaskRef, 'tenant'>): TaskRecord | undefined {
-    return task === undefined || task.tenant !== tenant || this.#isForgotten(task) ? undefined : task;
-  }
-
-  #isForgotten(task: TaskRecord): boolean {
-    return (task.endedAt ?? Infinity) + this.#retentionMs <= this.#engine.now();
-  }
-}
-
-/** A copy that holds nothing but JSON: what is kept must survive a restart, and nobody may change it afterwards. */
-function jsonOf<T>(value: T): T {
-  return JSON.parse(JSON.stringify(value ?? null)) as T;
+function shownConversation(ref: ConversationRef, tables: Tables): ConversationRecord | undefined {
+  const found = tables.conversation(ref);
+  if (found === undefined) return undefined;
+  const { historyBytes: _historyBytes, ...conversation } = found;
+  return { ...conversation, history: tables.history(ref) };
 }

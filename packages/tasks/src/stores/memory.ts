@@ -1,64 +1,73 @@
 import { type Json, systemWorld, type World } from '@whoa/core';
-import { shardOf } from '../id.ts';
-import type { Line, Queries, Tables } from '../moves/tables.ts';
-import { type Hint, NONCES_MAX, type StoreOptions, type TaskStore } from '../store.ts';
-import type { ConversationRef, JournalEntry, TaskRecord } from '../task.ts';
-import { createLocalStore } from './local.ts';
+import { createCheckedStore, rulesOf } from '../checked-store.ts';
+import type { ListRequest } from '../driver.ts';
+import type { Conversation, DomainState, KeptTask, Queries, Session, Tables } from '../moves/tables.ts';
+import { LIMITS } from '../rules/rules.ts';
+import type { Hint, StoreOptions, TaskStore } from '../store.ts';
+import type { ConversationRef, JournalEntry } from '../task.ts';
+import { createLocalDriver } from './local.ts';
+import { TaskIndexes } from './memory/index-tables.ts';
 import { Watchers } from './watchers.ts';
 
-/** How many expired things are looked for each time a task is created. */
-const FORGET_MAX = 10;
-
-export interface MemoryStoreOptions extends StoreOptions {
+export interface MemoryStoreOptions extends Omit<StoreOptions, 'shards'> {
   readonly world?: World;
 }
 
-/** A store in this process. It is gone with the process, and nobody else can reach it. */
+/** A store in this process. It is gone with the process, and no other process can reach it. */
 export function createMemoryStore(options: MemoryStoreOptions = {}): TaskStore {
   const { world = systemWorld } = options;
   const watchers = new Watchers();
   const tables = new MemoryTables();
-  return createLocalStore(
+  const rules = rulesOf(options);
+  const driver = createLocalDriver(
     {
       name: 'memory',
+      tables: tables.operations,
       now: () => world.clock.now(),
       // Nothing here waits, so a transaction needs no lock; a move that throws does so before it saves anything.
       async transact(work) {
-        const answer = structuredClone(work(tables.operations));
+        const answer = structuredClone(work());
         const hints = structuredClone(tables.takeHints());
-        // Tell in a later microtask: whoever made the change must not be called back in the middle of making it.
+        // Tell in a later microtask: the caller must not be called back in the middle of making a change.
         await Promise.resolve();
         for (const hint of hints) watchers.tell(hint);
         return answer;
       },
-      query: (work) => Promise.resolve(structuredClone(work(tables.operations))),
+      query: (work) => Promise.resolve(structuredClone(work())),
       watch: (filter, listener) => Promise.resolve(watchers.add(filter, listener)),
       [Symbol.asyncDispose]() {
         watchers.clear();
         return Promise.resolve();
       },
     },
-    options,
+    rules,
   );
+  return createCheckedStore(driver, { rules, world });
 }
 
 class MemoryTables {
-  readonly #tasks = new Map<string, TaskRecord>();
-  readonly #byTenant = new Map<string, Map<string, TaskRecord>>();
+  readonly #tasks = new Map<string, KeptTask>();
+  readonly #byTenant = new Map<string, Map<string, KeptTask>>();
+  readonly #indexes = new TaskIndexes((id) => this.#tasks.get(id));
+  readonly #inputs = new Map<string, Json[]>();
   readonly #journals = new Map<string, JournalEntry[]>();
-  readonly #conversations = new Map<string, Line>();
+  readonly #conversations = new Map<string, Conversation>();
   readonly #histories = new Map<string, Json[]>();
+  readonly #sessions = new Map<string, Session>();
   /** Of each task, the numbers of commands by the nonces they were sent with, oldest first. */
   readonly #sent = new Map<string, Map<string, number>>();
-  /** Live tasks that somebody should look at some day. */
-  readonly #due = new Map<string, number>();
   /** Ended tasks, oldest end first: a map keeps the order in which they were added. */
   readonly #ended = new Map<string, number>();
+  #domain: DomainState | undefined;
   #hints: Hint[] = [];
 
   readonly operations: Tables & Queries = {
+    ...this.#indexes.operations,
     task: (id) => this.#tasks.get(id),
     saveTask: (task) => this.#saveTask(task),
+    addInput: (owner, input) => void listIn(this.#inputs, owner).push(input),
+    inputs: (owner) => this.#inputs.get(owner) ?? [],
+    inputsCount: (owner) => this.#inputs.get(owner)?.length ?? 0,
     conversation: (ref) => this.#conversations.get(keyOf(ref)),
     saveConversation: (conversation) => {
       const key = keyOf(conversation);
@@ -67,9 +76,8 @@ class MemoryTables {
     },
     history: (ref) => this.#histories.get(keyOf(ref)) ?? [],
     addHistory: (ref, said) => {
-      const history = this.#histories.get(keyOf(ref)) ?? [];
-      for (const message of said) history.push(message);
-      this.#histories.set(keyOf(ref), history);
+      const history = listIn(this.#histories, keyOf(ref));
+      for (const message of said) history.push(JSON.parse(message) as Json);
     },
     clearHistory: (ref) => this.#histories.delete(keyOf(ref)),
     clear: (id) => this.#clear(id),
@@ -77,7 +85,7 @@ class MemoryTables {
     saveSent: (id, { nonce, number }) => {
       const sent = this.#sent.get(id) ?? new Map<string, number>();
       this.#sent.set(id, sent.set(nonce, number));
-      for (const [old, at] of sent) if (at <= number - NONCES_MAX) sent.delete(old);
+      for (const [old, at] of sent) if (at <= number - LIMITS.maxNonces) sent.delete(old);
     },
     bytesOf: (id, positions) => {
       const wanted = new Set(positions);
@@ -86,17 +94,22 @@ class MemoryTables {
     },
     removeEntries: (id, positions) => {
       const removed = new Set(positions);
-      const journal = this.#journals.get(id) ?? [];
-      this.#journals.set(
-        id,
-        journal.filter(({ position }) => !removed.has(position)),
-      );
+      const left = (this.#journals.get(id) ?? []).filter(({ position }) => !removed.has(position));
+      this.#journals.set(id, left);
     },
-    addEntries: (id, entries) => {
-      const journal = this.#journals.get(id) ?? [];
-      journal.push(...entries);
-      this.#journals.set(id, journal);
+    addEntries: (id, entries) => void listIn(this.#journals, id).push(...entries),
+    session: (id) => this.#sessions.get(id),
+    saveSession: (session) => void this.#sessions.set(session.id, session),
+    firstSession: () => {
+      let first: Session | undefined;
+      for (const session of this.#sessions.values()) {
+        if (session.expiresAt !== undefined && session.expiresAt < (first?.expiresAt ?? Infinity)) first = session;
+      }
+      return first;
     },
+    sessionsAfter: (at) => [...this.#sessions.values()].filter(({ expiresAt = 0 }) => expiresAt > at),
+    domain: () => this.#domain,
+    saveDomain: (state) => void (this.#domain = state),
     tell: (hint) => this.#hints.push(hint),
     list: (filter) => this.#list(filter),
     entries: (id, { after, limit }) => {
@@ -105,11 +118,6 @@ class MemoryTables {
       let first = Math.min(Math.max(0, after), journal.length);
       while (first > 0 && journal[first - 1]!.position > after) first--;
       return journal.slice(first, first + limit);
-    },
-    due: ({ now, limit, shard }) => {
-      const due = [...this.#due].filter(([id, at]) => at <= now && (shard === undefined || shardOf(id) === shard));
-      const first = due.toSorted(([, a], [, b]) => a - b).slice(0, limit);
-      return first.map(([id]) => id);
     },
     forget: (before) => this.#forget(before),
   };
@@ -120,38 +128,41 @@ class MemoryTables {
     return hints;
   }
 
-  #saveTask(task: TaskRecord): void {
-    const ofTenant = this.#byTenant.get(task.tenant) ?? new Map<string, TaskRecord>();
+  #saveTask(task: KeptTask): void {
+    const ofTenant = this.#byTenant.get(task.tenant) ?? new Map<string, KeptTask>();
+    const before = this.#tasks.get(task.id);
     this.#byTenant.set(task.tenant, ofTenant);
     this.#tasks.set(task.id, task);
     ofTenant.set(task.id, task);
-    if (task.dueAt === undefined) this.#due.delete(task.id);
-    else this.#due.set(task.id, task.dueAt);
+    this.#indexes.change(before, task);
     if (task.endedAt !== undefined) this.#ended.set(task.id, task.endedAt);
   }
 
   #clear(id: string): void {
     this.#journals.delete(id);
     this.#sent.delete(id);
+    this.#inputs.delete(id);
   }
 
-  #list({ tenant, status, conversation, limit, cursor }: Parameters<Queries['list']>[0]): TaskRecord[] {
+  #list({ tenant, status, conversation, limit, after }: ListRequest): KeptTask[] {
     const wanted = [...(this.#byTenant.get(tenant)?.values() ?? [])].filter(
       (task) =>
         (status === undefined || task.status === status) &&
         (conversation === undefined || task.conversation === conversation) &&
-        (cursor === undefined || isAfter(task, cursor)),
+        (after === undefined || newestFirst(after, task) < 0),
     );
     return wanted.toSorted(newestFirst).slice(0, limit);
   }
 
-  #forget({ endedAt, changedAt }: Parameters<Queries['forget']>[0]): void {
+  #forget({ endedAt, changedAt, usedAt }: Parameters<Queries['forget']>[0]): void {
     for (const [id, at] of first(this.#ended)) {
       if (at > endedAt) break;
+      const task = this.#tasks.get(id);
       this.#ended.delete(id);
-      this.#byTenant.get(this.#tasks.get(id)?.tenant ?? '')?.delete(id);
+      this.#byTenant.get(task?.tenant ?? '')?.delete(id);
       this.#tasks.delete(id);
       this.#clear(id);
+      if (task !== undefined) this.#inputs.delete(task.inputsOf);
     }
     for (const [key, conversation] of first(this.#conversations)) {
       if (conversation.changedAt > changedAt) break;
@@ -159,26 +170,28 @@ class MemoryTables {
       this.#conversations.delete(key);
       this.#histories.delete(key);
     }
+    for (const [id, session] of first(this.#sessions)) {
+      if (session.expiresAt === undefined && session.usedAt <= usedAt) this.#sessions.delete(id);
+    }
   }
 }
 
 function first<K, V>(map: ReadonlyMap<K, V>): [K, V][] {
   const some: [K, V][] = [];
-  for (const entry of map) if (some.push(entry) >= FORGET_MAX) break;
+  for (const entry of map) if (some.push(entry) >= LIMITS.maxForgotten) break;
   return some;
+}
+
+function listIn<T>(lists: Map<string, T[]>, key: string): T[] {
+  const list = lists.get(key) ?? [];
+  lists.set(key, list);
+  return list;
 }
 
 function keyOf({ tenant, conversation }: ConversationRef): string {
   return JSON.stringify([tenant, conversation]);
 }
 
-function newestFirst(a: TaskRecord, b: TaskRecord): number {
-  return b.createdAt - a.createdAt || (a.id < b.id ? 1 : -1);
-}
-
-/** Whether a task comes after a cursor (`createdAt/id`), newest first. */
-function isAfter(task: TaskRecord, cursor: string): boolean {
-  const slash = cursor.indexOf('/');
-  const at = Number(cursor.slice(0, slash));
-  return task.createdAt < at || (task.createdAt === at && task.id < cursor.slice(slash + 1));
+function newestFirst(a: Pick<KeptTask, 'createdAt' | 'id'>, b: Pick<KeptTask, 'createdAt' | 'id'>): number {
+  return b.createdAt - a.createdAt || (a.id < b.id ? 1 : a.id > b.id ? -1 : 0);
 }

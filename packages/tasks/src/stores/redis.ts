@@ -1,67 +1,75 @@
-import {
-  type CancelOptions,
-  type CancelReasonInit,
-  createReason,
-  scheduleOf,
-  systemWorld,
-  type World,
-} from '@whoa/core';
-import { JournalFullError, JournalGapError, LeaseLostError, StoreClosedError } from '../errors.ts';
-import { createTaskId, shardOf, shardOfLine } from '../id.ts';
-import type { FinalStatus, TaskStatus } from '../status.ts';
-import {
-  ATTEMPTS_MAX,
-  type Batch,
-  type Claim,
-  CONVERSATION_RETENTION_MS,
-  type CreateOptions,
-  type CreateReceipt,
-  type FinishReceipt,
-  type Hint,
-  JOURNAL_BYTES_MAX,
-  LIST_LIMIT,
-  type ListFilter,
-  type ListPage,
-  type Orders,
-  READ_LIMIT,
-  RETENTION_MS,
-  type ReadOptions,
-  type ReleaseReceipt,
-  type Repeatable,
-  type SendReceipt,
-  type StoreCancelReceipt,
-  type TaskStore,
-  type WatchFilter,
+import type { Json } from '@whoa/core';
+import { createCheckedStore, rulesOf } from '../checked-store.ts';
+import type {
+  Beat,
+  BeatAnswer,
+  ClaimAnswer,
+  ClaimRef,
+  ClaimRequest,
+  HeldTask,
+  Orders,
+  SessionRef,
+  SweepAnswer,
+  TakeAnswer,
+  TakeRequest,
+  TaskLoad,
+} from '../delivery.ts';
+import type {
+  CreateRequest,
+  DriverBatch,
+  End,
+  ListRequest,
+  Placed,
+  ReadRequest,
+  StopRequest,
+  StoreDriver,
+  StoreRules,
+} from '../driver.ts';
+import { JournalFullError, JournalGapError, LeaseLostError, StoreBusyError } from '../errors.ts';
+import { createTaskId } from '../id.ts';
+import type {
+  CreateReceipt,
+  FinishReceipt,
+  Hint,
+  ListPage,
+  ReleaseReceipt,
+  SendReceipt,
+  StoreCancelReceipt,
+  TaskStore,
+  WatchFilter,
 } from '../store.ts';
+import type { Command, ConversationRecord, ConversationRef, JournalEntry, TaskRecord, TaskRef } from '../task.ts';
+import { checkDuration } from './checks.ts';
+import { Calls } from './redis/calls.ts';
+import { type ChannelRef, Channels } from './redis/channels.ts';
+import type { Reply } from './redis/connection.ts';
 import {
-  type Command,
-  type ConversationRecord,
-  type ConversationRef,
-  type JournalEntry,
-  type NewTask,
-  sendable,
-  type TaskOutcome,
-  type TaskRecord,
-  type TaskRef,
-} from '../task.ts';
-import { withNonce } from '../unknown-outcome.ts';
-import { checkBytes, checkDuration, checkLimit, checkName, checkRef } from './checks.ts';
-import { jsonOf } from './json.ts';
-import { Calls, type Reply } from './redis/calls.ts';
-import { Inboxes } from './redis/inboxes.ts';
-import { indexOf, newestFirst, pairsOf } from './redis/lists.ts';
-import { checkPrefix, PREFIX, type RedisStoreOptions, tagOf } from './redis/options.ts';
+  checkPrefix,
+  generationsOf,
+  limitsOf,
+  PREFIX,
+  type RedisStoreOptions,
+  TIMEOUT_MS,
+  tagOf,
+} from './redis/options.ts';
+import { pageOf } from './redis/pages.ts';
+import { conversationOf, entriesOf } from './redis/read-replies.ts';
 import {
+  beatAnswerOf,
   cancelReceiptOf,
-  claimOf,
-  conversationOf,
+  claimAnswerOf,
   createReceiptOf,
-  entriesOf,
+  finishReceiptOf,
+  heldOf,
+  loadOf,
   ordersOf,
   recordOf,
+  sendReceiptOf,
+  sweepAnswerOf,
+  takeAnswerOf,
 } from './redis/replies.ts';
 import { SCRIPTS, type Script } from './redis/scripts.ts';
-import { createSeal } from './redis/seal.ts';
+import { Shards } from './redis/shards.ts';
 
 export type { RedisStoreOptions } from './redis/options.ts';
 
@@ -72,227 +80,220 @@ export function createRedisStore(options: RedisStoreOptions): TaskStore {
 
 /** `shiftMs` moves the store's clock ahead of the server's, so that tests need not wait. */
 export function openRedisStore(options: RedisStoreOptions, shiftMs: () => number): TaskStore {
-  return new RedisStore(options, shiftMs);
+  const { prefix = PREFIX, cluster = false, replicas, timeoutMs } = options;
+  checkPrefix(prefix);
+  if (timeoutMs !== undefined) checkDuration('timeoutMs', timeoutMs);
+  if (cluster && replicas !== undefined) throw new TypeError('replicas: cannot be waited for on a Cluster');
+  const rules = rulesOf(options);
+  return createCheckedStore(new RedisDriver(options, rules, shiftMs), { rules, world: options.world });
 }
 
 type Values = readonly (string | number)[];
 
-class RedisStore implements TaskStore {
+class RedisDriver implements StoreDriver {
   readonly name: string = 'redis';
-  readonly journalBytesMax: number;
-  readonly #prefix: string;
-  readonly #shards: number;
-  readonly #world: World;
+  readonly domains: number;
+  readonly generations: readonly number[];
+  readonly #rules: StoreRules;
+  readonly #tags: readonly string[];
+  readonly #shards: Shards;
   readonly #calls: Calls;
-  readonly #sealOf = createSeal();
-  readonly #inboxes: Inboxes;
+  readonly #channels: Channels;
   readonly #common: () => Values;
-  #closed = false;
 
-  constructor(options: RedisStoreOptions, shiftMs: () => number) {
-    const { retentionMs = RETENTION_MS, conversationRetentionMs = CONVERSATION_RETENTION_MS } = options;
-    const { prefix = PREFIX, attemptsMax = ATTEMPTS_MAX, cluster = false, replicas } = options;
-    checkDuration('retentionMs', retentionMs);
-    checkDuration('conversationRetentionMs', conversationRetentionMs);
-    checkLimit('attemptsMax', attemptsMax);
-    checkPrefix(prefix);
-    if (options.timeoutMs !== undefined) checkDuration('timeoutMs', options.timeoutMs);
-    if (cluster && replicas !== undefined) throw new TypeError('replicas: cannot be waited for on a Cluster');
-    this.journalBytesMax = checkBytes('journalBytesMax', options.journalBytesMax ?? JOURNAL_BYTES_MAX);
-    this.#prefix = prefix;
-    this.#shards = checkLimit('shards', options.shards ?? 1);
-    this.#world = options.world ?? systemWorld;
-    // Made into text once: the library would do it for every operation, while somebody waits.
-    const rules = [retentionMs, conversationRetentionMs, attemptsMax].map((value) => `${Math.ceil(value)}`);
-    this.#common = () => [`${shiftMs()}`, ...rules];
-    this.#calls = new Calls(options);
-    const tags = Array.from({ length: this.#shards }, (_, shard) => this.#tag(shard));
-    this.#inboxes = new Inboxes({
-      store: options,
-      calls: this.#calls,
-      sealOf: this.#sealOf,
-      tags,
-      common: this.#common,
+  constructor(options: RedisStoreOptions, rules: StoreRules, shiftMs: () => number) {
+    this.generations = generationsOf(options);
+    this.domains = this.generations.at(-1)!;
+    this.#shards = new Shards(this.generations);
+    this.#rules = rules;
+    this.#tags = Array.from({ length: this.domains }, (_, shard) => tagOf(options.prefix ?? PREFIX, shard));
+    // Made into text once: the library would do it for every operation, while its caller waits.
+    const bounds = [
+      `${Math.ceil(rules.retentionMs)}`,
+      `${Math.ceil(rules.conversationRetentionMs)}`,
+      limitsOf(rules, this.generations),
+    ];
+    this.#common = () => [`${shiftMs()}`, ...bounds];
+    this.#calls = new Calls(options, {
+      message: (channel, text) => this.#channels.hear(channel, text),
+      lost: (connection) => this.#channels.mend(connection),
+      slotGone: (connection) => this.#channels.mend(connection),
     });
+    this.#channels = new Channels(this.#calls, options.timeoutMs ?? TIMEOUT_MS);
   }
 
-  async create(
-    task: NewTask,
-    { policy = 'replace', nonce = this.#world.createId() }: CreateOptions = {},
-  ): Promise<CreateReceipt> {
-    const { tenant, agent, conversation, key, worker, holdMs = 0 } = task;
-    for (const [name, value] of Object.entries({ tenant, agent, conversation, key, worker, nonce })) {
-      if (value !== undefined || name === 'tenant' || name === 'agent') checkName(name, value!);
+  /** Asks the shards of before first, oldest first: what is used there stays there. */
+  async shardsFor({ tenant, conversation, concurrency, key }: Placed, nonce: string): Promise<number> {
+    const isNamed = conversation !== undefined || concurrency !== undefined || key !== undefined;
+    for (const shards of isNamed ? this.generations.slice(0, -1) : []) {
+      const id = createTaskId({ tenant, conversation, concurrency, key }, { nonce, shards });
+      const values = [id, tenant, conversation ?? '', concurrency?.key ?? ''];
+      if ((await this.#move(SCRIPTS.isHere, id, values)) === 'here') return shards;
     }
-    const id = createTaskId(task, { nonce, shards: this.#shards });
-    const about = [id, tenant, agent, conversation ?? '', key ?? '', worker ?? ''];
-    const values = [...about, jsonOf(task.input), policy, Math.ceil(holdMs), nonce];
-    return createReceiptOf(await withNonce(nonce, this.#move(SCRIPTS.create, id, values)));
+    return this.domains;
   }
 
-  async claim(id: string, worker: string, leaseMs: number): Promise<Claim> {
-    checkName('worker', worker);
-    checkDuration('leaseMs', leaseMs);
-    return claimOf(await this.#move(SCRIPTS.claim, id, [id, worker, Math.ceil(leaseMs), this.#sealOf(id)]));
+  async create(request: CreateRequest): Promise<CreateReceipt> {
+    const { id, tenant, agent, input, nonce, conversation = '', key = '', worker = '', priority } = request;
+    const { notBefore = '', concurrency, policy, holdMs } = request;
+    const about = [id, tenant, agent, input, nonce, this.#rules.maxReady, conversation, key, worker, priority];
+    const when = [notBefore, concurrency?.key ?? '', concurrency?.limit ?? '', policy, holdMs];
+    const isOfBefore = this.generations.length > 1 && createTaskId(request, { nonce, shards: this.domains }) !== id;
+    const reply = await this.#move(SCRIPTS.create, id, [...about, ...when, isOfBefore ? 1 : 0]);
+    if ((reply as readonly Reply[])[0] === 'gone') {
+      throw new StoreBusyError('The conversation or key was forgotten just now; nothing was changed, try again');
+    }
+    return createReceiptOf(reply, request);
   }
 
-  async renew(id: string, epoch: number, leaseMs: number): Promise<Orders> {
-    checkDuration('leaseMs', leaseMs);
-    return ordersOf(await this.#own(SCRIPTS.renew, { id, epoch }, [Math.ceil(leaseMs)]));
+  async take(request: Required<TakeRequest>): Promise<TakeAnswer> {
+    const { domain, session, worker, leaseMs, claim, number, limit, agents, maxBytes } = request;
+    const about = [session, worker, Math.ceil(leaseMs), claim, number, limit, JSON.stringify(agents), maxBytes];
+    return takeAnswerOf(await this.#call(SCRIPTS.take, domain, [...about, ...agents]));
   }
 
-  async append(id: string, epoch: number, { after, events, replaces = [], done = [] }: Batch): Promise<Orders> {
-    const counts = [after, this.journalBytesMax, done.length, replaces.length];
-    const values = [...counts, ...done, ...replaces, ...events.map(jsonOf)];
-    const reply = (await this.#own(SCRIPTS.append, { id, epoch }, values)) as string[];
-    if (reply[0] === 'gap') throw new JournalGapError(id, Number(reply[1]), after);
-    if (reply[0] === 'full') throw new JournalFullError(id, Number(reply[1]), this.journalBytesMax);
-    return ordersOf(reply);
+  async claim(id: string, request: Required<ClaimRequest>): Promise<ClaimAnswer> {
+    const { session, worker, leaseMs, claim, maxBytes } = request;
+    return claimAnswerOf(
+      await this.#move(SCRIPTS.claim, id, [id, session, worker, Math.ceil(leaseMs), claim, maxBytes]),
+    );
   }
 
-  async release(id: string, epoch: number): Promise<ReleaseReceipt> {
-    const [answer] = (await this.#own(SCRIPTS.release, { id, epoch }, [])) as [ReleaseReceipt['answer']];
+  async load(claim: ClaimRef): Promise<TaskLoad> {
+    return loadOf((await this.#own(SCRIPTS.load, claim, []))[1]!);
+  }
+
+  async beat({ domain, session, confirmed, count }: Required<Beat>): Promise<BeatAnswer> {
+    const orders = confirmed.flatMap(({ id, epoch, claim, orderNumber }) => [id, epoch, claim, orderNumber]);
+    return beatAnswerOf(await this.#call(SCRIPTS.beat, domain, [session, count, ...orders]));
+  }
+
+  async held({ domain, session }: SessionRef): Promise<readonly HeldTask[]> {
+    return heldOf(await this.#call(SCRIPTS.held, domain, [session]));
+  }
+
+  async sweep({ domain, limit }: { domain: number; limit: number }): Promise<SweepAnswer> {
+    return sweepAnswerOf(await this.#call(SCRIPTS.sweep, domain, [limit]));
+  }
+
+  async append(claim: ClaimRef, { after, events, replaces, done, progress }: DriverBatch): Promise<Orders> {
+    const { journalBytesMax } = this.#rules;
+    const counts = [after, journalBytesMax, progress ? 1 : 0, done.length, replaces.length];
+    const reply = await this.#own(SCRIPTS.append, claim, [...counts, ...done, ...replaces, ...events]);
+    const [answer, found, told] = reply as [string, Reply, readonly string[] | null];
+    if (answer === 'gap') throw new JournalGapError(claim.id, Number(found), after);
+    if (answer === 'full') throw new JournalFullError(claim.id, Number(found), journalBytesMax);
+    if (told !== null) this.#tellOwn('journal', claim, told);
+    return ordersOf(found);
+  }
+
+  async release(claim: ClaimRef): Promise<ReleaseReceipt> {
+    const [answer] = (await this.#own(SCRIPTS.release, claim, [])) as [ReleaseReceipt['answer']];
     return { answer };
   }
 
-  async finish(id: string, epoch: number, outcome: TaskOutcome): Promise<FinishReceipt> {
-    const { status: asked, reason, complete, history, said = [], ...rest } = outcome;
-    const messages = [...(history ?? []), ...said].map(jsonOf);
-    const about = [asked, optional(reason), optional(complete), jsonOf(rest), history === undefined ? '0' : '1'];
-    const values = [...about, ...messages];
-    const reply = await this.#own(SCRIPTS.finish, { id, epoch }, values);
-    const [answer, status, successor] = reply as [FinishReceipt['answer'], FinalStatus, string | null | undefined];
-    return { answer, status, ...(successor != null && { successor }) };
+  async finish(claim: ClaimRef, { outcome, said, anew }: End): Promise<FinishReceipt> {
+    const { status: asked, reason, complete, ...rest } = outcome;
+    const bytes = said.reduce((sum, message) => sum + Buffer.byteLength(message), 0);
+    const about = [asked, optional(reason), optional(complete), JSON.stringify(rest), anew ? 1 : 0, bytes];
+    const { receipt, told } = finishReceiptOf(await this.#own(SCRIPTS.finish, claim, [...about, ...said]));
+    if (told !== undefined) this.#tellOwn('status', claim, told);
+    return receipt;
   }
 
-  async cancel(
-    target: TaskRef | ConversationRef,
-    reason: CancelReasonInit = {},
-    { how = 'graceful', undo = false }: CancelOptions = {},
-  ): Promise<StoreCancelReceipt> {
-    checkRef(target);
-    const { level, abortAt, killAt } = scheduleOf(how, 0);
-    const { at, ...undated } = createReason(reason, 0);
-    const dated = reason.at === undefined ? [jsonOf(undated), 0] : [jsonOf({ ...undated, at }), 1];
-    const asked = [level, Math.ceil(abortAt), Math.ceil(killAt), undo ? 1 : 0, ...dated];
+  async cancel(target: TaskRef | ConversationRef, stop: StopRequest): Promise<StoreCancelReceipt> {
+    const { level, abortMs, killMs, undo, reason } = stop;
+    const isDated = reason.at === undefined ? 0 : 1;
+    const asked = [level, abortMs, killMs, undo ? 1 : 0, JSON.stringify(reason), isDated];
     const reply =
       'id' in target
         ? this.#move(SCRIPTS.cancel, target.id, [target.id, target.tenant, ...asked])
-        : this.#call(SCRIPTS.cancelLine, this.#shardOfLine(target), [target.tenant, target.conversation, ...asked]);
+        : this.#talk(SCRIPTS.cancelConversation, target, asked);
     return cancelReceiptOf(await reply);
   }
 
-  async send(
-    { tenant, id }: TaskRef,
-    command: Command,
-    { nonce = this.#world.createId() }: Repeatable = {},
-  ): Promise<SendReceipt> {
-    checkRef({ tenant, id });
-    checkName('nonce', nonce);
-    const values = [id, tenant, nonce, jsonOf(sendable(command))];
-    const reply = await withNonce(nonce, this.#move(SCRIPTS.send, id, values));
-    const [answer, value] = reply as [SendReceipt['answer'], string];
-    if (answer === 'accepted') return { answer, number: Number(value) };
-    return answer === 'too-late' ? { answer, status: value as TaskStatus } : { answer };
+  async send({ tenant, id }: TaskRef, command: Command, nonce: string): Promise<SendReceipt> {
+    return sendReceiptOf(await this.#move(SCRIPTS.send, id, [id, tenant, nonce, JSON.stringify(command)]));
   }
 
   async get({ tenant, id }: TaskRef): Promise<TaskRecord | undefined> {
-    checkRef({ tenant, id });
     const reply = await this.#move(SCRIPTS.get, id, [id, tenant]);
     return reply === null ? undefined : recordOf(reply);
   }
 
-  async list({ tenant, status, conversation, cursor = '', ...rest }: ListFilter): Promise<ListPage> {
-    checkName('tenant', tenant);
-    const limit = checkLimit('limit', rest.limit ?? LIST_LIMIT);
-    const index = indexOf({ tenant, status, conversation });
-    const [at, last] = [cursor.slice(0, cursor.indexOf('/')), cursor.slice(cursor.indexOf('/') + 1)];
-    const shards = conversation === undefined ? this.#all() : [this.#shardOfLine({ tenant, conversation })];
-    const replies = await Promise.all(
-      shards.map((shard) => this.#call(SCRIPTS.list, shard, [tenant, status ?? '', index, limit + 1, at, last])),
-    );
-    const found = (replies as Reply[][]).flat().map(recordOf).toSorted(newestFirst);
-    const tasks = found.slice(0, limit);
-    const oldest = tasks.at(-1);
-    return found.length > limit && oldest ? { tasks, next: `${oldest.createdAt}/${oldest.id}` } : { tasks };
+  async list({ tenant, status, conversation, limit, after }: ListRequest): Promise<ListPage> {
+    const values = [tenant, status ?? '', conversation ?? '', limit + 1, after?.createdAt ?? '', after?.id ?? ''];
+    const shards =
+      conversation === undefined ? this.#tags.keys() : this.#shards.ofConversation({ tenant, conversation });
+    const replies = await Promise.all(Array.from(shards, (shard) => this.#call(SCRIPTS.list, shard, values)));
+    return pageOf(replies, limit);
   }
 
-  async read({ tenant, id }: TaskRef, options: ReadOptions = {}): Promise<readonly JournalEntry[]> {
-    checkRef({ tenant, id });
-    const { after = 0, limit = READ_LIMIT, watchMs } = options;
-    checkLimit('limit', limit);
-    if (watchMs !== undefined) checkDuration('watchMs', watchMs);
+  async read({ tenant, id }: TaskRef, { after, limit, watchMs }: ReadRequest): Promise<readonly JournalEntry[]> {
     const script = watchMs === undefined ? SCRIPTS.read : SCRIPTS.readAlong;
-    return entriesOf(await this.#move(script, id, [id, tenant, Math.max(0, after), limit, watchMs ?? 0]));
+    return entriesOf(await this.#move(script, id, [id, tenant, after, limit, Math.ceil(watchMs ?? 0)]));
   }
 
   async conversation(ref: ConversationRef): Promise<ConversationRecord | undefined> {
-    checkRef(ref);
-    const reply = await this.#call(SCRIPTS.conversation, this.#shardOfLine(ref), [ref.tenant, ref.conversation]);
-    return conversationOf(reply, ref);
-  }
-
-  async due({ limit = LIST_LIMIT, shard }: { limit?: number; shard?: number } = {}): Promise<readonly string[]> {
-    checkLimit('limit', limit);
-    const shards = shard === undefined ? this.#all() : [shard];
-    const replies = await Promise.all(shards.map((one) => this.#call(SCRIPTS.due, one, [limit])));
-    const due = (replies as string[][]).flatMap((flat) => pairsOf(flat));
-    return due
-      .toSorted(([, a], [, b]) => a - b)
-      .slice(0, limit)
-      .map(([id]) => id);
+    return conversationOf(await this.#talk(SCRIPTS.conversation, ref, []), ref);
   }
 
   async watch(filter: WatchFilter, listener: (hint: Hint) => void): Promise<AsyncDisposable> {
-    if (this.#closed) throw new StoreClosedError();
-    return this.#inboxes.watch(filter, listener);
+    return this.#channels.watch(await this.#channelsFor(filter), filter, listener);
   }
 
   async [Symbol.asyncDispose](): Promise<void> {
-    if (this.#closed) return;
-    this.#closed = true;
-    await this.#inboxes[Symbol.asyncDispose]();
+    this.#channels.close();
     await this.#calls[Symbol.asyncDispose]();
+    await this.#channels[Symbol.asyncDispose]();
+  }
+
+  /** As few channels as say everything that is asked for: a task or a conversation is in one shard. */
+  async #channelsFor({ tenant, worker, conversation, id }: WatchFilter): Promise<readonly ChannelRef[]> {
+    const all = [...this.#tags.keys()];
+    const inAll = (name: string, shards: readonly number[] = all): ChannelRef[] =>
+      shards.map((domain) => ({ channel: this.#tags[domain]! + name, tag: this.#tags[domain]!, domain }));
+    if (worker !== undefined) return inAll(`inbox:${worker}`);
+    const owner = tenant ?? (id === undefined ? undefined : await this.#move(SCRIPTS.tenantOf, id, [id]));
+    if (owner === undefined) throw new TypeError('watch: expected a tenant, a worker or a task to watch');
+    if (id !== undefined) return inAll(`changes:${String(owner)}`, [this.#shards.ofId(id)]);
+    const shards =
+      conversation === undefined ? all : this.#shards.ofConversation({ tenant: String(owner), conversation });
+    return inAll(`changes:${String(owner)}`, shards);
+  }
+
+  /** What a worker does itself its own process is told here: the server need not send it back. */
+  #tellOwn(type: 'status' | 'journal', { id }: ClaimRef, [tenant, worker, conversation]: readonly string[]): void {
+    const hint = { type, id, tenant: tenant!, worker: worker!, ...(conversation && { conversation }) };
+    this.#channels.tell(`${this.#tags[this.#shards.ofId(id)]!}inbox:${worker!}`, hint);
   }
 
   /** A move of whoever holds the claim. */
-  async #own(script: Script, { id, epoch }: { id: string; epoch: number }, values: Values): Promise<Reply> {
-    const reply = await this.#move(script, id, [id, epoch, ...values]);
-    if ((reply as string[])[0] === 'lost') throw new LeaseLostError(id, epoch);
+  async #own(script: Script, { id, epoch, session, claim }: ClaimRef, values: Values): Promise<readonly Reply[]> {
+    const reply = (await this.#move(script, id, [id, epoch, session, claim, ...values])) as readonly Reply[];
+    if (reply[0] === 'lost') throw new LeaseLostError(id, epoch);
+    return reply;
+  }
+
+  /** Asks the oldest shard first that a conversation can be in. */
+  async #talk(script: Script, ref: ConversationRef, values: Values): Promise<Reply> {
+    let reply: Reply = null;
+    for (const shard of this.#shards.ofConversation(ref)) {
+      reply = await this.#call(script, shard, [ref.tenant, ref.conversation, ...values]);
+      if (reply !== null && (reply as readonly Reply[])[0] !== 'unknown') return reply;
+    }
     return reply;
   }
 
   #move(script: Script, id: string, values: Values): Promise<Reply> {
-    return this.#call(script, shardOfAny(id), values);
+    return this.#call(script, this.#shards.ofId(id), values);
   }
 
-  async #call(script: Script, shard: number, values: Values): Promise<Reply> {
-    if (this.#closed) throw new StoreClosedError();
-    return this.#calls.call(script, this.#tag(shard), [...this.#common(), ...values]);
-  }
-
-  #tag(shard: number): string {
-    return tagOf(this.#prefix, shard);
-  }
-
-  #shardOfLine({ tenant, conversation }: ConversationRef): number {
-    return shardOfLine({ tenant, conversation }, this.#shards);
-  }
-
-  #all(): number[] {
-    return Array.from({ length: this.#shards }, (_, shard) => shard);
+  #call(script: Script, shard: number, values: Values): Promise<Reply> {
+    return this.#calls.call(script, this.#tags[shard]!, [...this.#common(), ...values]);
   }
 }
 
-/** What is no id is in no shard; any will say that there is no such task. */
-function shardOfAny(id: string): number {
-  try {
-    return shardOf(id);
-  } catch {
-    return 0;
-  }
-}
-
-function optional(value: unknown): string {
+function optional(value: Json | object | undefined): string {
   return value === undefined ? '' : JSON.stringify(value);
 }

@@ -21,8 +21,9 @@ test('what was written is there after the store was closed and opened again', as
     await using store = createSqliteStore(folder);
     const receipt = await store.create({ tenant: 'acme', agent: 'a', input: 'hello', conversation: 'c' });
     ref.id = receipt.answer === 'created' ? receipt.task.id : '';
-    await store.claim(ref.id, 'w1', 60_000);
-    await store.append(ref.id, 1, { after: 0, events: ['said'] });
+    const claimed = await store.claim(ref.id, { session: 's1', claim: 'c1', worker: 'w1', leaseMs: 60_000 });
+    if (claimed.answer !== 'claimed') return expect.unreachable();
+    await store.append(claimed.claim, { after: 0, events: ['said'] });
     await store.cancel(ref, { by: 'ann' });
   }
   await using again = createSqliteStore(folder);
@@ -46,9 +47,23 @@ test('a folder that anybody can write to is refused', async () => {
   expect(() => createSqliteStore(folder)).toThrow(/use a folder of your own/);
 });
 
-test('the default place is in the state folder of the user', () => {
+test('the default place is in the state folder of the user, never in a relative one', () => {
   expect(defaultPath({ XDG_STATE_HOME: '/home/ann/.state' })).toBe('/home/ann/.state/whoa/tasks.db');
   expect(defaultPath({})).not.toContain(tmpdir());
+  expect(defaultPath({ XDG_STATE_HOME: '.' })).toBe(defaultPath({}));
+});
+
+test('a process of an older version cannot write once the file has a newer format', async () => {
+  using folder = temporaryFolder();
+  await using store = createSqliteStore(folder);
+  const ref = { tenant: 'acme', agent: 'a', input: 'x' };
+  await store.create(ref);
+  const { DatabaseSync } = process.getBuiltinModule('node:sqlite');
+  const raw = new DatabaseSync(folder.file);
+  raw.exec('PRAGMA user_version = 99');
+  raw.close();
+  await expect(store.create(ref)).rejects.toThrow(/newer version/);
+  expect((await store.list({ tenant: 'acme' })).tasks).toHaveLength(1);
 });
 
 test('a file of a newer version is left alone', async () => {
@@ -70,8 +85,17 @@ test('no operation reads a whole table', async () => {
     'SELECT record FROM tasks WHERE id = ?1',
     'SELECT record FROM tasks WHERE tenant = ?1 ORDER BY createdAt DESC, id DESC LIMIT 5',
     'SELECT record FROM tasks WHERE tenant = ?1 AND status = ?2 AND (createdAt, id) < (?3, ?4) ORDER BY createdAt DESC, id DESC LIMIT 5',
-    'SELECT id FROM tasks WHERE dueAt <= ?1 ORDER BY dueAt LIMIT 5',
-    'SELECT id FROM tasks WHERE shard = ?1 AND dueAt <= ?2 ORDER BY dueAt LIMIT 5',
+    "SELECT record FROM tasks WHERE tenant = ?1 AND lane = ?2 AND stage = 'ready' ORDER BY priority DESC, stageAt, id LIMIT 1",
+    "SELECT record FROM tasks WHERE stage = 'later' AND stageAt <= ?1 ORDER BY stageAt LIMIT 5",
+    "SELECT record FROM tasks WHERE session = ?1 AND stage = 'held' LIMIT 5",
+    "SELECT record FROM tasks WHERE session = ?1 AND told = 1 AND stage = 'held' LIMIT 5",
+    "SELECT 1 FROM tasks WHERE tenant = ?1 AND stage = 'held' LIMIT 5",
+    "SELECT 1 FROM tasks WHERE tenant = ?1 AND key = ?2 AND stage IN ('later', 'ready', 'held') LIMIT 5",
+    "SELECT record FROM tasks WHERE tenant = ?1 AND key = ?2 AND stage = 'queue' ORDER BY createdAt, id LIMIT 1",
+    'SELECT * FROM lanes WHERE agent = ?1 ORDER BY tick LIMIT 1',
+    'SELECT worker FROM waiters WHERE agent = ?1 ORDER BY at LIMIT 1',
+    'DELETE FROM waiters WHERE worker = ?1',
+    'SELECT record FROM worker_sessions WHERE expiresAt > ?1',
     'SELECT id FROM tasks WHERE endedAt <= ?1 LIMIT 5',
     'SELECT * FROM journal WHERE id = ?1 AND position > ?2 ORDER BY position LIMIT 5',
     'SELECT number FROM changes WHERE number > ?1 ORDER BY number LIMIT 5',
@@ -90,7 +114,7 @@ async function watched(folder: { file: string }, world = createVirtualWorld()) {
   const store = createSqliteStore({ file: folder.file, world, pollMs: 1_000 });
   const receipt = await store.create({ tenant: 'acme', agent: 'a', input: 'hello' });
   const id = receipt.answer === 'created' ? receipt.task.id : '';
-  await store.claim(id, 'w1', 60_000);
+  await store.claim(id, { session: 's1', claim: 'c1', worker: 'w1', leaseMs: 60_000 });
   const hints: Hint[] = [];
   let wake = (): void => {};
   await store.watch({ worker: 'w1' }, (hint) => {
@@ -148,7 +172,7 @@ test('the bell brings the order along', async () => {
   await told;
   const { stop } = (await store.get(ref))!;
   expect(stop).toMatchObject({ level: 'abort', reason: { message: 'enough' } });
-  expect(hints).toMatchObject([{ type: 'cancel', id: ref.id, order: { epoch: 1, stop } }]);
+  expect(hints).toMatchObject([{ type: 'cancel', id: ref.id, order: { epoch: 1, claim: 'c1', stop } }]);
   await store[Symbol.asyncDispose]();
 });
 
@@ -186,21 +210,12 @@ test('the bell does not grow', async () => {
   expect(statSync(`${folder.file}-bell`).size).toBeLessThanOrEqual(4_096);
 });
 
-test('histories of a file of an older version are still there, and are added to', async () => {
+test('a file from before the first release, or of another program, is refused and left alone', () => {
   using folder = temporaryFolder();
-  await createSqliteStore(folder)[Symbol.asyncDispose]();
   const old = new DatabaseSync(folder.file);
-  const said = ['one', { role: 'user', content: 'two' }, null, ['three']];
-  const record = { tenant: 'acme', conversation: 'c', waiting: [], history: said, changedAt: 1 };
-  old.exec('DROP TABLE history; DROP TABLE sent; PRAGMA user_version = 2');
-  old.prepare('INSERT INTO conversations VALUES (?, ?, ?, ?)').run('acme', 'c', null, JSON.stringify(record));
+  old.exec('CREATE TABLE conversations (id TEXT); PRAGMA user_version = 4');
   old.close();
-  await using store = createSqliteStore(folder);
-  const ref = { tenant: 'acme', conversation: 'c' };
-  expect((await store.conversation(ref))?.history).toEqual(said);
-  const receipt = await store.create({ ...ref, agent: 'a', input: 'hello' });
-  const { id } = (receipt as { task: { id: string } }).task;
-  await store.claim(id, 'w', 60_000);
-  await store.finish(id, 1, { status: 'success', said: ['four'] });
-  expect((await store.conversation(ref))?.history).toEqual([...said, 'four']);
+  expect(() => createSqliteStore(folder)).toThrow(/before the first release/);
+  using still = new DatabaseSync(folder.file);
+  expect(still.prepare('PRAGMA user_version').get()).toEqual({ user_version: 4 });
 });

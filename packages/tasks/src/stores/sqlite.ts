@@ -1,14 +1,14 @@
 import { type Clock, systemClock, type World } from '@whoa/core';
-import type { Queries, Tables } from '../moves/tables.ts';
+import { createCheckedStore, rulesOf } from '../checked-store.ts';
 import type { Hint, StoreOptions, TaskStore, WatchFilter } from '../store.ts';
-import { createLocalStore, type Engine } from './local.ts';
+import { createLocalDriver, type Engine } from './local.ts';
 import { Database, isBusy } from './sqlite/database.ts';
 import { Doorbell } from './sqlite/doorbell.ts';
 import { defaultPath, prepareFile } from './sqlite/place.ts';
-import { CHANGES_MAX, changesAfter, createTables, lastChange } from './sqlite/tables.ts';
+import { CHANGES_MAX, changesAfter, createTables, lastChange, type SqliteTables } from './sqlite/tables.ts';
 import { Watchers } from './watchers.ts';
 
-export interface SqliteStoreOptions extends StoreOptions {
+export interface SqliteStoreOptions extends Omit<StoreOptions, 'shards'> {
   /** The database file; in the user's state folder unless said otherwise. Not in a folder that anybody can write to. */
   readonly file?: string;
   /** `process`: survives the death of any process. `power`: also a power cut, at the price of a disk flush per write. */
@@ -22,11 +22,13 @@ const POLL_MS = 1_000;
 
 /** A store in a file, for the processes of one machine. */
 export function createSqliteStore(options: SqliteStoreOptions = {}): TaskStore {
-  return createLocalStore(new SqliteEngine(options), options);
+  const rules = rulesOf(options);
+  return createCheckedStore(createLocalDriver(new SqliteEngine(options), rules), { rules, world: options.world });
 }
 
 class SqliteEngine implements Engine {
   readonly name = 'sqlite';
+  readonly tables: SqliteTables;
   readonly now: () => number;
   readonly #database: Database;
   readonly #bell: Doorbell;
@@ -48,30 +50,29 @@ class SqliteEngine implements Engine {
       this.#database.close();
       throw error;
     }
+    this.tables = createTables(this.#database);
     this.#clock = world?.clock ?? systemClock;
     this.#pollMs = pollMs;
     // The wall clock is what the processes of one machine share; a monotonic one starts anew in each of them.
     this.now = world === undefined ? () => Date.now() : () => world.clock.now();
   }
 
-  async transact<T>(work: (tables: Tables & Queries) => T): Promise<T> {
+  async transact<T>(work: () => T): Promise<T> {
     const { answer, hints, first } = await this.#database.write(() => {
-      const told: string[] = [];
-      let number = 0;
-      const tables = createTables(this.#database, (hint, given) => {
-        told.push(hint);
-        number = given;
-      });
-      const done = work(tables);
-      if (told.length > 0) this.#trimChanges(told.length);
-      return { answer: done, hints: told, first: number - told.length + 1 };
+      const told = this.tables.begin();
+      const done = work();
+      if (told.hints.length > 0) this.#trimChanges(told.hints.length);
+      return { answer: done, hints: told.hints, first: told.last - told.hints.length + 1 };
     });
     if (hints.length > 0) this.#bell.ring(first, hints);
     return answer;
   }
 
-  query<T>(work: (tables: Tables & Queries) => T): Promise<T> {
-    return this.#database.read(() => work(createTables(this.#database, () => {})));
+  query<T>(work: () => T): Promise<T> {
+    return this.#database.read(() => {
+      this.tables.begin();
+      return work();
+    });
   }
 
   async watch(filter: WatchFilter, listener: (hint: Hint) => void): Promise<AsyncDisposable> {

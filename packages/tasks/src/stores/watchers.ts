@@ -1,30 +1,44 @@
 import type { Hint, WatchFilter } from '../store.ts';
 
-/** Who wants to hear of what, in this process. */
+interface Watcher {
+  readonly filter: WatchFilter;
+  readonly listener: (hint: Hint) => void;
+}
+
+/** The fields a watcher is found by, most telling first. */
+const FIELDS = ['id', 'worker', 'conversation', 'tenant'] as const;
+const ANY = '';
+
+/** Who wants to hear of what, in this process; found by what they asked for, however many there are. */
 export class Watchers {
-  readonly #watchers = new Set<{ filter: WatchFilter; listener: (hint: Hint) => void }>();
+  readonly #watchers = new Map<string, Set<Watcher>>();
+  #size = 0;
 
   get size(): number {
-    return this.#watchers.size;
+    return this.#size;
   }
 
   add(filter: WatchFilter, listener: (hint: Hint) => void): AsyncDisposable {
     const watcher = { filter, listener };
-    this.#watchers.add(watcher);
+    const field = FIELDS.find((name) => filter[name] !== undefined);
+    const key = field === undefined ? ANY : `${field} ${filter[field]}`;
+    const group = this.#watchers.get(key) ?? new Set();
+    this.#watchers.set(key, group.add(watcher));
+    this.#size++;
     return {
       [Symbol.asyncDispose]: () => {
-        this.#watchers.delete(watcher);
+        if (group.delete(watcher)) this.#size--;
+        if (group.size === 0 && this.#watchers.get(key) === group) this.#watchers.delete(key);
         return Promise.resolve();
       },
     };
   }
 
-  /** A listener that throws harms nobody else. */
+  /** A listener that throws harms no other. */
   tell(hint: Hint): void {
-    for (const { filter, listener } of this.#watchers) {
-      if (!matches(filter, hint)) continue;
+    for (const { filter, listener } of this.#concerned(hint)) {
       try {
-        listener(hint);
+        listener(filter.worker === undefined ? withoutOrder(hint) : hint);
       } catch (error) {
         process.emitWarning(new Error('A listener given to watch() failed', { cause: error }));
       }
@@ -33,15 +47,23 @@ export class Watchers {
 
   clear(): void {
     this.#watchers.clear();
+    this.#size = 0;
+  }
+
+  #concerned(hint: Hint): Watcher[] {
+    if (hint.type === 'resync') return [...this.#watchers.values()].flatMap((group) => [...group]);
+    if (hint.type === 'work') return [...(this.#watchers.get(`worker ${hint.worker}`) ?? [])];
+    const keys = [ANY, ...FIELDS.map((field) => `${field} ${hint[field]}`)];
+    const found = keys.flatMap((key) => [...(this.#watchers.get(key) ?? [])]);
+    return found.filter(({ filter }) =>
+      FIELDS.every((field) => filter[field] === undefined || filter[field] === hint[field]),
+    );
   }
 }
 
-function matches(filter: WatchFilter, hint: Hint): boolean {
-  if (hint.type === 'resync') return true;
-  return (
-    (filter.tenant === undefined || filter.tenant === hint.tenant) &&
-    (filter.worker === undefined || filter.worker === hint.worker) &&
-    (filter.conversation === undefined || filter.conversation === hint.conversation) &&
-    (filter.id === undefined || filter.id === hint.id)
-  );
+/** An order names the claim it is for: only the worker may know that. */
+function withoutOrder(hint: Hint): Hint {
+  if (!('order' in hint)) return hint;
+  const { order: _order, ...rest } = hint;
+  return rest;
 }

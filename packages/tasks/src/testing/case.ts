@@ -1,7 +1,8 @@
 import assert from 'node:assert/strict';
+import type { ClaimAnswer, ClaimRef, ClaimRequest, Orders, TaskLoad } from '../delivery.ts';
 import type { TaskStatus } from '../status.ts';
-import type { Claim, StoreOptions, TaskStore } from '../store.ts';
-import type { NewTask, TaskRecord, TaskRef } from '../task.ts';
+import type { StoreOptions, TaskStore } from '../store.ts';
+import type { NewTask, TaskHead, TaskRecord, TaskRef } from '../task.ts';
 
 /** What a case works with: a fresh store, and time that passes when told. */
 export interface CaseContext {
@@ -10,6 +11,8 @@ export interface CaseContext {
   readonly advance: (ms: number) => Promise<void>;
   /** Another store on the same data, as another process would have it. */
   readonly openSecond: () => Promise<TaskStore>;
+  /** Marks the data as a version with this format would. */
+  readonly setFormat: (format: number) => Promise<void>;
 }
 
 /** One thing every store must do. */
@@ -18,7 +21,7 @@ export interface ContractCase {
   readonly title: string;
   readonly options?: StoreOptions;
   /** Needs what not every store has. */
-  readonly needs?: 'second client';
+  readonly needs?: 'second client' | 'another format';
   run(context: CaseContext): Promise<void>;
 }
 
@@ -32,33 +35,90 @@ export async function create(store: TaskStore, rest: Partial<NewTask> = {}): Pro
   return receipt.answer === 'created' ? receipt.task : assert.fail(`expected a task, got ${receipt.answer}`);
 }
 
+let made = 0;
+
+/** A name that no other thing has. */
+export function fresh(prefix: string): string {
+  return `${prefix}-${++made}`;
+}
+
+type Asked = Partial<Omit<ClaimRequest, 'session'>> & { readonly session?: string };
+
+/** Asks for a task, in a session of its own unless one is named. */
+export function tryClaim(store: TaskStore, id: string, asked: Asked = {}): Promise<ClaimAnswer> {
+  return store.claim(id, {
+    worker: 'w1',
+    leaseMs: LEASE_MS,
+    session: fresh('session'),
+    claim: fresh('claim'),
+    ...asked,
+  });
+}
+
 /** Claims a task, or fails. */
-export async function claim(
-  store: TaskStore,
-  id: string,
-  { worker = 'w1', leaseMs = LEASE_MS }: { worker?: string; leaseMs?: number } = {},
-): Promise<Claim & { answer: 'claimed' }> {
-  const claimed = await store.claim(id, worker, leaseMs);
-  return claimed.answer === 'claimed' ? claimed : assert.fail(`expected a claim, got ${claimed.answer}`);
+export async function claim(store: TaskStore, id: string, asked: Asked = {}): Promise<Claimed> {
+  const answer = await tryClaim(store, id, asked);
+  if (answer.answer !== 'claimed') return assert.fail(`expected a claim, got ${answer.answer}`);
+  const { claim: by, task, orders } = answer;
+  claimsOf(store, id).push(by);
+  return { by, task, orders, ...(answer.load ?? (await store.load(by))) };
+}
+
+const CLAIMS = new WeakMap<TaskStore, Map<string, ClaimRef[]>>();
+
+function claimsOf(store: TaskStore, id: string): ClaimRef[] {
+  const ofStore = CLAIMS.get(store) ?? new Map<string, ClaimRef[]>();
+  const claims = ofStore.get(id) ?? [];
+  CLAIMS.set(store, ofStore.set(id, claims));
+  return claims;
+}
+
+/** The first, second, … claim that a case made of a task. */
+export function nth(store: TaskStore, id: string, number: number): ClaimRef {
+  return claimsOf(store, id)[number - 1] ?? assert.fail(`task ${id} was not claimed ${number} times`);
+}
+
+/** A claim with everything its worker needs. */
+export interface Claimed extends TaskLoad {
+  readonly by: ClaimRef;
+  readonly task: TaskHead;
+  readonly orders: Orders;
 }
 
 export interface Brought {
   readonly id: string;
   readonly ref: TaskRef;
-  readonly epoch: number;
+  /** Who brought it there; of a task that was never claimed, a claim that does not exist. */
+  readonly by: ClaimRef;
 }
 
-/** A task in a status, and the epoch that brought it there. */
+/** A task in a status, and the claim that brought it there. */
 export async function bring(store: TaskStore, status: TaskStatus): Promise<Brought> {
   const { id } = await create(store);
   const ref = { tenant: TENANT, id };
-  if (status === 'init') return { id, ref, epoch: 1 };
-  const { task } = await claim(store, id);
-  const { epoch } = task;
+  if (status === 'init') return { id, ref, by: { id, epoch: 1, session: 'none', claim: 'none' } };
+  const { by } = await claim(store, id);
   if (status === 'cancelling' || status === 'cancelled') await store.cancel(ref);
-  if (status !== 'running' && status !== 'cancelling') await store.finish(id, epoch, { status });
+  if (status !== 'running' && status !== 'cancelling') await store.finish(by, { status });
   assert.equal((await store.get(ref))?.status, status);
-  return { id, ref, epoch };
+  return { id, ref, by };
+}
+
+/** What the holder of a claim should know now. */
+export async function ordersFor(store: TaskStore, by: ClaimRef): Promise<Orders> {
+  const { position } = await record(store, by.id);
+  return store.append(by, { after: position, events: [] });
+}
+
+/** Lets every lease of so long run out, and frees what was held. The quiet before counts as an outage: it takes two. */
+export async function expire(
+  { store, advance }: Pick<CaseContext, 'store' | 'advance'>,
+  leaseMs: number,
+): Promise<void> {
+  for (let i = 0; i < 2; i++) {
+    await advance(leaseMs);
+    while ((await store.sweep()).more);
+  }
 }
 
 /** The record of a task that must exist. */

@@ -3,6 +3,7 @@ import { type CaseContext, type ContractCase, withOwned } from './case.ts';
 import { cancelCases } from './contract/cancel.ts';
 import { conversationCases } from './contract/conversation.ts';
 import { createCases } from './contract/create.ts';
+import { formatCases } from './contract/format.ts';
 import { historyCases } from './contract/history.ts';
 import { holdCases } from './contract/hold.ts';
 import { journalCases } from './contract/journal.ts';
@@ -10,8 +11,14 @@ import { journalBoundCases } from './contract/journal-bound.ts';
 import { leaseCases } from './contract/lease.ts';
 import { nonceCases } from './contract/nonces.ts';
 import { repeatCases } from './contract/repeat.ts';
+import { ringCases } from './contract/ring.ts';
+import { limitCases } from './contract/running-limits.ts';
+import { sessionCases } from './contract/session.ts';
+import { sizeCases } from './contract/sizes.ts';
 import { statusCases } from './contract/status.ts';
+import { takeCases } from './contract/take.ts';
 import { visibilityCases } from './contract/visibility.ts';
+import { watchCases } from './contract/watch.ts';
 
 /** How the contract reaches a kind of store. One is made for every case. */
 export interface StoreHarness extends AsyncDisposable {
@@ -20,6 +27,8 @@ export interface StoreHarness extends AsyncDisposable {
   /** Another client on the same data; leave it out if there can be none, and say why in `skips`. */
   openSecond?(): Promise<TaskStore>;
   advance(ms: number): Promise<void>;
+  /** Marks the data as a version with this format would; leave it out if there can be none, and say why in `skips`. */
+  setFormat?(format: number): Promise<void>;
 }
 
 export interface StoreKind {
@@ -34,6 +43,10 @@ export const storeContract: readonly ContractCase[] = [
   ...statusCases,
   ...createCases,
   ...leaseCases,
+  ...takeCases,
+  ...limitCases,
+  ...sessionCases,
+  ...ringCases,
   ...journalCases,
   ...journalBoundCases,
   ...nonceCases,
@@ -43,6 +56,9 @@ export const storeContract: readonly ContractCase[] = [
   ...historyCases,
   ...holdCases,
   ...visibilityCases,
+  ...watchCases,
+  ...sizeCases,
+  ...formatCases,
 ];
 
 /** Runs one case against one kind of store. Throws if the store does not keep the contract. */
@@ -53,6 +69,7 @@ export async function runContractCase(kind: StoreKind, one: ContractCase): Promi
         store,
         advance: (ms) => harness.advance(ms),
         openSecond: () => harness.openSecond?.() ?? Promise.reject(new Error(`${kind.name} has no second client`)),
+        setFormat: (format) => harness.setFormat?.(format) ?? Promise.reject(new Error(`${kind.name} has no format`)),
       };
       await one.run(context);
     });

@@ -12,7 +12,10 @@ import type { StoreKind } from './contract.ts';
 /** The memory store under the contract. */
 export const memoryStoreKind: StoreKind = {
   name: 'memory',
-  skips: { 'second client': 'memory belongs to one process, so there is no second client' },
+  skips: {
+    'second client': 'memory belongs to one process, so there is no second client',
+    'another format': 'memory ends with its process, so no other version meets it',
+  },
   createHarness() {
     const world = createVirtualWorld();
     return Promise.resolve({
@@ -36,24 +39,42 @@ export const sqliteStoreKind: StoreKind = {
       open,
       openSecond: () => open({}),
       advance: (ms: number) => world.clock.advance(ms),
+      setFormat(format: number) {
+        const { DatabaseSync } = process.getBuiltinModule('node:sqlite');
+        const database = new DatabaseSync(file);
+        database.exec(`PRAGMA user_version = ${format}`);
+        return Promise.resolve(database.close());
+      },
       [Symbol.asyncDispose]: () => Promise.resolve(rmSync(folder, { recursive: true })),
     });
   },
 };
 
-/** The Redis store under the contract, on a server that is there. Every case has a prefix, and a clock, of its own. */
-export function createRedisStoreKind(name: string, place: Pick<RedisStoreOptions, 'url' | 'cluster'>): StoreKind {
+/**
+ * The Redis store under the contract, on a server that is there. Every case has a prefix, and a clock, of its own; `shift`
+ * says how far that is ahead of the server's, `setField` writes into a hash as an administrator would.
+ */
+export function createRedisStoreKind(
+  name: string,
+  place: Pick<RedisStoreOptions, 'url' | 'cluster' | 'sentinel'>,
+  {
+    shift = () => 0,
+    setField,
+  }: { shift?: () => number; setField?: (key: string, field: string, value: string) => Promise<unknown> } = {},
+): StoreKind {
   return {
     name,
+    ...(setField === undefined && { skips: { 'another format': 'nothing was given that could write another format' } }),
     createHarness() {
       const prefix = `contract-${randomUUID()}`;
-      let shiftMs = 0;
+      let advancedMs = 0;
       const open = (options: StoreOptions): Promise<TaskStore> =>
-        Promise.resolve(openRedisStore({ ...options, ...place, prefix }, () => shiftMs));
+        Promise.resolve(openRedisStore({ shards: 1, ...options, ...place, prefix }, () => advancedMs + shift()));
       return Promise.resolve({
         open,
         openSecond: () => open({}),
-        advance: (ms: number) => Promise.resolve(void (shiftMs += ms)),
+        advance: (ms: number) => Promise.resolve(void (advancedMs += ms)),
+        setFormat: async (format: number) => void (await setField?.(`${prefix}:{s0}:layout`, 'format', `${format}`)),
         [Symbol.asyncDispose]: () => Promise.resolve(),
       });
     },

@@ -1,8 +1,10 @@
 import assert from 'node:assert/strict';
 import type * as FastCheck from 'fast-check';
+import type { ClaimRef } from '../delivery.ts';
+import { LIMITS } from '../rules/rules.ts';
 import type { FinalStatus, TaskStatus } from '../status.ts';
 import type { TaskStore } from '../store.ts';
-import { withOwned } from './case.ts';
+import { expire, tryClaim, withOwned } from './case.ts';
 import type { StoreHarness, StoreKind } from './contract.ts';
 
 /** What one task must look like, told in the fewest words. */
@@ -10,15 +12,20 @@ interface ModelTask {
   readonly id: string;
   readonly conversation: string | undefined;
   status: TaskStatus;
+  /** In a session now. */
+  held: boolean;
   epoch: number;
   attempts: number;
-  leaseUntil: number;
+  deaths: number;
   position: number;
   ends: number;
+  /** Every claim there ever was, oldest first. */
+  readonly claims: ClaimRef[];
+  /** The claim that handed it back last, if no other claimed it since. */
+  released?: ClaimRef | undefined;
 }
 
 interface Model {
-  now: number;
   readonly tasks: ModelTask[];
   /** Tasks of each conversation that live, in the order of their turns. */
   readonly lines: Map<string, ModelTask[]>;
@@ -50,7 +57,7 @@ export async function checkStoreModel(fc: typeof FastCheck, kind: StoreKind, opt
     await withOwned(await kind.createHarness(), async (harness) => {
       await withOwned(await harness.open({ attemptsMax: ATTEMPTS_MAX }), async (store) => {
         const lines = new Map<string, ModelTask[]>();
-        await fc.asyncModelRun(() => ({ model: { now: 0, tasks: [], lines }, real: { store, harness } }), sequence);
+        await fc.asyncModelRun(() => ({ model: { tasks: [], lines }, real: { store, harness } }), sequence);
       });
     });
   });
@@ -66,12 +73,12 @@ function commandsOf(fc: typeof FastCheck): FastCheck.Arbitrary<Command>[] {
   return [
     fc.tuple(policy, conversation).map(([by, line]) => createCommand(by, line)),
     index.map(claimCommand),
-    fc.tuple(index, stale).map(([i, ago]) => renewCommand(i, ago)),
+    index.map(loadCommand),
     fc.tuple(index, stale).map(([i, ago]) => appendCommand(i, ago)),
     fc.tuple(index, stale, status).map(([i, ago, end]) => finishCommand(i, { ago, end })),
     index.map(cancelCommand),
     fc.tuple(index, stale).map(([i, ago]) => releaseCommand(i, ago)),
-    fc.constantFrom(100, LEASE_MS).map(advanceCommand),
+    fc.constant(expireCommand()),
   ];
 }
 
@@ -95,8 +102,12 @@ const exists =
   ({ tasks }: Model): boolean =>
     i < tasks.length;
 const isLive = ({ status }: ModelTask): boolean => status === 'init' || status === 'running' || status === 'cancelling';
-const isOwned = (task: ModelTask, epoch: number): boolean =>
-  epoch === task.epoch && (task.status === 'running' || task.status === 'cancelling');
+/** A claim of a task: the latest, or one before; a made-up one if it never had so many. */
+const claimOf = ({ id, claims }: ModelTask, ago: number): ClaimRef =>
+  claims.at(-1 - ago) ?? { id, epoch: 1, session: 'none', claim: 'none' };
+const isOwned = (task: ModelTask, ago: number): boolean => ago === 0 && task.held;
+/** Whether anything of it may have happened: then a cancel leaves it to be settled. */
+const hasBegun = ({ status, position }: ModelTask): boolean => status !== 'init' || position > 0;
 
 function createCommand(policy: 'replace' | 'queue', conversation: string | undefined): Command {
   const title = `create(${policy}, ${conversation})`;
@@ -111,19 +122,21 @@ function createCommand(policy: 'replace' | 'queue', conversation: string | undef
         id: receipt.task.id,
         conversation,
         status: 'init',
+        held: false,
         epoch: 0,
         attempts: 0,
-        leaseUntil: 0,
+        deaths: 0,
         position: 0,
         ends: 0,
+        claims: [],
       };
       model.tasks.push(task);
       if (conversation === undefined) return;
       const line = model.lines.get(conversation) ?? [];
       if (policy === 'replace') {
         for (const other of line) {
-          if (other.status === 'init') end(model, other, 'cancelled');
-          else other.status = 'cancelling';
+          if (hasBegun(other)) other.status = 'cancelling';
+          else end(model, other, 'cancelled');
         }
       }
       model.lines.set(conversation, [...(model.lines.get(conversation) ?? []), task]);
@@ -134,40 +147,34 @@ function createCommand(policy: 'replace' | 'queue', conversation: string | undef
 function claimCommand(i: number): Command {
   return command(`claim(${i})`, exists(i), async (model, { store }) => {
     const task = model.tasks[i]!;
-    const claim = await store.claim(task.id, 'w', LEASE_MS);
+    const claim = await tryClaim(store, task.id, { leaseMs: LEASE_MS });
     if (!isLive(task)) return assert.deepEqual(claim, { answer: 'too-late', status: task.status });
     const turn = task.conversation === undefined || model.lines.get(task.conversation)?.[0] === task;
     if (!turn) return assert.equal(claim.answer, 'waiting');
-    if (task.status !== 'init' && model.now < task.leaseUntil) return assert.equal(claim.answer, 'held');
-    if (task.status === 'running' && task.attempts >= ATTEMPTS_MAX) {
-      assert.deepEqual(claim, { answer: 'too-late', status: 'failed' });
-      task.epoch++;
-      return end(model, task, 'failed');
-    }
-    assert.equal(claim.answer, 'claimed');
+    if (task.held) return assert.equal(claim.answer, 'held');
+    assert.ok(claim.answer === 'claimed');
     if (task.status === 'init') task.status = 'running';
+    task.held = true;
+    task.released = undefined;
     task.epoch++;
     task.attempts++;
-    task.leaseUntil = model.now + LEASE_MS;
+    task.claims.push(claim.claim);
   });
 }
 
-function renewCommand(i: number, ago: number): Command {
-  return command(`renew(${i}, -${ago})`, exists(i), async (model, { store }) => {
+function loadCommand(i: number): Command {
+  return command(`load(${i})`, exists(i), async (model, { store }) => {
     const task = model.tasks[i]!;
-    const owned = isOwned(task, task.epoch - ago);
-    const orders = await ownedOnly(owned, store.renew(task.id, task.epoch - ago, LEASE_MS));
-    if (!owned) return;
-    task.leaseUntil = model.now + LEASE_MS;
-    assert.equal(orders?.stop !== undefined, task.status === 'cancelling');
+    const load = await ownedOnly(task.held, store.load(claimOf(task, 0)));
+    if (load !== undefined) assert.deepEqual(load.inputs, [1]);
   });
 }
 
 function appendCommand(i: number, ago: number): Command {
   return command(`append(${i}, -${ago})`, exists(i), async (model, { store }) => {
     const task = model.tasks[i]!;
-    const owned = isOwned(task, task.epoch - ago);
-    await ownedOnly(owned, store.append(task.id, task.epoch - ago, { after: task.position, events: ['x'] }));
+    const owned = isOwned(task, ago);
+    await ownedOnly(owned, store.append(claimOf(task, ago), { after: task.position, events: ['x'] }));
     if (owned) task.position++;
   });
 }
@@ -175,10 +182,10 @@ function appendCommand(i: number, ago: number): Command {
 function finishCommand(i: number, { ago, end: asked }: { ago: number; end: FinalStatus }): Command {
   return command(`finish(${i}, -${ago}, ${asked})`, exists(i), async (model, { store }) => {
     const task = model.tasks[i]!;
-    const epoch = task.epoch - ago;
-    const owned = isOwned(task, epoch);
-    const repeated = epoch === task.epoch && !isLive(task);
-    const receipt = await ownedOnly(owned || repeated, store.finish(task.id, epoch, { status: asked }));
+    const by = claimOf(task, ago);
+    const owned = isOwned(task, ago);
+    const repeated = task.ends > 0 && by === task.claims.at(-1) && by.epoch === task.epoch;
+    const receipt = await ownedOnly(owned || repeated, store.finish(by, { status: asked }));
     if (repeated) assert.deepEqual(receipt, { answer: 'already', status: task.status });
     if (!owned) return;
     end(model, task, task.status === 'cancelling' ? 'cancelled' : asked);
@@ -192,43 +199,58 @@ function cancelCommand(i: number): Command {
   return command(`cancel(${i})`, exists(i), async (model, { store }) => {
     const task = model.tasks[i]!;
     const { answer } = await store.cancel({ tenant: TENANT, id: task.id }, {}, { how: 'kill' });
-    if (!isLive(task)) assert.equal(answer, 'too-late');
-    else if (task.status === 'cancelling') assert.ok(answer === 'already' || answer === 'escalated');
+    if (!isLive(task)) return assert.equal(answer, 'too-late');
+    if (task.status === 'cancelling') assert.ok(answer === 'already' || answer === 'escalated');
     else assert.equal(answer, 'accepted');
-    if (task.status === 'init') end(model, task, 'cancelled');
-    else if (task.status === 'running') task.status = 'cancelling';
+    if (hasBegun(task)) task.status = 'cancelling';
+    else end(model, task, 'cancelled');
   });
 }
 
 function releaseCommand(i: number, ago: number): Command {
   return command(`release(${i}, -${ago})`, exists(i), async (model, { store }) => {
     const task = model.tasks[i]!;
-    const epoch = task.epoch - ago;
-    const owned = isOwned(task, epoch);
-    const repeated = epoch === task.epoch && task.status === 'init';
-    const receipt = await ownedOnly(owned || repeated, store.release(task.id, epoch));
-    if (repeated) assert.equal(receipt?.answer, 'already');
+    const by = claimOf(task, ago);
+    const owned = isOwned(task, ago);
+    const repeated = task.released === by;
+    const receipt = await ownedOnly(owned || repeated, store.release(by));
+    if (receipt !== undefined) assert.equal(receipt.answer, repeated ? 'already' : 'released');
     if (!owned) return;
-    assert.equal(receipt?.answer, task.status === 'cancelling' ? 'sealed' : 'released');
-    if (task.status === 'cancelling') return;
-    task.status = 'init';
+    free(task);
+    task.released = by;
     task.attempts--;
   });
 }
 
-function advanceCommand(ms: number): Command {
+function free(task: ModelTask): void {
+  task.held = false;
+  task.epoch++;
+  if (task.status === 'running') task.status = 'init';
+}
+
+/** No worker beats here: every session runs out, and with it goes all that is held. */
+function expireCommand(): Command {
   return command(
-    `advance(${ms})`,
+    'expire',
     () => true,
-    async (model, { harness }) => {
-      model.now += ms;
-      await harness.advance(ms);
+    async (model, { store, harness }) => {
+      await expire({ store, advance: (ms) => harness.advance(ms) }, LEASE_MS);
+      await harness.advance(LIMITS.maxDeathDelayMs);
+      for (const task of model.tasks) {
+        if (!task.held) continue;
+        const isLost = task.status === 'running' && task.attempts >= ATTEMPTS_MAX;
+        free(task);
+        task.deaths++;
+        task.released = undefined;
+        if (isLost) end(model, task, 'failed');
+      }
     },
   );
 }
 
 function end(model: Model, task: ModelTask, status: FinalStatus): void {
   task.status = status;
+  task.held = false;
   task.ends++;
   if (task.conversation === undefined) return;
   const line = model.lines.get(task.conversation) ?? [];
@@ -249,8 +271,9 @@ async function compare(model: Model, { store }: Real): Promise<void> {
   const live = new Map<string, number>();
   for (const task of model.tasks) {
     const record = await store.get({ tenant: TENANT, id: task.id });
-    const { status, epoch, position } = record ?? assert.fail('a task is gone');
-    assert.deepEqual({ status, epoch, position }, { status: task.status, epoch: task.epoch, position: task.position });
+    const { status, epoch, position, attempts, deaths } = record ?? assert.fail('a task is gone');
+    const expected = [task.status, task.epoch, task.position, task.attempts, task.deaths];
+    assert.deepEqual([status, epoch, position, attempts, deaths], expected);
     assert.ok(task.ends <= 1);
     if ((status === 'running' || status === 'cancelling') && task.conversation !== undefined) {
       live.set(task.conversation, (live.get(task.conversation) ?? 0) + 1);

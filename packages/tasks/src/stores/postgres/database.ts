@@ -1,161 +1,209 @@
-import type { Client } from 'pg';
+import { createHash } from 'node:crypto';
+import { setTimeout as wait } from 'node:timers/promises';
 import { StoreClosedError } from '../../errors.ts';
-import { breakOff, type Connection, endWithin, loadDriver, type Pool, type PooledConnection } from './driver.ts';
-import { type Attempt, failureOf, isSound } from './failures.ts';
-import { migrate, qualifierOf } from './migrations.ts';
+import { connectAlone, isOurOwn, placeOf, type ServerOptions, settingsOf } from './connect.ts';
+import { loadDriver, type Pool, type PooledConnection, Sockets } from './driver.ts';
+import { type Attempt, failureOf, isSound, isUnprepared, isWorthAnother } from './failures.ts';
+import type { ShownHint } from './hints.ts';
+import { isLaidOut, layOut, qualify } from './layout.ts';
+import { Turns } from './turns.ts';
 
-export interface DatabaseOptions {
-  readonly url: string | undefined;
+export interface DatabaseOptions extends ServerOptions {
   readonly schema: string;
   readonly connectionsMax: number;
-  readonly connectTimeoutMs: number;
-  readonly statementTimeoutMs: number;
+  /** How many tasks may run at once, of a tenant and of an agent. */
+  readonly caps: { readonly tenant: number | undefined; readonly agent: number | undefined };
 }
 
-/** What is asked. */
-export interface Question extends Pick<Attempt, 'operation' | 'changes'> {
-  /** `whoa.` in it stands for the schema. There must be few different ones: each is kept prepared on each connection. */
-  readonly sql: string;
+/** A function of the schema `fn.`, and what it is given. There must be few different ones: each is kept prepared. */
+export interface Question {
+  /** The store's method, for errors. */
+  readonly operation: string;
+  readonly changes: boolean;
+  readonly name: string;
   readonly values: readonly unknown[];
 }
 
-/** A server that is stopped cannot time its statements out: stop waiting this much later. */
-const ANSWER_MARGIN_MS = 1_000;
+export interface Answer<T> {
+  readonly answer: T;
+  /** Whom to ring, now that it is committed. */
+  readonly rings: readonly Ring[] | null;
+}
+
+/** Under which channel somebody listens, and for what. */
+export type Ring = readonly [channel: string, hint: ShownHint];
+
+interface Statement {
+  readonly name: string;
+  readonly text: string;
+}
+
+/** Making the tables may take longer than any statement. */
+const SETUP_MS = 600_000;
+/** After this time a question is asked again on another connection; twice as long for the next. */
+const RETRY_MS = 50;
+const ATTEMPTS_MAX = 4;
 
 /**
- * Makes a connection one that the moves can rely on, whatever the role's defaults: each statement sees what was committed
- * before it, and what was acknowledged is on disk. Every row is found through an index: a plan that was made while a table
- * was empty must not read all of it once it is full. One plan serves every value, so none is made anew for each question.
+ * A bounded pool of connections to one schema. Nothing is done before the first question. Nothing is left behind on a
+ * connection that a pooler shares: settings end with the transaction, and statements are prepared only on connections of our own.
  */
-const PREPARE = `
-SELECT set_config('statement_timeout', $1, false), set_config('idle_in_transaction_session_timeout', $1, false),
-  set_config('default_transaction_isolation', 'read committed', false),
-  set_config('enable_seqscan', 'off', false), set_config('plan_cache_mode', 'force_generic_plan', false),
-  set_config('jit', 'off', false),
-  set_config('synchronous_commit', coalesce(nullif(current_setting('synchronous_commit'), 'off'), 'on'), false)
-`;
-
-/** A bounded pool of connections to one schema. Nothing is done before the first question. */
 export class Database implements AsyncDisposable {
-  readonly qualifier: string;
   readonly #options: DatabaseOptions;
-  readonly #statements = new Map<string, { readonly name: string; readonly text: string }>();
-  readonly #connections = new Set<Connection>();
-  readonly #prepared = new WeakSet<PooledConnection>();
+  /** What each transaction begins with. */
+  readonly #entry: readonly (string | null)[];
+  /** No more are asked at once than there are connections: to wait for one is not to wait for the server. */
+  readonly #turns: Turns;
+  readonly #statements = new Map<string, Statement>();
+  readonly #sockets = new Sockets();
+  /** What is known of each connection: whether it is our own, and whether it was opened before something failed. */
+  readonly #known = new WeakMap<PooledConnection, { readonly isOwn: boolean; readonly generation: number }>();
   #opening: Promise<Pool> | undefined;
-  #migrated = false;
+  #isReady = false;
+  #preparing: Promise<void> | undefined;
+  #mayPrepare = true;
+  /** Rises when connections turn out to lead nowhere: the others are as old and are replaced too. */
+  #generation = 0;
   #closed = false;
 
   constructor(options: DatabaseOptions) {
     this.#options = options;
-    this.qualifier = qualifierOf(options.schema);
+    this.#turns = new Turns(options.connectionsMax, options.statementTimeoutMs);
+    const { tenant, agent } = options.caps;
+    this.#entry = [options.statementTimeoutMs, tenant, agent].map((value) => (value === undefined ? null : `${value}`));
   }
 
-  /** Asks one thing in one round trip. */
-  async ask<Row extends object>({ operation, changes, sql, values }: Question): Promise<readonly Row[]> {
+  get schema(): string {
+    return this.#options.schema;
+  }
+
+  /** Asks one thing in one round trip. What was certainly not done is asked again on another connection. */
+  async ask<T>(question: Question): Promise<Answer<T>> {
+    for (let attempt = 1; ; attempt++) {
+      try {
+        return await this.#askOnce<T>(question);
+      } catch (error) {
+        if (!(error instanceof Stale)) throw error;
+        if (attempt >= ATTEMPTS_MAX) throw error.cause;
+      }
+      await wait(RETRY_MS * 2 ** (attempt - 1), undefined, { ref: true });
+    }
+  }
+
+  async #askOnce<T>({ operation, changes, name, values }: Question): Promise<Answer<T>> {
     if (this.#closed) throw new StoreClosedError();
-    const attempt = { operation, changes, sent: false };
+    const attempt = { operation, changes, sent: false, place: placeOf(this.#options.url) };
     let connection: PooledConnection | undefined;
     let failure: unknown;
+    await this.#turns.wait(operation);
     try {
       connection = await this.#connect();
+      const statement = this.#statement({ name, changes, values });
+      const text = { text: statement.text, values: [...this.#entry, ...values] };
+      const isPrepared = this.#mayPrepare && this.#known.get(connection)!.isOwn;
       attempt.sent = true;
-      const { rows } = await connection.query<Row>({ ...this.#statement(sql), values: [...values] });
-      return rows;
+      const { rows } = await connection.query<Answer<T>>(isPrepared ? { ...text, name: statement.name } : text);
+      return rows[0]!;
     } catch (error) {
       failure = error;
-      throw failureOf(error, attempt);
+      throw this.#judge(error, attempt);
     } finally {
       connection?.release(failure !== undefined && !isSound(failure));
+      this.#turns.leave();
     }
   }
 
-  /** A connection of its own, outside the pool; the caller ends it. */
-  async connectAlone(): Promise<Client> {
-    if (this.#closed) throw new StoreClosedError();
-    const { Client: Alone } = await loadDriver();
-    const connection = new Alone({ ...this.#settings(), application_name: 'whoa listens' });
-    // Listen before it connects: an error that nobody hears would end the process.
-    connection.on('error', () => {});
-    try {
-      await connection.connect();
-      await this.#prepare(connection);
-    } catch (error) {
-      breakOff(connection);
-      throw failureOf(error, { operation: 'watch', sent: false, changes: false });
-    }
-    return connection;
+  /** Says what a failure means, and leaves every connection that is as old as one that leads nowhere. */
+  #judge(error: unknown, attempt: Attempt): unknown {
+    if (error instanceof StoreClosedError) return error;
+    if (isUnprepared(error)) this.#mayPrepare = false;
+    if (attempt.sent && !isSound(error)) this.#generation++;
+    const meaning = failureOf(error, attempt);
+    return isWorthAnother(error, attempt) ? new Stale(meaning) : meaning;
   }
 
   async [Symbol.asyncDispose](): Promise<void> {
     this.#closed = true;
     const pool = await this.#opening?.catch(() => undefined);
-    if (pool !== undefined)
-      await endWithin(
-        () => pool.end(),
-        () => this.#connections,
-      );
+    if (pool !== undefined) await this.#sockets.endWithin(() => pool.end());
   }
 
-  #statement(sql: string): { readonly name: string; readonly text: string } {
-    const known = this.#statements.get(sql);
+  /** Settings first, then the move, then whom to ring: Postgres computes them in this order. */
+  #statement({ name, changes, values }: Pick<Question, 'name' | 'changes' | 'values'>): Statement {
+    const known = this.#statements.get(name);
     if (known !== undefined) return known;
-    const statement = { name: `whoa_${this.#statements.size}`, text: sql.replaceAll('whoa.', this.qualifier) };
-    this.#statements.set(sql, statement);
+    const count = this.#entry.length;
+    const parameters = values.map((_, index) => `$${index + count + 1}`).join(', ');
+    const entry = this.#entry.map((_, index) => `$${index + 1}`).join(', ');
+    const sql = `SELECT fn.${name}(${parameters}) AS answer${changes ? ', fn.rings() AS rings' : ''} FROM fn.enter(${entry})`;
+    const text = qualify(sql, this.schema);
+    // Named after what it says: whoever finds the name taken finds the same statement.
+    const statement = { name: `whoa_${createHash('sha256').update(text).digest('hex').slice(0, 24)}`, text };
+    this.#statements.set(name, statement);
     return statement;
   }
 
   async #connect(): Promise<PooledConnection> {
     const pool = await (this.#opening ??= this.#open());
-    const connection = await pool.connect();
-    try {
-      if (!this.#prepared.has(connection)) {
-        await this.#prepare(connection);
-        this.#prepared.add(connection);
+    for (;;) {
+      const connection = await pool.connect();
+      const known = this.#known.get(connection);
+      if (known?.generation === this.#generation && this.#isReady) return connection;
+      if (known !== undefined && known.generation < this.#generation) {
+        connection.release(true);
+        continue;
       }
-      if (!this.#migrated) {
-        await migrate(connection, this.#options.schema);
-        this.#migrated = true;
+      try {
+        this.#known.set(connection, { isOwn: await isOurOwn(connection), generation: this.#generation });
+        await this.#prepareSchema(connection);
+        return connection;
+      } catch (error) {
+        connection.release(true);
+        throw error;
       }
-      return connection;
-    } catch (error) {
-      connection.release(true);
-      throw error;
     }
   }
 
-  async #prepare(connection: Connection): Promise<void> {
-    await connection.query(PREPARE, [`${this.#options.statementTimeoutMs}`]);
+  /** Once for all connections. */
+  #prepareSchema(connection: PooledConnection): Promise<void> {
+    if (this.#isReady) return Promise.resolve();
+    this.#preparing ??= this.#layOut(connection).finally(() => (this.#preparing = undefined));
+    return this.#preparing;
+  }
+
+  async #layOut(connection: PooledConnection): Promise<void> {
+    if (!(await isLaidOut(connection, this.schema))) {
+      const settings = { operation: 'setup', query_timeout: SETUP_MS };
+      const { connection: alone, sockets } = await connectAlone(this.#options, settings);
+      try {
+        await layOut(alone, this.schema);
+      } finally {
+        await sockets.endWithin(() => alone.end());
+      }
+    }
+    this.#isReady = true;
   }
 
   async #open(): Promise<Pool> {
     try {
       const driver = await loadDriver();
       const max = this.#options.connectionsMax;
-      const pool = new driver.Pool({ ...this.#settings(), max, allowExitOnIdle: true });
+      const pool = new driver.Pool({ ...settingsOf(this.#options, this.#sockets), max, allowExitOnIdle: true });
       // An idle connection that breaks is replaced when one is needed.
       pool.on('error', () => {});
-      pool.on('connect', (connection) => {
-        this.#connections.add(connection);
-        // One that breaks while it is used fails its question; an error that nobody hears would end the process.
-        connection.on('error', () => {});
-      });
-      pool.on('remove', (connection) => this.#connections.delete(connection));
+      // One that breaks while it is used fails its question; an error without a listener would end the process.
+      pool.on('connect', (connection) => connection.on('error', () => {}));
       return pool;
     } catch (error) {
       this.#opening = undefined;
       throw error;
     }
   }
+}
 
-  #settings(): Record<string, unknown> {
-    const { url, connectTimeoutMs, statementTimeoutMs } = this.#options;
-    return {
-      ...(url !== undefined && { connectionString: url }),
-      application_name: 'whoa',
-      keepAlive: true,
-      connectionTimeoutMillis: connectTimeoutMs,
-      query_timeout: statementTimeoutMs + ANSWER_MARGIN_MS,
-    };
+/** A failure that another connection may mend. */
+class Stale extends Error {
+  constructor(meaning: unknown) {
+    super('Another connection may work', { cause: meaning });
   }
 }

@@ -1,14 +1,16 @@
+import { Socket } from 'node:net';
 import type * as Pg from 'pg';
-import { StoreSetupError } from './failures.ts';
+import { StoreSetupError } from '../../errors.ts';
 
 /** The parts of `pg` that are used. */
 export type Driver = Pick<typeof Pg, 'Client' | 'Pool'>;
 export type Connection = Pg.ClientBase;
 export type PooledConnection = Pg.PoolClient;
 export type Pool = Pg.Pool;
+export type ConnectionSettings = Pg.ClientConfig;
 
-/** A server that does not say goodbye is left after this time. */
-const GOODBYE_MS = 1_000;
+/** A server that does not confirm the end of a connection is left after this time. */
+export const GOODBYE_MS = 1_000;
 
 /** Loads `pg` when it is first needed. */
 export async function loadDriver(): Promise<Driver> {
@@ -22,45 +24,52 @@ export async function loadDriver(): Promise<Driver> {
   }
 }
 
-/** Lets the process end while this connection is open. */
-export function letGo(connection: Connection): void {
-  streamOf(connection).unref();
-}
+/** The sockets under some connections. We make them, so we can also leave them: a stopped server never answers. */
+export class Sockets {
+  readonly #open = new Set<Socket>();
 
-/** Has the questions on a connection wait for each other: the driver no longer keeps more than one for us. */
-export function takeTurns(connection: Connection): void {
-  const ask = connection.query.bind(connection) as (...question: unknown[]) => Promise<unknown>;
-  let last: Promise<unknown> = Promise.resolve();
-  const query = (...question: unknown[]): Promise<unknown> => {
-    const answer = last.then(() => ask(...question));
-    last = answer.catch(() => {});
-    return answer;
+  /** Give this to `pg` as its `stream`. */
+  readonly create = (): Socket => {
+    const socket = new Socket();
+    this.#open.add(socket);
+    socket.once('close', () => this.#open.delete(socket));
+    return socket;
   };
-  Object.assign(connection, { query });
-}
 
-/** Breaks a connection off at once. */
-export function breakOff(connection: Connection): void {
-  streamOf(connection).destroy();
-}
+  /** Lets the process end while these are open. */
+  unref(): void {
+    for (const socket of this.#open) socket.unref();
+  }
 
-/** Ends politely, and breaks off whatever is still there after a moment: a server that is stopped never answers. */
-export async function endWithin(end: () => Promise<void>, connections: () => Iterable<Connection>): Promise<void> {
-  const timer = setTimeout(() => {
-    for (const connection of connections()) breakOff(connection);
-  }, GOODBYE_MS);
-  try {
-    await end();
-  } finally {
-    clearTimeout(timer);
+  /** Breaks them all off, without a word to the server. */
+  destroy(): void {
+    for (const socket of this.#open) socket.destroy();
+  }
+
+  /** Waits for an end that the server has to confirm, but not for long. */
+  async endWithin(end: () => Promise<void>): Promise<void> {
+    const timer = setTimeout(() => this.destroy(), GOODBYE_MS);
+    try {
+      await end();
+    } finally {
+      clearTimeout(timer);
+    }
   }
 }
 
-interface Stream {
-  unref(): void;
-  destroy(): void;
+/** Waits for something that never fails, but not for long. */
+export async function settledWithin(work: Promise<void>, ms: number): Promise<void> {
+  let timer: NodeJS.Timeout | undefined;
+  const over = new Promise<void>((resolve) => (timer = setTimeout(resolve, ms)));
+  await Promise.race([work, over]);
+  clearTimeout(timer);
 }
 
-function streamOf(connection: Connection): Stream {
-  return (connection as unknown as { connection: { stream: Stream } }).connection.stream;
+/**
+ * The server process that a connection was introduced to. A pooler introduces itself, so if `pg_backend_pid()` is another
+ * one, there is a pooler in between. `pg` has this property; its types do not.
+ */
+export function introducedBackend(connection: Connection): number | undefined {
+  const { processID } = connection as { processID?: number | null };
+  return processID ?? undefined;
 }

@@ -1,11 +1,5 @@
-import { StoreBusyError } from '../../errors.ts';
+import { StoreBusyError, StoreSetupError } from '../../errors.ts';
 import { UnknownOutcomeError } from '../../unknown-outcome.ts';
-
-/** Thrown when the store cannot work as it was set up, however often it is tried. */
-export class StoreSetupError extends Error {
-  override readonly name: string = 'StoreSetupError';
-  readonly code: string = 'STORE_SETUP';
-}
 
 /** What was being done when it failed. */
 export interface Attempt {
@@ -14,24 +8,84 @@ export interface Attempt {
   /** Whether the question had left for the server. */
   readonly sent: boolean;
   readonly changes: boolean;
+  /** Where the database is, for the reader of the error: never with a password. */
+  readonly place: string;
 }
 
-/** Statements that the server gave up on and rolled back: too slow, in each other's way, or too many. */
-const BUSY = new Set(['57014', '55P03', '40001', '40P01', '53300', '25P03']);
+/** What the server refused and rolled back, and what its operator can do about it. */
+const BUSY: Readonly<Record<string, string>> = {
+  '25006': 'the server is read-only: a standby, or a primary that was replaced. Connect to the primary',
+  '25P02': 'the connection was handed over inside a failed transaction',
+  '25P03': 'the transaction was left open for too long',
+  '40001': 'it collided with another transaction',
+  '40P01': 'it collided with another transaction',
+  '53000': 'the server is short of resources',
+  '53100': 'the disk of the server is full. Free some space; nothing can be changed until then',
+  '53200': 'the server is out of memory',
+  '53300': 'the server has too many connections. Lower connectionsMax, raise max_connections, or use a pooler',
+  '53400': 'a limit of the server was reached',
+  '55P03': 'a row was locked for too long',
+  '57014': 'it took too long',
+  '57P01': 'the server is shutting down',
+  '57P02': 'the server crashed and restarts',
+  '57P03': 'the server is starting up, or does not accept connections yet',
+  '57P05': 'the server ended the idle connection',
+};
+
+/** What no repetition mends. */
+const SETUP: Readonly<Record<string, string>> = {
+  '28000': 'the server does not let this user in: check the url and pg_hba.conf',
+  '28P01': 'the password is wrong: check the url',
+  '3D000': 'the database does not exist: create it, or check the url',
+  '42501': 'this user lacks a permission: let its owner grant it',
+  '57P04': 'the database was dropped',
+  // Raised by our own functions: the message says it all.
+  WH001: '',
+};
+
+/** Nothing was done, and the connection, or where it leads to, is to blame: another connection may work. */
+const STALE = new Set(['25006', '25P02', '26000', '42P05', '57P03', '08P01']);
+
+/** The prepared statement is not there, or is another's: a pooler hands every statement to another connection. */
+const UNPREPARED = new Set(['26000', '42P05']);
 
 /** Says what a failure means: nothing happened, try again; nobody knows; or something is wrong with what was asked. */
-export function failureOf(error: unknown, { operation, sent, changes }: Attempt): unknown {
+export function failureOf(error: unknown, { operation, sent, changes, place }: Attempt): unknown {
   if (error instanceof StoreSetupError) return error;
-  if (isAnswer(error)) {
-    if (!BUSY.has(error.code)) return error;
-    return new StoreBusyError(`The database could not do '${operation}' in time; nothing was changed, try again`, {
-      cause: error,
-    });
+  const code = codeOf(error);
+  const setup = code === undefined ? undefined : SETUP[code];
+  if (setup !== undefined) {
+    const said = (error as Error).message;
+    return new StoreSetupError(`${place}: ${setup === '' ? said : `${setup} (${said})`}`, { cause: error });
   }
-  if (sent && changes) return new UnknownOutcomeError(operation, { cause: error });
-  return new StoreBusyError(`The database cannot be reached for '${operation}'; is it running, and is the url right?`, {
-    cause: error,
-  });
+  const busy = code === undefined ? undefined : BUSY[code];
+  if (isAnswer(error) || !sent || !changes) {
+    if (busy !== undefined) return busyError(`${place} did not do '${operation}': ${busy}`, error);
+    if (isAnswer(error)) return error;
+    return busyError(`${place} cannot be reached for '${operation}'; is it running, and is the url right?`, error);
+  }
+  return new UnknownOutcomeError(operation, { cause: error });
+}
+
+/** Whether the same may be asked again on another connection: it was not done for certain, and might be there. */
+export function isWorthAnother(error: unknown, { sent, changes }: Attempt): boolean {
+  const code = codeOf(error);
+  if (isAnswer(error)) return STALE.has(code!);
+  if (code !== undefined && code in SETUP) return false;
+  return sent ? !changes : STALE.has(code ?? '');
+}
+
+export function isUnprepared(error: unknown): boolean {
+  return UNPREPARED.has(codeOf(error) ?? '');
+}
+
+/** Whether the connection can be used again after a failure. */
+export function isSound(error: unknown): boolean {
+  return isAnswer(error) && !STALE.has(error.code);
+}
+
+function busyError(message: string, cause: unknown): StoreBusyError {
+  return new StoreBusyError(`${message}. Nothing was changed; try again`, { cause });
 }
 
 /**
@@ -39,11 +93,11 @@ export function failureOf(error: unknown, { operation, sent, changes }: Attempt)
  * connection (`FATAL`) says nothing about the statement: it may have been committed.
  */
 function isAnswer(error: unknown): error is Error & { code: string } {
-  const { severity, code } = error as { severity?: string; code?: string };
-  return severity === 'ERROR' && code !== undefined;
+  return (error as { severity?: string }).severity === 'ERROR' && codeOf(error) !== undefined;
 }
 
-/** Whether a connection can be used again after a failure. */
-export function isSound(error: unknown): boolean {
-  return isAnswer(error);
+/** The server's code; the system's (`ECONNREFUSED`) come without a severity. */
+function codeOf(error: unknown): string | undefined {
+  const { severity, code } = error as { severity?: string; code?: string };
+  return severity === undefined ? undefined : code;
 }

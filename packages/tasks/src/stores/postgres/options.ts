@@ -1,17 +1,19 @@
 import type { World } from '@whoa/core';
 import type { StoreOptions } from '../../store.ts';
 
-export interface PostgresStoreOptions extends StoreOptions {
+export interface PostgresStoreOptions extends Omit<StoreOptions, 'shards'> {
   /** `postgres://user:password@host:5432/database?sslmode=verify-full`; the `PG…` environment variables without it. */
   readonly url?: string;
   /** Where the tables are. It is made if it does not exist. Stores with one schema share their tasks. */
   readonly schema?: string;
-  /** How many connections this store may have, beside the one that listens. */
+  /** How many connections this store may have, beside the one of this process that listens. */
   readonly connectionsMax?: number;
   readonly connectTimeoutMs?: number;
-  /** No operation may take longer; the database ends it. */
+  /** How long an operation waits for a lock, and its caller, a second more, for the answer. */
   readonly statementTimeoutMs?: number;
-  /** How often the doorbell is tried. */
+  /** Leads to the server itself, where `url` leads to a pooler that shares connections; defaults to `url`. */
+  readonly listenUrl?: string;
+  /** How often the connection that listens is tried. */
   readonly pollMs?: number;
   readonly world?: World;
 }
@@ -19,4 +21,4 @@ export interface PostgresStoreOptions extends StoreOptions {
 export const CONNECTIONS_MAX = 10;
 export const CONNECT_TIMEOUT_MS = 5_000;
 export const STATEMENT_TIMEOUT_MS = 10_000;
-export const POLL_MS = 2_000;
+export const POLL_MS = 10_000;

@@ -1,65 +1,150 @@
-import type { CancelReason, Json } from '@whoa/core';
-import type { Orders } from '../../store.ts';
-import type { Command, ConversationRecord, NumberedCommand, StopOrder, TaskOutcome, TaskRecord } from '../../task.ts';
+import type { CancelReason, Json, Policy, StopLevel } from '@whoa/core';
+import type { ClaimRef, Orders, TakenTask, TaskLoad } from '../../delivery.ts';
+import type { TaskStatus } from '../../status.ts';
+import type { Command, NumberedCommand, Stage, StopOrder, TaskHead, TaskOutcome, TaskRecord } from '../../task.ts';
 
-/** A task as `task_of` shows it: with nulls, and its outcome in three parts. */
-export type ShownTask = Nullable<Omit<TaskRecord, 'commands' | 'outcome' | keyof Present>> &
-  Present & {
-    readonly commands: ShownCommands;
-    readonly outcome: Omit<TaskOutcome, 'status'> | null;
-    readonly reason: CancelReason | null;
-    readonly complete: boolean | null;
-  };
-
-type Present = Pick<TaskRecord, 'id' | 'tenant' | 'status'>;
 type ShownCommands = readonly (readonly [number: number, command: Command])[];
-type Nullable<T> = { readonly [K in keyof T]: T[K] | null };
+
+/** A row of `tasks` as `row_to_json` shows it. */
+interface TaskRow {
+  readonly id: string;
+  readonly tenant: string;
+  readonly agent: string;
+  readonly conversation: string | null;
+  readonly key: string | null;
+  readonly nonce: string | null;
+  readonly superseded: readonly string[] | null;
+  readonly steered: string | null;
+  readonly priority: number;
+  readonly not_before: number | null;
+  readonly concurrency_key: string | null;
+  readonly concurrency_limit: number | null;
+  readonly status: TaskStatus;
+  readonly stage: Stage | null;
+  readonly stage_at: number | null;
+  readonly policy: Policy | null;
+  readonly epoch: number;
+  readonly attempts: number;
+  readonly deaths: number;
+  readonly worker: string | null;
+  readonly session: string | null;
+  readonly claim: string | null;
+  readonly created_at: number;
+  readonly started_at: number | null;
+  readonly ended_at: number | null;
+  readonly stop_level: StopLevel | null;
+  readonly stop_reason: CancelReason | null;
+  readonly stop_abort_at: number | null;
+  readonly stop_kill_at: number | null;
+  readonly stop_undo: boolean | null;
+  readonly commands_sent: number;
+  readonly order_number: number;
+  readonly position: number;
+  readonly journal_bytes: number;
+  readonly watched_until: number | null;
+  readonly outcome: Omit<TaskOutcome, 'status'> | null;
+  readonly outcome_reason: CancelReason | null;
+  readonly outcome_complete: boolean | null;
+}
+
+export interface ShownHead {
+  readonly row: TaskRow;
+  readonly commands: ShownCommands | null;
+}
+
+export interface ShownRecord extends ShownHead {
+  readonly inputs: readonly Json[];
+}
+
+export interface ShownTaken extends ShownHead {
+  readonly load: TaskLoad | null;
+}
 
 export interface ShownOrders {
   readonly now: number;
-  readonly leaseUntil: number;
+  readonly orderNumber: number;
   readonly stop: StopOrder | null;
-  readonly commands: ShownCommands;
+  readonly commands: ShownCommands | null;
   readonly watched: boolean;
 }
 
-export interface ConversationRow {
-  readonly tenant: string;
-  readonly conversation: string;
-  readonly current: string | null;
-  readonly waiting: readonly string[];
-  readonly gathering: string | null;
-  readonly history: readonly Json[];
-  readonly changed_at: number;
-}
-
-export function taskOf({ commands, outcome, reason, complete, ...rest }: ShownTask): TaskRecord {
-  const { status } = rest;
-  // Spread what people said as it is: a null in it is theirs.
-  const ended = outcome && { outcome: { ...outcome, status, ...withoutNulls({ reason, complete }) } };
-  return { ...withoutNulls(rest), commands: commandsOf(commands), ...ended } as TaskRecord;
-}
-
-export function ordersOf({ commands, stop, ...rest }: ShownOrders): Orders {
-  return { ...rest, ...(stop && { stop }), commands: commandsOf(commands) };
-}
-
-export function conversationOf({ current, gathering, changed_at, ...rest }: ConversationRow): ConversationRecord {
+export function headOf({ row, commands }: ShownHead): TaskHead {
+  const { outcome, outcome_reason: reason, outcome_complete: complete, status, concurrency_key: key } = row;
+  const stop = stopOf(row);
   return {
-    ...rest,
-    ...(current !== null && { current }),
-    ...(gathering !== null && { gathering }),
-    changedAt: changed_at,
+    id: row.id,
+    tenant: row.tenant,
+    agent: row.agent,
+    priority: row.priority,
+    status,
+    epoch: row.epoch,
+    attempts: row.attempts,
+    deaths: row.deaths,
+    createdAt: row.created_at,
+    commands: commandsOf(commands),
+    commandsSent: row.commands_sent,
+    orderNumber: row.order_number,
+    position: row.position,
+    journalBytes: row.journal_bytes,
+    ...present({
+      conversation: row.conversation,
+      key: row.key,
+      nonce: row.nonce,
+      superseded: row.superseded,
+      steered: row.steered,
+      notBefore: row.not_before,
+      stage: row.stage,
+      stageAt: row.stage_at,
+      policy: row.policy,
+      worker: row.worker,
+      startedAt: row.started_at,
+      endedAt: row.ended_at,
+      watchedUntil: row.watched_until,
+    }),
+    ...(key !== null && { concurrency: { key, limit: row.concurrency_limit! } }),
+    ...(stop !== undefined && { stop }),
+    // Spread what the work returned as it is: a null in it is its own.
+    ...(outcome !== null && { outcome: { ...outcome, status: status as 'success', ...present({ reason, complete }) } }),
   };
 }
 
-/** Leaves out what is null at the top. */
-export function withoutNulls<T extends object>(value: T): { [K in keyof T]: Exclude<T[K], null> } {
-  return Object.fromEntries(Object.entries(value).filter(([, one]) => one !== null)) as {
-    [K in keyof T]: Exclude<T[K], null>;
+export function recordOf({ inputs, ...head }: ShownRecord): TaskRecord {
+  return { ...headOf(head), inputs };
+}
+
+export function takenOf(taken: ShownTaken, now: number): TakenTask {
+  const { row, commands, load } = taken;
+  const claim: ClaimRef = { id: row.id, epoch: row.epoch, session: row.session!, claim: row.claim! };
+  return { claim, task: headOf(taken), orders: ordersOfRow({ row, commands }, now), ...(load !== null && { load }) };
+}
+
+export function ordersOfRow({ row, commands }: ShownHead, now: number): Orders {
+  const watched = now < (row.watched_until ?? 0);
+  return ordersOf({ now, orderNumber: row.order_number, stop: stopOf(row) ?? null, commands, watched });
+}
+
+export function ordersOf({ now, orderNumber, stop, commands, watched }: ShownOrders): Orders {
+  return { now, orderNumber, ...(stop !== null && { stop }), commands: commandsOf(commands), watched };
+}
+
+function stopOf(row: TaskRow): StopOrder | undefined {
+  if (row.stop_level === null) return undefined;
+  return {
+    level: row.stop_level,
+    reason: row.stop_reason!,
+    abortAt: row.stop_abort_at!,
+    killAt: row.stop_kill_at!,
+    undo: row.stop_undo!,
   };
 }
 
-function commandsOf(commands: ShownCommands): readonly NumberedCommand[] {
-  return commands.map(([number, command]) => ({ ...command, number }));
+/** Leaves out what is null. */
+export function present<T extends object>(value: T): { [K in keyof T]?: Exclude<T[K], null> } {
+  const kept: Record<string, unknown> = {};
+  for (const [name, one] of Object.entries(value)) if (one !== null) kept[name] = one;
+  return kept as { [K in keyof T]?: Exclude<T[K], null> };
+}
+
+function commandsOf(commands: ShownCommands | null): readonly NumberedCommand[] {
+  return commands?.map(([number, command]) => ({ ...command, number })) ?? [];
 }

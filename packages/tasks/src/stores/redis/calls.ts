@@ -1,145 +1,234 @@
 import { setTimeout as wait } from 'node:timers/promises';
+import type { Redis } from 'ioredis';
 import { StoreBusyError, StoreClosedError } from '../../errors.ts';
 import { UnknownOutcomeError } from '../../unknown-outcome.ts';
-import { type Client, connect, leave, waitForReady } from './client.ts';
-import { REPLICAS_WAIT_MS, type RedisStoreOptions, TIMEOUT_MS } from './options.ts';
+import type { Connection, ConnectionEvents, Reply, Sent } from './connection.ts';
+import { checkEviction, checkLayout, otherFormat, otherShards } from './layout.ts';
+import { PREFIX, REPLICAS_WAIT_MS, type RedisStoreOptions, TIMEOUT_MS, tagOf } from './options.ts';
+import { adviceOn, codeOf, shouldLeave } from './refusals.ts';
+import type { Routes } from './route-table.ts';
+import { openRoutes } from './routes.ts';
 import type { Script } from './scripts.ts';
-
-export type Reply = string | number | null | readonly Reply[];
+import { slotOf } from './slot.ts';
 
 const RETRY_MS = 20;
 const LAST_MS = 3 * RETRY_MS;
-/** More microtasks than a promise of the client needs to be refused. */
-const MOMENT_STEPS = 20;
-/** Nothing was carried out, and it may be otherwise in a moment. */
-const NOT_NOW = /^(READONLY|NOREPLICAS|MASTERDOWN|LOADING|CLUSTERDOWN|TRYAGAIN|BUSY|OOM)\b/;
+/** A node of a Cluster that cannot be reached for this long may have been replaced: the others are asked. */
+const PATIENCE_MS = 200;
 
-/** It is no longer the master, or cut off from its replicas: the Sentinels, or a name server, may know another. */
-const MOVE_ON = { alone: /^READONLY\b/, watched: /^(READONLY|NOREPLICAS|MASTERDOWN)\b/ };
+type Values = readonly (string | number)[];
 
-/** What became of one attempt: an answer, surely nothing yet, nobody knows, or nothing that asking again would mend. */
-type Attempt =
-  | { readonly reply: Reply }
-  | { readonly not: unknown }
-  | { readonly lost: unknown }
-  | { readonly wrong: unknown };
+/** Something to ask of the server that a shard is on. */
+interface Ask {
+  readonly name: string;
+  /** Asking it twice is the same as once, so a lost answer is no matter. */
+  readonly isRepeatable: boolean;
+  readonly tag: string;
+  send(connection: Connection, ms: number): Promise<Sent>;
+}
 
-/** Calls scripts on the server, one round trip each, and says truthfully what it knows of their outcome. */
+/** What came of one try: an answer, or why it is to be tried again. */
+type Tried =
+  | { readonly reply: Reply; readonly on: Connection }
+  | { readonly again: Error | undefined; readonly isLost?: boolean; readonly isAtOnce?: boolean };
+
+/** Carries operations to the server of their shard, and says truthfully what it knows of their outcome. */
 export class Calls implements AsyncDisposable {
   readonly #options: RedisStoreOptions;
+  readonly #events: ConnectionEvents;
   readonly #timeoutMs: number;
-  #client: Promise<Client> | undefined;
-  #leaving: Promise<void> | undefined;
+  readonly #slots = new Map<string, number>();
+  #opening: Promise<Routes> | undefined;
+  #routes: Routes | undefined;
+  #isLaidOut = false;
   #closed = false;
 
-  constructor(options: RedisStoreOptions) {
+  constructor(options: RedisStoreOptions, events: ConnectionEvents) {
     this.#options = options;
+    this.#events = events;
     this.#timeoutMs = options.timeoutMs ?? TIMEOUT_MS;
   }
 
-  async call(script: Script, tag: string, values: readonly (string | number)[]): Promise<Reply> {
-    const until = performance.now() + this.#timeoutMs;
-    let why: unknown;
-    for (;;) {
-      if (this.#closed) throw new StoreClosedError();
-      const attempt = await this.#attempt(script, [tag, ...values], until);
-      if ('reply' in attempt) return attempt.reply;
-      if ('wrong' in attempt) throw attempt.wrong;
-      if ('lost' in attempt && !script.isRepeatable) {
-        throw new UnknownOutcomeError(script.name, { cause: attempt.lost });
-      }
-      why = ('lost' in attempt ? attempt.lost : attempt.not) ?? why;
-      // Don't begin what cannot end in time: its outcome would be unknown for no reason.
-      if (until - performance.now() < LAST_MS) throw this.#busy(script, why);
-      await wait(RETRY_MS);
-    }
+  /** Carries out a script on the shard whose keys begin with `tag`. */
+  async call(script: Script, tag: string, values: Values): Promise<Reply> {
+    const { name, isRepeatable } = script;
+    const send = (connection: Connection, ms: number): Promise<Sent> =>
+      this.#run(connection, { script, values: [tag, ...values] }, ms);
+    return (await this.#insist({ name, isRepeatable, tag, send })).reply;
+  }
+
+  /** Listens to a channel of a shard; returns the connection that it is heard on. */
+  async subscribe(tag: string, channel: string): Promise<Connection> {
+    const send = (connection: Connection, ms: number): Promise<Sent> =>
+      connection.send((client) => client.ssubscribe(channel), ms);
+    return (await this.#insist({ name: 'watch', isRepeatable: true, tag, send })).on;
+  }
+
+  /** The connection that leads to a shard now, if that is known. */
+  at(tag: string): Connection | undefined {
+    return this.#routes?.at(this.#slotOf(tag));
   }
 
   async [Symbol.asyncDispose](): Promise<void> {
     this.#closed = true;
-    (await this.#client?.catch(() => undefined))?.disconnect();
+    (await this.#opening?.catch(() => undefined))?.close();
   }
 
-  #busy({ name }: Script, cause: unknown): StoreBusyError {
-    const said = cause instanceof Error ? cause.message : 'no connection';
+  async #insist(ask: Ask): Promise<{ reply: Reply; on: Connection }> {
+    const until = performance.now() + this.#timeoutMs;
+    let why: Error | undefined;
+    for (let tries = 0; ; tries++) {
+      if (this.#closed) throw new StoreClosedError();
+      const tried = await this.#try(ask, until);
+      if ('reply' in tried) return tried;
+      if (tried.isLost && !ask.isRepeatable) throw new UnknownOutcomeError(ask.name, { cause: tried.again });
+      why = tried.again ?? why;
+      // Don't begin what cannot end in time: its outcome would be unknown for no reason.
+      if (until - performance.now() < LAST_MS) throw this.#busy(ask, why);
+      if (!tried.isAtOnce || tries > 0) await wait(RETRY_MS);
+    }
+  }
+
+  async #try(ask: Ask, until: number): Promise<Tried> {
+    const routes = this.#routes ?? (await this.#open());
+    const connection = routes.at(this.#slotOf(ask.tag));
+    if (connection === undefined) {
+      await Promise.race([routes.refreshed(), wait(until - performance.now())]);
+      return { again: undefined, isAtOnce: true };
+    }
+    const patienceMs = Math.min(
+      until - performance.now(),
+      this.#options.cluster ? PATIENCE_MS : Number.POSITIVE_INFINITY,
+    );
+    if (!connection.isReady && !(await connection.waitForReady(patienceMs))) {
+      routes.refresh();
+      return { again: connection.lastError };
+    }
+    if (!connection.isAdmitted) {
+      const failed = await this.#admit(connection, ask);
+      // Nothing of the operation itself has been sent, so nothing of it can be lost.
+      if (failed !== undefined && 'lost' in failed) return { again: failed.lost };
+      if (failed !== undefined) return this.#heed(failed, { ask, routes, connection });
+    }
+    // Don't send what cannot be answered in time: its outcome would be unknown for no reason.
+    if (until - performance.now() < LAST_MS) return { again: undefined };
+    const sent = await ask.send(connection, until - performance.now());
+    return this.#heed(sent, { ask, routes, connection });
+  }
+
+  #heed(sent: Sent, { ask, routes, connection }: { ask: Ask; routes: Routes; connection: Connection }): Tried {
+    if ('reply' in sent) return { reply: sent.reply, on: connection };
+    if ('lost' in sent) return { again: sent.lost, isLost: true };
+    if ('unsent' in sent) return { again: sent.unsent };
+    const { refused } = sent;
+    if (refused instanceof UnknownOutcomeError) throw refused;
+    if (codeOf(refused) === 'MOVED') {
+      if (!this.#options.cluster) {
+        throw new Error('This server belongs to a Cluster; give the store `cluster: true`', { cause: refused });
+      }
+      const [, , address] = refused.message.split(' ');
+      routes.move(this.#slotOf(ask.tag), address!, connection);
+      routes.refresh();
+      return { again: refused, isAtOnce: true };
+    }
+    const found = refused.message.split(' ')[1] ?? '';
+    if (codeOf(refused) === 'OTHERFORMAT') throw otherFormat(found, this.#options.prefix ?? PREFIX);
+    if (codeOf(refused) === 'OTHERSHARDS') throw otherShards(found, this.#options.prefix ?? PREFIX);
+    if (adviceOn(refused) === undefined) throw refused;
+    if (codeOf(refused) === 'CLUSTERDOWN') routes.refresh();
+    if (!this.#options.cluster && shouldLeave(refused, this.#options.sentinel !== undefined)) {
+      connection.leave();
+    }
+    return { again: refused };
+  }
+
+  /** Sends a script by its name; a server that does not know it is told the whole of it. */
+  async #run(
+    connection: Connection,
+    { script, values }: { script: Script; values: Values },
+    ms: number,
+  ): Promise<Sent> {
+    const until = performance.now() + ms;
+    const short = await connection.send(
+      (client) => this.#copied(client, script, client.evalsha(script.sha, 1, ...values)),
+      ms,
+    );
+    if (!('refused' in short) || codeOf(short.refused) !== 'NOSCRIPT') return short;
+    if (until - performance.now() < LAST_MS) return { unsent: short.refused };
+    return connection.send(
+      (client) => this.#copied(client, script, client.eval(script.source, 1, ...values)),
+      until - performance.now(),
+    );
+  }
+
+  /** The answer to what has just been sent, once as many replicas have it as are wanted. */
+  #copied(client: Redis, script: Script, sent: Promise<unknown>): Promise<unknown> {
+    const { replicas } = this.#options;
+    if (replicas === undefined || script.isRepeatable) return sent;
+    // Sent right behind: the server answers this one when the replicas have the first.
+    const copies = client.wait(replicas.atLeast, replicas.waitMs ?? REPLICAS_WAIT_MS);
+    return Promise.all([sent, copies]).then(([answer, reached]) => {
+      if (reached >= replicas.atLeast) return answer;
+      throw new Error(`${reached} of ${replicas.atLeast} replicas have it`);
+    });
+  }
+
+  /** Checks a server before it is used. Returns what went wrong on the way; throws if the server must not be used. */
+  async #admit(connection: Connection, ask: Ask): Promise<Sent | undefined> {
+    const first = this.#firstTag;
+    if (ask.tag !== first && !this.#isLaidOut) {
+      const send = (): Promise<Sent> => Promise.resolve({ reply: null });
+      await this.#insist({ name: 'connect', isRepeatable: true, tag: first, send });
+    }
+    const { generation } = connection;
+    const admission = (connection.admission ??= this.#check(connection, this.at(first) === connection));
+    let isAdmitted = false;
+    try {
+      const failed = await admission;
+      isAdmitted = failed === undefined && connection.generation === generation;
+      return failed;
+    } finally {
+      connection.isAdmitted = isAdmitted;
+      // Ask again next time: what is wrong may have been put right.
+      if (!isAdmitted && connection.admission === admission) connection.admission = undefined;
+    }
+  }
+
+  async #check(connection: Connection, hasLayout: boolean): Promise<Sent | undefined> {
+    const evicts = await checkEviction(connection, this.#options);
+    if (evicts !== undefined || !hasLayout) return evicts?.failed;
+    const wrong = await checkLayout(
+      (script, values) => this.#run(connection, { script, values: [this.#firstTag, ...values] }, this.#timeoutMs),
+      this.#options,
+    );
+    if (wrong !== undefined) return wrong.failed;
+    this.#isLaidOut = true;
+    return undefined;
+  }
+
+  #busy({ name }: Ask, cause: Error | undefined): StoreBusyError {
+    const said = cause?.message ?? 'no connection';
+    const advice = cause && adviceOn(cause);
+    const words = advice === undefined ? said : `${said}; ${advice}`;
     return new StoreBusyError(
-      `Redis could not carry out '${name}' within ${this.#timeoutMs} ms (${said}); nothing was changed, try again`,
+      `Redis could not carry out '${name}' within ${this.#timeoutMs} ms (${words}); nothing was changed, try again`,
       { cause },
     );
   }
 
-  async #attempt(script: Script, values: readonly (string | number)[], until: number): Promise<Attempt> {
-    const client = await (this.#client ??= connect(this.#options, 'whoa'));
-    // Don't send on a connection that is about to be closed: the answer would be lost.
-    await this.#leaving;
-    if (client.status !== 'ready' && !(await waitForReady(client, until - performance.now()))) {
-      return { not: undefined };
-    }
-    return new Promise((resolve) => {
-      // Send first: whatever else there is to do is done while the server works.
-      const sent = client.evalsha(script.sha, 1, ...values);
-      // A whole number of milliseconds, most often the same: then timers share a list and cost next to nothing.
-      const timer = setTimeout(
-        () => resolve({ lost: new Error(`no answer within ${this.#timeoutMs} ms`) }),
-        Math.ceil(until - performance.now()),
-      );
-      const answered = (reply: Reply): void => {
-        clearTimeout(timer);
-        resolve({ reply });
-      };
-      const isStillNow = this.#options.cluster === true ? startMoment() : () => false;
-      const failed = (error: Error): void => {
-        clearTimeout(timer);
-        this.#moveOn(client, error);
-        // A Cluster's client refuses what it cannot send yet in the words it has for a lost answer, but at once.
-        resolve(isStillNow() ? { not: error } : attemptOf(error));
-      };
-      this.#answer(client, script, sent).then(answered, (error: Error) => {
-        if (!error.message.startsWith('NOSCRIPT')) return failed(error);
-        // The server was restarted, or is a new one. It knows the script from now on.
-        return this.#answer(client, script, client.eval(script.source, 1, ...values)).then(answered, failed);
-      });
-    });
+  get #firstTag(): string {
+    return tagOf(this.#options.prefix ?? PREFIX, 0);
   }
 
-  #moveOn(client: Client, { message }: Error): void {
-    const { cluster, sentinel } = this.#options;
-    if (cluster || !MOVE_ON[sentinel === undefined ? 'alone' : 'watched'].test(message)) return;
-    this.#leaving ??= leave(client).finally(() => (this.#leaving = undefined));
+  async #open(): Promise<Routes> {
+    this.#opening ??= openRoutes(this.#options, this.#events);
+    this.#routes = await this.#opening;
+    return this.#routes;
   }
 
-  /** The answer to what has just been sent, once as many replicas have it as are wanted. */
-  #answer(client: Client, script: Script, sent: Promise<unknown>): Promise<Reply> {
-    const { replicas } = this.#options;
-    const reply = sent as Promise<Reply>;
-    if (replicas === undefined || script.isRepeatable) return reply;
-    // Sent right behind: the server answers this one when the replicas have the first.
-    const copies = client.wait(replicas.atLeast, replicas.waitMs ?? REPLICAS_WAIT_MS);
-    return Promise.all([reply, copies]).then(([answer, reached]) => {
-      if (reached >= replicas.atLeast) return answer;
-      const cause = new Error(`${reached} of ${replicas.atLeast} replicas have it`);
-      throw new UnknownOutcomeError(script.name, { cause });
-    });
+  #slotOf(tag: string): number {
+    let slot = this.#slots.get(tag);
+    if (slot === undefined) this.#slots.set(tag, (slot = slotOf(tag)));
+    return slot;
   }
-}
-
-/** Whether it is still the moment in which it began: nothing can have gone out and come back in it. */
-function startMoment(): () => boolean {
-  let left = MOMENT_STEPS;
-  const step = (): void => {
-    if (--left > 0) queueMicrotask(step);
-  };
-  step();
-  return () => left > 0;
-}
-
-/** What an error says about what happened. */
-function attemptOf(error: Error): Attempt {
-  const { name, message } = error;
-  if (error instanceof UnknownOutcomeError) return { wrong: error };
-  if (message.includes('enableOfflineQueue')) return { not: error };
-  if (name !== 'ReplyError') return { lost: error };
-  if (NOT_NOW.test(message)) return { not: error };
-  if (!message.startsWith('MOVED')) return { wrong: error };
-  return { wrong: new Error('This server belongs to a Cluster; give the store `cluster: true`', { cause: error }) };
 }

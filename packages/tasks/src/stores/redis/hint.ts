@@ -1,37 +1,47 @@
 import type { Hint, PushedOrder } from '../../store.ts';
 import { stopOf } from './replies.ts';
-import type { SealOf } from './seal.ts';
 
-type Fields = Readonly<Record<string, string | undefined>>;
+const TYPES = new Set(['status', 'cancel', 'command', 'wake', 'journal']);
 
-/** What an entry of a stream says. The first entry of each only says that somebody listens. */
-export function hintOf(flat: readonly string[], sealOf: SealOf): Hint | undefined {
-  const fields: Record<string, string> = {};
-  for (let i = 0; i < flat.length; i += 2) fields[flat[i]!] = flat[i + 1]!;
-  const { type, id, tenant, worker, conversation, order: text } = fields as Fields;
-  if (type === 'listen' || id === undefined || tenant === undefined) return undefined;
-  const order = type === 'cancel' && text !== undefined ? orderOf(text, sealOf(id)) : undefined;
+/** What a message of a channel says. Anything else that was published there says nothing. */
+export function hintOf(text: string, domain: number): Hint | undefined {
+  const parts = partsOf(text);
+  const [type, id, tenant, worker, conversation, ordered] = parts;
+  if (type === 'work' && id !== undefined && tenant !== undefined) return { type, worker: id, domain, agent: tenant };
+  if (!TYPES.has(type!) || id === undefined || tenant === undefined) return undefined;
+  const order = type === 'cancel' && ordered !== undefined ? orderOf(ordered) : undefined;
   return {
     type: type as 'status',
     id,
     tenant,
-    ...(worker !== undefined && { worker }),
-    ...(conversation !== undefined && { conversation }),
+    ...(worker && { worker }),
+    ...(conversation && { conversation }),
     ...(order !== undefined && { order }),
   };
 }
 
-const ORDER = /^(\d+) (drain|abort|kill) (\d+) (\d+) ([01]) ([\w-]+) (\{.*\})$/s;
+/** What happened, to which task, of which tenant, then worker, conversation and order, as far as there are any. */
+function partsOf(text: string): readonly string[] {
+  try {
+    const parts = JSON.parse(text) as string[];
+    return parts.every((part) => typeof part === 'string') ? parts : [];
+  } catch {
+    return [];
+  }
+}
+
+const ORDER = /^(\d+) (\S+) (\d+) (drain|abort|kill) (\d+) (\d+) ([01]) (\{.*\})$/s;
 
 /**
- * The order that a script wrote beside the task, in the same step. One that is not whole, or does not bear the seal of our
- * claim, is none: then the store is asked.
+ * The order that a script published in the step that gave it. It is signed with the claim, which only the store and the
+ * worker know: one that was forged, or sent again for another task, fits none that is held. One that is not whole is none.
  */
-function orderOf(text: string, ours: string): PushedOrder | undefined {
-  const [, epoch, level, abortAt, killAt, undo, seal, reason] = ORDER.exec(text) ?? [];
-  if (reason === undefined || seal !== ours) return undefined;
+function orderOf(text: string): PushedOrder | undefined {
+  const [, epoch, claim, orderNumber, level, abortAt, killAt, undo, reason] = ORDER.exec(text) ?? [];
+  if (reason === undefined) return undefined;
   try {
-    return { epoch: Number(epoch), stop: stopOf([level!, reason, abortAt!, killAt!, undo!]) };
+    const stop = stopOf([level!, reason, abortAt!, killAt!, undo!]);
+    return { epoch: Number(epoch), claim: claim!, orderNumber: Number(orderNumber), stop };
   } catch {
     return undefined;
   }

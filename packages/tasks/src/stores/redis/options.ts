@@ -1,6 +1,8 @@
 import type { ConnectionOptions } from 'node:tls';
 import type { World } from '@whoa/core';
+import type { StoreRules } from '../../driver.ts';
 import type { StoreOptions } from '../../store.ts';
+import { checkLimit } from '../checks.ts';
 
 export interface RedisStoreOptions extends StoreOptions {
   /**
@@ -20,12 +22,38 @@ export interface RedisStoreOptions extends StoreOptions {
   readonly timeoutMs?: number;
   /** Answer a write only when so many replicas have it too. Not on a Cluster. */
   readonly replicas?: { readonly atLeast: number; readonly waitMs?: number };
+  /** Use a server that evicts keys when it is full. It will lose tasks. */
+  readonly allowEviction?: boolean;
   readonly world?: World;
 }
 
 export const PREFIX = 'whoa';
 export const TIMEOUT_MS = 5_000;
 export const REPLICAS_WAIT_MS = 1_000;
+
+/** How many shards a store has that was told nothing: one thread serves one server, so a Cluster needs several. */
+const SHARDS = { alone: 1, cluster: 16 };
+
+/** Over how many shards names were spread, oldest first. */
+export function generationsOf({
+  shards,
+  cluster,
+}: Pick<RedisStoreOptions, 'shards' | 'cluster'>): readonly [number, ...number[]] {
+  const given = [shards ?? SHARDS[cluster ? 'cluster' : 'alone']].flat();
+  const isRising = given.every((count, i) => checkLimit('shards', count) > (given[i - 1] ?? 0));
+  if (given.length === 0 || !isRising)
+    throw new RangeError(`shards: expected rising numbers, got [${given.join(', ')}]`);
+  return given as unknown as readonly [number, ...number[]];
+}
+
+/** How often workers may die, how much may run at once (of each shard its share; 0 for any number), and the shards. */
+export function limitsOf(
+  { attemptsMax, maxRunningPerTenant = 0, maxRunningPerAgent = 0 }: StoreRules,
+  generations: readonly number[],
+): string {
+  const shares = [maxRunningPerTenant, maxRunningPerAgent].map((limit) => Math.ceil(limit / generations.at(-1)!));
+  return [attemptsMax, ...shares, generations.join(',')].join(' ');
+}
 
 /** Where a shard's keys are. The part in braces is what a Cluster goes by, so a whole shard is in one place. */
 export function tagOf(prefix: string, shard: number): string {

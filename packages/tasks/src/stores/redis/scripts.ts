@@ -1,30 +1,39 @@
 import { createHash } from 'node:crypto';
-import { CANCEL, CANCEL_LINE, CANCEL_RUNNING } from './lua/cancel.ts';
-import { CLAIM } from './lua/claim.ts';
-import { CREATE } from './lua/create.ts';
-import { ADMIT, LINE } from './lua/line.ts';
-import { CONVERSATION, DUE, GET, LIST, LISTEN, READ, READ_ALONG } from './lua/read.ts';
-import { SEND } from './lua/send.ts';
-import { CHANGE, MOMENT, ORDERS, OWN, PROLOGUE, STOP, TASK, TELL } from './lua/task.ts';
-import { APPEND, FINISH, RELEASE, RENEW } from './lua/work.ts';
+import { CANCEL, CANCEL_CONVERSATION, SEND } from './lua/cancel.ts';
+import { CREATE, FORGET, HERE, IS_HERE } from './lua/create.ts';
+import { LAY_OUT, LAYOUT } from './lua/layout.ts';
+import { CANCEL_PLAIN, CREATE_PLAIN, FINISH_PLAIN } from './lua/plain.ts';
+import { ADMIT, QUEUE, STOP } from './lua/queue.ts';
+import { CONVERSATION, GET, LIST, READ, READ_ALONG, TENANT_OF } from './lua/read.ts';
+import { BEAT, HELD, LOAD_OF, ORDERS, SESSION, SWEEP } from './lua/session.ts';
+import { STAGE, TELL } from './lua/stage.ts';
+import { CLAIM, HOLD, TAKE } from './lua/take.ts';
+import { PROLOGUE, RULES, sameLayout, TASK } from './lua/task.ts';
+import { APPEND, FINISH, LOAD, OWN, RELEASE } from './lua/work.ts';
 
 type Operation =
   | 'create'
+  | 'take'
   | 'claim'
-  | 'renew'
+  | 'load'
+  | 'beat'
+  | 'held'
+  | 'sweep'
   | 'append'
   | 'release'
   | 'finish'
   | 'cancel'
-  | 'cancelLine'
+  | 'cancelConversation'
   | 'send'
   | 'get'
+  | 'tenantOf'
   | 'list'
   | 'read'
   | 'readAlong'
   | 'conversation'
-  | 'due'
-  | 'listen';
+  | 'isHere'
+  | 'layout'
+  | 'layOut';
 
 /** One atomic operation on one shard. */
 export interface Script {
@@ -36,11 +45,14 @@ export interface Script {
 }
 
 // Keep the first lines: with them the server refuses a script it could not write for before it begins, not half-way.
-const writes = (name: string, ...pieces: readonly string[]): Script => script(name, ['#!lua', ...pieces]);
-const reads = (name: string, ...pieces: readonly string[]): Script => ({
-  ...script(name, ['#!lua flags=no-writes', ...pieces]),
-  isRepeatable: true,
-});
+const writes = (name: string, ...pieces: readonly string[]): Script =>
+  script(name, ['#!lua', sameLayout({ canWrite: true }), ...pieces]);
+/** Works when the server is out of memory too: what stops, keeps or ends a task must never wait for room. */
+const writesAlways = (name: string, ...pieces: readonly string[]): Script =>
+  script(name, ['#!lua flags=allow-oom', sameLayout({ canWrite: true }), ...pieces]);
+const reads = (name: string, ...pieces: readonly string[]): Script =>
+  repeatable(script(name, ['#!lua flags=no-writes', sameLayout({ canWrite: false }), ...pieces]));
+const repeatable = (one: Script): Script => ({ ...one, isRepeatable: true });
 
 function script(name: string, [first, ...pieces]: readonly string[]): Script {
   const source = [first, PROLOGUE, ...pieces].join('\n');
@@ -48,22 +60,30 @@ function script(name: string, [first, ...pieces]: readonly string[]): Script {
   return { name, source, sha, isRepeatable: false };
 }
 
+const MOVE = [RULES, TASK, TELL, STAGE];
+
 /** Every move and every question, each made of the pieces it needs. */
 export const SCRIPTS: Record<Operation, Script> = {
-  create: writes('create', MOMENT, TASK, TELL, CHANGE, STOP, LINE, ADMIT, CREATE),
-  claim: writes('claim', MOMENT, TASK, TELL, CHANGE, STOP, ORDERS, LINE, ADMIT, CLAIM),
-  renew: writes('renew', MOMENT, TASK, TELL, CHANGE, ORDERS, OWN, RENEW),
-  append: writes('append', MOMENT, TASK, TELL, CHANGE, ORDERS, OWN, LINE, APPEND),
-  release: writes('release', MOMENT, TASK, TELL, CHANGE, OWN, LINE, RELEASE),
-  finish: writes('finish', MOMENT, TASK, TELL, CHANGE, OWN, LINE, FINISH),
-  cancel: writes('cancel', TELL, CANCEL_RUNNING, MOMENT, TASK, CHANGE, STOP, LINE, CANCEL),
-  cancelLine: writes('cancelLine', MOMENT, TASK, TELL, CHANGE, STOP, LINE, CANCEL_LINE),
-  send: writes('send', MOMENT, TASK, TELL, CHANGE, SEND),
-  get: reads('get', GET),
-  list: reads('list', MOMENT, TASK, LIST),
-  read: reads('read', MOMENT, TASK, READ),
-  conversation: reads('conversation', MOMENT, CONVERSATION),
-  due: reads('due', MOMENT, DUE),
-  readAlong: { ...writes('read', MOMENT, TASK, TELL, CHANGE, READ_ALONG, READ), isRepeatable: true },
-  listen: { ...writes('listen', LISTEN), isRepeatable: true },
+  create: writes('create', CREATE_PLAIN, ...MOVE, STOP, QUEUE, ADMIT, FORGET, HERE, CREATE),
+  take: writesAlways('take', ...MOVE, STOP, QUEUE, ADMIT, SESSION, ORDERS, LOAD_OF, HOLD, FORGET, TAKE),
+  claim: writesAlways('claim', ...MOVE, STOP, QUEUE, ADMIT, SESSION, ORDERS, LOAD_OF, HOLD, CLAIM),
+  load: reads('load', TASK, LOAD_OF, OWN, LOAD),
+  beat: writesAlways('beat', TASK, SESSION, ORDERS, BEAT),
+  held: reads('held', HELD),
+  sweep: writesAlways('sweep', ...MOVE, QUEUE, SESSION, SWEEP),
+  append: writes('append', ...MOVE, QUEUE, ORDERS, OWN, APPEND),
+  release: writesAlways('release', ...MOVE, OWN, RELEASE),
+  finish: writesAlways('finish', FINISH_PLAIN, ...MOVE, QUEUE, OWN, FINISH),
+  cancel: writesAlways('cancel', TELL, CANCEL_PLAIN, RULES, TASK, STAGE, STOP, QUEUE, CANCEL),
+  cancelConversation: writesAlways('cancel', ...MOVE, STOP, QUEUE, CANCEL_CONVERSATION),
+  send: writes('send', ...MOVE, SEND),
+  get: reads('get', TASK, GET),
+  tenantOf: reads('watch', TENANT_OF),
+  list: reads('list', TASK, LIST),
+  read: reads('read', TASK, READ),
+  conversation: reads('conversation', CONVERSATION),
+  readAlong: repeatable(writesAlways('read', ...MOVE, READ_ALONG, READ)),
+  isHere: repeatable(writesAlways('create', HERE, IS_HERE)),
+  layout: repeatable(script('connect', ['#!lua flags=no-writes', LAYOUT])),
+  layOut: repeatable(script('connect', ['#!lua flags=allow-oom', LAY_OUT, LAYOUT])),
 };

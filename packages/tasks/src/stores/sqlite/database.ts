@@ -1,6 +1,6 @@
 import type { DatabaseSync, SQLInputValue, StatementSync } from 'node:sqlite';
-import { StoreBusyError } from '../../errors.ts';
-import { SCHEMA, SCHEMA_VERSION, UPGRADE } from './schema.ts';
+import { StoreBusyError, StoreSetupError } from '../../errors.ts';
+import { APPLICATION_ID, FORMAT, SCHEMA } from './schema.ts';
 
 /** SQLite waits this long inside a call, where nothing else of the process can run; then we wait outside. */
 const WAIT_INSIDE_MS = 5;
@@ -23,16 +23,15 @@ export class Database {
     this.#sqlite = new sqlite.DatabaseSync(path, { timeout: WAIT_OPENING_MS });
     this.#sqlite.exec(`PRAGMA journal_mode = WAL; PRAGMA synchronous = ${options.synchronous}`);
     this.#sqlite.exec('BEGIN IMMEDIATE');
-    const found = Number(this.get('PRAGMA user_version')?.['user_version']);
-    if (found > SCHEMA_VERSION) {
+    const wrong = this.#wrongFormat();
+    if (wrong !== undefined) {
       this.#sqlite.exec('ROLLBACK');
       this.close();
-      throw new Error(
-        `${path} was written by a newer version (${found}, this one knows ${SCHEMA_VERSION}); update Whoa`,
-      );
+      throw new StoreSetupError(`${path} ${wrong}`);
     }
-    const upgrade = found > 0 && found < SCHEMA_VERSION ? UPGRADE : '';
-    this.#sqlite.exec(`${SCHEMA}; ${upgrade}; PRAGMA user_version = ${SCHEMA_VERSION}; COMMIT`);
+    const marks = `PRAGMA application_id = ${APPLICATION_ID}; PRAGMA user_version = ${FORMAT}`;
+    const domain = "INSERT OR IGNORE INTO domain (id, tick, state) VALUES (0, 0, '')";
+    this.#sqlite.exec(`${SCHEMA}; ${domain}; ${marks}; COMMIT`);
     this.#sqlite.exec(`PRAGMA busy_timeout = ${WAIT_INSIDE_MS}`);
   }
 
@@ -47,6 +46,11 @@ export class Database {
 
   all(sql: string, values: readonly Value[] = []): Row[] {
     return this.#statement(sql).all(...values);
+  }
+
+  /** A number that rises with each call. */
+  nextTick(): number {
+    return Number(this.get('UPDATE domain SET tick = tick + 1 WHERE id = 0 RETURNING tick')?.['tick']);
   }
 
   /** Runs work in a transaction, all or nothing. */
@@ -71,7 +75,7 @@ export class Database {
       try {
         return work();
       } catch (error) {
-        if (!isBusy(error)) throw error;
+        if (!isBusy(error)) throw unusable(error);
         if (performance.now() > until) {
           throw new StoreBusyError(`Other processes kept the database for ${BUSY_MS} ms; is one of them stopped?`, {
             cause: error,
@@ -82,9 +86,22 @@ export class Database {
     }
   }
 
+  #wrongFormat(): string | undefined {
+    const format = Number(this.get('PRAGMA user_version')?.['user_version']);
+    const isOurs = this.get('PRAGMA application_id')?.['application_id'] === APPLICATION_ID;
+    if (format === 0 && !isOurs) return undefined;
+    if (!isOurs) return 'is from before the first release, or of another program; move it away';
+    if (format > FORMAT)
+      return `was written by a newer version (format ${format}, this one knows ${FORMAT}); update Whoa`;
+    return undefined;
+  }
+
   #transact<T>(work: () => T): T {
     this.#statement('BEGIN IMMEDIATE').run();
     try {
+      // Ask inside the transaction: another process may have changed the format since this one opened the file.
+      const wrong = this.#wrongFormat();
+      if (wrong !== undefined) throw new StoreSetupError(`The database ${wrong}`);
       const value = work();
       this.#statement('COMMIT').run();
       return value;
@@ -101,9 +118,30 @@ export class Database {
   }
 }
 
+/** What the operating system refused: nothing was changed, and it may be otherwise later. */
+const REFUSED: Readonly<Record<number, string>> = {
+  8: 'it cannot be written to; look at its permissions',
+  10: 'the disk failed; look at it',
+  13: 'the disk is full; make room',
+};
+
+function unusable(error: unknown): unknown {
+  const { errcode = 0 } = error as { errcode?: number };
+  const why = REFUSED[errcode & 0xff];
+  if (why === undefined) return error;
+  return new StoreBusyError(`The database could not be changed: ${why}, then try again. Nothing was changed`, {
+    cause: error,
+  });
+}
+
 /** Whether another process was in the way, and it is worth trying again. */
 export function isBusy(error: unknown): boolean {
   const code = (error as { errcode?: number }).errcode;
   // The low byte is the kind; the rest says which sort of busy.
   return code !== undefined && (code & 0xff) === SQLITE_BUSY;
+}
+
+/** The record in a row. */
+export function recordOf<T>(row: Row | undefined): T | undefined {
+  return row === undefined ? undefined : (JSON.parse(row['record'] as string) as T);
 }

@@ -1,6 +1,6 @@
 import { chmodSync, closeSync, constants, fchmodSync, fstatSync, mkdirSync, openSync, statSync } from 'node:fs';
 import { homedir } from 'node:os';
-import { dirname, join } from 'node:path';
+import { dirname, isAbsolute, join } from 'node:path';
 
 /** Where tasks are kept when nobody says: in the user's own state folder. */
 export function defaultPath(env: NodeJS.ProcessEnv = process.env): string {
@@ -8,7 +8,9 @@ export function defaultPath(env: NodeJS.ProcessEnv = process.env): string {
 }
 
 function stateFolder(env: NodeJS.ProcessEnv): string {
-  if (env['XDG_STATE_HOME']) return env['XDG_STATE_HOME'];
+  const given = env['XDG_STATE_HOME'];
+  // A relative one is ignored, as its specification says: it would be another folder everywhere, an untrusted one perhaps.
+  if (given && isAbsolute(given)) return given;
   if (process.platform === 'win32') return env['LOCALAPPDATA'] ?? join(homedir(), 'AppData', 'Local');
   if (process.platform === 'darwin') return join(homedir(), 'Library', 'Application Support');
   return join(homedir(), '.local', 'state');

@@ -1,18 +1,40 @@
 /** Raise it when the tables change. */
-export const SCHEMA_VERSION = 4;
+export const FORMAT = 1;
 
-/** The record is the truth; the columns beside it are there to be found by, each through an index. */
+/** Files of the formats before the first release have a `user_version`; ours have an `application_id` too. */
+export const APPLICATION_ID = 0x77686f61;
+
+/**
+ * The record is the truth; the columns beside it are there to be found by, each through an index. `stage` and what goes
+ * with it change often: partial indexes keep ended tasks out of them.
+ */
 export const SCHEMA = `
 CREATE TABLE IF NOT EXISTS tasks (
-  id TEXT PRIMARY KEY, shard INTEGER NOT NULL, tenant TEXT NOT NULL, conversation TEXT, status TEXT NOT NULL,
-  createdAt REAL NOT NULL, dueAt REAL, endedAt REAL, record TEXT NOT NULL
+  id TEXT PRIMARY KEY, tenant TEXT NOT NULL, conversation TEXT, status TEXT NOT NULL, createdAt REAL NOT NULL, endedAt REAL,
+  stage TEXT, lane TEXT, priority INTEGER, stageAt REAL, session TEXT, told INTEGER, agent TEXT, key TEXT, record TEXT NOT NULL
 ) WITHOUT ROWID;
 CREATE INDEX IF NOT EXISTS tasks_of_tenant ON tasks (tenant, createdAt, id);
 CREATE INDEX IF NOT EXISTS tasks_by_status ON tasks (tenant, status, createdAt, id);
 CREATE INDEX IF NOT EXISTS tasks_of_conversation ON tasks (tenant, conversation, createdAt, id) WHERE conversation IS NOT NULL;
-CREATE INDEX IF NOT EXISTS tasks_due ON tasks (dueAt) WHERE dueAt IS NOT NULL;
-CREATE INDEX IF NOT EXISTS tasks_due_in_shard ON tasks (shard, dueAt) WHERE dueAt IS NOT NULL;
 CREATE INDEX IF NOT EXISTS tasks_ended ON tasks (endedAt) WHERE endedAt IS NOT NULL;
+CREATE INDEX IF NOT EXISTS tasks_ready ON tasks (tenant, lane, priority DESC, stageAt, id) WHERE stage = 'ready';
+CREATE INDEX IF NOT EXISTS tasks_later ON tasks (stageAt) WHERE stage = 'later';
+CREATE INDEX IF NOT EXISTS tasks_held ON tasks (session, told) WHERE stage = 'held';
+CREATE INDEX IF NOT EXISTS tasks_held_of_tenant ON tasks (tenant) WHERE stage = 'held';
+CREATE INDEX IF NOT EXISTS tasks_held_of_agent ON tasks (agent) WHERE stage = 'held';
+CREATE INDEX IF NOT EXISTS tasks_of_key ON tasks (tenant, key, stage, createdAt, id) WHERE key IS NOT NULL AND stage IS NOT NULL;
+CREATE TABLE IF NOT EXISTS lanes (
+  agent TEXT NOT NULL, tenant TEXT NOT NULL, tick INTEGER NOT NULL, PRIMARY KEY (agent, tenant)
+) WITHOUT ROWID;
+CREATE INDEX IF NOT EXISTS lanes_in_turn ON lanes (agent, tick);
+CREATE TABLE IF NOT EXISTS worker_sessions (id TEXT PRIMARY KEY, expiresAt REAL, usedAt REAL NOT NULL, record TEXT NOT NULL) WITHOUT ROWID;
+CREATE INDEX IF NOT EXISTS worker_sessions_in_turn ON worker_sessions (expiresAt) WHERE expiresAt IS NOT NULL;
+CREATE TABLE IF NOT EXISTS waiters (worker TEXT NOT NULL, agent TEXT NOT NULL, at REAL NOT NULL, PRIMARY KEY (agent, at, worker)) WITHOUT ROWID;
+CREATE INDEX IF NOT EXISTS waiters_of_worker ON waiters (worker);
+CREATE TABLE IF NOT EXISTS domain (id INTEGER PRIMARY KEY CHECK (id = 0), tick INTEGER NOT NULL, state TEXT NOT NULL);
+CREATE TABLE IF NOT EXISTS inputs (
+  owner TEXT NOT NULL, position INTEGER NOT NULL, input TEXT NOT NULL, PRIMARY KEY (owner, position)
+) WITHOUT ROWID;
 CREATE TABLE IF NOT EXISTS journal (
   id TEXT NOT NULL, position INTEGER NOT NULL, epoch INTEGER NOT NULL, at REAL NOT NULL, event TEXT NOT NULL,
   PRIMARY KEY (id, position)
@@ -35,12 +57,4 @@ CREATE TABLE IF NOT EXISTS sessions (
 );
 CREATE INDEX IF NOT EXISTS sessions_latest ON sessions (updatedAt, id);
 CREATE INDEX IF NOT EXISTS sessions_of_folder ON sessions (cwd, updatedAt, id)
-`;
-
-/** What a file of an older version needs besides: histories used to stand in the records of their conversations. */
-export const UPGRADE = `
-INSERT OR IGNORE INTO history (tenant, conversation, position, message)
-SELECT c.tenant, c.conversation, said.key + 1, c.record -> said.fullkey
-FROM conversations c, json_each(c.record, '$.history') said;
-UPDATE conversations SET record = json_remove(record, '$.history') WHERE json_type(record, '$.history') IS NOT NULL
 `;

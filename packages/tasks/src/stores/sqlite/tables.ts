@@ -1,22 +1,18 @@
 import type { Json } from '@whoa/core';
-import { shardOf } from '../../id.ts';
-import type { Line, Queries, Tables } from '../../moves/tables.ts';
-import { type Hint, NONCES_MAX } from '../../store.ts';
-import type { TaskRecord } from '../../task.ts';
-import type { Database, Row, Value } from './database.ts';
+import { type Conversation, type KeptTask, laneOf, type Queries, type Tables } from '../../moves/tables.ts';
+import { LIMITS } from '../../rules/rules.ts';
+import type { Hint } from '../../store.ts';
+import { type Database, recordOf, type Value } from './database.ts';
+import { deliveryTables, forgetSessions, keyTables } from './delivery.ts';
 import { journalTables } from './journal.ts';
 
-/** How many expired things are looked for each time a task is created. */
-const FORGET_MAX = 10;
 /** How many changes are kept for processes that are slow to hear of them; older ones make them look at everything. */
 export const CHANGES_MAX = 10_000;
 const CHANGES_PIECE = 1_000;
 
 const INSERT_TASK = `
-INSERT INTO tasks (id, shard, tenant, conversation, status, createdAt, dueAt, endedAt, record)
-VALUES (?, ?, ?, ?, ?, ?, ?, ?, ?)
-ON CONFLICT (id) DO UPDATE SET status = excluded.status, createdAt = excluded.createdAt, dueAt = excluded.dueAt,
-  endedAt = excluded.endedAt, record = excluded.record
+INSERT OR REPLACE INTO tasks (id, tenant, conversation, status, createdAt, endedAt, stage, lane, priority, stageAt, session, told,
+  agent, key, record) VALUES (?, ?, ?, ?, ?, ?, ?, ?, ?, ?, ?, ?, ?, ?, ?)
 `;
 
 const ADD_HISTORY = `
@@ -24,56 +20,88 @@ INSERT INTO history (tenant, conversation, position, message) VALUES (?, ?,
   (SELECT coalesce(max(position), 0) + 1 FROM history WHERE tenant = ? AND conversation = ?), ?)
 `;
 
-/** These stand in indexes. */
-const COLUMNS = ['status', 'createdAt', 'dueAt', 'endedAt'] as const;
+const ADD_INPUT = `
+INSERT INTO inputs (owner, position, input) VALUES (?,
+  (SELECT coalesce(max(position), 0) + 1 FROM inputs WHERE owner = ?), ?)
+`;
 
-/** The moves' tables in one transaction on a database. Every statement finds its rows through an index. */
-export function createTables(database: Database, onHint: (hint: string, number: number) => void): Tables & Queries {
-  /** The rows as this transaction knows them: nobody else can change them before it ends. */
-  const known = new Map<string, TaskRecord>();
+/** What a transaction told: each hint as JSON, and the number of the last. */
+interface Told {
+  readonly hints: string[];
+  last: number;
+}
+
+/** The moves' tables on a database, for one transaction after another. */
+export interface SqliteTables extends Tables, Queries {
+  /** Forgets what an earlier transaction knew. Returns what this one will tell. */
+  begin(): Told;
+}
+
+/** Every statement finds its rows through an index. */
+export function createTables(database: Database): SqliteTables {
+  /** The rows as this transaction knows them: no other can change them before it ends. */
+  const known = new Map<string, KeptTask>();
+  let told: Told = { hints: [], last: 0 };
+  const note = (task: KeptTask): KeptTask => {
+    known.set(task.id, task);
+    return task;
+  };
   return {
+    begin() {
+      known.clear();
+      told = { hints: [], last: 0 };
+      return told;
+    },
     task(id) {
-      const task = recordOf<TaskRecord>(database.get('SELECT record FROM tasks WHERE id = ?', [id]));
-      if (task !== undefined) known.set(id, task);
-      return task;
+      const task = recordOf<KeptTask>(database.get('SELECT record FROM tasks WHERE id = ?', [id]));
+      return task && note(task);
     },
     saveTask(task) {
-      const { id } = task;
-      const before = known.get(id);
+      const before = known.get(task.id);
       if (before === undefined) insertTask(database, task);
       else updateTask(database, task, before);
-      known.set(id, task);
+      note(task);
     },
+    addInput: (owner, input) => void database.run(ADD_INPUT, [owner, owner, JSON.stringify(input)]),
+    inputs: (owner) =>
+      database
+        .all('SELECT input FROM inputs WHERE owner = ? ORDER BY position', [owner])
+        .map((row) => JSON.parse(row['input'] as string) as Json),
+    inputsCount: (owner) =>
+      Number(database.get('SELECT count(*) AS number FROM inputs WHERE owner = ?', [owner])?.['number']),
     clear: (id) => clear(database, id),
     sent: (id, nonce) =>
       database.get('SELECT number FROM sent WHERE id = ? AND nonce = ?', [id, nonce])?.['number'] as number | undefined,
     saveSent(id, { nonce, number }) {
       database.run('INSERT INTO sent (id, nonce, number) VALUES (?, ?, ?)', [id, nonce, number]);
-      database.run('DELETE FROM sent WHERE id = ? AND number <= ?', [id, number - NONCES_MAX]);
+      database.run('DELETE FROM sent WHERE id = ? AND number <= ?', [id, number - LIMITS.maxNonces]);
     },
     conversation: ({ tenant, conversation }) =>
-      recordOf<Line>(
+      recordOf<Conversation>(
         database.get('SELECT record FROM conversations WHERE tenant = ? AND conversation = ?', [tenant, conversation]),
       ),
-    saveConversation(line) {
-      const isIdle = line.current === undefined && line.gathering === undefined;
+    saveConversation(conversation) {
+      const isIdle = conversation.current === undefined && conversation.gathering === undefined;
       database.run(
         'INSERT OR REPLACE INTO conversations (tenant, conversation, idleSince, record) VALUES (?, ?, ?, ?)',
-        [line.tenant, line.conversation, isIdle ? line.changedAt : null, JSON.stringify(line)],
+        [
+          conversation.tenant,
+          conversation.conversation,
+          isIdle ? conversation.changedAt : null,
+          JSON.stringify(conversation),
+        ],
       );
     },
+    ...keyTables(database, note),
+    ...deliveryTables(database, note),
     ...journalTables(database),
     ...historyTables(database),
     tell(hint) {
       const text = JSON.stringify(hint);
-      onHint(text, database.run('INSERT INTO changes (hint) VALUES (?)', [text]));
+      told.hints.push(text);
+      told.last = database.run('INSERT INTO changes (hint) VALUES (?)', [text]);
     },
     list: (filter) => list(database, filter),
-    due: ({ now, limit, shard }) => {
-      const [where, values] = shard === undefined ? ['', []] : ['shard = ? AND ', [shard]];
-      const sql = `SELECT id FROM tasks WHERE ${where}dueAt <= ? ORDER BY dueAt LIMIT ?`;
-      return database.all(sql, [...values, now, limit]).map((row) => row['id'] as string);
-    },
     forget: (before) => forget(database, before),
   };
 }
@@ -88,30 +116,51 @@ function historyTables(database: Database): Pick<Tables, 'history' | 'addHistory
         ])
         .map((row) => JSON.parse(row['message'] as string) as Json),
     addHistory({ tenant, conversation }, said) {
-      for (const message of said)
-        database.run(ADD_HISTORY, [tenant, conversation, tenant, conversation, JSON.stringify(message)]);
+      for (const message of said) database.run(ADD_HISTORY, [tenant, conversation, tenant, conversation, message]);
     },
     clearHistory: ({ tenant, conversation }) =>
       void database.run('DELETE FROM history WHERE tenant = ? AND conversation = ?', [tenant, conversation]),
   };
 }
 
-function insertTask(database: Database, task: TaskRecord): void {
-  const { id, tenant, conversation = null, status, createdAt, dueAt = null, endedAt = null } = task;
-  const record = JSON.stringify(task);
-  database.run(INSERT_TASK, [id, shardOf(id), tenant, conversation, status, createdAt, dueAt, endedAt, record]);
+function insertTask(database: Database, task: KeptTask): void {
+  const { id, tenant, conversation = null, createdAt, agent, concurrency } = task;
+  const { status, endedAt, stage, lane, priority, stageAt, session, told } = columnsOf(task);
+  const found = [stage, lane, priority, stageAt, session, told, agent, concurrency?.key ?? null];
+  database.run(INSERT_TASK, [id, tenant, conversation, status, createdAt, endedAt, ...found, JSON.stringify(task)]);
+}
+
+const COLUMNS = ['status', 'endedAt', 'stage', 'lane', 'priority', 'stageAt', 'session', 'told'] as const;
+type Column = (typeof COLUMNS)[number];
+
+/** These stand in indexes. */
+function columnsOf(task: KeptTask): Record<Column, Value> {
+  const { status, endedAt = null, stage = null, stageAt = null, session = null, told = false, priority } = task;
+  const lane = stage === 'ready' ? laneOf(task).agent : null;
+  const isHeld = stage === 'held';
+  return {
+    status,
+    endedAt,
+    stage,
+    lane,
+    priority,
+    stageAt,
+    session: isHeld ? session : null,
+    told: isHeld ? Number(told) : null,
+  };
 }
 
 /** Touches only the columns that change: each stands in indexes, and every index that is written makes a commit longer. */
-function updateTask(database: Database, task: TaskRecord, before: TaskRecord): void {
-  const changed = COLUMNS.filter((column) => task[column] !== before[column]);
-  const values = changed.map((column) => task[column] ?? null);
+function updateTask(database: Database, task: KeptTask, before: KeptTask): void {
+  const [old, now] = [columnsOf(before), columnsOf(task)];
+  const changed = COLUMNS.filter((column) => now[column] !== old[column]);
+  const values = changed.map((column) => now[column]);
   const set = changed.map((column) => `${column} = ?, `).join('');
   database.run(`UPDATE tasks SET ${set}record = ? WHERE id = ?`, [...values, JSON.stringify(task), task.id]);
 }
 
-function list(database: Database, filter: Parameters<Queries['list']>[0]): TaskRecord[] {
-  const { tenant, status, conversation, limit, cursor } = filter;
+function list(database: Database, filter: Parameters<Queries['list']>[0]): KeptTask[] {
+  const { tenant, status, conversation, limit, after } = filter;
   const conditions = ['tenant = ?'];
   const values: Value[] = [tenant];
   const narrow = (condition: string, ...more: Value[]): void => {
@@ -120,33 +169,36 @@ function list(database: Database, filter: Parameters<Queries['list']>[0]): TaskR
   };
   if (status !== undefined) narrow('status = ?', status);
   if (conversation !== undefined) narrow('conversation = ?', conversation);
-  if (cursor !== undefined) {
-    const slash = cursor.indexOf('/');
-    narrow('(createdAt, id) < (?, ?)', Number(cursor.slice(0, slash)), cursor.slice(slash + 1));
-  }
+  if (after !== undefined) narrow('(createdAt, id) < (?, ?)', after.createdAt, after.id);
   const where = conditions.join(' AND ');
   const sql = `SELECT record FROM tasks WHERE ${where} ORDER BY createdAt DESC, id DESC LIMIT ?`;
-  return database.all(sql, [...values, limit]).map((row) => recordOf<TaskRecord>(row)!);
+  return database.all(sql, [...values, limit]).map((row) => recordOf<KeptTask>(row)!);
 }
 
 function clear(database: Database, id: string): void {
-  database.run('DELETE FROM journal WHERE id = ?', [id]);
-  database.run('DELETE FROM sent WHERE id = ?', [id]);
+  for (const table of ['journal', 'sent']) database.run(`DELETE FROM ${table} WHERE id = ?`, [id]);
+  database.run('DELETE FROM inputs WHERE owner = ?', [id]);
 }
 
-function forget(database: Database, before: { endedAt: number; changedAt: number }): void {
-  const ended = database.all('SELECT id FROM tasks WHERE endedAt <= ? LIMIT ?', [before.endedAt, FORGET_MAX]);
-  for (const { id } of ended as { id: string }[]) {
+function forget(database: Database, before: Parameters<Queries['forget']>[0]): void {
+  const ended = database.all('SELECT record FROM tasks WHERE endedAt <= ? LIMIT ?', [
+    before.endedAt,
+    LIMITS.maxForgotten,
+  ]);
+  for (const row of ended) {
+    const { id, inputsOf } = recordOf<KeptTask>(row)!;
     database.run('DELETE FROM tasks WHERE id = ?', [id]);
     clear(database, id);
+    if (inputsOf !== id) database.run('DELETE FROM inputs WHERE owner = ?', [inputsOf]);
   }
   const idle = 'SELECT tenant, conversation FROM conversations WHERE idleSince <= ? LIMIT ?';
-  for (const row of database.all(idle, [before.changedAt, FORGET_MAX])) {
-    const place = [row['tenant'] as string, row['conversation'] as string];
+  for (const row of database.all(idle, [before.changedAt, LIMITS.maxForgotten])) {
+    const ref = [row['tenant'] as string, row['conversation'] as string];
     for (const table of ['conversations', 'history']) {
-      database.run(`DELETE FROM ${table} WHERE tenant = ? AND conversation = ?`, place);
+      database.run(`DELETE FROM ${table} WHERE tenant = ? AND conversation = ?`, ref);
     }
   }
+  forgetSessions(database, before);
 }
 
 /** Changes after a number, oldest first, and whether some in between are gone. */
@@ -172,8 +224,4 @@ export function changesAfter(
 
 export function lastChange(database: Database): number {
   return Number(database.get('SELECT max(number) AS last FROM changes')?.['last'] ?? 0);
-}
-
-function recordOf<T>(row: Row | undefined): T | undefined {
-  return row === undefined ? undefined : (JSON.parse(row['record'] as string) as T);
 }

@@ -1,5 +1,5 @@
 import assert from 'node:assert/strict';
-import { bring, type ContractCase, claim, create, LEASE_MS, record, TENANT } from '../case.ts';
+import { bring, type ContractCase, claim, create, ordersFor, record, TENANT, tryClaim } from '../case.ts';
 
 /** Cancels, their levels and their receipts; commands. */
 export const cancelCases: readonly ContractCase[] = [
@@ -9,18 +9,18 @@ export const cancelCases: readonly ContractCase[] = [
       const { id } = await create(store);
       const receipt = await store.cancel({ tenant: TENANT, id }, { kind: 'user', by: 'ann' });
       assert.deepEqual([receipt.answer, 'status' in receipt && receipt.status], ['accepted', 'cancelled']);
-      assert.deepEqual(await store.claim(id, 'w1', LEASE_MS), { answer: 'too-late', status: 'cancelled' });
+      assert.deepEqual(await tryClaim(store, id, { worker: 'w1' }), { answer: 'too-late', status: 'cancelled' });
       assert.deepEqual((await record(store, id)).outcome?.reason?.by, 'ann');
     },
   },
   {
     title: 'a reason is kept whole: kind, message, by, via and at',
     async run({ store }) {
-      const { id, ref, epoch } = await bring(store, 'running');
+      const { id, ref, by } = await bring(store, 'running');
       const reason = { kind: 'budget', message: 'too dear', by: 'ann', via: 'http', at: 123 };
       await store.cancel(ref, reason);
-      assert.deepEqual((await store.renew(id, epoch, LEASE_MS)).stop?.reason, reason);
-      await store.finish(id, epoch, { status: 'cancelled', reason: { kind: 'user', at: 5 } });
+      assert.deepEqual((await ordersFor(store, by)).stop?.reason, reason);
+      await store.finish(by, { status: 'cancelled', reason: { kind: 'user', at: 5 } });
       assert.deepEqual((await record(store, id)).outcome?.reason, reason);
     },
   },
@@ -43,9 +43,9 @@ export const cancelCases: readonly ContractCase[] = [
     ([how, level, killMs]): ContractCase => ({
       title: `a cancel with ${JSON.stringify(how)} starts at ${level} and pins its last level ${killMs} ms ahead`,
       async run({ store }) {
-        const { id, ref, epoch } = await bring(store, 'running');
+        const { ref, by } = await bring(store, 'running');
         const receipt = await store.cancel(ref, {}, { how });
-        const { stop, now } = await store.renew(id, epoch, LEASE_MS);
+        const { stop, now } = await ordersFor(store, by);
         assert.ok(stop && 'killAt' in receipt && receipt.killAt === stop.killAt);
         assert.equal(stop.level, level);
         assert.ok(Math.abs(stop.killAt - now - killMs) <= 1_000);
@@ -64,21 +64,21 @@ export const cancelCases: readonly ContractCase[] = [
   {
     title: 'a harder cancel escalates, keeps the first reason and brings the end closer',
     async run({ store }) {
-      const { id, ref, epoch } = await bring(store, 'running');
+      const { ref, by } = await bring(store, 'running');
       const first = await store.cancel(ref, { by: 'first' });
       const second = await store.cancel(ref, { by: 'second' }, { how: 'now' });
       assert.ok(second.answer === 'escalated' && second.reason.by === 'first' && second.level === 'abort');
       assert.ok('killAt' in first && second.killAt < first.killAt);
-      assert.equal((await store.renew(id, epoch, LEASE_MS)).stop?.level, 'abort');
+      assert.equal((await ordersFor(store, by)).stop?.level, 'abort');
     },
   },
   {
     title: 'a softer cancel never lowers the level',
     async run({ store }) {
-      const { id, ref, epoch } = await bring(store, 'running');
+      const { ref, by } = await bring(store, 'running');
       await store.cancel(ref, {}, { how: 'kill' });
       assert.equal((await store.cancel(ref, {}, { how: 'graceful' })).answer, 'already');
-      assert.equal((await store.renew(id, epoch, LEASE_MS)).stop?.level, 'kill');
+      assert.equal((await ordersFor(store, by)).stop?.level, 'kill');
     },
   },
   {
@@ -94,11 +94,11 @@ export const cancelCases: readonly ContractCase[] = [
   {
     title: 'asking for undo later escalates, once',
     async run({ store }) {
-      const { id, ref, epoch } = await bring(store, 'running');
+      const { ref, by } = await bring(store, 'running');
       await store.cancel(ref, {}, { how: 'kill' });
       assert.equal((await store.cancel(ref, {}, { how: 'kill', undo: true })).answer, 'escalated');
       assert.equal((await store.cancel(ref, {}, { how: 'kill', undo: true })).answer, 'already');
-      assert.equal((await store.renew(id, epoch, LEASE_MS)).stop?.undo, true);
+      assert.equal((await ordersFor(store, by)).stop?.undo, true);
     },
   },
   {
@@ -114,9 +114,9 @@ export const cancelCases: readonly ContractCase[] = [
   {
     title: 'after an accepted cancel a success becomes cancelled, with the result kept and complete',
     async run({ store }) {
-      const { id, ref, epoch } = await bring(store, 'running');
+      const { id, ref, by } = await bring(store, 'running');
       await store.cancel(ref, { by: 'ann' });
-      const receipt = await store.finish(id, epoch, { status: 'success', answer: 'all done' });
+      const receipt = await store.finish(by, { status: 'success', answer: 'all done' });
       assert.deepEqual(receipt, { answer: 'finished', status: 'cancelled' });
       const { outcome } = await record(store, id);
       assert.deepEqual(
@@ -128,18 +128,18 @@ export const cancelCases: readonly ContractCase[] = [
   {
     title: 'a run that was cut off is cancelled and not complete',
     async run({ store }) {
-      const { id, ref, epoch } = await bring(store, 'running');
+      const { id, ref, by } = await bring(store, 'running');
       await store.cancel(ref);
-      await store.finish(id, epoch, { status: 'cancelled', answer: 'half' });
+      await store.finish(by, { status: 'cancelled', answer: 'half' });
       assert.equal((await record(store, id)).outcome?.complete, false);
     },
   },
   {
     title: 'a run that stopped by itself is cancelled for its own reason',
     async run({ store }) {
-      const { id, epoch } = await bring(store, 'running');
+      const { id, by } = await bring(store, 'running');
       const reason = { kind: 'deadline', at: 7 };
-      await store.finish(id, epoch, { status: 'cancelled', reason });
+      await store.finish(by, { status: 'cancelled', reason });
       assert.deepEqual((await record(store, id)).outcome?.reason, reason);
     },
   },
@@ -162,8 +162,8 @@ export const cancelCases: readonly ContractCase[] = [
     title: 'a cancel that races a finish is either accepted or too late, and the record agrees',
     async run({ store }) {
       for (let i = 0; i < 20; i++) {
-        const { id, ref, epoch } = await bring(store, 'running');
-        const finish = (): Promise<unknown> => store.finish(id, epoch, { status: 'success' });
+        const { id, ref, by } = await bring(store, 'running');
+        const finish = (): Promise<unknown> => store.finish(by, { status: 'success' });
         const cancel = () => store.cancel(ref);
         const [first, second] = i % 2 === 0 ? [cancel(), finish()] : [finish(), cancel()];
         const receipt = (i % 2 === 0 ? await first : await second) as Awaited<ReturnType<typeof cancel>>;
@@ -177,11 +177,11 @@ export const cancelCases: readonly ContractCase[] = [
   {
     title: 'commands reach the worker in order, again and again, until it says they are done',
     async run({ store }) {
-      const { id, ref, epoch } = await bring(store, 'running');
+      const { ref, by } = await bring(store, 'running');
       await store.send(ref, { type: 'cancel-call', callId: 'c1' });
       await store.send(ref, { type: 'approve', callId: 'c2', approved: 'no, too dear' });
       await store.send(ref, { type: 'steer', message: 'be brief' });
-      const { commands } = await store.renew(id, epoch, LEASE_MS);
+      const { commands } = await ordersFor(store, by);
       assert.deepEqual(
         commands.map(({ type, number }) => [type, number]),
         [
@@ -190,9 +190,9 @@ export const cancelCases: readonly ContractCase[] = [
           ['steer', 3],
         ],
       );
-      const left = await store.append(id, epoch, { after: 0, events: [], done: [1, 3] });
+      const left = await store.append(by, { after: 0, events: [], done: [1, 3] });
       assert.deepEqual(left.commands, [{ type: 'approve', callId: 'c2', approved: 'no, too dear', number: 2 }]);
-      assert.deepEqual((await store.renew(id, epoch, LEASE_MS)).commands, left.commands);
+      assert.deepEqual((await ordersFor(store, by)).commands, left.commands);
     },
   },
   {
@@ -209,9 +209,9 @@ export const cancelCases: readonly ContractCase[] = [
   {
     title: 'a command that was not done is given to the next worker',
     async run({ store }) {
-      const { id, ref, epoch } = await bring(store, 'running');
+      const { id, ref, by } = await bring(store, 'running');
       await store.send(ref, { type: 'approve', callId: 'c', approved: true });
-      await store.release(id, epoch);
+      await store.release(by);
       assert.equal((await claim(store, id)).orders.commands[0]?.type, 'approve');
     },
   },
@@ -219,19 +219,19 @@ export const cancelCases: readonly ContractCase[] = [
     title: 'a message sent from outside cannot name a task that it would end',
     async run({ store }) {
       const victim = await bring(store, 'init');
-      const { id, ref, epoch } = await bring(store, 'running');
+      const { ref, by } = await bring(store, 'running');
       const forged = { type: 'steer', message: 'x', task: victim.id } as const;
       await store.send(ref, forged);
-      await store.append(id, epoch, { after: 0, events: [], done: [1] });
+      await store.append(by, { after: 0, events: [], done: [1] });
       assert.equal((await store.get(victim.ref))?.status, 'init');
     },
   },
   {
     title: 'numbers of commands never repeat',
     async run({ store }) {
-      const { id, ref, epoch } = await bring(store, 'running');
+      const { ref, by } = await bring(store, 'running');
       await store.send(ref, { type: 'steer', message: 'a' });
-      await store.append(id, epoch, { after: 0, events: [], done: [1] });
+      await store.append(by, { after: 0, events: [], done: [1] });
       assert.deepEqual(await store.send(ref, { type: 'steer', message: 'b' }), { answer: 'accepted', number: 2 });
     },
   },

@@ -1,6 +1,17 @@
 import assert from 'node:assert/strict';
 import type { Policy } from '@whoa/core';
-import { type ContractCase, claim, LEASE_MS, record, SHORT_MS, TENANT } from '../case.ts';
+import {
+  type ContractCase,
+  claim,
+  expire,
+  LEASE_MS,
+  nth,
+  ordersFor,
+  record,
+  SHORT_MS,
+  TENANT,
+  tryClaim,
+} from '../case.ts';
 import { kindOf, LINE, say, statuses } from './talk.ts';
 
 /** One live task in a conversation, and what a newer message does to it. */
@@ -31,8 +42,8 @@ export const conversationCases: readonly ContractCase[] = [
       assert.ok(receipt.answer === 'created');
       assert.deepEqual(receipt.superseded, [one.id]);
       assert.equal((await record(store, one.id)).status, 'cancelling');
-      assert.deepEqual(await store.claim(receipt.task.id, 'w1', LEASE_MS), { answer: 'waiting' });
-      const ended = await store.finish(one.id, 1, { status: 'cancelled' });
+      assert.deepEqual(await tryClaim(store, receipt.task.id, { worker: 'w1' }), { answer: 'waiting' });
+      const ended = await store.finish(nth(store, one.id, 1), { status: 'cancelled' });
       assert.equal(ended.successor, receipt.task.id);
       await claim(store, receipt.task.id);
     },
@@ -45,7 +56,7 @@ export const conversationCases: readonly ContractCase[] = [
       const others = [await say(store, 'two', 'queue'), await say(store, 'three', 'replace')];
       const newest = await say(store, 'four', 'replace');
       assert.deepEqual(await statuses(store, others), ['cancelled', 'cancelled']);
-      const { successor } = await store.finish(one.id, 1, { status: 'success' });
+      const { successor } = await store.finish(nth(store, one.id, 1), { status: 'success' });
       assert.equal(successor, newest.id);
       assert.equal((await record(store, one.id)).status, 'cancelled');
     },
@@ -57,7 +68,7 @@ export const conversationCases: readonly ContractCase[] = [
       await claim(store, one.id);
       await store.cancel({ tenant: TENANT, id: one.id }, { kind: 'user', by: 'ann' });
       await say(store, 'two', 'replace');
-      await store.finish(one.id, 1, { status: 'cancelled' });
+      await store.finish(nth(store, one.id, 1), { status: 'cancelled' });
       assert.equal(await kindOf(store, one), 'user');
     },
   },
@@ -68,9 +79,9 @@ export const conversationCases: readonly ContractCase[] = [
       for (const text of ['one', 'two', 'three']) tasks.push(await say(store, text, 'queue'));
       for (const [index, { id }] of tasks.entries()) {
         for (const later of tasks.slice(index + 1))
-          assert.equal((await store.claim(later.id, 'w', 1)).answer, 'waiting');
+          assert.equal((await tryClaim(store, later.id, { worker: 'w' })).answer, 'waiting');
         await claim(store, id);
-        const { successor } = await store.finish(id, 1, { status: 'success' });
+        const { successor } = await store.finish(nth(store, id, 1), { status: 'success' });
         assert.equal(successor, tasks[index + 1]?.id);
       }
       assert.deepEqual(await statuses(store, tasks), ['success', 'success', 'success']);
@@ -92,7 +103,7 @@ export const conversationCases: readonly ContractCase[] = [
       const again = { ...LINE, agent: 'assistant', input: 'two', key: 'm2' };
       assert.deepEqual(await store.create(again, { policy: 'reject' }), { answer: 'rejected' });
       await claim(store, one.id);
-      await store.finish(one.id, 1, { status: 'success' });
+      await store.finish(nth(store, one.id, 1), { status: 'success' });
       assert.equal((await store.create(again, { policy: 'reject' })).answer, 'created');
     },
   },
@@ -115,9 +126,9 @@ export const conversationCases: readonly ContractCase[] = [
       await claim(store, one.id);
       const receipt = await store.create({ ...LINE, agent: 'assistant', input: 'also' }, { policy: 'steer' });
       assert.ok(receipt.answer === 'created' && receipt.steered === one.id);
-      const { commands } = await store.renew(one.id, 1, LEASE_MS);
+      const { commands } = await ordersFor(store, nth(store, one.id, 1));
       assert.deepEqual(commands, [{ type: 'steer', message: 'also', task: receipt.task.id, number: 1 }]);
-      assert.equal((await store.finish(one.id, 1, { status: 'success' })).successor, receipt.task.id);
+      assert.equal((await store.finish(nth(store, one.id, 1), { status: 'success' })).successor, receipt.task.id);
     },
   },
   {
@@ -126,9 +137,26 @@ export const conversationCases: readonly ContractCase[] = [
       const one = await say(store, 'one', 'steer');
       await claim(store, one.id);
       const steered = await say(store, 'also', 'steer');
-      await store.append(one.id, 1, { after: 0, events: [], done: [1] });
+      await store.append(nth(store, one.id, 1), { after: 0, events: [], done: [1] });
       assert.deepEqual([await statuses(store, [steered]), await kindOf(store, steered)], [['cancelled'], 'steered']);
-      assert.equal((await store.finish(one.id, 1, { status: 'success' })).successor, undefined);
+      assert.equal((await store.finish(nth(store, one.id, 1), { status: 'success' })).successor, undefined);
+    },
+  },
+  {
+    title: 'a message that is withdrawn before the running task has read it is taken back from it',
+    async run({ store }) {
+      const one = await say(store, 'one', 'steer');
+      await claim(store, one.id);
+      const withdrawn = await say(store, 'never mind', 'steer');
+      const kept = await say(store, 'also', 'steer');
+      const before = await ordersFor(store, nth(store, one.id, 1));
+      const receipt = await store.cancel({ tenant: TENANT, id: withdrawn.id });
+      assert.deepEqual([receipt.answer, await statuses(store, [withdrawn])], ['accepted', ['cancelled']]);
+      const after = await ordersFor(store, nth(store, one.id, 1));
+      assert.deepEqual(after.commands, [{ type: 'steer', message: 'also', task: kept.id, number: 2 }]);
+      assert.ok(after.orderNumber > before.orderNumber);
+      await store.append(nth(store, one.id, 1), { after: 0, events: [], done: [1, 2] });
+      assert.deepEqual([await kindOf(store, withdrawn), await kindOf(store, kept)], ['user', 'steered']);
     },
   },
   {
@@ -150,7 +178,7 @@ export const conversationCases: readonly ContractCase[] = [
       await store.cancel({ tenant: TENANT, id: one.id });
       const receipt = await store.create({ ...LINE, agent: 'assistant', input: 'late' }, { policy: 'steer' });
       assert.ok(receipt.answer === 'created' && receipt.steered === undefined);
-      assert.deepEqual((await store.renew(one.id, 1, LEASE_MS)).commands, []);
+      assert.deepEqual((await ordersFor(store, nth(store, one.id, 1))).commands, []);
     },
   },
   {
@@ -160,7 +188,7 @@ export const conversationCases: readonly ContractCase[] = [
       const first = await say(store, 'first', 'queue');
       const tasks = [first];
       for (const policy of policies) tasks.push(await say(store, policy, policy));
-      const answers = await Promise.all(tasks.map(({ id }) => store.claim(id, 'w', LEASE_MS)));
+      const answers = await Promise.all(tasks.map(({ id }) => tryClaim(store, id, { worker: 'w' })));
       assert.equal(answers.filter(({ answer }) => answer === 'claimed').length, 1);
     },
   },
@@ -171,7 +199,7 @@ export const conversationCases: readonly ContractCase[] = [
       const two = await say(store, 'two', 'queue');
       assert.deepEqual((await claim(store, one.id)).history, []);
       const history = [{ role: 'user', content: 'one' }];
-      await store.finish(one.id, 1, { status: 'success', history });
+      await store.finish(nth(store, one.id, 1), { status: 'success', history });
       assert.deepEqual((await claim(store, two.id)).history, history);
       assert.equal('history' in ((await record(store, one.id)).outcome ?? {}), false);
     },
@@ -181,10 +209,10 @@ export const conversationCases: readonly ContractCase[] = [
     async run({ store }) {
       const one = await say(store, 'one', 'queue');
       await claim(store, one.id);
-      await store.finish(one.id, 1, { status: 'success', history: ['kept'] });
+      await store.finish(nth(store, one.id, 1), { status: 'success', history: ['kept'] });
       const two = await say(store, 'two', 'queue');
       await claim(store, two.id);
-      await store.finish(two.id, 1, { status: 'failed', error: { message: 'oops' } });
+      await store.finish(nth(store, two.id, 1), { status: 'failed', error: { message: 'oops' } });
       assert.deepEqual((await store.conversation(LINE))?.history, ['kept']);
     },
   },
@@ -198,7 +226,7 @@ export const conversationCases: readonly ContractCase[] = [
       const receipt = await store.cancel(LINE, { kind: 'user', by: 'ann' });
       assert.equal(receipt.answer, 'accepted');
       assert.deepEqual(await statuses(store, [one, two, three]), ['cancelling', 'cancelled', 'cancelled']);
-      assert.equal((await store.finish(one.id, 1, { status: 'cancelled' })).successor, undefined);
+      assert.equal((await store.finish(nth(store, one.id, 1), { status: 'cancelled' })).successor, undefined);
       assert.equal((await store.conversation(LINE))?.current, undefined);
     },
   },
@@ -216,7 +244,7 @@ export const conversationCases: readonly ContractCase[] = [
       const two = await say(store, 'two', 'queue');
       const three = await say(store, 'three', 'queue');
       await store.cancel({ tenant: TENANT, id: two.id });
-      assert.equal((await store.finish(one.id, 1, { status: 'success' })).successor, three.id);
+      assert.equal((await store.finish(nth(store, one.id, 1), { status: 'success' })).successor, three.id);
     },
   },
   {
@@ -235,8 +263,8 @@ export const conversationCases: readonly ContractCase[] = [
       const one = await say(store, 'one', 'queue');
       const two = await say(store, 'two', 'queue');
       await claim(store, one.id, { leaseMs: SHORT_MS });
-      await advance(SHORT_MS);
-      assert.equal((await store.claim(one.id, 'w2', LEASE_MS)).answer, 'too-late');
+      await expire({ store, advance }, SHORT_MS);
+      assert.equal((await tryClaim(store, one.id, { worker: 'w2' })).answer, 'too-late');
       await claim(store, two.id);
     },
   },
@@ -246,8 +274,8 @@ export const conversationCases: readonly ContractCase[] = [
       const one = await say(store, 'one', 'queue');
       const two = await say(store, 'two', 'queue');
       await claim(store, one.id);
-      await store.release(one.id, 1);
-      assert.equal((await store.claim(two.id, 'w', LEASE_MS)).answer, 'waiting');
+      await store.release(nth(store, one.id, 1));
+      assert.equal((await tryClaim(store, two.id, { worker: 'w' })).answer, 'waiting');
       await claim(store, one.id);
     },
   },

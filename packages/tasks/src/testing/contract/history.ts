@@ -1,7 +1,7 @@
 import assert from 'node:assert/strict';
 import type { TaskStore } from '../../store.ts';
 import type { TaskOutcome } from '../../task.ts';
-import { bring, type ContractCase, claim, LEASE_MS } from '../case.ts';
+import { bring, type ContractCase, claim, expire, nth, SHORT_MS } from '../case.ts';
 import { LINE, say } from './talk.ts';
 
 const historyOf = async (store: TaskStore): Promise<unknown> => (await store.conversation(LINE))?.history;
@@ -10,7 +10,7 @@ const historyOf = async (store: TaskStore): Promise<unknown> => (await store.con
 async function answer(store: TaskStore, outcome: Omit<TaskOutcome, 'status'>): Promise<unknown> {
   const { id } = await say(store, 'hello', 'queue');
   const { history } = await claim(store, id);
-  await store.finish(id, 1, { status: 'success', ...outcome });
+  await store.finish(nth(store, id, 1), { status: 'success', ...outcome });
   return history;
 }
 
@@ -50,7 +50,7 @@ export const historyCases: readonly ContractCase[] = [
     async run({ store }) {
       const { id, tenant } = await say(store, 'hello', 'queue');
       await claim(store, id);
-      for (let i = 0; i < 3; i++) await store.finish(id, 1, { status: 'success', said: ['a'] });
+      for (let i = 0; i < 3; i++) await store.finish(nth(store, id, 1), { status: 'success', said: ['a'] });
       assert.deepEqual(await historyOf(store), ['a']);
       assert.deepEqual((await store.get({ tenant, id }))?.outcome, { status: 'success' });
     },
@@ -58,8 +58,8 @@ export const historyCases: readonly ContractCase[] = [
   {
     title: 'a task without a conversation has no history to add to',
     async run({ store }) {
-      const { id, epoch, ref } = await bring(store, 'running');
-      await store.finish(id, epoch, { status: 'success', said: ['a'], history: ['b'] });
+      const { ref, by } = await bring(store, 'running');
+      await store.finish(by, { status: 'success', said: ['a'], history: ['b'] });
       assert.deepEqual((await store.get(ref))?.outcome, { status: 'success' });
     },
   },
@@ -77,11 +77,13 @@ export const historyCases: readonly ContractCase[] = [
     title: 'the one who lost a task adds nothing to the history',
     async run({ store, advance }) {
       const { id } = await say(store, 'hello', 'queue');
-      await claim(store, id, { leaseMs: 10 });
-      await advance(10);
-      await store.claim(id, 'w2', LEASE_MS);
-      await assert.rejects(store.finish(id, 1, { status: 'success', said: ['late'] }), { code: 'LEASE_LOST' });
-      await store.finish(id, 2, { status: 'success', said: ['in time'] });
+      await claim(store, id, { leaseMs: SHORT_MS });
+      await expire({ store, advance }, SHORT_MS);
+      await claim(store, id, { worker: 'w2' });
+      await assert.rejects(store.finish(nth(store, id, 1), { status: 'success', said: ['late'] }), {
+        code: 'LEASE_LOST',
+      });
+      await store.finish(nth(store, id, 2), { status: 'success', said: ['in time'] });
       assert.deepEqual(await historyOf(store), ['in time']);
     },
   },

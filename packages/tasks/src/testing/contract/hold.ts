@@ -1,6 +1,7 @@
 import assert from 'node:assert/strict';
-import { type ContractCase, claim, LEASE_MS, record, SHORT_MS } from '../case.ts';
-import { kindOf, say } from './talk.ts';
+import { LIMITS } from '../../rules/rules.ts';
+import { type ContractCase, claim, LEASE_MS, record, SHORT_MS, tryClaim } from '../case.ts';
+import { kindOf, LINE, say, taken } from './talk.ts';
 
 /** Messages that are held back for a moment, in case more follow. */
 export const holdCases: readonly ContractCase[] = [
@@ -8,10 +9,29 @@ export const holdCases: readonly ContractCase[] = [
     title: 'a message that is held back cannot be claimed before its time',
     async run({ store, advance }) {
       const one = await say(store, 'one', { holdMs: SHORT_MS });
-      const early = await store.claim(one.id, 'w', LEASE_MS);
+      const early = await tryClaim(store, one.id, { worker: 'w' });
       assert.ok(early.answer === 'waiting' && early.until !== undefined);
       await advance(SHORT_MS);
       await claim(store, one.id);
+    },
+  },
+  {
+    title: 'a message that took others over has their inputs, and they have none',
+    async run({ store }) {
+      const one = await say(store, 'one', { holdMs: SHORT_MS });
+      const two = await say(store, 'two', { holdMs: SHORT_MS });
+      assert.deepEqual(
+        [(await record(store, one.id)).inputs, (await record(store, two.id)).inputs],
+        [[], ['one', 'two']],
+      );
+    },
+  },
+  {
+    title: 'more messages than may be taken as one are refused',
+    async run({ store }) {
+      for (let i = 0; i < LIMITS.maxGathered; i++) await say(store, `${i}`, { holdMs: LEASE_MS });
+      const receipt = await store.create({ ...LINE, agent: 'assistant', input: 'x', holdMs: LEASE_MS });
+      assert.equal(receipt.answer, 'full');
     },
   },
   {
@@ -21,7 +41,7 @@ export const holdCases: readonly ContractCase[] = [
       const two = await say(store, 'two', { holdMs: SHORT_MS });
       assert.equal(await kindOf(store, one), 'merged');
       await advance(SHORT_MS);
-      assert.deepEqual((await claim(store, two.id)).task.inputs, ['one', 'two']);
+      assert.deepEqual((await claim(store, two.id)).inputs, ['one', 'two']);
     },
   },
   {
@@ -29,7 +49,7 @@ export const holdCases: readonly ContractCase[] = [
     async run({ store }) {
       await say(store, 'one', { holdMs: SHORT_MS });
       const two = await say(store, 'two', 'replace');
-      assert.deepEqual((await claim(store, two.id)).task.inputs, ['one', 'two']);
+      assert.deepEqual((await claim(store, two.id)).inputs, ['one', 'two']);
     },
   },
   {
@@ -40,24 +60,23 @@ export const holdCases: readonly ContractCase[] = [
       const two = await say(store, 'two', { holdMs: SHORT_MS });
       assert.equal((await record(store, one.id)).status, 'running');
       await advance(SHORT_MS);
-      assert.equal((await store.claim(two.id, 'w', LEASE_MS)).answer, 'waiting');
+      assert.equal((await tryClaim(store, two.id, { worker: 'w' })).answer, 'waiting');
       assert.equal((await record(store, one.id)).status, 'cancelling');
     },
   },
   ...(['replace', 'queue', 'steer'] as const).map(
     (policy): ContractCase => ({
-      title: `a message that was held back and has to wait (${policy}) is due when its turn comes, not before`,
+      title: `a message that was held back and has to wait (${policy}) is taken when its turn comes, not before`,
       async run({ store, advance }) {
         const one = await say(store, 'one', 'replace');
-        await claim(store, one.id);
+        const { by } = await claim(store, one.id);
         const two = await say(store, 'two', { policy, holdMs: SHORT_MS });
+        assert.deepEqual(await taken(store), []);
         await advance(SHORT_MS);
-        assert.deepEqual(await store.due(), [two.id]);
-        assert.equal((await store.claim(two.id, 'w', LEASE_MS)).answer, 'waiting');
-        assert.deepEqual([await store.due(), (await record(store, two.id)).dueAt], [[], undefined]);
-        await store.finish(one.id, 1, { status: 'success' });
-        assert.deepEqual(await store.due(), [two.id]);
-        await claim(store, two.id);
+        assert.deepEqual(await taken(store), []);
+        assert.equal((await record(store, two.id)).stage, 'queue');
+        await store.finish(by, { status: 'success' });
+        assert.deepEqual(await taken(store), [two.id]);
       },
     }),
   ),
@@ -68,7 +87,7 @@ export const holdCases: readonly ContractCase[] = [
       await claim(store, one.id);
       const two = await say(store, 'two', { policy: 'reject', holdMs: SHORT_MS });
       await advance(SHORT_MS);
-      assert.deepEqual(await store.claim(two.id, 'w', LEASE_MS), { answer: 'too-late', status: 'cancelled' });
+      assert.deepEqual(await tryClaim(store, two.id, { worker: 'w' }), { answer: 'too-late', status: 'cancelled' });
       assert.equal(await kindOf(store, two), 'rejected');
     },
   },

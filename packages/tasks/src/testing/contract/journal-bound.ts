@@ -1,7 +1,7 @@
 import assert from 'node:assert/strict';
 import type { TaskStore } from '../../store.ts';
 import type { TaskRef } from '../../task.ts';
-import { bring, type ContractCase, claim, create, record, SHORT_MS, TENANT } from '../case.ts';
+import { bring, type ContractCase, claim, create, expire, nth, record, SHORT_MS, TENANT } from '../case.ts';
 
 const BYTES_MAX = 1_000;
 /** An event of so many bytes as JSON. */
@@ -15,10 +15,10 @@ export const journalBoundCases: readonly ContractCase[] = [
   {
     title: 'a record says how large its journal is, in bytes of UTF-8',
     async run({ store }) {
-      const { id, epoch } = await bring(store, 'running');
+      const { id, by } = await bring(store, 'running');
       assert.equal((await record(store, id)).journalBytes, 0);
       const events = ['ñ 漢 🙂', { text: 'a"b' }, null, [1, 2.5]];
-      await store.append(id, epoch, { after: 0, events });
+      await store.append(by, { after: 0, events });
       const bytes = events.reduce<number>((sum, event) => sum + Buffer.byteLength(JSON.stringify(event)), 0);
       assert.equal((await record(store, id)).journalBytes, bytes);
     },
@@ -26,9 +26,9 @@ export const journalBoundCases: readonly ContractCase[] = [
   {
     title: 'entries that a batch replaces are gone with it, and positions go on',
     async run({ store }) {
-      const { id, ref, epoch } = await bring(store, 'running');
-      await store.append(id, epoch, { after: 0, events: ['start', 'dra', 'ft', 'other'] });
-      await store.append(id, epoch, { after: 4, events: ['draft'], replaces: [2, 3] });
+      const { id, ref, by } = await bring(store, 'running');
+      await store.append(by, { after: 0, events: ['start', 'dra', 'ft', 'other'] });
+      await store.append(by, { after: 4, events: ['draft'], replaces: [2, 3] });
       const journal = await store.read(ref);
       assert.deepEqual(
         journal.map(({ position, event }) => [position, event]),
@@ -45,9 +45,9 @@ export const journalBoundCases: readonly ContractCase[] = [
   {
     title: 'a batch with replacements that arrives twice counts once',
     async run({ store }) {
-      const { id, ref, epoch } = await bring(store, 'running');
-      await store.append(id, epoch, { after: 0, events: ['a', 'b'] });
-      for (let i = 0; i < 3; i++) await store.append(id, epoch, { after: 2, events: ['ab'], replaces: [1, 2] });
+      const { id, ref, by } = await bring(store, 'running');
+      await store.append(by, { after: 0, events: ['a', 'b'] });
+      for (let i = 0; i < 3; i++) await store.append(by, { after: 2, events: ['ab'], replaces: [1, 2] });
       assert.deepEqual(
         (await store.read(ref)).map(({ event }) => event),
         ['ab'],
@@ -58,11 +58,11 @@ export const journalBoundCases: readonly ContractCase[] = [
   {
     title: 'replacing what is not there, or no longer, changes nothing',
     async run({ store }) {
-      const { id, ref, epoch } = await bring(store, 'running');
-      await store.append(id, epoch, { after: 0, events: ['a'], replaces: [1, 7, 0] });
-      await store.append(id, epoch, { after: 1, events: ['b'], replaces: [9] });
-      await store.append(id, epoch, { after: 2, events: [], replaces: [1] });
-      await store.append(id, epoch, { after: 2, events: ['c'], replaces: [1] });
+      const { id, ref, by } = await bring(store, 'running');
+      await store.append(by, { after: 0, events: ['a'], replaces: [1, 7, 0] });
+      await store.append(by, { after: 1, events: ['b'], replaces: [9] });
+      await store.append(by, { after: 2, events: [], replaces: [1] });
+      await store.append(by, { after: 2, events: ['c'], replaces: [1] });
       assert.deepEqual(await placesOf(store, ref), [2, 3]);
       assert.equal((await record(store, id)).journalBytes, 6);
     },
@@ -70,11 +70,11 @@ export const journalBoundCases: readonly ContractCase[] = [
   {
     title: 'a reader pages over what is gone and misses nothing that is there',
     async run({ store }) {
-      const { id, ref, epoch } = await bring(store, 'running');
+      const { ref, by } = await bring(store, 'running');
       const events = Array.from({ length: 40 }, (_, i) => i + 1);
-      await store.append(id, epoch, { after: 0, events });
+      await store.append(by, { after: 0, events });
       const replaces = events.filter((position) => position > 3 && position < 30 && position % 7 !== 0);
-      await store.append(id, epoch, { after: 40, events: [41], replaces });
+      await store.append(by, { after: 40, events: [41], replaces });
       const seen: number[] = [];
       for (let after = 0; ; ) {
         const piece = await store.read(ref, { after, limit: 4 });
@@ -96,16 +96,16 @@ export const journalBoundCases: readonly ContractCase[] = [
     title: 'a batch that would make a journal too large is refused, and nothing of it is written',
     options: { journalBytesMax: BYTES_MAX },
     async run({ store }) {
-      const { id, ref, epoch } = await bring(store, 'running');
+      const { id, ref, by } = await bring(store, 'running');
       assert.equal(store.journalBytesMax, BYTES_MAX);
       await store.send(ref, { type: 'steer', message: 'x' });
-      await store.append(id, epoch, { after: 0, events: [ofBytes(600)] });
+      await store.append(by, { after: 0, events: [ofBytes(600)] });
       const before = await record(store, id);
       const batch = { after: 1, events: [ofBytes(100), ofBytes(301)], replaces: [9], done: [1] };
-      await assert.rejects(store.append(id, epoch, batch), { code: 'JOURNAL_FULL', bytes: 600 });
+      await assert.rejects(store.append(by, batch), { code: 'JOURNAL_FULL', bytes: 600 });
       assert.deepEqual(await record(store, id), before);
       assert.deepEqual(await placesOf(store, ref), [1]);
-      await store.append(id, epoch, { after: 1, events: [ofBytes(400)], done: [1] });
+      await store.append(by, { after: 1, events: [ofBytes(400)], done: [1] });
       assert.equal((await record(store, id)).journalBytes, BYTES_MAX);
     },
   },
@@ -113,16 +113,16 @@ export const journalBoundCases: readonly ContractCase[] = [
     title: 'a full journal takes what replaces enough, and orders are given all the same',
     options: { journalBytesMax: BYTES_MAX },
     async run({ store }) {
-      const { id, ref, epoch } = await bring(store, 'running');
-      await store.append(id, epoch, { after: 0, events: [ofBytes(500), ofBytes(500)] });
-      const refused = store.append(id, epoch, { after: 2, events: [ofBytes(501)], replaces: [1] });
+      const { id, ref, by } = await bring(store, 'running');
+      await store.append(by, { after: 0, events: [ofBytes(500), ofBytes(500)] });
+      const refused = store.append(by, { after: 2, events: [ofBytes(501)], replaces: [1] });
       await assert.rejects(refused, { code: 'JOURNAL_FULL' });
       await store.cancel(ref, { by: 'ann' });
-      const { stop } = await store.append(id, epoch, { after: 2, events: [] });
+      const { stop } = await store.append(by, { after: 2, events: [] });
       assert.equal(stop?.reason.by, 'ann');
-      await store.append(id, epoch, { after: 2, events: [ofBytes(500)], replaces: [1] });
+      await store.append(by, { after: 2, events: [ofBytes(500)], replaces: [1] });
       assert.deepEqual(await placesOf(store, ref), [2, 3]);
-      await store.finish(id, epoch, { status: 'cancelled' });
+      await store.finish(by, { status: 'cancelled' });
       assert.equal((await record(store, id)).status, 'cancelled');
     },
   },
@@ -133,12 +133,14 @@ export const journalBoundCases: readonly ContractCase[] = [
       const { id } = await create(store);
       const ref = { tenant: TENANT, id };
       await claim(store, id, { leaseMs: SHORT_MS });
-      await store.append(id, 1, { after: 0, events: [ofBytes(900)] });
-      await advance(SHORT_MS);
+      await store.append(nth(store, id, 1), { after: 0, events: [ofBytes(900)] });
+      await expire({ store, advance }, SHORT_MS);
       const { task } = await claim(store, id, { worker: 'w2' });
       assert.equal(task.journalBytes, 900);
-      await assert.rejects(store.append(id, 2, { after: 1, events: [ofBytes(200)] }), { code: 'JOURNAL_FULL' });
-      await store.append(id, 2, { after: 1, events: [ofBytes(200)], replaces: [1] });
+      await assert.rejects(store.append(nth(store, id, 2), { after: 1, events: [ofBytes(200)] }), {
+        code: 'JOURNAL_FULL',
+      });
+      await store.append(nth(store, id, 2), { after: 1, events: [ofBytes(200)], replaces: [1] });
       assert.deepEqual(await placesOf(store, ref), [2]);
     },
   },
@@ -147,10 +149,12 @@ export const journalBoundCases: readonly ContractCase[] = [
     async run({ store, advance }) {
       const { id } = await create(store);
       await claim(store, id, { leaseMs: SHORT_MS });
-      await store.append(id, 1, { after: 0, events: ['a'] });
-      await advance(SHORT_MS);
+      await store.append(nth(store, id, 1), { after: 0, events: ['a'] });
+      await expire({ store, advance }, SHORT_MS);
       await claim(store, id, { worker: 'w2' });
-      await assert.rejects(store.append(id, 1, { after: 1, events: ['b'], replaces: [1] }), { code: 'LEASE_LOST' });
+      await assert.rejects(store.append(nth(store, id, 1), { after: 1, events: ['b'], replaces: [1] }), {
+        code: 'LEASE_LOST',
+      });
       assert.deepEqual(await placesOf(store, { tenant: TENANT, id }), [1]);
     },
   },

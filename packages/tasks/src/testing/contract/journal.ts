@@ -1,5 +1,5 @@
 import assert from 'node:assert/strict';
-import { bring, type ContractCase, claim, create, LEASE_MS, record, SHORT_MS, TENANT } from '../case.ts';
+import { bring, type ContractCase, claim, create, expire, nth, ordersFor, record, SHORT_MS, TENANT } from '../case.ts';
 
 const events = (from: number, count: number): number[] => Array.from({ length: count }, (_, i) => from + i);
 
@@ -8,8 +8,9 @@ export const journalCases: readonly ContractCase[] = [
   {
     title: 'entries come back in order, with positions from 1, the epoch and the time',
     async run({ store }) {
-      const { id, ref, epoch } = await bring(store, 'running');
-      const { now } = await store.append(id, epoch, { after: 0, events: ['a', { b: 1 }] });
+      const { id, ref, by } = await bring(store, 'running');
+      const { epoch } = by;
+      const { now } = await store.append(by, { after: 0, events: ['a', { b: 1 }] });
       assert.deepEqual(await store.read(ref), [
         { position: 1, epoch, at: now, event: 'a' },
         { position: 2, epoch, at: now, event: { b: 1 } },
@@ -20,8 +21,8 @@ export const journalCases: readonly ContractCase[] = [
   {
     title: 'a batch that arrives twice is written once',
     async run({ store }) {
-      const { id, ref, epoch } = await bring(store, 'running');
-      for (let i = 0; i < 3; i++) await store.append(id, epoch, { after: 0, events: ['a', 'b'] });
+      const { ref, by } = await bring(store, 'running');
+      for (let i = 0; i < 3; i++) await store.append(by, { after: 0, events: ['a', 'b'] });
       assert.deepEqual(
         (await store.read(ref)).map(({ event }) => event),
         ['a', 'b'],
@@ -31,17 +32,17 @@ export const journalCases: readonly ContractCase[] = [
   {
     title: 'a batch that leaves a gap is refused and nothing is written',
     async run({ store }) {
-      const { id, ref, epoch } = await bring(store, 'running');
-      await assert.rejects(store.append(id, epoch, { after: 5, events: ['x'] }), { code: 'JOURNAL_GAP' });
+      const { ref, by } = await bring(store, 'running');
+      await assert.rejects(store.append(by, { after: 5, events: ['x'] }), { code: 'JOURNAL_GAP' });
       assert.deepEqual(await store.read(ref), []);
     },
   },
   {
     title: 'an empty batch writes nothing and brings orders',
     async run({ store }) {
-      const { id, ref, epoch } = await bring(store, 'running');
+      const { ref, by } = await bring(store, 'running');
       await store.cancel(ref, { kind: 'user' });
-      const { stop } = await store.append(id, epoch, { after: 0, events: [] });
+      const { stop } = await store.append(by, { after: 0, events: [] });
       assert.equal(stop?.reason.kind, 'user');
       assert.deepEqual(await store.read(ref), []);
     },
@@ -49,8 +50,8 @@ export const journalCases: readonly ContractCase[] = [
   {
     title: 'a reader goes on where it stopped',
     async run({ store }) {
-      const { id, ref, epoch } = await bring(store, 'running');
-      await store.append(id, epoch, { after: 0, events: events(1, 25) });
+      const { ref, by } = await bring(store, 'running');
+      await store.append(by, { after: 0, events: events(1, 25) });
       const seen: unknown[] = [];
       for (let after = 0; ; ) {
         const piece = await store.read(ref, { after, limit: 10 });
@@ -64,8 +65,8 @@ export const journalCases: readonly ContractCase[] = [
   {
     title: 'a reader who is ahead gets nothing',
     async run({ store }) {
-      const { id, ref, epoch } = await bring(store, 'running');
-      await store.append(id, epoch, { after: 0, events: ['a'] });
+      const { ref, by } = await bring(store, 'running');
+      await store.append(by, { after: 0, events: ['a'] });
       assert.deepEqual(await store.read(ref, { after: 1 }), []);
       assert.deepEqual(await store.read(ref, { after: 99 }), []);
     },
@@ -75,16 +76,16 @@ export const journalCases: readonly ContractCase[] = [
     async run({ store, advance }) {
       const { id } = await create(store);
       await claim(store, id, { leaseMs: SHORT_MS });
-      await store.append(id, 1, { after: 0, events: ['one'] });
-      await advance(SHORT_MS);
+      await store.append(nth(store, id, 1), { after: 0, events: ['one'] });
+      await expire({ store, advance }, SHORT_MS);
       const { task } = await claim(store, id, { worker: 'w2' });
-      await store.append(id, 2, { after: task.position, events: ['two'] });
+      await store.append(nth(store, id, 2), { after: task.position, events: ['two'] });
       const journal = await store.read({ tenant: TENANT, id });
       assert.deepEqual(
         journal.map(({ epoch, event }) => [epoch, event]),
         [
           [1, 'one'],
-          [2, 'two'],
+          [3, 'two'],
         ],
       );
     },
@@ -92,9 +93,9 @@ export const journalCases: readonly ContractCase[] = [
   {
     title: 'what is left to write while a task is being cancelled is kept',
     async run({ store }) {
-      const { id, ref, epoch } = await bring(store, 'cancelling');
-      await store.append(id, epoch, { after: 0, events: ['last words'] });
-      await store.finish(id, epoch, { status: 'cancelled' });
+      const { ref, by } = await bring(store, 'cancelling');
+      await store.append(by, { after: 0, events: ['last words'] });
+      await store.finish(by, { status: 'cancelled' });
       assert.deepEqual(
         (await store.read(ref)).map(({ event }) => event),
         ['last words'],
@@ -104,9 +105,9 @@ export const journalCases: readonly ContractCase[] = [
   {
     title: 'a journal can be read after the end',
     async run({ store }) {
-      const { id, ref, epoch } = await bring(store, 'running');
-      await store.append(id, epoch, { after: 0, events: ['a'] });
-      await store.finish(id, epoch, { status: 'success' });
+      const { ref, by } = await bring(store, 'running');
+      await store.append(by, { after: 0, events: ['a'] });
+      await store.finish(by, { status: 'success' });
       assert.equal((await store.read(ref)).length, 1);
     },
   },
@@ -115,28 +116,28 @@ export const journalCases: readonly ContractCase[] = [
     async run({ store }) {
       const one = await bring(store, 'running');
       const other = await bring(store, 'running');
-      await store.append(one.id, one.epoch, { after: 0, events: ['mine'] });
+      await store.append(one.by, { after: 0, events: ['mine'] });
       assert.deepEqual(await store.read(other.ref), []);
     },
   },
   {
     title: 'a batch of a thousand events is written whole',
     async run({ store }) {
-      const { id, ref, epoch } = await bring(store, 'running');
-      await store.append(id, epoch, { after: 0, events: events(1, 1_000) });
+      const { ref, by } = await bring(store, 'running');
+      await store.append(by, { after: 0, events: events(1, 1_000) });
       assert.equal((await store.read(ref, { after: 990 })).length, 10);
     },
   },
   {
     title: 'a worker is told that somebody reads along, and when nobody does any more',
     async run({ store, advance }) {
-      const { id, ref, epoch } = await bring(store, 'running');
-      assert.equal((await store.renew(id, epoch, LEASE_MS)).watched, false);
-      await store.append(id, epoch, { after: 0, events: ['a'] });
+      const { ref, by } = await bring(store, 'running');
+      assert.equal((await ordersFor(store, by)).watched, false);
+      await store.append(by, { after: 0, events: ['a'] });
       assert.equal((await store.read(ref, { watchMs: SHORT_MS })).length, 1);
-      assert.equal((await store.renew(id, epoch, LEASE_MS)).watched, true);
+      assert.equal((await ordersFor(store, by)).watched, true);
       await advance(SHORT_MS);
-      assert.equal((await store.renew(id, epoch, LEASE_MS)).watched, false);
+      assert.equal((await ordersFor(store, by)).watched, false);
     },
   },
   {

@@ -1,7 +1,8 @@
 import assert from 'node:assert/strict';
-import { type CreateReceipt, NONCES_MAX } from '../../store.ts';
+import { LIMITS } from '../../rules/rules.ts';
+import type { CreateReceipt } from '../../store.ts';
 import type { NewTask } from '../../task.ts';
-import { bring, type ContractCase, claim, record, SHORT_MS, TENANT } from '../case.ts';
+import { bring, type ContractCase, claim, nth, record, SHORT_MS, TENANT } from '../case.ts';
 import { LINE, say, statuses } from './talk.ts';
 
 const WANTED: NewTask = { tenant: TENANT, agent: 'assistant', input: 'hello' };
@@ -56,7 +57,7 @@ export const nonceCases: readonly ContractCase[] = [
     async run({ store }) {
       const { id } = created(await store.create(WANTED, { nonce: 'n' })).task;
       await claim(store, id);
-      await store.finish(id, 1, { status: 'success', answer: 'done' });
+      await store.finish(nth(store, id, 1), { status: 'success', answer: 'done' });
       const again = created(await store.create(WANTED, { nonce: 'n' }));
       assert.deepEqual(again.task, await record(store, id));
       assert.equal(again.task.outcome?.answer, 'done');
@@ -69,7 +70,7 @@ export const nonceCases: readonly ContractCase[] = [
       const { id } = created(await store.create(WANTED, { nonce: 'n' })).task;
       await store.send({ tenant: TENANT, id }, STEER, { nonce: 's' });
       await claim(store, id);
-      await store.finish(id, 1, { status: 'success' });
+      await store.finish(nth(store, id, 1), { status: 'success' });
       await advance(2 * SHORT_MS);
       const again = created(await store.create(WANTED, { nonce: 'n' }));
       assert.deepEqual([again.task.status, again.task.epoch], ['init', 0]);
@@ -129,7 +130,7 @@ export const nonceCases: readonly ContractCase[] = [
       const [first, again] = await twice(ask);
       assert.deepEqual(created(again), created(first));
       await advance(SHORT_MS);
-      assert.deepEqual((await claim(store, created(first).task.id)).task.inputs, ['one', 'hello']);
+      assert.deepEqual((await claim(store, created(first).task.id)).inputs, ['one', 'hello']);
     },
   },
   {
@@ -139,7 +140,7 @@ export const nonceCases: readonly ContractCase[] = [
       await claim(store, one.id);
       const ask = () => store.create({ ...WANTED, ...LINE }, { policy: 'reject', nonce: 'n' });
       assert.deepEqual(await twice(ask), [{ answer: 'rejected' }, { answer: 'rejected' }]);
-      await store.finish(one.id, 1, { status: 'success' });
+      await store.finish(nth(store, one.id, 1), { status: 'success' });
       assert.equal((await ask()).answer, 'created');
     },
   },
@@ -156,15 +157,15 @@ export const nonceCases: readonly ContractCase[] = [
   {
     title: 'a command that was carried out is not carried out again, also after the end of its task',
     async run({ store }) {
-      const { id, ref, epoch } = await bring(store, 'running');
+      const { id, ref, by } = await bring(store, 'running');
       const ask = () => store.send(ref, STEER, { nonce: 'n' });
       const first = await ask();
-      await store.append(id, epoch, { after: 0, events: [], done: [1] });
+      await store.append(by, { after: 0, events: [], done: [1] });
       assert.deepEqual(await ask(), first);
       assert.deepEqual((await record(store, id)).commands, []);
       await store.cancel(ref);
       assert.deepEqual(await ask(), first);
-      await store.finish(id, epoch, { status: 'cancelled' });
+      await store.finish(by, { status: 'cancelled' });
       const before = await record(store, id);
       assert.deepEqual(await ask(), first);
       assert.deepEqual(await record(store, id), before);
@@ -179,21 +180,21 @@ export const nonceCases: readonly ContractCase[] = [
     },
   },
   {
-    title: `a command is recognised until ${NONCES_MAX} newer ones were sent to its task, and then forgotten`,
+    title: `a command is recognised until ${LIMITS.maxNonces} newer ones were sent to its task, and then forgotten`,
     async run({ store }) {
-      const { id, ref, epoch } = await bring(store, 'running');
+      const { ref, by } = await bring(store, 'running');
       const first = await store.send(ref, STEER, { nonce: 'first' });
       const sendMore = async (from: number, count: number): Promise<void> => {
         for (let number = from; number < from + count; number++) {
           await store.send(ref, STEER);
-          await store.append(id, epoch, { after: 0, events: [], done: [number] });
+          await store.append(by, { after: 0, events: [], done: [number] });
         }
       };
-      await sendMore(2, NONCES_MAX - 1);
+      await sendMore(2, LIMITS.maxNonces - 1);
       assert.deepEqual(await store.send(ref, STEER, { nonce: 'first' }), first);
-      await sendMore(NONCES_MAX + 1, 1);
+      await sendMore(LIMITS.maxNonces + 1, 1);
       const forgotten = await store.send(ref, STEER, { nonce: 'first' });
-      assert.deepEqual(forgotten, { answer: 'accepted', number: NONCES_MAX + 2 });
+      assert.deepEqual(forgotten, { answer: 'accepted', number: LIMITS.maxNonces + 2 });
     },
   },
   {

@@ -1,6 +1,6 @@
 import assert from 'node:assert/strict';
 import type { TaskStore } from '../../store.ts';
-import { type Brought, bring, type ContractCase, claim, create, LEASE_MS, record, TENANT } from '../case.ts';
+import { type Brought, bring, type ContractCase, claim, create, nth, record, TENANT, tryClaim } from '../case.ts';
 import { twice } from './nonces.ts';
 import { LINE, say, statuses } from './talk.ts';
 
@@ -15,8 +15,8 @@ interface Repeat {
 const REPEATS: Record<string, Repeat> = {
   'a claim': {
     status: 'init',
-    ask: (store, { id }) => store.claim(id, 'w1', LEASE_MS),
-    answers: ['claimed', 'held'],
+    ask: (store, { id }) => tryClaim(store, id, { session: 'one session', claim: 'one claim' }),
+    answers: ['claimed', 'claimed'],
   },
   'a cancel before the start': {
     status: 'init',
@@ -35,17 +35,17 @@ const REPEATS: Record<string, Repeat> = {
   },
   'an append': {
     status: 'running',
-    ask: (store, { id, epoch }) => store.append(id, epoch, { after: 0, events: ['a', 'b'], done: [1] }),
+    ask: (store, { by }) => store.append(by, { after: 0, events: ['a', 'b'], done: [1] }),
     answers: ['orders', 'orders'],
   },
   'a release': {
     status: 'running',
-    ask: (store, { id, epoch }) => store.release(id, epoch),
+    ask: (store, { by }) => store.release(by),
     answers: ['released', 'already'],
   },
   'a finish': {
     status: 'running',
-    ask: (store, { id, epoch }) => store.finish(id, epoch, { status: 'success', answer: 'done' }),
+    ask: (store, { by }) => store.finish(by, { status: 'success', answer: 'done' }),
     answers: ['finished', 'already'],
   },
 };
@@ -71,25 +71,15 @@ const moveCases: readonly ContractCase[] = Object.entries(REPEATS).map(
 
 const lineCases: readonly ContractCase[] = [
   {
-    title: 'a renewal that is repeated keeps the claim',
-    async run({ store }) {
-      const { id, epoch } = await bring(store, 'running');
-      const [first, again] = await twice(() => store.renew(id, epoch, 2 * LEASE_MS));
-      assert.ok(again.leaseUntil >= first.leaseUntil);
-      const { status, epoch: now } = await record(store, id);
-      assert.deepEqual([status, now], ['running', epoch]);
-    },
-  },
-  {
     title: 'a finish that is repeated wakes nobody twice and leaves the history alone',
     async run({ store }) {
       const one = await say(store, 'one', 'replace');
       await claim(store, one.id);
       const [two, three] = [await say(store, 'two', 'queue'), await say(store, 'three', 'queue')];
-      const finish = () => store.finish(one.id, 1, { status: 'success', history: ['one'] });
+      const finish = () => store.finish(nth(store, one.id, 1), { status: 'success', history: ['one'] });
       assert.equal((await finish()).successor, two.id);
       await claim(store, two.id);
-      await store.finish(two.id, 1, { status: 'success', history: ['one', 'two'] });
+      await store.finish(nth(store, two.id, 1), { status: 'success', history: ['one', 'two'] });
       assert.deepEqual(await finish(), { answer: 'already', status: 'success' });
       const { current, history } = (await store.conversation(LINE))!;
       assert.deepEqual([current, history], [three.id, ['one', 'two']]);
@@ -98,11 +88,11 @@ const lineCases: readonly ContractCase[] = [
   {
     title: 'a release that is repeated when another has the task is fenced, and leaves it to them',
     async run({ store }) {
-      const { id, epoch } = await bring(store, 'running');
-      await store.release(id, epoch);
+      const { id, by } = await bring(store, 'running');
+      await store.release(by);
       await claim(store, id, { worker: 'w2' });
       const before = await record(store, id);
-      await assert.rejects(store.release(id, epoch), { code: 'LEASE_LOST' });
+      await assert.rejects(store.release(by), { code: 'LEASE_LOST' });
       assert.deepEqual(await record(store, id), before);
     },
   },
@@ -113,7 +103,7 @@ const lineCases: readonly ContractCase[] = [
       await claim(store, one.id);
       const two = await say(store, 'two', 'steer');
       const three = await say(store, 'three', 'steer');
-      await twice(() => store.append(one.id, 1, { after: 0, events: ['heard two'], done: [1] }));
+      await twice(() => store.append(nth(store, one.id, 1), { after: 0, events: ['heard two'], done: [1] }));
       assert.deepEqual(await statuses(store, [two, three]), ['cancelled', 'init']);
       assert.equal((await store.read({ tenant: TENANT, id: one.id })).length, 1);
       assert.equal((await create(store)).status, 'init');

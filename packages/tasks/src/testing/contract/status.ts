@@ -1,18 +1,18 @@
 import assert from 'node:assert/strict';
 import type { TaskStatus } from '../../status.ts';
 import type { TaskStore } from '../../store.ts';
-import { type Brought, bring, type ContractCase, LEASE_MS, record } from '../case.ts';
+import { type Brought, bring, type ContractCase, record, tryClaim } from '../case.ts';
 
 type Operation = (store: TaskStore, task: Brought) => Promise<unknown>;
 
 const OPERATIONS: Record<string, Operation> = {
-  'a claim': (store, { id }) => store.claim(id, 'w2', LEASE_MS),
-  'a renewal': (store, { id, epoch }) => store.renew(id, epoch, LEASE_MS),
-  'an append': (store, { id, epoch }) => store.append(id, epoch, { after: 0, events: [{ type: 'note' }] }),
-  'a release': (store, { id, epoch }) => store.release(id, epoch),
-  'a finish as success': (store, { id, epoch }) => store.finish(id, epoch, { status: 'success' }),
-  'a finish as failed': (store, { id, epoch }) => store.finish(id, epoch, { status: 'failed' }),
-  'a finish as cancelled': (store, { id, epoch }) => store.finish(id, epoch, { status: 'cancelled' }),
+  'a claim': (store, { id }) => tryClaim(store, id, { worker: 'w2' }),
+  'a load': (store, { by }) => store.load(by),
+  'an append': (store, { by }) => store.append(by, { after: 0, events: [{ type: 'note' }] }),
+  'a release': (store, { by }) => store.release(by),
+  'a finish as success': (store, { by }) => store.finish(by, { status: 'success' }),
+  'a finish as failed': (store, { by }) => store.finish(by, { status: 'failed' }),
+  'a finish as cancelled': (store, { by }) => store.finish(by, { status: 'cancelled' }),
   'a cancel': (store, { ref }) => store.cancel(ref),
   'a command': (store, { ref }) => store.send(ref, { type: 'cancel-call', callId: 'c1' }),
 };
@@ -35,7 +35,7 @@ const EXPECTED: Record<TaskStatus, readonly string[]> = {
     'held',
     'orders',
     'orders',
-    'sealed',
+    'released',
     'finished cancelled',
     'finished cancelled',
     'finished cancelled',

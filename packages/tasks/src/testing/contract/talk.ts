@@ -1,8 +1,9 @@
 import assert from 'node:assert/strict';
 import type { Policy } from '@whoa/core';
+import type { TakeAnswer, TakeRequest } from '../../delivery.ts';
 import type { TaskStore } from '../../store.ts';
 import type { ConversationRef, NewTask, TaskRecord } from '../../task.ts';
-import { record, TENANT } from '../case.ts';
+import { fresh, LEASE_MS, record, TENANT } from '../case.ts';
 
 /** The conversation that cases talk in. */
 export const LINE: ConversationRef = { tenant: TENANT, conversation: 'c1' };
@@ -21,3 +22,24 @@ export const statuses = (store: TaskStore, tasks: readonly TaskRecord[]): Promis
 
 export const kindOf = async (store: TaskStore, { id }: TaskRecord): Promise<string | undefined> =>
   (await record(store, id)).outcome?.reason?.kind;
+
+/** What a worker of its own is handed now. */
+export async function taken(store: TaskStore, rest: Partial<TakeRequest> = {}): Promise<string[]> {
+  const answer = await take(store, rest);
+  return answer.tasks.map(({ task }) => task.id);
+}
+
+/** Takes for a session of its own unless one is named, or fails. */
+export async function take(
+  store: TaskStore,
+  rest: Partial<TakeRequest> = {},
+): Promise<TakeAnswer & { answer: 'taken' }> {
+  const answer = await store.take({ ...requestOf(), ...rest });
+  return answer.answer === 'taken' ? answer : assert.fail(`expected tasks, got ${answer.answer}`);
+}
+
+/** A first take of a new session. */
+export function requestOf(): TakeRequest {
+  const [session, claim] = [fresh('session'), fresh('claim')];
+  return { domain: 0, session, claim, worker: 'w1', leaseMs: LEASE_MS, number: 1, agents: ['assistant'], limit: 100 };
+}

@@ -1,34 +1,25 @@
 import assert from 'node:assert/strict';
-import type { Hint, PushedOrder, TaskStore, WatchFilter } from '../../store.ts';
-import { bring, type ContractCase, claim, create, LEASE_MS, record, SHORT_MS, TENANT, withOwned } from '../case.ts';
+import {
+  bring,
+  type ContractCase,
+  claim,
+  create,
+  nth,
+  record,
+  SHORT_MS,
+  TENANT,
+  tryClaim,
+  withOwned,
+} from '../case.ts';
 
-interface Hearing {
-  readonly filter: WatchFilter;
-  readonly wanted: (hint: Hint & { id: string }) => boolean;
-  readonly when: () => Promise<unknown>;
-}
-
-/** Does something and waits until it was told to somebody who watches. */
-async function hears(store: TaskStore, { filter, wanted, when }: Hearing): Promise<void> {
-  let tell = (): void => {};
-  const told = new Promise<void>((resolve) => (tell = resolve));
-  const watching = await store.watch(filter, (hint) => (hint.type === 'resync' || wanted(hint)) && tell());
-  try {
-    await when();
-    await told;
-  } finally {
-    await watching[Symbol.asyncDispose]();
-  }
-}
-
-/** Who sees what, for how long, and who is told. */
+/** Who sees what, and for how long. */
 export const visibilityCases: readonly ContractCase[] = [
   {
     title: 'another tenant sees nothing of a task: no record, no journal, no list, no conversation',
     async run({ store }) {
       const { id } = await create(store, { conversation: 'c' });
       await claim(store, id);
-      await store.append(id, 1, { after: 0, events: ['secret'] });
+      await store.append(nth(store, id, 1), { after: 0, events: ['secret'] });
       const foreign = { tenant: 'other', id };
       assert.equal(await store.get(foreign), undefined);
       assert.deepEqual(await store.read(foreign), []);
@@ -97,18 +88,18 @@ export const visibilityCases: readonly ContractCase[] = [
     title: 'a limit that is not a number of things is refused by name',
     async run({ store }) {
       await assert.rejects(store.list({ tenant: TENANT, limit: 0 }), /limit/);
-      await assert.rejects(store.due({ limit: -1 }), /limit/);
+      await assert.rejects(store.sweep({ limit: -1 }), /limit/);
     },
   },
   {
     title: 'the record of an ended task never changes again',
     async run({ store }) {
-      const { id, ref, epoch } = await bring(store, 'success');
+      const { id, ref, by } = await bring(store, 'success');
       const before = await record(store, id);
       await store.cancel(ref, {}, { how: 'kill' });
       await store.send(ref, { type: 'steer', message: 'x' });
-      await store.claim(id, 'w2', LEASE_MS);
-      await store.finish(id, epoch, { status: 'failed' });
+      await tryClaim(store, id, { worker: 'w2' });
+      await store.finish(by, { status: 'failed' });
       assert.deepEqual(await record(store, id), before);
     },
   },
@@ -119,8 +110,8 @@ export const visibilityCases: readonly ContractCase[] = [
       const { id } = await create(store, { key: 'k' });
       const ref = { tenant: TENANT, id };
       await claim(store, id);
-      await store.append(id, 1, { after: 0, events: ['x'] });
-      await store.finish(id, 1, { status: 'success' });
+      await store.append(nth(store, id, 1), { after: 0, events: ['x'] });
+      await store.finish(nth(store, id, 1), { status: 'success' });
       await advance(SHORT_MS / 2);
       assert.equal((await store.get(ref))?.status, 'success');
       await advance(SHORT_MS);
@@ -149,97 +140,13 @@ export const visibilityCases: readonly ContractCase[] = [
     async run({ store, advance }) {
       const { id } = await create(store, { conversation: 'c' });
       await claim(store, id);
-      await store.finish(id, 1, { status: 'success', history: ['said'] });
+      await store.finish(nth(store, id, 1), { status: 'success', history: ['said'] });
       await advance(2 * SHORT_MS);
       await create(store);
       assert.deepEqual((await store.conversation({ tenant: TENANT, conversation: 'c' }))?.history, ['said']);
       await advance(20 * SHORT_MS);
       await create(store);
       assert.equal(await store.conversation({ tenant: TENANT, conversation: 'c' }), undefined);
-    },
-  },
-  ...(
-    [
-      ['cancel', 'a cancel'],
-      ['command', 'a command'],
-      ['journal', 'an append'],
-      ['status', 'an end'],
-    ] as const
-  ).map(
-    ([type, name]): ContractCase => ({
-      title: `${name} is told to those who watch its worker`,
-      async run({ store }) {
-        const { id, ref, epoch } = await bring(store, 'running');
-        const changes = {
-          cancel: () => store.cancel(ref),
-          command: () => store.send(ref, { type: 'steer', message: 'x' }),
-          journal: () => store.append(id, epoch, { after: 0, events: ['x'] }),
-          status: () => store.finish(id, epoch, { status: 'success' }),
-        };
-        const wanted = (hint: Hint & { id: string }): boolean => hint.type === type && hint.id === id;
-        await hears(store, { filter: { worker: 'w1' }, wanted, when: changes[type] });
-      },
-    }),
-  ),
-  {
-    title: 'an order that a cancel brings along is the one in the record, for the claim that holds the task',
-    async run({ store }) {
-      const { id, ref, epoch } = await bring(store, 'running');
-      for (const [how, level] of [
-        ['graceful', 'drain'],
-        ['kill', 'kill'],
-      ] as const) {
-        let told: Hint | undefined;
-        const wanted = (hint: Hint & { id: string }): boolean => {
-          if (hint.type === 'cancel' && hint.id === id) told = hint;
-          return told !== undefined;
-        };
-        const when = () => store.cancel(ref, { message: how, by: 'ann' }, { how, undo: level === 'kill' });
-        await hears(store, { filter: { worker: 'w1' }, wanted, when });
-        // It may bring none, and hints may come late.
-        const order = (told as (Hint & { order?: PushedOrder }) | undefined)?.order;
-        if (order?.stop.level === level) assert.deepEqual(order, { epoch, stop: (await record(store, id)).stop });
-      }
-    },
-  },
-  {
-    title: 'the turn of a task that waited is told to its worker',
-    async run({ store }) {
-      const one = await create(store, { conversation: 'c', worker: 'home' });
-      await claim(store, one.id);
-      const two = await create(store, { conversation: 'c', worker: 'home' });
-      await hears(store, {
-        filter: { worker: 'home' },
-        wanted: (hint) => hint.type === 'wake' && hint.id === two.id,
-        when: () => store.finish(one.id, 1, { status: 'cancelled' }),
-      });
-    },
-  },
-  {
-    title: 'a watcher hears only what it asked for',
-    async run({ store }) {
-      const one = await bring(store, 'running');
-      const other = await bring(store, 'running');
-      const seen: string[] = [];
-      const watching = await store.watch({ tenant: TENANT, id: one.id }, (hint) => 'id' in hint && seen.push(hint.id));
-      const when = async (): Promise<void> => {
-        await store.cancel(one.ref);
-        await store.cancel(other.ref);
-      };
-      await hears(store, { filter: { id: other.id }, wanted: () => true, when });
-      await watching[Symbol.asyncDispose]();
-      assert.ok(seen.every((id) => id === one.id));
-    },
-  },
-  {
-    title: 'a watcher that left hears nothing more',
-    async run({ store }) {
-      const { ref } = await bring(store, 'running');
-      let calls = 0;
-      const watching = await store.watch({ tenant: TENANT }, () => calls++);
-      await watching[Symbol.asyncDispose]();
-      await hears(store, { filter: { tenant: TENANT }, wanted: () => true, when: () => store.cancel(ref) });
-      assert.equal(calls, 0);
     },
   },
   {
@@ -252,29 +159,16 @@ export const visibilityCases: readonly ContractCase[] = [
     },
   },
   {
-    title: 'another client sees a task, cancels it, and the first learns of it',
-    needs: 'second client',
-    async run({ store, openSecond }) {
-      const { id, ref, epoch } = await bring(store, 'running');
-      await withOwned(await openSecond(), async (second) => {
-        assert.equal((await second.get(ref))?.status, 'running');
-        await hears(store, {
-          filter: { worker: 'w1' },
-          wanted: ({ type }) => type === 'cancel',
-          when: () => second.cancel(ref, { by: 'second' }),
-        });
-      });
-      assert.equal((await store.renew(id, epoch, LEASE_MS)).stop?.reason.by, 'second');
-    },
-  },
-  {
     title: 'of the claims of two clients one wins',
     needs: 'second client',
     async run({ store, openSecond }) {
       await withOwned(await openSecond(), async (second) => {
         for (let i = 0; i < 10; i++) {
           const { id } = await create(store);
-          const claims = await Promise.all([store.claim(id, 'a', LEASE_MS), second.claim(id, 'b', LEASE_MS)]);
+          const claims = await Promise.all([
+            tryClaim(store, id, { worker: 'a' }),
+            tryClaim(second, id, { worker: 'b' }),
+          ]);
           assert.deepEqual(claims.map(({ answer }) => answer).toSorted(), ['claimed', 'held']);
         }
       });

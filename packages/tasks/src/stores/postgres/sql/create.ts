@@ -1,115 +1,195 @@
-/** `create`, and the sweeping that comes with it. See `moves/create.ts`. */
-export const CREATE = `
-CREATE FUNCTION whoa.create_task(
-  task_id text, of_tenant text, of_agent text, of_conversation text, of_key text, home text, input json,
-  hold_ms float8, policy text, given_nonce text, kept_ms float8, conversation_kept_ms float8
+import { LIMITS, SIZES } from '../../../rules/rules.ts';
+
+/** What waits is counted for each new task up to this limit; a larger one costs as much as counting so many would. */
+const COUNTED_MAX = 1_000;
+const COUNTED_SHARE = 20;
+
+/** `create`, and what is forgotten. See `moves/create.ts`. */
+export const CREATE: string = `
+CREATE FUNCTION fn.create_task(
+  task_id text, of_tenant text, of_agent text, of_conversation text, of_key text, home text, input json, hold_ms float8,
+  given_policy text, given_nonce text, of_priority int, not_before float8, of_concurrency text, concurrency_limit int,
+  kept_ms float8, conversation_kept_ms float8, max_ready int
 ) RETURNS json LANGUAGE plpgsql AS $$
 DECLARE
   task whoa.tasks;
-  inputs json[] := ARRAY[input];
-  admitted boolean := true;
-  waits boolean := false;
-  superseded text[] := '{}';
-  steered text;
-  is_open boolean := false;
+  line whoa.conversations;
+  of_owner text := task_id;
+  new_stage text;
+  new_stage_at float8;
+  new_policy text;
+  admitted text;
+  ended text[];
+  given_to text;
   now float8;
 BEGIN
-  LOOP
+  SELECT * INTO task FROM whoa.tasks t WHERE t.id = task_id;
+  now := fn.now_ms();
+  IF task.id IS NOT NULL THEN
+    IF (task.ended_at <= now - kept_ms) IS NOT TRUE THEN RETURN fn.existing(task, given_nonce); END IF;
+    PERFORM fn.drop_tasks(ARRAY[task_id]);
+  END IF;
+  IF fn.is_full(of_agent, of_tenant, of_concurrency, max_ready, now) THEN
+    RETURN json_build_object('answer', 'full', 'what', 'tasks', 'limit', max_ready);
+  END IF;
+  IF of_conversation IS NOT NULL THEN
+    line := fn.open_conversation(of_tenant, of_conversation, conversation_kept_ms);
+    -- Created under the same key while we waited for the conversation.
     SELECT * INTO task FROM whoa.tasks t WHERE t.id = task_id;
-    now := whoa.now_ms();
-    IF task.id IS NOT NULL AND (task.ended_at <= now - kept_ms) IS NOT TRUE THEN
-      RETURN whoa.existing(task, given_nonce);
+    IF task.id IS NOT NULL THEN RETURN fn.existing(task, given_nonce); END IF;
+    now := fn.now_ms();
+    IF line.history_bytes > ${SIZES.historyBytes} THEN
+      RETURN json_build_object('answer', 'full', 'what', 'history', 'limit', ${SIZES.historyBytes});
     END IF;
-    -- Don't open the conversation before: a task that exists already must not bring a forgotten one back.
-    EXIT WHEN of_conversation IS NULL OR is_open;
-    PERFORM whoa.open_line(of_tenant, of_conversation, conversation_kept_ms);
-    is_open := true;
-  END LOOP;
-  IF task.id IS NOT NULL THEN PERFORM whoa.drop_tasks(ARRAY[task_id]); END IF;
-  IF is_open THEN
     -- Don't let a message that is refused take those along that were accepted and are still held back.
-    IF policy = 'reject' AND hold_ms = 0 AND EXISTS (
-      SELECT FROM whoa.conversations c
-      WHERE c.tenant = of_tenant AND c.conversation = of_conversation AND c.current IS NOT NULL
-    ) THEN RETURN json_build_object('answer', 'rejected'); END IF;
-    inputs := whoa.take_gathering(task_id, of_tenant, of_conversation, now) || inputs;
-    IF hold_ms > 0 THEN
-      UPDATE whoa.conversations c SET gathering = task_id, changed_at = now
-      WHERE c.tenant = of_tenant AND c.conversation = of_conversation;
-    ELSE
-      SELECT * INTO admitted, waits, superseded, steered
-      FROM whoa.admit(task_id, of_tenant, of_conversation, policy, input, now);
-      IF NOT admitted THEN RETURN json_build_object('answer', 'rejected'); END IF;
+    IF given_policy = 'reject' AND hold_ms = 0 AND line.current IS NOT NULL THEN
+      RETURN json_build_object('answer', 'rejected');
     END IF;
+    IF line.gathering IS NOT NULL THEN
+      SELECT t.inputs_of INTO of_owner FROM whoa.tasks t WHERE t.id = line.gathering FOR UPDATE;
+      IF (SELECT max(i.position) FROM whoa.inputs i WHERE i.owner = of_owner) >= ${LIMITS.maxGathered} THEN
+        RETURN json_build_object('answer', 'full', 'what', 'tasks', 'limit', ${LIMITS.maxGathered});
+      END IF;
+      -- The older task ends as merged. Its inputs are handed on, not copied.
+      UPDATE whoa.tasks t SET inputs_of = '' WHERE t.id = line.gathering;
+      PERFORM fn.end_unstarted(line.gathering, fn.own_reason('merged', 'taken over by ' || task_id, now), now);
+      UPDATE whoa.conversations c SET gathering = NULL, changed_at = now
+      WHERE c.tenant = of_tenant AND c.conversation = of_conversation;
+    END IF;
+  ELSIF of_concurrency IS NOT NULL THEN
+    PERFORM fn.lock_key(of_tenant, of_concurrency);
+  END IF;
+  INSERT INTO whoa.inputs (owner, position, input)
+  VALUES (of_owner, CASE WHEN of_owner = task_id THEN 1 ELSE 1 + coalesce(
+    (SELECT max(i.position) FROM whoa.inputs i WHERE i.owner = of_owner), 0) END, input)
+  ON CONFLICT DO NOTHING;
+  SELECT n.stage, n.stage_at INTO new_stage, new_stage_at FROM fn.next_stage(not_before, home, now) n;
+  IF of_conversation IS NOT NULL AND hold_ms > 0 THEN
+    UPDATE whoa.conversations c SET gathering = task_id, changed_at = now
+    WHERE c.tenant = of_tenant AND c.conversation = of_conversation;
+    new_stage := 'later';
+    new_stage_at := now + hold_ms;
+    new_policy := given_policy;
+  ELSIF of_conversation IS NOT NULL THEN
+    SELECT a.admitted, a.superseded, a.steered INTO admitted, ended, given_to
+    FROM fn.admit(task_id, of_tenant, of_conversation, given_policy, of_owner, now) a;
+    IF admitted = 'reject' THEN
+      DELETE FROM whoa.inputs i WHERE i.owner = task_id;
+      RETURN json_build_object('answer', 'rejected');
+    END IF;
+    IF admitted = 'wait' THEN new_stage := 'queue'; END IF;
+  ELSIF of_concurrency IS NOT NULL
+    AND fn.count_admitted(of_tenant, of_concurrency, concurrency_limit) >= concurrency_limit THEN
+    new_stage := 'queue';
   END IF;
   INSERT INTO whoa.tasks (
-    id, tenant, agent, conversation, key, nonce, superseded, steered, inputs, worker, waiting, held_until, held_policy,
-    due_at, created_at
+    id, tenant, agent, conversation, key, nonce, superseded, steered, priority, not_before, concurrency_key, concurrency_limit,
+    status, stage, stage_at, lane, policy, worker, created_at, inputs_of
   ) VALUES (
     task_id, of_tenant, of_agent, of_conversation, of_key, CASE WHEN of_key IS NOT NULL THEN given_nonce END,
-    nullif(superseded, '{}'), steered, inputs, home, waits,
-    CASE WHEN is_open AND hold_ms > 0 THEN now + hold_ms END, CASE WHEN is_open AND hold_ms > 0 THEN policy END,
-    CASE WHEN NOT waits THEN whoa.due_for(home, now + CASE WHEN is_open THEN hold_ms ELSE 0 END) END, now
+    ended, given_to, of_priority, create_task.not_before, of_concurrency, create_task.concurrency_limit,
+    'init', new_stage, CASE WHEN new_stage <> 'queue' THEN new_stage_at END, CASE WHEN new_stage = 'ready' THEN of_agent END,
+    new_policy, home, now, of_owner
   ) ON CONFLICT (id) DO NOTHING RETURNING * INTO task;
-  IF NOT FOUND THEN
-    -- Somebody else created it under the same key just now.
+  IF task.id IS NULL THEN
+    -- Created under the same key just now.
     SELECT * INTO task FROM whoa.tasks t WHERE t.id = task_id;
-    RETURN whoa.existing(task, given_nonce);
+    RETURN fn.existing(task, given_nonce);
   END IF;
-  PERFORM whoa.tell('status', task_id, of_tenant, home, of_conversation);
-  -- Don't sweep earlier: what the sweep locks, nobody may hold while waiting for anything else.
-  PERFORM whoa.forget(now - kept_ms, now - conversation_kept_ms);
-  RETURN json_build_object('answer', 'created', 'task', whoa.task_of(task),
-    'superseded', superseded, 'steered', steered);
+  PERFORM fn.tell('status', task);
+  PERFORM fn.announce(task, now);
+  RETURN json_build_object('answer', 'created', 'task', fn.record_of(task));
 END $$;
 
 -- What is answered when the task is there: what was answered at first, if it is the same request. Without a key the id is
 -- made of the nonce, so it is.
-CREATE FUNCTION whoa.existing(task whoa.tasks, given_nonce text) RETURNS json LANGUAGE plpgsql STABLE AS $$
+CREATE FUNCTION fn.existing(task whoa.tasks, given_nonce text) RETURNS json LANGUAGE plpgsql STABLE AS $$
 BEGIN
-  IF task.key IS NOT NULL AND task.nonce IS DISTINCT FROM given_nonce THEN
-    RETURN json_build_object('answer', 'duplicate', 'task', whoa.task_of(task));
+  RETURN json_build_object('answer', CASE WHEN task.key IS NOT NULL AND task.nonce IS DISTINCT FROM given_nonce
+    THEN 'duplicate' ELSE 'created' END, 'task', fn.record_of(task));
+END $$;
+
+-- Whether as many tasks are ready, or queued for a key, as may be. A small limit is counted each time. A large one is
+-- counted for one task in many, and what was found is kept for a while.
+CREATE FUNCTION fn.is_full(of_lane text, of_tenant text, of_key text, most int, now float8)
+RETURNS boolean LANGUAGE plpgsql AS $$
+DECLARE
+  known float8;
+BEGIN
+  IF most <= ${COUNTED_MAX} THEN
+    RETURN fn.count_ready(of_lane, of_tenant, most) >= most
+      OR of_key IS NOT NULL AND (SELECT count(*) FROM (SELECT FROM whoa.tasks t WHERE t.tenant = of_tenant
+        AND t.concurrency_key = of_key AND t.stage = 'queue' LIMIT most) found) >= most;
   END IF;
-  RETURN json_build_object('answer', 'created', 'task', whoa.task_of(task),
-    'superseded', coalesce(task.superseded, '{}'), 'steered', task.steered);
+  SELECT c.until INTO known FROM whoa.crowded c WHERE c.lane = of_lane AND c.tenant = of_tenant;
+  IF known > now THEN RETURN true; END IF;
+  IF known IS NULL AND random() * most > ${COUNTED_SHARE} THEN RETURN false; END IF;
+  IF fn.count_ready(of_lane, of_tenant, most) >= most THEN
+    INSERT INTO whoa.crowded (lane, tenant, until) VALUES (of_lane, of_tenant, now + most / ${COUNTED_SHARE})
+    ON CONFLICT (lane, tenant) DO UPDATE SET until = excluded.until;
+    RETURN true;
+  END IF;
+  DELETE FROM whoa.crowded c WHERE c.lane = of_lane AND c.tenant = of_tenant;
+  RETURN false;
 END $$;
 
--- Messages that are still held back are taken over by the newest; the older ones end as merged.
-CREATE FUNCTION whoa.take_gathering(task_id text, of_tenant text, of_conversation text, now float8)
-RETURNS json[] LANGUAGE plpgsql AS $$
-DECLARE
-  held whoa.tasks;
+CREATE FUNCTION fn.count_ready(of_lane text, of_tenant text, most int) RETURNS int LANGUAGE plpgsql STABLE AS $$
 BEGIN
-  SELECT t.* INTO held FROM whoa.conversations c JOIN whoa.tasks t ON t.id = c.gathering
-  WHERE c.tenant = of_tenant AND c.conversation = of_conversation FOR UPDATE OF t;
-  IF NOT FOUND THEN RETURN '{}'; END IF;
-  PERFORM whoa.end_unstarted(held.id, whoa.own_reason('merged', 'taken over by ' || task_id, now), now);
-  UPDATE whoa.conversations c SET gathering = NULL, changed_at = now
-  WHERE c.tenant = of_tenant AND c.conversation = of_conversation;
-  RETURN held.inputs;
+  RETURN (SELECT count(*) FROM (SELECT FROM whoa.tasks t WHERE t.stage = 'ready' AND t.lane = of_lane
+    AND t.tenant = of_tenant LIMIT most) found);
 END $$;
 
--- Forgets a few tasks that ended before, and conversations untouched since. Never waits, and is little work each time.
-CREATE FUNCTION whoa.forget(ended_before float8, changed_before float8) RETURNS void LANGUAGE plpgsql AS $$
+-- The time to wait for more messages is over: the task, which is locked as its conversation is, does what its policy says.
+CREATE FUNCTION fn.admit_gathered(task whoa.tasks, now float8) RETURNS void LANGUAGE plpgsql AS $$
 DECLARE
+  admission record;
+BEGIN
+  UPDATE whoa.conversations c SET gathering = NULL WHERE c.tenant = task.tenant AND c.conversation = task.conversation;
+  SELECT * INTO admission FROM fn.admit(task.id, task.tenant, task.conversation, task.policy, task.inputs_of, now);
+  IF admission.admitted = 'reject' THEN
+    PERFORM fn.end_unstarted(task.id, fn.own_reason('rejected', 'another task of the conversation was under way', now), now);
+    RETURN;
+  END IF;
+  UPDATE whoa.tasks t SET policy = NULL, stage = 'queue', stage_at = NULL,
+    superseded = admission.superseded, steered = admission.steered WHERE t.id = task.id RETURNING * INTO task;
+  IF admission.admitted = 'start' THEN PERFORM fn.come_next(task.id, now); END IF;
+  PERFORM fn.tell('status', task);
+END $$;
+
+-- Forgets some tasks that ended before, conversations untouched since, and sessions that hold nothing. Never waits.
+CREATE FUNCTION fn.forget(kept_ms float8, conversation_kept_ms float8, session_kept_ms float8, most int)
+RETURNS void LANGUAGE plpgsql AS $$
+DECLARE
+  ended_before float8 := fn.now_ms() - kept_ms;
+  changed_before float8 := fn.now_ms() - conversation_kept_ms;
+  used_before float8 := fn.now_ms() - session_kept_ms;
   gone text[];
 BEGIN
   SELECT array_agg(old.id) INTO gone FROM (
-    SELECT t.id FROM whoa.tasks t WHERE t.ended_at <= ended_before ORDER BY t.ended_at LIMIT 10 FOR UPDATE SKIP LOCKED
+    SELECT t.id FROM whoa.tasks t WHERE t.ended_at <= ended_before ORDER BY t.ended_at LIMIT most FOR UPDATE SKIP LOCKED
   ) old;
-  IF gone IS NOT NULL THEN PERFORM whoa.drop_tasks(gone); END IF;
+  IF gone IS NOT NULL THEN PERFORM fn.drop_tasks(gone); END IF;
   WITH idle AS (
     DELETE FROM whoa.conversations c USING (
       SELECT o.tenant, o.conversation FROM whoa.conversations o
       WHERE o.changed_at <= changed_before AND o.current IS NULL AND o.gathering IS NULL
-      ORDER BY o.changed_at LIMIT 10 FOR UPDATE SKIP LOCKED
+      ORDER BY o.changed_at LIMIT most FOR UPDATE SKIP LOCKED
     ) old WHERE c.tenant = old.tenant AND c.conversation = old.conversation RETURNING c.tenant, c.conversation
   ) DELETE FROM whoa.history h USING idle i WHERE h.tenant = i.tenant AND h.conversation = i.conversation;
+  DELETE FROM whoa.sessions s USING (
+    SELECT o.id FROM whoa.sessions o WHERE o.expires_at IS NULL AND o.used_at <= used_before
+    ORDER BY o.used_at LIMIT most FOR UPDATE SKIP LOCKED
+  ) old WHERE s.id = old.id;
+  DELETE FROM whoa.waiters w USING (
+    SELECT o.agent, o.at, o.worker FROM whoa.waiters o WHERE o.at < used_before LIMIT most FOR UPDATE SKIP LOCKED
+  ) old WHERE w.agent = old.agent AND w.at = old.at AND w.worker = old.worker;
 END $$;
 
-CREATE FUNCTION whoa.drop_tasks(ids text[]) RETURNS void LANGUAGE sql AS $$
+CREATE FUNCTION fn.drop_tasks(ids text[]) RETURNS void LANGUAGE plpgsql AS $$
+BEGIN
+  DELETE FROM whoa.inputs i USING whoa.tasks t WHERE t.id = ANY (ids) AND i.owner = t.inputs_of;
   DELETE FROM whoa.journal WHERE task = ANY (ids);
   DELETE FROM whoa.sent WHERE task = ANY (ids);
   DELETE FROM whoa.tasks WHERE id = ANY (ids);
-$$;
+END $$;
 `;

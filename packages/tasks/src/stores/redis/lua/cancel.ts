@@ -1,29 +1,6 @@
-/**
- * The first cancel of a running task, which nearly every cancel is. It needs little, and stands before everything else:
- * a server that was idle takes longer to define the rest than to do this.
- */
-export const CANCEL_RUNNING: string = /* lua */ `
-local key = tag .. 'task:' .. ARGV[5]
-local found = redis.call('HMGET', key, 'status', 'tenant', 'epoch', 'worker', 'conversation', 'createdAt', 'seal')
-if found[1] == 'running' and found[2] == ARGV[6] then
-  local now, level, reason = clock(), ARGV[7], ARGV[11]
-  if ARGV[12] == '0' then reason = string.sub(reason, 1, -2) .. ',"at":' .. now .. '}' end
-  local task = {
-    id = ARGV[5], tenant = ARGV[6], epoch = found[3], worker = found[4], conversation = found[5], seal = found[7],
-    stopLevel = level, stopReason = reason, abortAt = now + ARGV[8], killAt = now + ARGV[9], undo = ARGV[10],
-  }
-  redis.call('HSET', key, 'status', 'cancelling', 'stopLevel', level, 'stopReason', reason, 'abortAt', task.abortAt,
-    'killAt', task.killAt, 'undo', task.undo)
-  redis.call('ZREM', tag .. 'status:running:' .. task.tenant, task.id)
-  redis.call('ZADD', tag .. 'status:cancelling:' .. task.tenant, found[6], task.id)
-  tell('cancel', task)
-  -- A step of the ladder that lasts no time has been climbed.
-  if task.killAt == now then level = 'kill' elseif task.abortAt == now and level == 'drain' then level = 'abort' end
-  return { 'accepted', 'cancelling', level, reason, tostring(task.killAt) }
-end
-`;
+import { LIMITS } from '../../../rules/rules.ts';
 
-/** Asks a task to stop. One that never started has ended with the answer. */
+/** Asks a task to stop. One that never began has ended with the answer. */
 const CANCEL_ONE = /* lua */ `
 -- The store's clock dates a reason that its sender did not.
 local function asked_by(level, abortMs, killMs, undo, reason, dated)
@@ -31,11 +8,24 @@ local function asked_by(level, abortMs, killMs, undo, reason, dated)
   return { level = level, abortMs = tonumber(abortMs), killMs = tonumber(killMs), undo = undo == '1', reason = reason }
 end
 
+-- A message that the current task was given, and has not read yet, is taken back.
+local function take_back(task)
+  local key = tag .. 'commands:' .. task.steered
+  local commands = redis.call('HGETALL', key)
+  for i = 1, #commands, 2 do
+    if string.match(commands[i + 1], '^([^\\n]*)\\n') == task.id then
+      redis.call('HDEL', key, commands[i])
+      give_order(load(task.steered), 'command')
+    end
+  end
+end
+
 local function cancel_task(task, asked)
-  if FINAL[task.status] then return { 'too-late', task.status } end
-  if task.status == 'init' then
+  if task.endedAt then return { 'too-late', task.status } end
+  if not has_begun(task) then
+    if task.steered then take_back(task) end
     end_unstarted(task, asked.reason)
-    leave_line(task)
+    leave_queue(task)
     return { 'accepted', 'cancelled', 'drain', asked.reason, tostring(now) }
   end
   local answer = order_stop(task, asked)
@@ -51,18 +41,38 @@ return cancel_task(task, asked_by(unpack(ARGV, 7)))
 `;
 
 /** Asks the current task of a conversation to stop, and ends everything that waits. */
-export const CANCEL_LINE: string = /* lua */ `
+export const CANCEL_CONVERSATION: string = /* lua */ `
 ${CANCEL_ONE}
-local line = load_line(ARGV[5], ARGV[6])
+local conversation = conversation_named(ARGV[5], ARGV[6])
 local asked = asked_by(unpack(ARGV, 7))
 local ids, receipt = {}, { 'unknown' }
-if line.gathering then ids[1] = line.gathering end
-for _, id in ipairs(line.waiting) do ids[#ids + 1] = id end
--- The current one last: as long as it lives, nobody's turn comes.
-if line.current then ids[#ids + 1] = line.current end
+if conversation.gathering then ids[1] = conversation.gathering end
+for _, id in ipairs(conversation.waiting) do ids[#ids + 1] = id end
+-- The current one last: as long as it lives, no other's turn comes.
+if conversation.current then ids[#ids + 1] = conversation.current end
 for _, id in ipairs(ids) do
   local task = load(id)
   if task then receipt = cancel_task(task, asked) end
 end
 return receipt
+`;
+
+/** Leaves the worker of a task something to do. */
+export const SEND: string = /* lua */ `
+local nonce, command = ARGV[7], ARGV[8]
+local task = load(ARGV[5])
+if not task or task.tenant ~= ARGV[6] then return { 'unknown' } end
+local key, sent = tag .. 'commands:' .. task.id, tag .. 'sent:' .. task.id
+-- Ask this first: it may have been carried out since, and the task may have ended.
+local known = redis.call('ZSCORE', sent, nonce)
+if known then return { 'accepted', known } end
+if task.status ~= 'init' and task.status ~= 'running' then return { 'too-late', task.status } end
+if redis.call('HLEN', key) >= ${LIMITS.maxCommands} then return { 'full' } end
+local number = task.commandsSent + 1
+redis.call('HSET', key, number, '\\n' .. command)
+redis.call('ZADD', sent, number, nonce)
+redis.call('ZREMRANGEBYSCORE', sent, '-inf', number - ${LIMITS.maxNonces})
+put(task, 'commandsSent', number)
+give_order(task, 'command')
+return { 'accepted', tostring(number) }
 `;

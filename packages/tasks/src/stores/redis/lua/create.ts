@@ -1,60 +1,60 @@
-/** How many expired tasks are cleared away each time a task is created: constant work. */
-const FORGET_MAX = 10;
+import { LIMITS, SIZES } from '../../../rules/rules.ts';
 
-/** Writes a new task down and lets it into its conversation, if it has one. */
-export const CREATE: string = /* lua */ `
--- The server removes expired records; this removes what pointed at them.
-local function forget(id, status, tenant, conversation)
-  local found = redis.call('HMGET', tag .. 'task:' .. id, 'status', 'forgetAt')
+/** The keys that one task has beside the indexes. */
+const KINDS = ['task:', 'outcome:', 'journal:', 'commands:', 'sent:'];
+
+/** Removes what is past its retention: constant work each time, however much has ended. */
+export const FORGET: string = /* lua */ `
+local function forget(id)
+  local found = redis.call('HMGET', tag .. 'task:' .. id, 'status', 'tenant', 'conversation', 'inputsOf', 'forgetAt')
   -- A name that was used again belongs to its new task.
-  local gone = not found[1] or (found[2] and tonumber(found[2]) <= now)
-  if gone then
-    for _, kind in ipairs({ 'task:', 'inputs:', 'outcome:', 'journal:', 'commands:', 'sent:' }) do
-      redis.call('UNLINK', tag .. kind .. id)
-    end
-    redis.call('ZREM', tag .. 'tenant:' .. tenant, id)
-    if conversation ~= '' then redis.call('ZREM', tag .. 'said:' .. line_name(tenant, conversation), id) end
-  end
-  if gone or found[1] ~= status then redis.call('ZREM', tag .. 'status:' .. status .. ':' .. tenant, id) end
+  if not found[1] or not found[5] or tonumber(found[5]) > now then return end
+  local keys = { tag .. 'inputs:' .. (found[4] or id) }
+  for _, kind in ipairs({ ${KINDS.map((kind) => `'${kind}'`).join(', ')} }) do keys[#keys + 1] = tag .. kind .. id end
+  redis.call('UNLINK', unpack(keys))
+  redis.call('ZREM', tag .. 'status:' .. found[1] .. ':' .. found[2], id)
+  if found[3] then redis.call('ZREM', tag .. 'said:' .. pair(found[2], found[3]), id) end
 end
 
 local function forget_some()
-  for _, stub in ipairs(redis.call('ZRANGEBYSCORE', tag .. 'ended', '-inf', now, 'LIMIT', 0, ${FORGET_MAX})) do
-    forget(unpack(cjson.decode(stub)))
-    redis.call('ZREM', tag .. 'ended', stub)
+  for _ = 1, ${LIMITS.maxForgotten} do
+    local forgetAt, id = string.match(redis.call('LINDEX', tag .. 'ended', 0) or '', '^(%d+) (.*)$')
+    if not forgetAt or tonumber(forgetAt) > now then return end
+    redis.call('LPOP', tag .. 'ended')
+    forget(id)
   end
 end
+`;
 
--- Messages that are still held back are taken over by the newest; the older ones end as merged.
-local function join_gathering(task)
-  local line = line_of(task)
-  local held = line.gathering and load(line.gathering)
-  if not held then return end
-  local inputs = redis.call('LRANGE', tag .. 'inputs:' .. held.id, 0, -1)
-  end_unstarted(held, reason_of('merged', 'taken over by ' .. task.id))
-  line.gathering = nil
-  save_line(line)
-  inputs[#inputs + 1] = task.inputs[1]
-  task.inputs = inputs
+/** Whether a name of before the shards grew is still used in this one: by a conversation, or by tasks of a key. */
+export const HERE: string = /* lua */ `
+local function is_kept(key, id)
+  local found = redis.call('HMGET', tag .. key .. id, 'forgetAt', 'changedAt', 'createdAt')
+  return (found[2] or found[3]) and not (found[1] and tonumber(found[1]) <= now)
 end
 
-local function hold(task, holdMs, policy)
-  local line = line_of(task)
-  ready(task, now + holdMs)
-  set(task, { heldUntil = now + holdMs, heldPolicy = policy })
-  line.gathering = task.id
-  save_line(line)
-  enter(task)
+local function is_here(id, tenant, conversation, concurrencyKey)
+  local name = pair(tenant, concurrencyKey)
+  return is_kept('task:', id) or (conversation ~= '' and is_kept('conversation:', pair(tenant, conversation)))
+    or (concurrencyKey ~= '' and redis.call('EXISTS', tag .. 'admitted:' .. name, tag .. 'queued:' .. name) > 0)
 end
+`;
 
--- What whoever created a task is told.
+export const IS_HERE: string = /* lua */ `
+return is_here(unpack(ARGV, 5, 8)) and 'here' or 'gone'
+`;
+
+/** Creates a task and lets it into its conversation or concurrency key, if it has one. */
+export const CREATE: string = /* lua */ `
+-- What the creator of a task is told.
 local function receipt(task)
   local superseded = {}
   for id in string.gmatch(task.superseded or '', '%S+') do superseded[#superseded + 1] = id end
   return { 'created', record(task), superseded, task.steered or false }
 end
 
-local id, tenant, agent, conversation, key, worker, input, policy, holdMs, nonce = unpack(ARGV, 5)
+local id, tenant, agent, input, nonce, maxReady = unpack(ARGV, 5, 10)
+local conversation, key, worker, priority, notBefore, concurrencyKey, concurrencyLimit, policy, holdMs = unpack(ARGV, 11, 19)
 forget_some()
 local existing = load(id)
 if existing then
@@ -62,27 +62,85 @@ if existing then
   if existing.key and existing.nonce ~= nonce then return { 'duplicate', record(existing) } end
   return receipt(existing)
 end
-local old = redis.call('HMGET', tag .. 'task:' .. id, 'status', 'tenant', 'conversation')
-if old[1] then forget(id, old[1], old[2], old[3] or '') end
-local task = {
-  id = id, fresh = true, tenant = tenant, agent = agent, inputs = { input }, status = 'init', epoch = 0, attempts = 0,
-  createdAt = now, commandsSent = 0, position = 0,
-}
-if conversation ~= '' then task.conversation = conversation end
-if key ~= '' then task.key, task.nonce = key, nonce end
-if worker ~= '' then task.worker = worker end
-if conversation == '' then
-  ready(task, now)
-  enter(task)
-else
-  -- Don't let a message that is refused take those along that were accepted and are still held back.
-  if policy == 'reject' and tonumber(holdMs) == 0 and line_of(task).current then return { 'rejected' } end
-  join_gathering(task)
-  if tonumber(holdMs) > 0 then
-    hold(task, tonumber(holdMs), policy)
-  elseif not admit(task, policy) then
-    return { 'rejected' }
+-- What is no longer here begins where new names begin.
+if ARGV[20] == '1' and not is_here(id, tenant, conversation, concurrencyKey) then return { 'gone' } end
+if redis.call('ZCARD', ready_key(agent, tenant)) >= tonumber(maxReady) then return { 'full', 'tasks', maxReady } end
+if concurrencyKey ~= '' and redis.call('ZCARD', tag .. 'queued:' .. pair(tenant, concurrencyKey)) >= tonumber(maxReady) then
+  return { 'full', 'tasks', maxReady }
+end
+if redis.call('EXISTS', tag .. 'task:' .. id) == 1 then forget(id) end
+local task = new_task(id)
+put(task, 'tenant', tenant)
+put(task, 'agent', agent)
+put(task, 'status', 'init')
+put(task, 'createdAt', now)
+if conversation ~= '' then put(task, 'conversation', conversation) end
+if key ~= '' then
+  put(task, 'key', key)
+  put(task, 'nonce', nonce)
+end
+if worker ~= '' then put(task, 'worker', worker) end
+if priority ~= '0' then put(task, 'priority', tonumber(priority)) end
+if notBefore ~= '' then put(task, 'notBefore', tonumber(notBefore)) end
+if concurrencyKey ~= '' then
+  put(task, 'concurrencyKey', concurrencyKey)
+  put(task, 'concurrencyLimit', tonumber(concurrencyLimit))
+end
+
+local function keep_input()
+  -- A small one stands with the task.
+  if #input <= 64 and not task.inputsOf and tonumber(holdMs) == 0 then
+    put(task, 'input', input)
+  else
+    redis.call('RPUSH', tag .. 'inputs:' .. (task.inputsOf or id), input)
   end
 end
+
+if conversation == '' then
+  keep_input()
+  if concurrencyKey ~= ''
+    and redis.call('SCARD', tag .. 'admitted:' .. pair(tenant, concurrencyKey)) >= tonumber(concurrencyLimit) then
+    put(task, 'stage', 'queue')
+    save(task)
+  else
+    come_next(task)
+  end
+  tell('status', task)
+  -- The caller knows the rest.
+  return { 'new', tostring(now), task.stage, tostring(task.stageAt or '') }
+end
+
+local line = conversation_of(task)
+if line.historyBytes > ${SIZES.historyBytes} then return { 'full', 'history', '${SIZES.historyBytes}' } end
+-- Don't let a message that is refused take those along that were accepted and are still held back.
+if policy == 'reject' and tonumber(holdMs) == 0 and line.current then return { 'rejected' } end
+local held = line.gathering and load(line.gathering)
+if held then
+  local owner = held.inputsOf or held.id
+  if redis.call('LLEN', tag .. 'inputs:' .. owner) >= ${LIMITS.maxGathered} then
+    return { 'full', 'tasks', '${LIMITS.maxGathered}' }
+  end
+end
+if tonumber(holdMs) == 0 and policy ~= 'replace' and #line.waiting >= ${LIMITS.maxQueued} then return { 'rejected' } end
+if held then
+  -- Messages that are still held back are taken over by the newest: handed on, not copied. The older task ends as merged.
+  put(task, 'inputsOf', held.inputsOf or held.id)
+  put(held, 'inputsOf', '')
+  end_unstarted(held, reason_of('merged', 'taken over by ' .. id))
+  line.gathering = nil
+  save_conversation(line)
+end
+keep_input()
+if tonumber(holdMs) > 0 then
+  put(task, 'policy', policy)
+  put_off(task, now + tonumber(holdMs))
+  line.gathering = id
+  save_conversation(line)
+  tell('status', task)
+elseif not admit(task, policy) then
+  if not held then redis.call('DEL', tag .. 'inputs:' .. id) end
+  return { 'rejected' }
+end
+redis.call('ZADD', tag .. 'said:' .. line.name, now, id)
 return receipt(task)
 `;

@@ -1,92 +1,107 @@
-/** One task of a tenant. Workers ask this each time they are told of a cancel, so it does as little as it can. */
+import { toLua } from '../../../rules/to-lua.ts';
+import { STATUS_TABLE } from '../../../status.ts';
+
+/** One task of a tenant. */
 export const GET: string = /* lua */ `
-local id = ARGV[5]
-local flat = redis.call('HGETALL', tag .. 'task:' .. id)
-local tenant, endedAt, forgetAt, commandsSent
-for i = 1, #flat, 2 do
-  local name = flat[i]
-  if name == 'tenant' then tenant = flat[i + 1]
-  elseif name == 'endedAt' then endedAt = flat[i + 1]
-  elseif name == 'forgetAt' then forgetAt = flat[i + 1]
-  elseif name == 'commandsSent' then commandsSent = flat[i + 1] end
-end
-if tenant ~= ARGV[6] or (forgetAt and tonumber(forgetAt) <= clock()) then return false end
-local outcome, commands = false, {}
-if endedAt then
-  outcome = redis.call('GET', tag .. 'outcome:' .. id)
-elseif commandsSent ~= '0' then
-  commands = redis.call('HGETALL', tag .. 'commands:' .. id)
-end
-flat[#flat + 1], flat[#flat + 2] = 'id', id
-return { flat, redis.call('LRANGE', tag .. 'inputs:' .. id, 0, -1), outcome, commands }
+local task = load(ARGV[5])
+if not task or task.tenant ~= ARGV[6] then return false end
+return record(task)
 `;
 
-/** A tenant's tasks in this shard, newest first, through the narrowest index there is. */
+/** Whose a task is. */
+export const TENANT_OF: string = /* lua */ `
+return redis.call('HGET', tag .. 'task:' .. ARGV[5], 'tenant')
+`;
+
+/** How many ids of a conversation are looked at for one page, however few of them are wanted. */
+const LOOKED_AT_MAX = 1_000;
+
+/** A page of a tenant's tasks in this shard, newest first: those of one status, of a conversation, or all. Never a scan. */
 export const LIST: string = /* lua */ `
-local tenant, status, index, limit, at, last = ARGV[5], ARGV[6], ARGV[7], tonumber(ARGV[8]), ARGV[9], ARGV[10]
-local key, records = tag .. index, {}
-local offset = 0
-if last ~= '' then
-  -- Usually the last one of the page before is still there, and then so is its rank.
-  local rank = redis.call('ZREVRANK', key, last)
-  offset = rank and rank + 1 or redis.call('ZCOUNT', key, '(' .. at, '+inf')
-end
-while #records < limit do
-  local ids = redis.call('ZREVRANGE', key, offset, offset + limit - 1)
-  if #ids == 0 then break end
-  offset = offset + #ids
-  for _, id in ipairs(ids) do
-    local task = #records < limit and load(id)
-    local isAfter = last == '' or (task and (task.createdAt < tonumber(at) or (task.createdAt == tonumber(at) and id < last)))
-    if task and isAfter and (status == '' or task.status == status) then records[#records + 1] = record(task) end
+local tenant, status, conversation, limit, at, last = ARGV[5], ARGV[6], ARGV[7], tonumber(ARGV[8]), ARGV[9], ARGV[10]
+
+-- Ids with the times of their creation, newest first, that come after the last of the page before.
+local function some_of(key, count)
+  local found, offset = {}, 0
+  if last ~= '' then offset = redis.call('ZCOUNT', key, '(' .. at, '+inf') end
+  while #found < count do
+    local flat = redis.call('ZREVRANGE', key, offset, offset + count - 1, 'WITHSCORES')
+    if #flat == 0 then break end
+    offset = offset + #flat / 2
+    for i = 1, #flat, 2 do
+      local createdAt = tonumber(flat[i + 1])
+      local isAfter = last == '' or createdAt < tonumber(at) or flat[i] < last
+      if isAfter and #found < count then found[#found + 1] = { flat[i], createdAt } end
+    end
   end
+  return found
 end
-return records
+
+local found, bound = {}, limit
+if conversation ~= '' then
+  bound = math.max(limit, ${LOOKED_AT_MAX})
+  found = some_of(tag .. 'said:' .. pair(tenant, conversation), bound)
+elseif status ~= '' then
+  found = some_of(tag .. 'status:' .. status .. ':' .. tenant, bound)
+else
+  for _, each in ipairs(${toLua(Object.keys(STATUS_TABLE))}) do
+    for _, one in ipairs(some_of(tag .. 'status:' .. each .. ':' .. tenant, bound)) do found[#found + 1] = one end
+  end
+  table.sort(found, function(a, b)
+    if a[2] ~= b[2] then return a[2] > b[2] end
+    return a[1] > b[1]
+  end)
+end
+local heads, lookedAt = {}, nil
+for i = 1, math.min(#found, bound) do
+  if #heads >= limit then break end
+  lookedAt = found[i]
+  local isWanted = conversation == '' or status == ''
+    or redis.call('HGET', tag .. 'task:' .. lookedAt[1], 'status') == status
+  local task = isWanted and load(lookedAt[1])
+  if task then heads[#heads + 1] = head(task) end
+end
+-- There may be more behind the last that was looked at.
+local isStopped = #heads < limit and #found >= bound
+return { heads, isStopped and { tostring(lookedAt[2]), lookedAt[1] } or false }
 `;
 
-/** Notes that somebody reads a journal along. Writes only when the note would otherwise soon be over. */
+/** Notes that a journal is read along. Writes only when the note would otherwise soon be over. */
 export const READ_ALONG: string = /* lua */ `
 local watchMs = tonumber(ARGV[9])
 local watched = load(ARGV[5])
-if watched and watched.tenant == ARGV[6] and not FINAL[watched.status] then
-  local before = watched.watchedUntil or 0
-  if before < now + watchMs / 2 then
-    set(watched, { watchedUntil = now + watchMs })
-    if before <= now then tell('command', watched) end
+if watched and watched.tenant == ARGV[6] and not watched.endedAt then
+  local known = watched.watchedUntil or 0
+  if known < now + watchMs / 2 then
+    put(watched, 'watchedUntil', now + watchMs)
+    if known > now then save(watched) else give_order(watched, 'command') end
   end
 end
 `;
 
-/** A piece of a journal. */
+/** A piece of a journal. What was removed has left an empty place. */
 export const READ: string = /* lua */ `
 local after, limit = tonumber(ARGV[7]), tonumber(ARGV[8])
 local task = load(ARGV[5])
 if not task or task.tenant ~= ARGV[6] then return {} end
-return redis.call('XRANGE', tag .. 'journal:' .. task.id, '(' .. after .. '-0', '+', 'COUNT', limit)
+local entries, key = {}, tag .. 'journal:' .. task.id
+while #entries < 2 * limit and after < task.position do
+  local some = redis.call('LRANGE', key, after, after + limit - 1)
+  if #some == 0 then break end
+  for i, entry in ipairs(some) do
+    if entry ~= '' and #entries < 2 * limit then
+      entries[#entries + 1], entries[#entries + 2] = tostring(after + i), entry
+    end
+  end
+  after = after + #some
+end
+return entries
 `;
 
 export const CONVERSATION: string = /* lua */ `
-local name = #ARGV[5] .. ':' .. ARGV[5] .. ':' .. ARGV[6]
-local line = redis.call('HMGET', tag .. 'line:' .. name, 'changedAt', 'current', 'gathering', 'forgetAt')
-if not line[1] or (line[4] and tonumber(line[4]) <= now) then return false end
+local name = pair(ARGV[5], ARGV[6])
+local found = redis.call('HMGET', tag .. 'conversation:' .. name, 'changedAt', 'current', 'gathering', 'forgetAt')
+if not found[1] or (found[4] and tonumber(found[4]) <= now) then return false end
 local history = redis.call('LRANGE', tag .. 'history:' .. name, 0, -1)
-return { line[1], line[2], line[3], history, redis.call('LRANGE', tag .. 'waiting:' .. name, 0, -1) }
-`;
-
-/** What somebody should look at now, with the time since when. */
-export const DUE: string = /* lua */ `
-return redis.call('ZRANGEBYSCORE', tag .. 'due', '-inf', now, 'WITHSCORES', 'LIMIT', 0, ARGV[5])
-`;
-
-/**
- * Says that somebody listens to a stream for a while, and where it ends. A stream that had to be made anew may have
- * missed something.
- */
-export const LISTEN: string = /* lua */ `
-local key, listenMs = tag .. ARGV[5], ARGV[6]
-local last = redis.call('XREVRANGE', key, '+', '-', 'COUNT', 1)[1]
-local made = not last
-if made then last = { redis.call('XADD', key, '*', 'type', 'listen') } end
-redis.call('PEXPIRE', key, listenMs)
-return { last[1], made and '1' or '0' }
+return { found[1], found[2], found[3], history, redis.call('LRANGE', tag .. 'waiting:' .. name, 0, -1) }
 `;

@@ -1,199 +1,234 @@
-import { scheduleOf } from '@whoa/core';
+import { SETTLE } from '../../../rules/rules.ts';
+import { toLua } from '../../../rules/to-lua.ts';
+import { STATUS_TABLE } from '../../../status.ts';
 
 /** Every script begins with this: where the shard's keys are, and whole milliseconds of the server's clock. */
 export const PROLOGUE: string = /* lua */ `
 local tag = KEYS[1]
-local function clock()
-  local time = redis.call('TIME')
-  return time[1] * 1000 + math.floor(time[2] / 1000) + tonumber(ARGV[1])
+local time = redis.call('TIME')
+local now = time[1] * 1000 + math.floor(time[2] / 1000) + ARGV[1]
+
+-- Both names are anybody's text; the length in front keeps them apart.
+local function pair(first, second)
+  return #first .. ':' .. first .. ':' .. second
 end
 `;
 
-/** When and under which rules a move happens. */
-export const MOMENT: string = /* lua */ `
-local now = clock()
-local retention, lineRetention, attemptsMax = tonumber(ARGV[2]), tonumber(ARGV[3]), tonumber(ARGV[4])
+/** The one way of keeping tasks that these scripts read and write. */
+export const FORMAT = 1;
+
+/**
+ * Nothing is read or written once the shard is kept otherwise: another process may have changed that meanwhile. A shard
+ * learns from the first client that writes to it that there are more; from then on those are refused that do not know.
+ */
+export function sameLayout({ canWrite }: { readonly canWrite: boolean }): string {
+  return /* lua */ `
+local layout, known = redis.call('HMGET', tag .. 'layout', 'format', 'shards'), string.match(ARGV[4], '%S+$')
+if layout[1] and layout[1] ~= '${FORMAT}' then return redis.error_reply('OTHERFORMAT ' .. layout[1]) end
+if layout[2] ~= known then
+  if layout[2] and string.sub(known, 1, #layout[2] + 1) ~= layout[2] .. ',' then
+    return redis.error_reply('OTHERSHARDS ' .. layout[2])
+  end
+  ${canWrite ? "redis.call('HSET', tag .. 'layout', 'shards', known)" : ''}
+end
+`;
+}
+
+/** The bounds a store was made with. */
+export const RULES: string = /* lua */ `
+local retention, conversationRetention = tonumber(ARGV[2]), tonumber(ARGV[3])
+local attemptsMax, maxTenant, maxAgent = string.match(ARGV[4], '^(%d+) (%d+) (%d+)')
+attemptsMax, maxTenant, maxAgent = tonumber(attemptsMax), tonumber(maxTenant), tonumber(maxAgent)
 `;
 
-/** A task is a hash of small fields. What may be large has a key of its own, so that the hash stays compact. */
-export const TASK: string = /* lua */ `
-local NUMBERS = {
-  epoch = true, attempts = true, leaseUntil = true, heldUntil = true, dueAt = true, createdAt = true, startedAt = true,
-  endedAt = true, forgetAt = true, commandsSent = true, position = true, journalBytes = true, abortAt = true, killAt = true,
-  watchedUntil = true,
+/** What one move does to each status. */
+export function columnOf(move: keyof (typeof STATUS_TABLE)['init']): string {
+  return toLua(Object.fromEntries(Object.entries(STATUS_TABLE).map(([status, row]) => [status, row[move]])));
 }
-local FINAL = { success = true, failed = true, cancelled = true }
+
+/**
+ * A task is a hash of small fields; what is 0 or missing is not kept. What may be large has a key of its own, so that the
+ * hash stays compact.
+ */
+export const TASK: string = /* lua */ `
+local ZEROS = {
+  epoch = true, attempts = true, deaths = true, commandsSent = true, orderNumber = true, position = true,
+  journalBytes = true, priority = true,
+}
+local NUMBERS = {
+  epoch = true, attempts = true, deaths = true, commandsSent = true, orderNumber = true, position = true,
+  journalBytes = true, priority = true, stageAt = true, createdAt = true, startedAt = true, endedAt = true,
+  forgetAt = true, abortAt = true, killAt = true, watchedUntil = true, notBefore = true, concurrencyLimit = true,
+}
+
+-- Each task is one table per script, however often it is asked for; where it was found before it was changed is kept aside.
+local loaded, before, changed = {}, {}, {}
+
+local function new_task(id)
+  local task = {
+    id = id, epoch = 0, attempts = 0, deaths = 0, commandsSent = 0, orderNumber = 0, position = 0, journalBytes = 0,
+    priority = 0,
+  }
+  before[task], loaded[id] = {}, task
+  return task
+end
+
+-- What only has to be settled is ready for every worker.
+local function lane_of(task)
+  if task.status == 'cancelling' and task.undo ~= '1' then return ${toLua(SETTLE)} end
+  return task.agent
+end
+
+local function place_of(task)
+  if not task.concurrencyKey or not task.stage then return nil end
+  return task.stage == 'queue' and 'queued:' or 'admitted:'
+end
 
 local function load(id)
+  local known = loaded[id]
+  if known then return known end
   local flat = redis.call('HGETALL', tag .. 'task:' .. id)
   if #flat == 0 then return nil end
-  local task = {}
+  local task = new_task(id)
   for i = 1, #flat, 2 do
     local name = flat[i]
     if NUMBERS[name] then task[name] = tonumber(flat[i + 1]) else task[name] = flat[i + 1] end
   end
-  task.id = id
-  -- Past its retention it is gone, whether or not the server has removed it yet.
-  if task.forgetAt and task.forgetAt <= now then return nil end
+  -- Past its retention it is gone, whether or not it has been removed yet.
+  if task.forgetAt and task.forgetAt <= now then
+    loaded[id] = nil
+    return nil
+  end
+  -- Where it was when it ended is not taken out of the hash.
+  if task.endedAt then task.stage, task.stageAt, task.session = nil, nil, nil end
+  before[task] = {
+    exists = true, status = task.status, stage = task.stage, stageAt = task.stageAt, session = task.session,
+    told = task.told, lane = task.stage == 'ready' and lane_of(task) or nil, place = place_of(task),
+  }
   return task
 end
 
--- Everything there is to know of a task, as plain replies.
-local function record(task)
+local function put(task, name, value)
+  if task[name] == value then return end
+  task[name] = value
+  local names = changed[task]
+  if not names then
+    names = {}
+    changed[task] = names
+  end
+  names[name] = true
+end
+
+local function ready_key(agent, tenant)
+  return tag .. 'ready:' .. pair(agent, tenant)
+end
+
+-- Higher priorities first, then what has been ready longest.
+local function rank_of(task)
+  return (100 - task.priority) * 1e13 + task.stageAt
+end
+
+local function save_fields(task, exists)
+  local names = changed[task]
+  if not names then return end
+  local flat, size, gone = {}, 0, {}
+  for name in pairs(names) do
+    local value = task[name]
+    if value == nil or (value == 0 and ZEROS[name]) then
+      gone[#gone + 1] = name
+    else
+      flat[size + 1], flat[size + 2] = name, value
+      size = size + 2
+    end
+  end
+  changed[task] = nil
+  if size > 0 then redis.call('HSET', tag .. 'task:' .. task.id, unpack(flat)) end
+  if exists and #gone > 0 then redis.call('HDEL', tag .. 'task:' .. task.id, unpack(gone)) end
+end
+
+-- A take holds many at once: what it adds to its session is gathered here, and written once.
+local batch
+
+local function save_held(task, old)
+  local id, session = task.id, task.session
+  local isHeld = task.stage == 'held'
+  if old.stage == 'held' and (not isHeld or old.session ~= session) then
+    redis.call('HDEL', tag .. 'held:' .. old.session, id)
+    if old.told then redis.call('ZREM', tag .. 'told:' .. old.session, id) end
+    redis.call('HINCRBY', tag .. 'running', task.agent, -1)
+    old.stage, old.told = nil, nil
+  end
+  if not isHeld then return end
+  if old.stage ~= 'held' then
+    if batch then
+      batch.held[#batch.held + 1], batch.held[#batch.held + 2] = id, task.epoch
+      batch.agents[task.agent] = (batch.agents[task.agent] or 0) + 1
+    else
+      redis.call('HSET', tag .. 'held:' .. session, id, task.epoch)
+      redis.call('HINCRBY', tag .. 'running', task.agent, 1)
+    end
+  end
+  if task.told and not old.told then redis.call('ZADD', tag .. 'told:' .. session, now, id) end
+  if old.told and not task.told then redis.call('ZREM', tag .. 'told:' .. session, id) end
+end
+
+local function save_place(task, old)
+  local place = place_of(task)
+  if place == old.place then return end
+  local name = pair(task.tenant, task.concurrencyKey)
+  if old.place == 'queued:' then redis.call('ZREM', tag .. 'queued:' .. name, task.id) end
+  if old.place == 'admitted:' then redis.call('SREM', tag .. 'admitted:' .. name, task.id) end
+  if place == 'queued:' then redis.call('ZADD', tag .. 'queued:' .. name, task.createdAt, task.id) end
+  if place == 'admitted:' then redis.call('SADD', tag .. 'admitted:' .. name, task.id) end
+  old.place = place
+end
+
+-- Writes what was changed, and puts the task where its fields say that it is found.
+local function save(task)
+  local old, id, stage = before[task], task.id, task.stage
+  save_fields(task, old.exists)
+  if old.status ~= task.status then
+    if old.status then redis.call('ZREM', tag .. 'status:' .. old.status .. ':' .. task.tenant, id) end
+    redis.call('ZADD', tag .. 'status:' .. task.status .. ':' .. task.tenant, task.createdAt, id)
+  end
+  local lane = stage == 'ready' and lane_of(task) or nil
+  local isMoved = old.stageAt ~= task.stageAt
+  if old.lane and old.lane ~= lane and not old.popped then redis.call('ZREM', ready_key(old.lane, task.tenant), id) end
+  if lane and (old.lane ~= lane or isMoved) then redis.call('ZADD', ready_key(lane, task.tenant), rank_of(task), id) end
+  if old.stage == 'later' and stage ~= 'later' then redis.call('ZREM', tag .. 'later', id) end
+  if stage == 'later' and (old.stage ~= 'later' or isMoved) then redis.call('ZADD', tag .. 'later', task.stageAt, id) end
+  if stage == 'held' or old.stage == 'held' then save_held(task, old) end
+  if task.concurrencyKey then save_place(task, old) end
+  old.exists, old.status, old.stage, old.stageAt = true, task.status, stage, task.stageAt
+  old.session, old.told, old.lane, old.popped = task.session, task.told, lane, nil
+end
+
+local function inputs_of(task)
+  if task.input then return { task.input } end
+  if task.inputsOf == '' then return {} end
+  return redis.call('LRANGE', tag .. 'inputs:' .. (task.inputsOf or task.id), 0, -1)
+end
+
+local function commands_of(task)
+  if task.commandsSent == 0 or task.endedAt then return {} end
+  return redis.call('HGETALL', tag .. 'commands:' .. task.id)
+end
+
+-- Everything there is to know of a task but its inputs, as plain replies.
+local function head(task)
   local flat, size = {}, 0
   for name, value in pairs(task) do
     flat[size + 1], flat[size + 2] = name, tostring(value)
     size = size + 2
   end
-  local outcome, commands = false, {}
-  if task.endedAt then
-    outcome = redis.call('GET', tag .. 'outcome:' .. task.id)
-  elseif task.commandsSent > 0 then
-    commands = redis.call('HGETALL', tag .. 'commands:' .. task.id)
-  end
-  return { flat, redis.call('LRANGE', tag .. 'inputs:' .. task.id, 0, -1), outcome, commands }
-end
-`;
-
-/** How others hear of a task. */
-export const TELL: string = /* lua */ `
--- No stream, no listener: then there is nobody to tell. A worker that is to stop gets the order along.
-local function tell(kind, task)
-  local hint = { 'type', kind, 'id', task.id, 'tenant', task.tenant }
-  if task.conversation then hint[7], hint[8] = 'conversation', task.conversation end
-  if task.worker then
-    hint[#hint + 1] = 'worker'
-    hint[#hint + 1] = task.worker
-  end
-  redis.call('XADD', tag .. 'changes', 'NOMKSTREAM', 'MAXLEN', '~', '10000', '*', unpack(hint))
-  if not task.worker then return end
-  if kind == 'cancel' then
-    local order = { task.epoch, task.stopLevel, task.abortAt, task.killAt, task.undo, task.seal or '-', task.stopReason }
-    hint[#hint + 1], hint[#hint + 2] = 'order', table.concat(order, ' ')
-  end
-  redis.call('XADD', tag .. 'inbox:' .. task.worker, 'NOMKSTREAM', 'MAXLEN', '~', '10000', '*', unpack(hint))
-end
-`;
-
-/** How a task is changed. A fresh task is a table until it is inserted. */
-export const CHANGE: string = /* lua */ `
-local function set(task, changes)
-  local flat = {}
-  for name, value in pairs(changes) do
-    task[name] = value
-    flat[#flat + 1] = name
-    flat[#flat + 1] = value
-  end
-  if not task.fresh then redis.call('HSET', tag .. 'task:' .. task.id, unpack(flat)) end
+  local outcome = false
+  if task.endedAt and not task.outcome then outcome = redis.call('GET', tag .. 'outcome:' .. task.id) end
+  return { flat, outcome, commands_of(task) }
 end
 
-local function unset(task, ...)
-  local names = {}
-  for _, name in ipairs({ ... }) do
-    if task[name] ~= nil then names[#names + 1] = name end
-    task[name] = nil
-  end
-  if #names > 0 and not task.fresh then redis.call('HDEL', tag .. 'task:' .. task.id, unpack(names)) end
-end
-
--- Call it before the status is set: the index of the old one has to be left.
-local function reindex(task, status)
-  if task.status == status then return end
-  redis.call('ZREM', tag .. 'status:' .. task.status .. ':' .. task.tenant, task.id)
-  redis.call('ZADD', tag .. 'status:' .. status .. ':' .. task.tenant, task.createdAt, task.id)
-end
-
-local function reason_of(kind, message)
-  return '{"kind":"' .. kind .. '","message":"' .. message .. '","at":' .. now .. '}'
-end
-
--- The one way a task ends. From here on its keys live on borrowed time.
-local function conclude(task, status, outcome)
-  reindex(task, status)
-  if task.dueAt then redis.call('ZREM', tag .. 'due', task.id) end
-  if task.commandsSent > 0 then
-    redis.call('DEL', tag .. 'commands:' .. task.id)
-    redis.call('PEXPIRE', tag .. 'sent:' .. task.id, retention)
-  end
-  set(task, { status = status, endedAt = now, forgetAt = now + retention })
-  unset(task, 'leaseUntil', 'dueAt', 'waiting', 'heldUntil', 'heldPolicy')
-  redis.call('SET', tag .. 'outcome:' .. task.id, outcome, 'PX', retention)
-  redis.call('PEXPIRE', tag .. 'task:' .. task.id, retention)
-  redis.call('PEXPIRE', tag .. 'inputs:' .. task.id, retention)
-  if task.position > 0 then redis.call('PEXPIRE', tag .. 'journal:' .. task.id, retention) end
-  -- The indexes know no expiry: what is needed to clean them is kept until somebody creates a task.
-  local stub = cjson.encode({ task.id, status, task.tenant, task.conversation or '' })
-  redis.call('ZADD', tag .. 'ended', now + retention, stub)
-end
-
--- Ends a task that never ran. It does not leave its conversation: that is for the caller to do.
-local function end_unstarted(task, reason)
-  conclude(task, 'cancelled', '{"status":"cancelled","reason":' .. reason .. '}')
-  tell('status', task)
-end
-`;
-
-const GRACEFUL = scheduleOf('graceful', 0);
-
-/** Stopping: levels only rise, deadlines only come closer, the first reason stays. */
-export const STOP: string = /* lua */ `
-local RANK = { drain = 1, abort = 2, kill = 3 }
-
-local function higher(a, b)
-  if b and RANK[b] > RANK[a] then return b end
-  return a
-end
-
--- How hard a stop is by now: it climbs by itself as its deadlines pass.
-local function level_now(task)
-  local climbed = task.stopLevel
-  if now >= task.killAt then climbed = 'kill' elseif now >= task.abortAt then climbed = 'abort' end
-  return higher(climbed, task.stopLevel)
-end
-
-local function gracefully(reason)
-  return { level = '${GRACEFUL.level}', abortMs = ${GRACEFUL.abortAt}, killMs = ${GRACEFUL.killAt}, undo = false, reason = reason }
-end
-
-local function order_stop(task, asked)
-  local abortAt, killAt = now + asked.abortMs, now + asked.killMs
-  local level, undo, answer = asked.level, asked.undo, 'accepted'
-  if task.stopLevel then
-    local before = level_now(task)
-    local stronger = RANK[level] > RANK[before] or abortAt < task.abortAt or killAt < task.killAt
-      or (undo and task.undo ~= '1')
-    if not stronger then return 'already' end
-    answer = 'escalated'
-    level, undo = higher(level, before), undo or task.undo == '1'
-    abortAt, killAt = math.min(abortAt, task.abortAt), math.min(killAt, task.killAt)
-  end
-  reindex(task, 'cancelling')
-  set(task, {
-    status = 'cancelling', stopLevel = level, abortAt = abortAt, killAt = killAt, undo = undo and '1' or '0',
-    stopReason = task.stopReason or asked.reason,
-  })
-  tell('cancel', task)
-  return answer
-end
-`;
-
-/** What a worker should know, and whether it still may. */
-export const ORDERS: string = /* lua */ `
-local function orders(task)
-  local stop = false
-  if task.stopLevel then
-    stop = { task.stopLevel, task.stopReason, tostring(task.abortAt), tostring(task.killAt), task.undo }
-  end
-  local commands = {}
-  if task.commandsSent > 0 then commands = redis.call('HGETALL', tag .. 'commands:' .. task.id) end
-  local watched = task.watchedUntil ~= nil and now < task.watchedUntil
-  return { 'orders', tostring(now), tostring(task.leaseUntil or now), stop, commands, watched and '1' or '0' }
-end
-`;
-
-/** The task, if the claim still holds. Compares numbers: an epoch of 1.5 is nobody's. */
-export const OWN: string = /* lua */ `
-local function own(task, epoch)
-  return task and task.epoch == epoch and (task.status == 'running' or task.status == 'cancelling')
+local function record(task)
+  local reply = head(task)
+  reply[4] = inputs_of(task)
+  return reply
 end
 `;

@@ -1,96 +1,124 @@
-/** Keeps a claim. A lease never gets shorter: a late renewal must not take back time that was promised. */
-export const RENEW: string = /* lua */ `
-local task = load(ARGV[5])
-if not own(task, tonumber(ARGV[6])) then return { 'lost' } end
-local leaseUntil = math.max(now + tonumber(ARGV[7]), task.leaseUntil or 0)
-set(task, { leaseUntil = leaseUntil, dueAt = leaseUntil })
-redis.call('ZADD', tag .. 'due', leaseUntil, task.id)
-return orders(task)
+import { columnOf } from './task.ts';
+
+/** The task, if the claim still holds: by epoch, session and claim, never by time. Compares numbers: no epoch is 1.5. */
+export const OWN: string = /* lua */ `
+local function own(id, epoch, session, claim)
+  local task = load(id)
+  local isOwn = task and task.epoch == tonumber(epoch) and task.session == session and task.claim == claim
+  if isOwn and (task.status == 'running' or task.status == 'cancelling') then return task end
+end
 `;
 
-/** Adds to the journal and ticks off commands. */
+/** What a task's work needs beside its head. */
+export const LOAD: string = /* lua */ `
+local task = own(unpack(ARGV, 5, 8))
+if not task then return { 'lost' } end
+return { 'load', load_of(task) }
+`;
+
+/** Adds to the journal and ticks off commands. An entry stands in a list, at the place that its position says. */
 export const APPEND: string = /* lua */ `
 -- A message that the current task has read needs no task of its own.
-local function end_steered(task, steered)
-  local waiting = load(steered)
+local function end_steered(task, id)
+  local waiting = load(id)
   if not waiting or waiting.status ~= 'init' then return end
   end_unstarted(waiting, reason_of('steered', 'answered by ' .. task.id))
-  leave_line(waiting)
+  leave_queue(waiting)
 end
 
 -- The entry as it was given, without the epoch and the time in front of it.
 local function entry_bytes(text)
-  local _, head = string.find(text, '^%S+ %S+ ')
-  return #text - head
+  local _, headEnd = string.find(text, '^%S+ %S+ ')
+  return #text - headEnd
 end
 
-local epoch, after, bytesMax = tonumber(ARGV[6]), tonumber(ARGV[7]), tonumber(ARGV[8])
-local doneCount, replacesCount = tonumber(ARGV[9]), tonumber(ARGV[10])
-local task = load(ARGV[5])
-if not own(task, epoch) then return { 'lost' } end
-local firstReplaced = 11 + doneCount
+local task = own(unpack(ARGV, 5, 8))
+if not task then return { 'lost' } end
+local after, bytesMax, progress = tonumber(ARGV[9]), tonumber(ARGV[10]), ARGV[11]
+local doneCount, replacesCount = tonumber(ARGV[12]), tonumber(ARGV[13])
+local firstReplaced = 14 + doneCount
 local first = firstReplaced + replacesCount
 local count = #ARGV - first + 1
 local journal = tag .. 'journal:' .. task.id
-local alreadyThere = count > 0 and task.position == after + count
-if not alreadyThere and task.position ~= after then return { 'gap', tostring(task.position) } end
-if not alreadyThere and (count > 0 or replacesCount > 0) then
-  local before, gone = task.journalBytes or 0, {}
-  local bytes = before
-  for i = first, #ARGV do bytes = bytes + #ARGV[i] end
-  for i = firstReplaced, first - 1 do
-    local place = ARGV[i] .. '-0'
-    local found = redis.call('XRANGE', journal, place, place)[1]
-    if found then
-      bytes = bytes - entry_bytes(found[2][2])
-      gone[#gone + 1] = place
+local isThere = count > 0 and task.position == after + count
+if not isThere and task.position ~= after then return { 'gap', tostring(task.position) } end
+local sum, gone = task.journalBytes, {}
+if not isThere then for i = first, #ARGV do sum = sum + #ARGV[i] end end
+for i = firstReplaced, first - 1 do
+  local index = tonumber(ARGV[i]) - 1
+  local found = index >= 0 and redis.call('LINDEX', journal, index)
+  if found and found ~= '' then
+    sum = sum - entry_bytes(found)
+    gone[#gone + 1] = index
+  end
+end
+if sum > math.max(bytesMax, task.journalBytes) then return { 'full', tostring(task.journalBytes) } end
+-- What is removed leaves an empty place: those behind it keep theirs.
+for _, index in ipairs(gone) do redis.call('LSET', journal, index, '') end
+if not isThere and count > 0 then
+  local start, entries = task.epoch .. ' ' .. now .. ' ', {}
+  for i = first, #ARGV do
+    entries[#entries + 1] = start .. ARGV[i]
+    if #entries == 1000 then
+      redis.call('RPUSH', journal, unpack(entries))
+      entries = {}
     end
   end
-  if bytes > math.max(bytesMax, before) then return { 'full', tostring(before) } end
-  for _, place in ipairs(gone) do redis.call('XDEL', journal, place) end
-  -- An entry's place in the stream is its position in the journal.
-  local head = epoch .. ' ' .. now .. ' '
-  for i = first, #ARGV do redis.call('XADD', journal, (after + i - first + 1) .. '-0', 'e', head .. ARGV[i]) end
-  set(task, { position = after + count, journalBytes = bytes })
-  if count > 0 then tell('journal', task) end
+  if #entries > 0 then redis.call('RPUSH', journal, unpack(entries)) end
+  put(task, 'position', after + count)
 end
-for i = 11, firstReplaced - 1 do
+put(task, 'journalBytes', sum)
+if progress == '1' then put(task, 'attempts', 0) end
+local steered = {}
+for i = 14, firstReplaced - 1 do
   local key = tag .. 'commands:' .. task.id
   local command = redis.call('HGET', key, ARGV[i])
   if command then
     redis.call('HDEL', key, ARGV[i])
-    local steered = string.match(command, '^([^\\n]*)\\n')
-    if steered ~= '' then end_steered(task, steered) end
+    steered[#steered + 1] = string.match(command, '^([^\\n]*)\\n')
   end
 end
-return orders(task)
+save(task)
+local isNews = not isThere and count > 0
+if isNews then tell('journal', task, true) end
+for _, id in ipairs(steered) do if id ~= '' then end_steered(task, id) end end
+return { 'orders', orders(task), isNews and { task.tenant, task.worker, task.conversation or '' } or false }
 `;
 
 /** Hands a claim back unfinished: no attempt is lost. */
 export const RELEASE: string = /* lua */ `
-local epoch = tonumber(ARGV[6])
-local task = load(ARGV[5])
-if task and task.status == 'init' and task.epoch == epoch then return { 'already' } end
-if not own(task, epoch) then return { 'lost' } end
-if task.status == 'cancelling' then return { 'sealed' } end
-reindex(task, 'init')
-unset(task, 'worker', 'leaseUntil')
-set(task, { status = 'init', attempts = task.attempts - 1 })
-ready(task, now)
+local RELEASED = ${columnOf('release')}
+local found = load(ARGV[5])
+if found and found.released == ARGV[8] then return { 'already' } end
+local task = own(unpack(ARGV, 5, 8))
+if not task then return { 'lost' } end
+put(task, 'released', task.claim)
+put(task, 'epoch', task.epoch + 1)
+put(task, 'attempts', math.max(0, task.attempts - 1))
+put(task, 'status', RELEASED[task.status])
+put(task, 'session', nil)
+put(task, 'claim', nil)
+put(task, 'told', nil)
+put(task, 'worker', nil)
 tell('wake', task)
+make_ready(task)
+make_room(task)
 return { 'released' }
 `;
 
 /**
- * Ends a task. Once a cancel was accepted it is `cancelled`, for the reason of that cancel. The outcome comes in pieces,
+ * Ends a task. Once a cancel was accepted it is \`cancelled\`, for the reason of that cancel. The outcome comes in pieces,
  * so that the text of others is never taken apart here.
  */
 export const FINISH: string = /* lua */ `
-local epoch, asked, reason, complete, rest, anew = tonumber(ARGV[6]), unpack(ARGV, 7, 11)
-local task = load(ARGV[5])
-if task and task.epoch == epoch and FINAL[task.status] then return { 'already', task.status } end
-if not own(task, epoch) then return { 'lost' } end
-local status = task.status == 'cancelling' and 'cancelled' or asked
+local ENDS = { success = ${columnOf('success')}, failed = ${columnOf('failed')}, cancelled = ${columnOf('cancelled')} }
+local id, epoch, claim = ARGV[5], tonumber(ARGV[6]), ARGV[8]
+local asked, reason, complete, rest, anew, bytes = unpack(ARGV, 9, 14)
+local found = load(id)
+if found and found.endedAt and found.claim == claim and found.epoch == epoch then return { 'already', found.status } end
+local task = own(unpack(ARGV, 5, 8))
+if not task then return { 'lost' } end
+local status = ENDS[asked][task.status]
 if status == 'cancelled' then
   reason = task.stopReason or reason
   if reason == '' then reason = '{"kind":"user","at":' .. now .. '}' end
@@ -100,13 +128,17 @@ local outcome = '{"status":"' .. status .. '"'
 if reason ~= '' then outcome = outcome .. ',"reason":' .. reason end
 if complete ~= '' then outcome = outcome .. ',"complete":' .. complete end
 if rest ~= '{}' then outcome = outcome .. ',' .. string.sub(rest, 2) else outcome = outcome .. '}' end
-conclude(task, status, outcome)
 if task.conversation then
-  local key = tag .. 'history:' .. line_name(task.tenant, task.conversation)
-  if anew == '1' then redis.call('DEL', key) end
-  for i = 12, #ARGV do redis.call('RPUSH', key, ARGV[i]) end
+  local conversation = conversation_of(task)
+  local key = tag .. 'history:' .. conversation.name
+  if anew == '1' then
+    redis.call('DEL', key)
+    conversation.historyBytes = 0
+  end
+  for i = 15, #ARGV, 1000 do redis.call('RPUSH', key, unpack(ARGV, i, math.min(i + 999, #ARGV))) end
+  conversation.historyBytes = conversation.historyBytes + tonumber(bytes)
 end
-local successor = leave_line(task)
-tell('status', task)
-return { 'finished', status, successor or false }
+end_task(task, status, outcome)
+local successor = leave_queue(task)
+return { 'finished', status, successor or false, { task.tenant, task.worker, task.conversation or '' } }
 `;

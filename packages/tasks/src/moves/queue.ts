@@ -1,0 +1,152 @@
+import { type CancelReason, createReason, type Policy } from '@whoa/core';
+import { ADMISSION_TABLE, type CurrentState, LIMITS, RULES } from '../rules/rules.ts';
+import type { CreateReceipt } from '../store.ts';
+import type { ConversationRef } from '../task.ts';
+import { comeNext, end, giveOrder } from './stage.ts';
+import { orderStop } from './stop-order.ts';
+import { type Conversation, headOf, hintOf, type KeptTask, type Moment, type Tables } from './tables.ts';
+
+/** The conversation of a task; `undefined` if it has none. */
+export function conversationOf(
+  { tenant, conversation }: Pick<KeptTask, 'tenant' | 'conversation'>,
+  tables: Tables,
+): Conversation | undefined {
+  return conversation === undefined ? undefined : openConversation({ tenant, conversation }, tables);
+}
+
+function openConversation(ref: ConversationRef, tables: Tables): Conversation {
+  return tables.conversation(ref) ?? { ...ref, waiting: [], historyBytes: 0, changedAt: 0 };
+}
+
+/** Lets a task into its conversation: it is next, waits, is given to the current one as a message, or is refused. */
+export function admit(task: KeptTask, policy: Policy, moment: Moment): CreateReceipt {
+  const { tables, now } = moment;
+  const conversation = conversationOf(task, tables)!;
+  const current = conversation.current === undefined ? undefined : tables.task(conversation.current)!;
+  const state = current === undefined ? 'none' : (current.status as CurrentState);
+  const admission = ADMISSION_TABLE[policy][state];
+  if (current === undefined || admission === 'start') {
+    tables.saveConversation({ ...conversation, current: task.id, changedAt: now });
+    return receiptFor(announced(comeNext(task, moment), tables), tables);
+  }
+  if (admission === 'replace') return replace(task, { conversation, current }, moment);
+  if (admission === 'reject' || conversation.waiting.length >= LIMITS.maxQueued) return { answer: 'rejected' };
+  const isSteered = admission === 'steer' && current.commands.length < LIMITS.maxCommands;
+  const waits = queued(task);
+  if (!isSteered) return enqueue(waits, { conversation, waiting: [...conversation.waiting, task.id] }, moment);
+  const earlier = steer(current, task, moment);
+  const ahead = conversation.waiting.filter((id) => earlier.has(id));
+  const behind = conversation.waiting.filter((id) => !earlier.has(id));
+  const waiting = [...ahead, task.id, ...behind];
+  return enqueue({ ...waits, steered: current.id }, { conversation, waiting }, moment);
+}
+
+function enqueue(
+  task: KeptTask,
+  { conversation, waiting }: { conversation: Conversation; waiting: readonly string[] },
+  { tables, now }: Moment,
+): CreateReceipt {
+  tables.saveTask(task);
+  tables.saveConversation({ ...conversation, waiting, changedAt: now });
+  return receiptFor(announced(task, tables), tables);
+}
+
+function announced(task: KeptTask, tables: Tables): KeptTask {
+  tables.tell(hintOf('status', task));
+  return task;
+}
+
+/** What the creator of a task is told. */
+export function receiptFor(task: KeptTask, tables: Tables): CreateReceipt & { answer: 'created' } {
+  const { superseded = [], steered } = task;
+  const record = { ...headOf(task), inputs: tables.inputs(task.inputsOf) };
+  return { answer: 'created', task: record, superseded, ...(steered !== undefined && { steered }) };
+}
+
+function replace(
+  task: KeptTask,
+  { conversation, current }: { conversation: Conversation; current: KeptTask },
+  moment: Moment,
+): CreateReceipt {
+  const { tables, now } = moment;
+  const reason = createReason({ kind: 'superseded', message: 'a newer message arrived' }, now);
+  for (const id of conversation.waiting) endUnstarted(tables.task(id)!, reason, moment);
+  const newest = { ...task, superseded: [...conversation.waiting, current.id] };
+  if (hasBegun(current)) {
+    orderStop(current, { ...RULES.graceful, undo: false, reason }, moment);
+    return enqueue(queued(newest), { conversation, waiting: [task.id] }, moment);
+  }
+  endUnstarted(current, reason, moment);
+  tables.saveConversation({ ...conversation, current: task.id, waiting: [], changedAt: now });
+  return receiptFor(announced(comeNext(newest, moment), tables), tables);
+}
+
+/** Whether anything of a task may have happened: then it is settled, not just ended. */
+export function hasBegun({ status, position }: KeptTask): boolean {
+  return status !== 'init' || position > 0;
+}
+
+/** A task whose turn comes later. No worker need look at it before: the end of the one before it brings it on. */
+function queued(task: KeptTask): KeptTask {
+  const { policy: _policy, stageAt: _stageAt, ...rest } = task;
+  return { ...rest, stage: 'queue' };
+}
+
+/** Gives the current task the message; returns which waiting tasks are such messages. */
+function steer(current: KeptTask, task: KeptTask, moment: Moment): ReadonlySet<string> {
+  const number = current.commandsSent + 1;
+  const message = moment.tables.inputs(task.inputsOf).at(-1)!;
+  const command = { type: 'steer' as const, message, task: task.id, number };
+  const earlier = current.commands.flatMap((one) => (one.type === 'steer' ? [one.task ?? ''] : []));
+  giveOrder({ ...current, commands: [...current.commands, command], commandsSent: number }, 'command', moment);
+  return new Set(earlier);
+}
+
+/** Lets a task in that shares a concurrency key: it is next, or waits for one of the others to end. */
+export function admitKeyed(task: KeptTask, { key, limit }: { key: string; limit: number }, moment: Moment): KeptTask {
+  const { tables } = moment;
+  if (tables.countAdmitted({ tenant: task.tenant, key }, limit) < limit) return comeNext(task, moment);
+  const waits = queued(task);
+  tables.saveTask(waits);
+  return waits;
+}
+
+/** Takes an ended task out of its queue. Returns whose turn it is, if that changed. */
+export function leaveQueue(task: KeptTask, moment: Moment): string | undefined {
+  return task.concurrency === undefined ? leaveConversation(task, moment) : leaveKey(task, task.concurrency, moment);
+}
+
+function leaveKey({ tenant }: KeptTask, { key }: { key: string }, moment: Moment): string | undefined {
+  const { tables } = moment;
+  const next = tables.firstQueued({ tenant, key });
+  if (next === undefined) return undefined;
+  const limit = next.concurrency!.limit;
+  if (tables.countAdmitted({ tenant, key }, limit) >= limit) return undefined;
+  return bringOn(next, moment);
+}
+
+function leaveConversation(task: KeptTask, moment: Moment): string | undefined {
+  const { tables, now } = moment;
+  const conversation = conversationOf(task, tables);
+  if (conversation === undefined) return undefined;
+  const { gathering, current, ...rest } = conversation;
+  const waiting = conversation.waiting.filter((id) => id !== task.id);
+  const kept = { ...rest, ...(gathering !== undefined && gathering !== task.id && { gathering }), changedAt: now };
+  if (current !== task.id) {
+    tables.saveConversation({ ...kept, waiting, ...(current !== undefined && { current }) });
+    return undefined;
+  }
+  const [successor, ...others] = waiting;
+  tables.saveConversation({ ...kept, waiting: others, ...(successor !== undefined && { current: successor }) });
+  return successor === undefined ? undefined : bringOn(tables.task(successor)!, moment);
+}
+
+function bringOn(task: KeptTask, moment: Moment): string {
+  comeNext(task, moment);
+  return task.id;
+}
+
+/** Ends a task that never began. It does not leave its queue: that is for the caller to do. */
+export function endUnstarted(task: KeptTask, reason: CancelReason, moment: Moment): KeptTask {
+  return end(task, { status: 'cancelled', reason }, moment);
+}

@@ -1,0 +1,108 @@
+import type { Beat, BeatAnswer, HeldTask, SessionRef, SweepAnswer, TaskOrders } from '../delivery.ts';
+import { LIMITS } from '../rules/rules.ts';
+import { move } from '../status.ts';
+import { ordersFor } from './orders.ts';
+import { leaveQueue } from './queue.ts';
+import { end, makeReady, makeRoom, putOff } from './stage.ts';
+import type { KeptTask, Moment, Session } from './tables.ts';
+import { visit } from './visit.ts';
+
+/** Keeps a session, however late, as long as nothing was taken from it. */
+export function beatMove({ session: id, confirmed, count }: Required<Beat>, moment: Moment): BeatAnswer {
+  const { tables, now } = moment;
+  const session = tables.session(id);
+  if (session === undefined || session.isOver) return { answer: 'gone' };
+  const { expired } = visit(session.leaseMs, moment);
+  const state = tables.domain()!;
+  if (state.graceGiven) tables.saveDomain({ ...state, graceGiven: false });
+  const held = tables.countHeldBy(id);
+  if (held > 0) tables.saveSession({ ...session, expiresAt: now + session.leaseMs, usedAt: now });
+  for (const one of confirmed) confirm(one, id, moment);
+  const told = tables.toldIn(id, LIMITS.maxOrders + 1);
+  const orders = told.slice(0, LIMITS.maxOrders).map((task): TaskOrders => {
+    return { id: task.id, epoch: task.epoch, claim: task.claim!, ...ordersFor(task, now) };
+  });
+  return { answer: 'alive', orders, more: told.length > orders.length, recount: held !== count, expired, now };
+}
+
+/** Only who holds the task now, for the latest order: a former holder must not confirm for a new one. */
+function confirm(
+  { id, epoch, claim, orderNumber }: Required<Beat>['confirmed'][number],
+  session: string,
+  { tables }: Moment,
+): void {
+  const task = tables.task(id);
+  if (task?.told !== true || task.session !== session || task.epoch !== epoch || task.claim !== claim) return;
+  if (task.orderNumber === orderNumber) tables.saveTask({ ...task, told: false });
+}
+
+export function heldMove({ session }: SessionRef, { tables }: Pick<Moment, 'tables'>): readonly HeldTask[] {
+  return tables.heldBy(session, Infinity).map(({ id, epoch, claim }) => ({ id, epoch, claim: claim! }));
+}
+
+/** Ends sessions that ran out and frees what they held, a piece at a time. */
+export function sweepMove(limit: number, moment: Moment): SweepAnswer {
+  const { tables, now } = moment;
+  let first = tables.firstSession();
+  if (first !== undefined) visit(first.leaseMs, moment);
+  const { graceUntil } = tables.domain() ?? { graceUntil: 0 };
+  if (first !== undefined && now < graceUntil) return { freed: 0, more: false, nextAt: graceUntil, now };
+  let freed = 0;
+  while (first !== undefined && first.expiresAt! <= now && freed < limit) {
+    freed += freeSome(first, limit - freed, moment);
+    first = tables.firstSession();
+  }
+  const nextAt = first?.expiresAt;
+  return { freed, more: nextAt !== undefined && nextAt <= now, ...(nextAt !== undefined && { nextAt }), now };
+}
+
+function freeSome(session: Session, limit: number, moment: Moment): number {
+  const { tables } = moment;
+  const tasks = tables.heldBy(session.id, limit);
+  const isOver = session.isOver || tasks.length > 0;
+  // In the step that frees the first of them: from here on no beat counts. A session that holds nothing is only idle.
+  const over = session.isOver ? session : { ...session, isOver, hadSuspect: hasSuspect(session.id, tables) };
+  for (const task of tasks) free(task, over, moment);
+  const isEmpty = tables.countHeldBy(session.id) === 0;
+  const { expiresAt, ...rest } = over;
+  tables.saveSession({ ...rest, ...(!isEmpty && expiresAt !== undefined && { expiresAt }) });
+  return tasks.length;
+}
+
+/** Whether a session holds a task whose worker died before: then that task is to blame, not its neighbours. */
+function hasSuspect(session: string, tables: Moment['tables']): boolean {
+  return tables.heldBy(session, Infinity).some(({ attempts }) => attempts >= 2);
+}
+
+/** Takes a task away from a session that is over. Its epoch rises, so nothing its worker still writes counts. */
+function free(task: KeptTask, { hadSuspect }: Session, moment: Moment): void {
+  const { now, rules } = moment;
+  const attempts = hadSuspect && task.attempts < 2 ? task.attempts - 1 : task.attempts;
+  const deaths = task.deaths + 1;
+  const freed = { ...unheld(task), attempts, deaths };
+  if (task.status === 'running' && (attempts >= rules.attemptsMax || deaths >= LIMITS.maxDeaths)) {
+    const message = `its workers were lost ${Math.max(attempts, deaths)} times`;
+    const failed = end(
+      { ...freed, stage: 'held' },
+      { status: 'failed', error: { message, code: 'WORKERS_LOST' } },
+      moment,
+    );
+    leaveQueue(failed, moment);
+    return;
+  }
+  makeRoom(task, moment);
+  const { status } = move(task.status, 'release');
+  const delayMs = task.status === 'cancelling' ? 0 : delayAfter(deaths);
+  if (delayMs > 0) putOff({ ...freed, status }, now + delayMs, moment);
+  else makeReady({ ...freed, status }, moment);
+}
+
+function delayAfter(deaths: number): number {
+  return deaths <= 1 ? 0 : Math.min(LIMITS.maxDeathDelayMs, LIMITS.deathDelayMs * 2 ** (deaths - 2));
+}
+
+/** A task that no session holds any more. */
+export function unheld(task: KeptTask): KeptTask {
+  const { session: _session, claim: _claim, told: _told, worker: _worker, ...rest } = task;
+  return { ...rest, epoch: task.epoch + 1 };
+}

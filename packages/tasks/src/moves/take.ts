@@ -1,0 +1,167 @@
+import type { ClaimAnswer, ClaimRequest, TakeAnswer, TakenTask, TakeRequest } from '../delivery.ts';
+import { LIMITS, SETTLE } from '../rules/rules.ts';
+import { isFinal, move } from '../status.ts';
+import { admitGathered } from './create.ts';
+import { loadOf, ordersFor } from './orders.ts';
+import { makeReady } from './stage.ts';
+import { headOf, hintOf, type KeptTask, type Lane, type Moment, type Session } from './tables.ts';
+import { visit } from './visit.ts';
+
+/** Takes what is ready for a session, fairly over tenants. */
+export function takeMove(request: Required<TakeRequest>, moment: Moment): TakeAnswer {
+  const { tables, now } = moment;
+  const { session: id, number, worker, agents, limit } = request;
+  const session = tables.session(id);
+  if (session?.isOver || (session === undefined && number > 1)) return { answer: 'gone' };
+  const takeNumber = session?.takeNumber ?? 0;
+  if (number < takeNumber) return { answer: 'stale' };
+  if (number > takeNumber + 1) return { answer: 'gone' };
+  const { expired } = visit(request.leaseMs, moment);
+  if (number === takeNumber) {
+    return { answer: 'taken', tasks: takenBefore(session!, request, moment), repeat: true, expired, now };
+  }
+  bringOnDue(moment);
+  const claimed = takeReady(request, moment);
+  if (claimed.length > 0) {
+    noteHeld(request, moment, {
+      takeNumber: number,
+      took: claimed.map((task) => task.id),
+      tookBy: request.claim,
+    });
+  }
+  if (claimed.length < limit) tables.park(worker, agents, now);
+  else tables.unpark(worker);
+  const nextAt = tables.nextLater();
+  const tasks = withLoads(claimed, request.maxBytes, moment);
+  return { answer: 'taken', tasks, repeat: false, expired, now, ...(nextAt !== undefined && { nextAt }) };
+}
+
+function takenBefore(session: Session, { maxBytes }: Required<TakeRequest>, moment: Moment): readonly TakenTask[] {
+  const tasks = session.took.flatMap((id) => moment.tables.task(id) ?? []);
+  // Not what the session has claimed by its id since: that is at work already.
+  const held = tasks.filter((task) => task.stage === 'held' && task.claim === session.tookBy);
+  return withLoads(held, maxBytes, moment);
+}
+
+/** Moves what has waited for its time. */
+function bringOnDue(moment: Moment): void {
+  for (const task of moment.tables.due(moment.now, LIMITS.maxMoved)) {
+    if (task.policy === undefined) makeReady(task, moment);
+    else admitGathered(task, moment);
+  }
+}
+
+function takeReady(request: Required<TakeRequest>, moment: Moment): KeptTask[] {
+  const { tables, rules } = moment;
+  const taken: KeptTask[] = [];
+  const { maxRunningPerAgent = Infinity, maxRunningPerTenant = Infinity } = rules;
+  const isOpen = (agent: string): boolean =>
+    maxRunningPerAgent === Infinity || tables.countHeldOf({ agent }, maxRunningPerAgent) < maxRunningPerAgent;
+  let agents = [SETTLE, ...request.agents.filter(isOpen)];
+  while (taken.length < request.limit) {
+    const lane = tables.firstLane(agents);
+    if (lane === undefined) break;
+    const isSettled = lane.agent === SETTLE;
+    const isFull =
+      !isSettled && tables.countHeldOf({ tenant: lane.tenant }, maxRunningPerTenant) >= maxRunningPerTenant;
+    const task = isFull ? undefined : tables.firstReady(lane);
+    if (task === undefined) {
+      tables.closeLane(lane);
+      continue;
+    }
+    taken.push(hold(task, request, moment));
+    keepLane(lane, tables);
+    if (!isSettled && !isOpen(lane.agent)) agents = agents.filter((agent) => agent !== lane.agent);
+  }
+  return taken;
+}
+
+function keepLane(lane: Lane, tables: Moment['tables']): void {
+  if (tables.firstReady(lane) === undefined) tables.closeLane(lane);
+  else tables.rotateLane(lane);
+}
+
+type Holder = Pick<ClaimRequest, 'session' | 'claim' | 'worker'>;
+
+/** Gives a task to a session. What it was ordered before comes along, and is told until it is confirmed. */
+function hold(task: KeptTask, { session, claim, worker }: Holder, { tables, now }: Moment): KeptTask {
+  const { stageAt: _stageAt, released: _released, policy: _policy, ...rest } = task;
+  const held: KeptTask = {
+    ...rest,
+    status: move(task.status, 'claim').status,
+    stage: 'held',
+    epoch: task.epoch + 1,
+    attempts: task.attempts + 1,
+    session,
+    claim,
+    worker,
+    told: task.orderNumber > 0,
+    startedAt: task.startedAt ?? now,
+  };
+  tables.saveTask(held);
+  tables.tell(hintOf('status', held));
+  return held;
+}
+
+/** Notes that a session holds something. It is not renewed by taking more: only beats show that its tasks are known. */
+function noteHeld(
+  { session: id, worker, leaseMs }: ClaimRequest,
+  { tables, now }: Moment,
+  took: Partial<Pick<Session, 'takeNumber' | 'took' | 'tookBy'>>,
+): void {
+  const before = tables.session(id);
+  const heldBefore = tables.countHeldBy(id) - (took.took?.length ?? 1);
+  const expiresAt = heldBefore > 0 ? before!.expiresAt! : now + leaseMs;
+  const fresh = { id, worker, leaseMs, isOver: false, hadSuspect: false, takeNumber: 0, took: [] };
+  tables.saveSession({ ...(before ?? fresh), ...took, expiresAt, usedAt: now });
+}
+
+/** Claims one task by its id. */
+export function claimMove(id: string, request: Required<ClaimRequest>, moment: Moment): ClaimAnswer {
+  const { tables, now } = moment;
+  const session = tables.session(request.session);
+  if (session?.isOver) return { answer: 'gone' };
+  visit(request.leaseMs, moment);
+  const found = tables.task(id);
+  if (found === undefined) return { answer: 'unknown' };
+  if (isFinal(found.status)) return { answer: 'too-late', status: found.status };
+  if (found.stage === 'held') {
+    const isRepeated = found.session === request.session && found.claim === request.claim;
+    if (isRepeated) return { answer: 'claimed', ...withLoads([found], request.maxBytes, moment)[0]! };
+    return { answer: 'held', until: tables.session(found.session!)?.expiresAt ?? now };
+  }
+  if (found.stage === 'later' && found.policy !== undefined && found.stageAt! <= now) {
+    admitGathered(found, moment);
+    return claimMove(id, request, moment);
+  }
+  if (found.stage === 'queue') return { answer: 'waiting' };
+  const until = waitsUntil(found);
+  if (until !== undefined && until > now) return { answer: 'waiting', until };
+  const held = hold(found, request, moment);
+  noteHeld({ ...request }, moment, {});
+  return { answer: 'claimed', ...withLoads([held], request.maxBytes, moment)[0]! };
+}
+
+/** A task in `later` that only waits for the worker it was meant for can be claimed; the others have to wait. */
+function waitsUntil({ stage, stageAt, policy, notBefore, worker, deaths }: KeptTask): number | undefined {
+  if (stage !== 'later') return undefined;
+  if (policy !== undefined || worker === undefined || deaths > 0) return stageAt;
+  return notBefore;
+}
+
+function withLoads(tasks: readonly KeptTask[], maxBytes: number, { tables, now }: Moment): TakenTask[] {
+  let left = maxBytes;
+  return tasks.map((task) => {
+    const { id, epoch, session, claim } = task;
+    const load = loadOf(task, tables);
+    const bytes = Buffer.byteLength(JSON.stringify(load));
+    const fits = bytes <= left;
+    if (fits) left -= bytes;
+    return {
+      claim: { id, epoch, session: session!, claim: claim! },
+      task: headOf(task),
+      orders: ordersFor(task, now),
+      ...(fits && { load }),
+    };
+  });
+}

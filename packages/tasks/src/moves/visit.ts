@@ -1,0 +1,35 @@
+import { LIMITS } from '../rules/rules.ts';
+import type { Moment } from './tables.ts';
+
+/** The pulse is written when it is older than this share of a lease: a visit that changes nothing should write nothing. */
+const PULSE_SHARE = 1 / 8;
+/** A gap between visits longer than this share of a lease is an outage. Beats come every third. */
+const OUTAGE_SHARE = 1 / 2;
+
+/**
+ * Notes that a worker visited. After an outage, a failover or a step of the clock nobody could beat: everybody gets
+ * another lease. Returns whether sessions have run out, and asks one worker at a time to sweep.
+ */
+export function visit(leaseMs: number, moment: Moment): { readonly expired: boolean } {
+  const { tables, now } = moment;
+  const before = tables.domain() ?? { pulse: now, graceUntil: 0, graceGiven: false, sweepAskedAt: 0 };
+  let state = before;
+  if (before.pulse > now) {
+    // The clock stepped back: nothing may seem to last longer than it does.
+    for (const session of tables.sessionsAfter(now + leaseMs)) {
+      tables.saveSession({ ...session, expiresAt: now + session.leaseMs });
+    }
+    const graceUntil = Math.min(before.graceUntil, now + leaseMs);
+    state = { ...before, pulse: now, graceUntil, sweepAskedAt: Math.min(before.sweepAskedAt, now) };
+  }
+  const first = tables.firstSession();
+  if (now - state.pulse > leaseMs * OUTAGE_SHARE && first !== undefined && !state.graceGiven) {
+    state = { ...state, graceUntil: now + leaseMs, graceGiven: true };
+  }
+  if (now - state.pulse >= leaseMs * PULSE_SHARE || tables.domain() === undefined) state = { ...state, pulse: now };
+  const hasExpired = first !== undefined && first.expiresAt! <= now && now >= state.graceUntil;
+  const expired = hasExpired && now - state.sweepAskedAt >= LIMITS.sweepAskedMs;
+  if (expired) state = { ...state, sweepAskedAt: now };
+  if (state !== before || tables.domain() === undefined) tables.saveDomain(state);
+  return { expired };
+}

@@ -1,0 +1,43 @@
+import { POLICY_RULE, type Rules, SOURCE_RULES, settings, worldRule } from '@whoa/core';
+import type { RunnerOptions, WorkOptions } from './runner.ts';
+
+const { boundedMs, callback, count, having, nonEmptyText, oneOf, required, timeLimitMs } = settings;
+
+const DAY_MS = 86_400_000;
+const beatMs = boundedMs({ max: DAY_MS });
+
+/** What a task can run. */
+const work = settings.rule(
+  'an agent or a function',
+  (value) => typeof value === 'function' || settings.hasMethods(value, ['run']) || settings.hasMethods(value, ['hold']),
+);
+
+/** What a runner may be told. */
+export const RUNNER_RULES: Rules<RunnerOptions> = {
+  store: required(having('a task store', 'create', 'get', 'cancel')),
+  agents: required((value, field) => {
+    if (!settings.isObject(value)) throw settings.unexpected(field, value, 'an object with agents by their names');
+    for (const [name, one] of Object.entries(value)) work(one, `${field}.${name}`);
+    return value;
+  }),
+  worker: nonEmptyText,
+  leaseMs: beatMs,
+  pollMs: beatMs,
+  flushMs: timeLimitMs,
+  unwatchedFlushMs: timeLimitMs,
+  channel: having('an event channel', 'emit', 'on'),
+  cancellationChecker: callback,
+  whenCheckerFails: oneOf('ignore', 'cancel'),
+  approvals: settings.rule('approvals', settings.isObject),
+  hooks: settings.hooks,
+  world: worldRule,
+};
+
+export const WORK_RULES: Rules<WorkOptions> = {
+  policy: POLICY_RULE,
+  wait: settings.flag,
+  onEvent: callback,
+  ...SOURCE_RULES,
+};
+
+export const CONCURRENCY_RULES: Rules<{ readonly concurrency?: number }> = { concurrency: count() };

@@ -1,4 +1,0 @@
-/** A value as text; nothing is `null`. */
-export function jsonOf(value: unknown): string {
-  return JSON.stringify(value ?? null);
-}

@@ -1,0 +1,203 @@
+import { type KeptTask, type Lane, laneOf, type Tables } from '../../moves/tables.ts';
+import { SETTLE } from '../../rules/rules.ts';
+import { Groups, Schedule } from './ordered.ts';
+
+type Indexed = Pick<
+  Tables,
+  | 'countAdmitted'
+  | 'countQueued'
+  | 'firstQueued'
+  | 'openLane'
+  | 'closeLane'
+  | 'firstLane'
+  | 'rotateLane'
+  | 'firstReady'
+  | 'countReady'
+  | 'readyAgents'
+  | 'countHeldOf'
+  | 'due'
+  | 'nextLater'
+  | 'heldBy'
+  | 'countHeldBy'
+  | 'toldIn'
+  | 'park'
+  | 'unpark'
+  | 'popWaiter'
+>;
+
+/** Finds tasks by where they are. */
+export class TaskIndexes {
+  readonly #task: (id: string) => KeptTask | undefined;
+  /** By lane and priority. */
+  readonly #ready = new Groups();
+  /** By lane: which priorities there are. */
+  readonly #priorities = new Map<string, Map<number, number>>();
+  readonly #readyAgents = new Map<string, Map<string, number>>();
+  /** By agent and tenant: when a lane was last served. */
+  readonly #lanes = new Map<string, Map<string, number>>();
+  readonly #held = new Groups();
+  readonly #told = new Groups();
+  readonly #admitted = new Groups();
+  readonly #queued = new Groups();
+  readonly #later: Schedule<string>;
+  readonly #waiters = new Map<string, { readonly agents: ReadonlySet<string>; readonly at: number }>();
+  #tick = 0;
+
+  constructor(task: (id: string) => KeptTask | undefined) {
+    this.#task = task;
+    this.#later = new Schedule((id, at) => {
+      const found = task(id);
+      return found?.stage === 'later' && found.stageAt === at;
+    });
+  }
+
+  change(before: KeptTask | undefined, after: KeptTask | undefined): void {
+    if (before !== undefined && after !== undefined && isSamePlace(before, after)) {
+      // Don't take it out and put it back: it would stand behind those that came after it.
+      if (after.stage === 'held') this.#tell(after);
+      return;
+    }
+    if (before !== undefined) this.#remove(before);
+    if (after !== undefined) this.#add(after);
+    if (after?.stage === 'later' && !(before?.stage === 'later' && before.stageAt === after.stageAt)) {
+      this.#later.add(after.id, after.stageAt!);
+    }
+  }
+
+  readonly operations: Indexed = {
+    countAdmitted: (key) => this.#admitted.count(keyOf(key)),
+    countQueued: (key) => this.#queued.count(keyOf(key)),
+    firstQueued: (key) => this.#found(this.#queued.first(keyOf(key))),
+    openLane: ({ agent, tenant }) => {
+      const lanes = this.#lanes.get(agent) ?? new Map<string, number>();
+      this.#lanes.set(agent, lanes);
+      if (!lanes.has(tenant)) lanes.set(tenant, ++this.#tick);
+    },
+    closeLane: ({ agent, tenant }) => this.#lanes.get(agent)?.delete(tenant),
+    firstLane: (agents) => this.#firstLane(agents),
+    rotateLane: ({ agent, tenant }) => {
+      const lanes = this.#lanes.get(agent)!;
+      lanes.delete(tenant);
+      lanes.set(tenant, ++this.#tick);
+    },
+    firstReady: (lane) => this.#firstReady(lane),
+    countReady: (lane) => this.#readyAgents.get(lane.tenant)?.get(lane.agent) ?? 0,
+    readyAgents: (tenant) => [...(this.#readyAgents.get(tenant)?.keys() ?? [])].filter((agent) => agent !== SETTLE),
+    countHeldOf: (of) => this.#held.count('tenant' in of ? `tenant ${of.tenant}` : `agent ${of.agent}`),
+    due: (now, limit) => this.#due(now, limit),
+    nextLater: () => this.#later.first()?.at,
+    heldBy: (session, limit) => this.#held.some(`session ${session}`, limit).map((id) => this.#task(id)!),
+    countHeldBy: (session) => this.#held.count(`session ${session}`),
+    toldIn: (session, limit) => this.#told.some(session, limit).map((id) => this.#task(id)!),
+    park: (worker, agents, at) => void this.#waiters.set(worker, { agents: new Set(agents), at }),
+    unpark: (worker) => void this.#waiters.delete(worker),
+    popWaiter: (agent, since) => this.#popWaiter(agent, since),
+  };
+
+  #tell({ id, session, told }: KeptTask): void {
+    if (told) this.#told.add(session!, id);
+    else this.#told.delete(session!, id);
+  }
+
+  #add(task: KeptTask): void {
+    const { id, tenant, agent, stage, session, concurrency } = task;
+    if (stage === 'ready') this.#countReady(task, 1);
+    if (stage === 'held') {
+      for (const group of [`tenant ${tenant}`, `agent ${agent}`, `session ${session}`]) this.#held.add(group, id);
+      this.#tell(task);
+    }
+    if (concurrency === undefined || stage === undefined) return;
+    const groups = stage === 'queue' ? this.#queued : this.#admitted;
+    groups.add(keyOf({ tenant, key: concurrency.key }), id);
+  }
+
+  #remove(task: KeptTask): void {
+    const { id, tenant, agent, stage, session, concurrency } = task;
+    if (stage === 'ready') this.#countReady(task, -1);
+    if (stage === 'held') {
+      for (const group of [`tenant ${tenant}`, `agent ${agent}`, `session ${session}`]) this.#held.delete(group, id);
+      this.#told.delete(session!, id);
+    }
+    if (concurrency === undefined) return;
+    for (const groups of [this.#queued, this.#admitted]) groups.delete(keyOf({ tenant, key: concurrency.key }), id);
+  }
+
+  #countReady(task: KeptTask, change: 1 | -1): void {
+    const lane = laneOf(task);
+    const key = keyOfLane(lane);
+    const group = `${key} ${task.priority}`;
+    if (change === 1) this.#ready.add(group, task.id);
+    else this.#ready.delete(group, task.id);
+    const priorities = this.#priorities.get(key) ?? new Map<number, number>();
+    this.#priorities.set(key, priorities);
+    count(priorities, task.priority, change);
+    const agents = this.#readyAgents.get(lane.tenant) ?? new Map<string, number>();
+    this.#readyAgents.set(lane.tenant, agents);
+    count(agents, lane.agent, change);
+    if (priorities.size === 0) this.#priorities.delete(key);
+    if (agents.size === 0) this.#readyAgents.delete(lane.tenant);
+  }
+
+  #firstReady(lane: Lane): KeptTask | undefined {
+    const key = keyOfLane(lane);
+    const priorities = this.#priorities.get(key);
+    if (priorities === undefined) return undefined;
+    return this.#found(this.#ready.first(`${key} ${Math.max(...priorities.keys())}`));
+  }
+
+  #firstLane(agents: readonly string[]): Lane | undefined {
+    let [lane, first]: [Lane | undefined, number] = [undefined, Infinity];
+    for (const agent of agents) {
+      for (const [tenant, tick] of this.#lanes.get(agent) ?? []) {
+        if (tick < first) [lane, first] = [{ agent, tenant }, tick];
+        // The oldest of an agent stands first.
+        break;
+      }
+    }
+    return lane;
+  }
+
+  #due(now: number, limit: number): KeptTask[] {
+    const due: KeptTask[] = [];
+    for (let first = this.#later.first(); first !== undefined && first.at <= now; first = this.#later.first()) {
+      if (due.length >= limit) break;
+      due.push(this.#task(first.item)!);
+      this.#later.shift();
+    }
+    return due;
+  }
+
+  #popWaiter(agent: string, since: number): string | undefined {
+    for (const [worker, { agents, at }] of this.#waiters) {
+      const isGone = at < since;
+      if (!isGone && agent !== SETTLE && !agents.has(agent)) continue;
+      this.#waiters.delete(worker);
+      if (!isGone) return worker;
+    }
+    return undefined;
+  }
+
+  #found(id: string | undefined): KeptTask | undefined {
+    return id === undefined ? undefined : this.#task(id);
+  }
+}
+
+function isSamePlace(before: KeptTask, after: KeptTask): boolean {
+  const [lane, other] = [laneOf(before), laneOf(after)];
+  const isSameStage = before.stage === after.stage && before.stageAt === after.stageAt;
+  return isSameStage && before.session === after.session && lane.agent === other.agent;
+}
+
+function count<Key>(counts: Map<Key, number>, key: Key, change: number): void {
+  const left = (counts.get(key) ?? 0) + change;
+  if (left > 0) counts.set(key, left);
+  else counts.delete(key);
+}
+
+function keyOf({ tenant, key }: { readonly tenant: string; readonly key: string }): string {
+  return JSON.stringify([tenant, key]);
+}
+
+function keyOfLane({ agent, tenant }: Lane): string {
+  return JSON.stringify([agent, tenant]);
+}

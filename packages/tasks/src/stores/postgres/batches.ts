@@ -1,0 +1,121 @@
+import type { Json } from '@whoa/core';
+import type { ClaimRef } from '../../delivery.ts';
+import type { CreateRequest, End, StopRequest } from '../../driver.ts';
+import { LIMITS } from '../../rules/rules.ts';
+import type { FinalStatus } from '../../status.ts';
+import type { CreateReceipt, StoreCancelReceipt } from '../../store.ts';
+import type { TaskRecord, TaskRef } from '../../task.ts';
+import { Batcher } from './batcher.ts';
+import { PAYLOAD_BYTES_MAX } from './hints.ts';
+import type { Moves } from './moves.ts';
+
+export interface Finish {
+  readonly claim: ClaimRef;
+  readonly outcome: End['outcome'];
+}
+
+export interface Cancel {
+  readonly target: TaskRef;
+  readonly stop: StopRequest;
+}
+
+/** Creates tasks that are in no queue; `undefined`: this one has to be asked for by itself. */
+export function createBatch(moves: Moves, maxReady: number): Batcher<CreateRequest, CreateReceipt | undefined> {
+  const ask = async (requests: readonly CreateRequest[]): Promise<readonly (CreateReceipt | undefined)[]> => {
+    // One id twice in a batch would be created once, and answered twice.
+    const unique = [...new Map(requests.map((one) => [one.id, one])).values()];
+    const column = <K extends keyof CreateRequest>(name: K) => unique.map((one) => one[name] ?? null);
+    const columns = (
+      ['id', 'tenant', 'agent', 'key', 'worker', 'input', 'nonce', 'priority', 'notBefore'] as const
+    ).map(column);
+    type Created = { readonly now: number; readonly created: readonly string[] };
+    const { now, created } = await moves.make<Created>({
+      operation: 'create',
+      name: 'create_many',
+      values: [...columns, maxReady],
+    });
+    const ids = new Set(created);
+    return requests.map((request) =>
+      ids.has(request.id) && unique.includes(request) ? receiptOf(request, now) : undefined,
+    );
+  };
+  return new Batcher({ ask });
+}
+
+/** A task that was just created, as it stands in the database. */
+function receiptOf(request: CreateRequest, now: number): CreateReceipt {
+  const { id, tenant, agent, key, worker, nonce, priority, notBefore, input } = request;
+  const isLater = notBefore !== undefined && notBefore > now;
+  const isHome = !isLater && worker !== undefined;
+  const task: TaskRecord = {
+    id,
+    tenant,
+    agent,
+    priority,
+    status: 'init',
+    epoch: 0,
+    attempts: 0,
+    deaths: 0,
+    createdAt: now,
+    commands: [],
+    commandsSent: 0,
+    orderNumber: 0,
+    position: 0,
+    journalBytes: 0,
+    ...(key !== undefined && { key, nonce }),
+    ...(notBefore !== undefined && { notBefore }),
+    ...(worker !== undefined && { worker }),
+    stage: isLater || isHome ? 'later' : 'ready',
+    stageAt: isLater ? notBefore : isHome ? now + LIMITS.homeMs : now,
+    inputs: [JSON.parse(input) as Json],
+  };
+  return { answer: 'created', task, superseded: [] };
+}
+
+/** Ends tasks that are in no queue; `undefined`: this one has to be asked for by itself. */
+export function finishBatch(moves: Moves): Batcher<Finish, FinalStatus | undefined> {
+  const ask = async (requests: readonly Finish[]): Promise<readonly (FinalStatus | undefined)[]> => {
+    if (requests.length === 1) return [undefined];
+    // The same task twice: the second is answered by itself.
+    const unique = [...new Map(requests.map((one) => [one.claim.id, one])).values()];
+    const claims = (['id', 'epoch', 'session', 'claim'] as const).map((name) => unique.map(({ claim }) => claim[name]));
+    const outcomes = unique.map(({ outcome: { status, reason, complete = null, ...rest } }) => {
+      return [status, JSON.stringify(rest), reason === undefined ? null : JSON.stringify(reason), complete] as const;
+    });
+    const ends = [0, 1, 2, 3].map((place) => outcomes.map((one) => one[place as 0]));
+    const ended = await moves.make<readonly (readonly [string, FinalStatus])[]>({
+      operation: 'finish',
+      name: 'finish_many',
+      values: [...claims, ...ends],
+    });
+    const endings = new Map(ended);
+    return requests.map((one) => (unique.includes(one) ? endings.get(one.claim.id) : undefined));
+  };
+  return new Batcher({ ask });
+}
+
+/** Asks tasks to stop; `undefined`: this one has to be asked by itself. One that comes alone is rung with its commit. */
+export function cancelBatch(
+  moves: Moves,
+  { ownChannel, retentionMs }: { readonly ownChannel: string; readonly retentionMs: number },
+): Batcher<Cancel, StoreCancelReceipt | undefined> {
+  const ask = async (
+    requests: readonly Cancel[],
+    isAlone: boolean,
+  ): Promise<readonly (StoreCancelReceipt | undefined)[]> => {
+    const rows = requests.map(({ target, stop: { reason, level, abortMs, killMs, undo } }) => {
+      const { at = null, ...given } = reason;
+      return [target.tenant, target.id, JSON.stringify(given), at, level, abortMs, killMs, undo] as const;
+    });
+    const columns = rows[0]!.map((_, place) => rows.map((row) => row[place]));
+    const rung = isAlone ? [ownChannel, PAYLOAD_BYTES_MAX] : [null, null];
+    const receipts = await moves.make<readonly (StoreCancelReceipt | null)[]>({
+      operation: 'cancel',
+      name: 'cancel_many',
+      values: [...columns, retentionMs, ...rung],
+      isRung: isAlone,
+    });
+    return receipts.map((receipt) => receipt ?? undefined);
+  };
+  return new Batcher({ ask });
+}

@@ -1,0 +1,38 @@
+import type { StoreRules } from '../../driver.ts';
+import type { Moves } from './moves.ts';
+
+/** What is old is forgotten after so many tasks were created, so many at once. */
+const CREATED_PER_FORGETTING = 50;
+const FORGOTTEN_MAX = 200;
+/** A session that is over, or holds nothing, is remembered so long. */
+const SESSION_RETENTION_MS = 24 * 3_600_000;
+
+/** Forgets what is past its retention, beside the work: who creates a task does not pay for those before. */
+export class Forgetting implements AsyncDisposable {
+  readonly #moves: Moves;
+  readonly #values: readonly number[];
+  #created = 0;
+  #forgetting: Promise<void> | undefined;
+
+  constructor(moves: Moves, { retentionMs, conversationRetentionMs }: StoreRules) {
+    this.#moves = moves;
+    this.#values = [retentionMs, conversationRetentionMs, SESSION_RETENTION_MS, FORGOTTEN_MAX];
+  }
+
+  countCreated(): void {
+    this.#created = (this.#created + 1) % CREATED_PER_FORGETTING;
+    if (this.#created === 0) this.#forgetting ??= this.#forget().finally(() => (this.#forgetting = undefined));
+  }
+
+  async [Symbol.asyncDispose](): Promise<void> {
+    await this.#forgetting;
+  }
+
+  async #forget(): Promise<void> {
+    try {
+      await this.#moves.look('create', 'forget', this.#values);
+    } catch {
+      // Another time.
+    }
+  }
+}

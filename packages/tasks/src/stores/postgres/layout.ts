@@ -1,0 +1,121 @@
+import { createHash } from 'node:crypto';
+import { StoreSetupError } from '../../errors.ts';
+import type { Connection } from './driver.ts';
+import { BATCH } from './sql/batch.ts';
+import { CANCEL } from './sql/cancel.ts';
+import { CREATE } from './sql/create.ts';
+import { ENTRY } from './sql/entry.ts';
+import { QUEUE } from './sql/queue.ts';
+import { READ } from './sql/read.ts';
+import { SESSION } from './sql/session.ts';
+import { SHOW } from './sql/show.ts';
+import { STAGE } from './sql/stage.ts';
+import { FORMAT, TABLES } from './sql/tables.ts';
+import { TAKE } from './sql/take.ts';
+import { WORK } from './sql/work.ts';
+
+/** Which functions these are. Each version has a schema of its own, so that old processes keep theirs. */
+const VERSION = 1;
+
+const SCHEMA_NAME = /^[a-z_][a-z0-9_]{0,56}$/;
+const FUNCTIONS = [ENTRY, SHOW, STAGE, QUEUE, CREATE, TAKE, SESSION, WORK, CANCEL, BATCH, READ].join('\n');
+/** Definitions that change without a new version would be replaced under the feet of other processes. */
+const DIGEST = createHash('sha256').update(FUNCTIONS).digest('hex').slice(0, 16);
+
+/** A change of the tables does not wait longer for a lock than this: everything else would wait behind it. */
+const LOCK_MS = 3_000;
+
+/** Puts the names of a store's schemas into SQL: `whoa.` is where the tables are, `fn.` where the functions are. */
+export function qualify(sql: string, schema: string): string {
+  return sql.replaceAll(/\bwhoa\./g, `"${schema}".`).replaceAll(/\bfn\./g, `"${functionsOf(schema)}".`);
+}
+
+/** Refuses a name of a schema that Postgres would cut or change. */
+export function checkSchema(schema: string): void {
+  if (SCHEMA_NAME.test(schema)) return;
+  throw new TypeError(`schema: '${schema}' is no name; use up to 57 small letters, digits and underscores`);
+}
+
+function functionsOf(schema: string): string {
+  return `${schema}_v${VERSION}`;
+}
+
+/**
+ * What is there. Read as rows, in the transaction's own view: the names that Postgres looks up for itself may come from a
+ * cache that is older than the lock we hold.
+ */
+const FIND = `
+SELECT EXISTS (SELECT FROM pg_namespace WHERE nspname = $2) AS functions,
+  EXISTS (SELECT FROM pg_class c JOIN pg_namespace n ON n.oid = c.relnamespace WHERE n.nspname = $1 AND c.relname = 'layout') AS tables,
+  EXISTS (SELECT FROM pg_class c JOIN pg_namespace n ON n.oid = c.relnamespace WHERE n.nspname = $1 AND c.relname = 'migrations') AS old
+`;
+
+/** Whether the schema is there, as this client needs it. Throws if it is there and cannot be used. */
+export async function isLaidOut(connection: Connection, schema: string): Promise<boolean> {
+  const names = [schema, functionsOf(schema)];
+  const { rows: found } = await connection.query<{ tables: boolean; functions: boolean; old: boolean }>(FIND, names);
+  const { tables, functions, old } = found[0]!;
+  if (old) {
+    throw new StoreSetupError(
+      `schema: '${schema}' is of a version before the first release; drop it, or name another: DROP SCHEMA ${schema} CASCADE`,
+    );
+  }
+  if (!tables) return false;
+  const { rows } = await connection.query<{ format: number; digest: string | null }>(
+    `SELECT l.format, f.digest FROM "${schema}".layout l
+     LEFT JOIN "${schema}".functions f ON f.version = $1`,
+    [VERSION],
+  );
+  const layout = rows[0]!;
+  if (layout.format !== FORMAT) {
+    const advice = layout.format > FORMAT ? 'update Whoa' : 'use the version of Whoa that made it';
+    throw new StoreSetupError(
+      `schema: '${schema}' has format ${layout.format}, this version of Whoa has ${FORMAT}; ${advice}`,
+    );
+  }
+  if (!functions || layout.digest === null) return false;
+  if (layout.digest !== DIGEST) {
+    throw new StoreSetupError(
+      `schema: '${functionsOf(schema)}' has other functions than this build of Whoa (${layout.digest}, not ${DIGEST}); use the same build everywhere, or another schema`,
+    );
+  }
+  return true;
+}
+
+/** Makes what is missing. Safe from several processes at once: one does it, the others wait. */
+export async function layOut(connection: Connection, schema: string): Promise<void> {
+  // Whatever fails in here, the caller gives the connection up, and with it everything that was begun.
+  await connection.query('BEGIN ISOLATION LEVEL READ COMMITTED');
+  await connection.query('SELECT pg_advisory_xact_lock(hashtextextended($1, 0))', [`whoa lays out ${schema}`]);
+  if (!(await isLaidOut(connection, schema))) {
+    await connection.query(`SET LOCAL lock_timeout = ${LOCK_MS}`);
+    await createSchema(connection, schema);
+    const { rows } = await connection.query<{ tables: boolean }>(FIND, [schema, functionsOf(schema)]);
+    if (!rows[0]!.tables) {
+      await connection.query(qualify(TABLES, schema));
+      await connection.query(qualify('INSERT INTO whoa.layout (format) VALUES ($1)', schema), [FORMAT]);
+    }
+    await createSchema(connection, functionsOf(schema));
+    await connection.query(qualify(FUNCTIONS, schema));
+    await connection.query(qualify('INSERT INTO whoa.functions (version, digest) VALUES ($1, $2)', schema), [
+      VERSION,
+      DIGEST,
+    ]);
+  }
+  await connection.query('COMMIT');
+}
+
+/** Asks first: IF NOT EXISTS needs the permission to create even if there is nothing to create. */
+async function createSchema(connection: Connection, name: string): Promise<void> {
+  const { rowCount } = await connection.query('SELECT FROM pg_namespace WHERE nspname = $1', [name]);
+  if (rowCount !== 0) return;
+  try {
+    await connection.query(`CREATE SCHEMA "${name}"`);
+  } catch (error) {
+    if ((error as { code?: string }).code !== '42501') throw error;
+    throw new StoreSetupError(
+      `schema: '${name}' does not exist and this user may not create it; let an owner of the database do so: CREATE SCHEMA ${name} AUTHORIZATION CURRENT_USER, with the name of this user`,
+      { cause: error },
+    );
+  }
+}

@@ -1,0 +1,56 @@
+import type { ClaimRef } from '../../delivery.ts';
+import { LeaseLostError } from '../../errors.ts';
+import type { Database } from './database.ts';
+import type { ChangeNotifier } from './notifier.ts';
+import { checkText } from './text.ts';
+
+/** A function of the database and what it is given. */
+export interface Move {
+  /** The store's method, for errors. */
+  readonly operation: string;
+  readonly name: string;
+  readonly values: readonly unknown[];
+  /** The database rings those who must hear of it, with the commit. */
+  readonly isRung?: boolean;
+}
+
+/** The largest number that the columns hold. */
+export const INT_MAX: number = 2 ** 31 - 1;
+
+/** Asks the database: every move is one function, all or nothing. Whoever must hear of it is rung once it is committed. */
+export class Moves {
+  readonly #database: Database;
+  readonly #notifier: ChangeNotifier;
+
+  constructor(database: Database, notifier: ChangeNotifier) {
+    this.#database = database;
+    this.#notifier = notifier;
+  }
+
+  async make<T>({ isRung = false, ...move }: Move): Promise<T> {
+    const { answer, rings } = await this.#database.ask<T>({ ...move, changes: true });
+    this.#notifier.ring(rings, { isRung });
+    return answer;
+  }
+
+  /** One move of a worker, whose claim must still hold. */
+  async makeOwn<T>(operation: string, by: ClaimRef, values: readonly unknown[]): Promise<T> {
+    checkClaim(by);
+    const { id, epoch, session, claim } = by;
+    const all = [id, epoch, session, claim, ...values];
+    const answer = await this.make<T | { answer: 'lost' }>({ operation, name: operation, values: all });
+    if ((answer as { answer?: string }).answer === 'lost') throw new LeaseLostError(id, epoch);
+    return answer as T;
+  }
+
+  /** Only looks, and can be repeated. */
+  async look<T>(operation: string, name: string, values: readonly unknown[]): Promise<T> {
+    return (await this.#database.ask<T>({ operation, changes: false, name, values })).answer;
+  }
+}
+
+export function checkClaim({ id, epoch, session, claim }: ClaimRef): void {
+  for (const [name, value] of Object.entries({ id, session, claim })) checkText(name, value);
+  // An epoch that no claim can have had.
+  if (!Number.isInteger(epoch) || Math.abs(epoch) > INT_MAX) throw new LeaseLostError(id, epoch);
+}

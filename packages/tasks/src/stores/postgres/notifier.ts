@@ -1,0 +1,151 @@
+import { randomBytes } from 'node:crypto';
+import type { Hint, WatchFilter } from '../../store.ts';
+import type { Database, Ring } from './database.ts';
+import { GOODBYE_MS, settledWithin } from './driver.ts';
+import { hintOf, hintOfPayload, isRungAlready, payloadOf } from './hints.ts';
+import { type Listener, type ListenerOptions, type Subscriber, shareListener } from './listener.ts';
+
+export interface NotifierOptions extends ListenerOptions {
+  readonly database: Database;
+  readonly onHint: (hint: Hint) => void;
+}
+
+const RINGS_PER_FLUSH = 500;
+/** Beyond these a ring is left out: whoever missed it finds out with the next beat or take. */
+const RINGS_WAITING_MAX = 100_000;
+/** Who listens to what is noted for so long, and again after a third of it. */
+const NOTED_MS = 180_000;
+
+/**
+ * How a store tells of changes, after they were committed, and hears of those of others. What it listens to stands in the
+ * database, so only those are rung who want to know. Each store has a channel that cannot be guessed; what concerns itself
+ * needs no ring.
+ */
+export class ChangeNotifier implements AsyncDisposable {
+  readonly #options: NotifierOptions;
+  /** Under which this store is rung. */
+  readonly channel: string = `whoa_${randomBytes(12).toString('hex')}`;
+  readonly #names = new Map<string, number>();
+  readonly #subscriber: Subscriber;
+  #listener: Listener | undefined;
+  #noting: Disposable | undefined;
+  #rings = new Map<string, readonly [channel: string, payload: string]>();
+  #flushing: Promise<void> | undefined;
+
+  constructor(options: NotifierOptions) {
+    this.#options = options;
+    this.#subscriber = {
+      onNotification: (_channel, payload) => {
+        const hint = hintOfPayload(payload);
+        if (hint !== undefined) options.onHint(hint);
+      },
+      onGap: () => options.onHint({ type: 'resync' }),
+    };
+  }
+
+  /** Resolves when it hears of everything the filter may want; returns how to leave. */
+  async watch(filter: WatchFilter): Promise<() => Promise<void>> {
+    const name = nameOf(filter);
+    this.#names.set(name, (this.#names.get(name) ?? 0) + 1);
+    try {
+      this.#listener ??= shareListener(this.#options);
+      await this.#listener.subscribe(this.channel, this.#subscriber);
+      await this.#note([name]);
+    } catch (error) {
+      await this.#leave(name);
+      throw error;
+    }
+    this.#noteAgain();
+    return () => this.#leave(name);
+  }
+
+  /** Rings for what was committed, unless the database has. Does not wait. */
+  ring(rings: readonly Ring[] | null, { isRung = false }: { readonly isRung?: boolean } = {}): void {
+    for (const [channel, hint] of rings ?? []) {
+      if (channel === this.channel) {
+        this.#options.onHint(hintOf(hint));
+      } else if (isRung && isRungAlready(hint)) {
+      } else if (this.#rings.size < RINGS_WAITING_MAX) {
+        const payload = payloadOf(hint);
+        this.#rings.set(`${channel}${payload}`, [channel, payload]);
+      }
+    }
+    if (this.#rings.size > 0) this.#flushing ??= this.#flush().finally(() => (this.#flushing = undefined));
+  }
+
+  /** A server that does not answer is not waited for: what it was not told, it forgets by itself. */
+  async [Symbol.asyncDispose](): Promise<void> {
+    const names = [...this.#names.keys()];
+    this.#names.clear();
+    const goodbye = (async () => {
+      await this.#flushing;
+      await this.#forget(names);
+    })();
+    await settledWithin(goodbye, GOODBYE_MS);
+  }
+
+  /** One at a time: what is to be rung meanwhile goes with the next. */
+  async #flush(): Promise<void> {
+    while (this.#rings.size > 0) {
+      const rings = [...this.#rings].slice(0, RINGS_PER_FLUSH);
+      for (const [key] of rings) this.#rings.delete(key);
+      const values = [rings.map(([, [channel]]) => channel), rings.map(([, [, payload]]) => payload)];
+      try {
+        await this.#options.database.ask({ operation: 'ring', changes: false, name: 'ring', values });
+      } catch {
+        // A hint that is lost. Whoever should have heard it finds out with the next beat or take.
+      }
+    }
+  }
+
+  async #note(names: readonly string[]): Promise<void> {
+    const values = [names, this.channel, NOTED_MS];
+    await this.#options.database.ask({ operation: 'watch', changes: false, name: 'listen', values });
+  }
+
+  #noteAgain(): void {
+    this.#noting ??= this.#options.clock.setTimer(
+      NOTED_MS / 3,
+      () => {
+        this.#noting = undefined;
+        if (this.#names.size === 0) return;
+        this.#noteAgain();
+        // If it cannot be done now, the next one is in time.
+        this.#note([...this.#names.keys()]).catch(() => {});
+      },
+      { keepAlive: false },
+    );
+  }
+
+  async #leave(name: string): Promise<void> {
+    const left = (this.#names.get(name) ?? 0) - 1;
+    if (left > 0) {
+      this.#names.set(name, left);
+      return;
+    }
+    if (this.#names.delete(name)) await this.#forget([name]);
+  }
+
+  async #forget(names: readonly string[]): Promise<void> {
+    if (this.#names.size === 0) {
+      this.#noting?.[Symbol.dispose]();
+      this.#noting = undefined;
+      await this.#listener?.unsubscribe(this.channel, this.#subscriber);
+      this.#listener = undefined;
+    }
+    if (names.length === 0) return;
+    const values = [names, this.channel];
+    try {
+      await this.#options.database.ask({ operation: 'watch', changes: false, name: 'unlisten', values });
+    } catch {
+      // It is forgotten by itself after a while.
+    }
+  }
+}
+
+/** What stands in the database for what is watched; the most telling part of it. */
+function nameOf({ id, worker, tenant }: WatchFilter): string {
+  if (id !== undefined) return `i:${id}`;
+  if (worker !== undefined) return `w:${worker}`;
+  return tenant === undefined ? '*' : `t:${tenant}`;
+}

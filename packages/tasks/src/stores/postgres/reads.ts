@@ -1,0 +1,52 @@
+import type { ListRequest, ReadRequest, StoreRules } from '../../driver.ts';
+import type { ListPage } from '../../store.ts';
+import type { ConversationRecord, ConversationRef, JournalEntry, TaskRecord, TaskRef } from '../../task.ts';
+import { INT_MAX, type Moves } from './moves.ts';
+import { headOf, present, recordOf, type ShownHead, type ShownRecord } from './rows.ts';
+import { checkNames } from './text.ts';
+
+/** What only looks. A task past its retention is gone, whether or not it has been removed yet. */
+export class Reads {
+  readonly #moves: Moves;
+  readonly #rules: StoreRules;
+
+  constructor(moves: Moves, rules: StoreRules) {
+    this.#moves = moves;
+    this.#rules = rules;
+  }
+
+  async get({ tenant, id }: TaskRef): Promise<TaskRecord | undefined> {
+    checkNames({ tenant, id });
+    const values = [tenant, id, this.#rules.retentionMs];
+    const found = await this.#moves.look<ShownRecord | null>('get', 'get_task', values);
+    return found === null ? undefined : recordOf(found);
+  }
+
+  async list({ tenant, status, conversation, limit, after }: ListRequest): Promise<ListPage> {
+    checkNames({ tenant, conversation });
+    const before = [after?.createdAt ?? null, after?.id ?? null];
+    const values = [tenant, status ?? null, conversation ?? null, ...before, limit + 1];
+    type Page = { readonly now: number; readonly tasks: readonly ShownHead[] };
+    const { now, tasks: found } = await this.#moves.look<Page>('list', 'list_tasks', values);
+    const shown = found.slice(0, limit).map(headOf);
+    const last = shown.at(-1);
+    const tasks = shown.filter(({ endedAt = Infinity }) => endedAt > now - this.#rules.retentionMs);
+    return found.length > limit && last ? { tasks, next: `${last.createdAt}/${last.id}` } : { tasks };
+  }
+
+  async read({ tenant, id }: TaskRef, { after, limit, watchMs }: ReadRequest): Promise<readonly JournalEntry[]> {
+    checkNames({ tenant, id });
+    if (watchMs !== undefined) {
+      await this.#moves.make({ operation: 'read', name: 'read_along', values: [tenant, id, watchMs] });
+    }
+    const values = [tenant, id, Math.min(after, INT_MAX), limit, this.#rules.retentionMs];
+    return this.#moves.look('read', 'read_journal', values);
+  }
+
+  async conversation({ tenant, conversation }: ConversationRef): Promise<ConversationRecord | undefined> {
+    checkNames({ tenant, conversation });
+    const values = [tenant, conversation, this.#rules.conversationRetentionMs];
+    const found = await this.#moves.look<ConversationRecord | null>('conversation', 'get_conversation', values);
+    return found === null ? undefined : (present(found) as ConversationRecord);
+  }
+}

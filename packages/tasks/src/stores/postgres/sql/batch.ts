@@ -1,0 +1,135 @@
+/**
+ * What is asked by many at once, in one transaction: one flush of the disk, one plan, one round trip. Only what touches no
+ * more than its own row; the rest is `slow`, and asked one by one. Rows are locked in the order of their ids, everywhere, so
+ * that no two transactions wait for each other.
+ */
+export const BATCH: string = `
+-- Creates tasks that are in no queue. Returns which of them are new.
+CREATE FUNCTION fn.create_many(
+  ids text[], tenants text[], agents text[], keys text[], homes text[], inputs json[], nonces text[], priorities int[],
+  not_befores float8[], max_ready int
+) RETURNS json LANGUAGE plpgsql AS $$
+DECLARE
+  now float8 := fn.now_ms();
+  full_lanes text[];
+  created text[];
+  lane record;
+  task whoa.tasks;
+BEGIN
+  SELECT array_agg(l.agent || ' ' || l.tenant) INTO full_lanes FROM (
+    SELECT DISTINCT n.agent, n.tenant FROM unnest(agents, tenants) AS n (agent, tenant)
+  ) l WHERE fn.is_full(l.agent, l.tenant, NULL, max_ready, now);
+  WITH given AS (
+    SELECT * FROM unnest(ids, tenants, agents, keys, homes, nonces, priorities, not_befores)
+      AS n (id, tenant, agent, key, home, nonce, priority, not_before)
+    WHERE (n.agent || ' ' || n.tenant = ANY (full_lanes)) IS NOT TRUE ORDER BY n.id
+  ), placed AS (
+    INSERT INTO whoa.tasks (id, tenant, agent, key, nonce, priority, not_before, status, stage, stage_at, lane, worker, created_at, inputs_of)
+    SELECT g.id, g.tenant, g.agent, g.key, CASE WHEN g.key IS NOT NULL THEN g.nonce END, g.priority, g.not_before, 'init',
+      n.stage, n.stage_at, CASE WHEN n.stage = 'ready' THEN g.agent END, g.home, now, g.id
+    FROM given g CROSS JOIN LATERAL fn.next_stage(g.not_before, g.home, now) n
+    ON CONFLICT (id) DO NOTHING RETURNING id
+  ) SELECT array_agg(p.id) INTO created FROM placed p;
+  IF created IS NULL THEN RETURN json_build_object('now', now, 'created', '[]'::json); END IF;
+  INSERT INTO whoa.inputs (owner, position, input)
+  SELECT n.id, 1, n.input FROM unnest(ids, inputs) AS n (id, input) WHERE n.id = ANY (created) ON CONFLICT DO NOTHING;
+  FOR lane IN
+    SELECT n.agent AS agent, count(*) AS tasks FROM unnest(ids, agents, homes, not_befores) AS n (id, agent, home, not_before)
+    WHERE n.id = ANY (created) AND n.home IS NULL AND (n.not_before > now) IS NOT TRUE GROUP BY n.agent
+  LOOP
+    FOR i IN 1 .. lane.tasks LOOP EXIT WHEN NOT fn.ring_waiter(lane.agent, now); END LOOP;
+  END LOOP;
+  IF fn.is_watched() OR array_remove(homes, NULL) <> '{}' THEN
+    FOR task IN SELECT * FROM whoa.tasks t WHERE t.id = ANY (created) LOOP
+      PERFORM fn.tell('status', task);
+      IF task.stage = 'later' THEN PERFORM fn.announce(task, now); END IF;
+    END LOOP;
+  END IF;
+  RETURN json_build_object('now', now, 'created', created);
+END $$;
+
+-- Whether anybody but workers listens.
+CREATE FUNCTION fn.is_watched() RETURNS boolean LANGUAGE plpgsql STABLE AS $$
+BEGIN
+  RETURN EXISTS (SELECT FROM whoa.watchers w WHERE w.name < 'w:' AND w.until > clock_timestamp());
+END $$;
+
+-- Ends tasks that are in no queue. Returns how each of them ended; the others are for \`finish\`.
+CREATE FUNCTION fn.finish_many(
+  ids text[], epochs int[], sessions text[], claims text[], asked text[], rests json[], reasons json[], completes boolean[]
+) RETURNS json LANGUAGE plpgsql AS $$
+DECLARE
+  now float8;
+  task whoa.tasks;
+  ended json[] := '{}';
+BEGIN
+  PERFORM 1 FROM whoa.tasks t WHERE t.id = ANY (ids) ORDER BY t.id FOR UPDATE;
+  now := fn.now_ms();
+  FOR task IN
+    UPDATE whoa.tasks t SET status = fn.next_status(t.status, a.ending), ended_at = now, stage = NULL, stage_at = NULL,
+      lane = NULL, policy = NULL, told = false, outcome = a.rest,
+      outcome_reason = CASE WHEN t.status = 'cancelling' OR a.ending = 'cancelled'
+        THEN coalesce(t.stop_reason, a.reason, fn.reason('{"kind":"user"}', now)) ELSE a.reason END,
+      outcome_complete = CASE WHEN t.status = 'cancelling' OR a.ending = 'cancelled'
+        THEN coalesce(a.complete, a.ending <> 'cancelled') ELSE a.complete END
+    FROM unnest(ids, epochs, sessions, claims, asked, rests, reasons, completes)
+      AS a (id, epoch, session, claim, ending, rest, reason, complete)
+    WHERE t.id = a.id AND t.epoch = a.epoch AND t.session = a.session AND t.claim = a.claim
+      AND t.status IN ('running', 'cancelling') AND t.conversation IS NULL AND t.concurrency_key IS NULL
+      AND t.commands_waiting = 0
+    RETURNING t.*
+  LOOP
+    ended := ended || json_build_array(task.id, task.status);
+    PERFORM fn.tell('status', task);
+    PERFORM fn.make_room(task.tenant, task.agent, now);
+  END LOOP;
+  RETURN array_to_json(ended);
+END $$;
+
+-- Asks tasks to stop that are in no queue, or that a worker has. One receipt each, in the order asked; NULL: slow.
+CREATE FUNCTION fn.cancel_many(
+  tenants text[], ids text[], givens text[], ats float8[], levels text[], abort_mss float8[], kill_mss float8[], undos boolean[],
+  kept_ms float8, own_channel text, bytes_max int
+) RETURNS json LANGUAGE plpgsql AS $$
+DECLARE
+  task whoa.tasks;
+  now float8;
+  reason json;
+  receipts json[] := array_fill(NULL::json, ARRAY[cardinality(ids)]);
+  place int;
+BEGIN
+  FOR place IN SELECT n.place FROM unnest(ids) WITH ORDINALITY AS n (id, place) ORDER BY n.id, n.place LOOP
+    SELECT * INTO task FROM whoa.tasks t WHERE t.id = ids[place] AND t.tenant = tenants[place] AND t.ended_at IS NULL
+      AND (t.stage = 'held' OR t.conversation IS NULL AND t.concurrency_key IS NULL) FOR UPDATE;
+    IF NOT FOUND THEN
+      -- One alone has nothing locked yet, so it may lock its queue.
+      IF cardinality(ids) = 1 THEN
+        receipts[place] := fn.cancel_task(tenants[place], ids[place], givens[place], ats[place], levels[place],
+          abort_mss[place], kill_mss[place], undos[place], kept_ms);
+      END IF;
+      CONTINUE;
+    END IF;
+    -- Don't take the time earlier: the row may have had to be waited for.
+    now := fn.now_ms();
+    reason := fn.reason(givens[place], coalesce(ats[place], now));
+    IF task.status = 'running' AND task.stage = 'held' THEN
+      -- The first cancel of a task that a worker has, which nearly every cancel is.
+      UPDATE whoa.tasks t SET status = fn.next_status(t.status, 'cancel'), stop_reason = reason, stop_level = levels[place],
+        stop_abort_at = now + abort_mss[place], stop_kill_at = now + kill_mss[place], stop_undo = undos[place],
+        order_number = t.order_number + 1, told = true
+      WHERE t.id = task.id RETURNING * INTO task;
+      PERFORM fn.tell('cancel', task);
+      receipts[place] := json_build_object('answer', 'accepted', 'status', task.status, 'reason', reason,
+        'killAt', task.stop_kill_at, 'level', fn.level_at(task.stop_level, task.stop_abort_at, task.stop_kill_at, now));
+    ELSIF fn.has_begun(task) THEN
+      receipts[place] := fn.cancel_begun(task, reason, levels[place], abort_mss[place], kill_mss[place], undos[place], now);
+    ELSE
+      PERFORM fn.end_task(task, 'cancelled', '{}', reason, NULL, now);
+      receipts[place] := json_build_object('answer', 'accepted', 'status', 'cancelled', 'level', 'drain', 'reason', reason,
+        'killAt', now);
+    END IF;
+  END LOOP;
+  IF own_channel IS NOT NULL THEN PERFORM fn.ring_now(own_channel, bytes_max); END IF;
+  RETURN array_to_json(receipts);
+END $$;
+`;

@@ -1,0 +1,115 @@
+import { FORMAT } from './tables.ts';
+
+/** What every question begins and ends with. */
+export const ENTRY: string = `
+-- The store's clock.
+CREATE FUNCTION fn.now_ms() RETURNS float8 LANGUAGE sql VOLATILE AS $$
+  SELECT floor(extract(epoch FROM clock_timestamp()) * 1000)::float8
+$$;
+
+-- Makes the transaction one that the moves can rely on, whatever the defaults of the role. Every setting ends with the
+-- transaction, because a pooler hands the connection to other programs. What was acknowledged is on disk. Every row is
+-- found through an index: a plan that was made while a table was empty must not read all of it once it is full. One plan
+-- serves every value. A server that is read-only is refused also for questions: its answers may be out of date. So is a
+-- client of another format. Whoever changes the format locks the table against readers first: what is under way ends
+-- before, and what comes later sees the new one.
+CREATE FUNCTION fn.enter(lock_ms text, tenant_cap text, agent_cap text) RETURNS void LANGUAGE plpgsql AS $$
+DECLARE
+  found int;
+BEGIN
+  IF current_setting('transaction_read_only')::boolean THEN
+    RAISE EXCEPTION 'this server is read-only' USING ERRCODE = '25006';
+  END IF;
+  IF current_setting('transaction_isolation') <> 'read committed' THEN
+    RAISE EXCEPTION 'default_transaction_isolation is not read committed; set it: ALTER ROLE % SET default_transaction_isolation = ''read committed''',
+      quote_ident(current_user) USING ERRCODE = 'WH001';
+  END IF;
+  SELECT l.format INTO found FROM whoa.layout l;
+  IF found <> ${FORMAT} THEN
+    RAISE EXCEPTION 'the tables have format %, this version of Whoa has ${FORMAT}; use the same version everywhere', found
+      USING ERRCODE = 'WH001';
+  END IF;
+  PERFORM set_config('lock_timeout', lock_ms, true), set_config('enable_seqscan', 'off', true),
+    set_config('enable_bitmapscan', 'off', true), set_config('plan_cache_mode', 'force_generic_plan', true),
+    set_config('jit', 'off', true);
+  IF current_setting('synchronous_commit') = 'off' THEN PERFORM set_config('synchronous_commit', 'on', true); END IF;
+  IF tenant_cap IS NOT NULL THEN PERFORM set_config('whoa_store.tenant_cap', tenant_cap, true); END IF;
+  IF agent_cap IS NOT NULL THEN PERFORM set_config('whoa_store.agent_cap', agent_cap, true); END IF;
+END $$;
+
+-- How many tasks of a tenant, or of an agent, may run at once; NULL: any number.
+CREATE FUNCTION fn.tenant_cap() RETURNS int LANGUAGE sql STABLE AS $$
+  SELECT nullif(current_setting('whoa_store.tenant_cap', true), '')::int
+$$;
+CREATE FUNCTION fn.agent_cap() RETURNS int LANGUAGE sql STABLE AS $$
+  SELECT nullif(current_setting('whoa_store.agent_cap', true), '')::int
+$$;
+
+-- Notes what is to be told, and to whom. The caller tells it after the commit: a notification inside the transaction would
+-- make every commit of the database wait for the flush of this one. What stands in a hint is never looked into: a
+-- reason may hold what Postgres cannot read. Neither part can hold the characters between them, because both are JSON.
+CREATE FUNCTION fn.note(names text[], hint json) RETURNS void LANGUAGE plpgsql AS $$
+BEGIN
+  PERFORM set_config('whoa_store.hints', coalesce(current_setting('whoa_store.hints', true), '')
+    || array_to_json(names) || E'\x1e' || hint || E'\x1f', true);
+END $$;
+
+-- A cancel brings its order along, for the claim that holds the task: who does not know the claim cannot forge one.
+CREATE FUNCTION fn.tell(kind text, task whoa.tasks) RETURNS void LANGUAGE plpgsql AS $$
+BEGIN
+  PERFORM fn.note(ARRAY['*', 't:' || task.tenant, 'i:' || task.id, 'w:' || task.worker],
+    json_build_array(kind, task.id, task.tenant, task.worker, task.conversation,
+      CASE WHEN kind = 'cancel' AND task.claim IS NOT NULL AND task.stage = 'held' THEN json_build_object('epoch', task.epoch,
+        'claim', task.claim, 'orderNumber', task.order_number, 'stop', fn.stop_of(task)) END));
+END $$;
+
+-- Who listens to what was noted.
+CREATE FUNCTION fn.listeners() RETURNS TABLE (channel text, hint text) LANGUAGE plpgsql STABLE AS $$
+BEGIN
+  RETURN QUERY SELECT found.channel, split_part(noted.line, E'\x1e', 2)
+  FROM unnest(string_to_array(left(current_setting('whoa_store.hints', true), -1), E'\x1f')) AS noted (line)
+  CROSS JOIN LATERAL (
+    SELECT DISTINCT w.channel FROM json_array_elements_text(split_part(noted.line, E'\x1e', 1)::json) AS n (name)
+    JOIN whoa.watchers w ON w.name = n.name AND w.until > clock_timestamp()
+  ) found;
+END $$;
+
+CREATE FUNCTION fn.rings() RETURNS json LANGUAGE plpgsql STABLE AS $$
+BEGIN
+  IF coalesce(current_setting('whoa_store.hints', true), '') = '' THEN RETURN NULL; END IF;
+  RETURN (SELECT json_agg(json_build_array(l.channel, l.hint::json)) FROM fn.listeners() l);
+END $$;
+
+-- Rings with the commit itself, for those who cannot wait for another round trip; what is the caller's own is left to it.
+-- Only for what is rare: such commits do not run side by side.
+CREATE FUNCTION fn.ring_now(own_channel text, bytes_max int) RETURNS void LANGUAGE plpgsql AS $$
+BEGIN
+  PERFORM pg_notify(l.channel, l.hint) FROM fn.listeners() l
+  WHERE l.channel <> own_channel AND octet_length(l.hint) <= bytes_max;
+END $$;
+
+-- Rings, and does not wait for the disk: a ring that is lost is a hint that is lost.
+CREATE FUNCTION fn.ring(channels text[], payloads text[]) RETURNS void LANGUAGE plpgsql AS $$
+BEGIN
+  PERFORM set_config('synchronous_commit', 'off', true);
+  PERFORM pg_notify(rung.channel, rung.payload) FROM unnest(channels, payloads) AS rung (channel, payload);
+END $$;
+
+-- Notes who listens to what, for a while, and forgets whoever did not say so again.
+CREATE FUNCTION fn.listen(names text[], of_channel text, for_ms float8) RETURNS void LANGUAGE plpgsql AS $$
+DECLARE
+  moment timestamptz := clock_timestamp();
+BEGIN
+  INSERT INTO whoa.watchers (name, channel, until)
+  SELECT DISTINCT n.name, of_channel, moment + for_ms * interval '1 millisecond' FROM unnest(names) AS n (name)
+  ON CONFLICT (name, channel) DO UPDATE SET until = excluded.until;
+  DELETE FROM whoa.watchers w USING (
+    SELECT o.name, o.channel FROM whoa.watchers o WHERE o.until < moment ORDER BY o.until LIMIT 100 FOR UPDATE SKIP LOCKED
+  ) old WHERE w.name = old.name AND w.channel = old.channel;
+END $$;
+CREATE FUNCTION fn.unlisten(names text[], of_channel text) RETURNS void LANGUAGE plpgsql AS $$
+BEGIN
+  PERFORM set_config('synchronous_commit', 'off', true);
+  DELETE FROM whoa.watchers w WHERE w.channel = of_channel AND w.name = ANY (names);
+END $$;
+`;

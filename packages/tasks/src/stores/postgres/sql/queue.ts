@@ -1,0 +1,201 @@
+import { ADMISSION_TABLE, LEVEL_RANKS, LIMITS, RULES } from '../../../rules/rules.ts';
+import { toSqlTable, toSqlText } from '../../../rules/to-sql.ts';
+
+const { level, abortMs, killMs } = RULES.graceful;
+const ranks = Object.entries(LEVEL_RANKS).map(([name, rank]) => `WHEN ${toSqlText(name)} THEN ${rank}`);
+
+/** Conversations and concurrency keys: who is next, who waits, who is ended for another. See `moves/queue.ts`. */
+export const QUEUE: string = `
+-- Locks what a task is queued in. Whoever touches more than one task locks the queue first, then its tasks: that is why
+-- no two moves wait for each other.
+CREATE FUNCTION fn.lock_queue(task_id text) RETURNS void LANGUAGE plpgsql AS $$
+DECLARE
+  of_tenant text;
+  of_conversation text;
+  of_key text;
+BEGIN
+  SELECT t.tenant, t.conversation, t.concurrency_key INTO of_tenant, of_conversation, of_key
+  FROM whoa.tasks t WHERE t.id = task_id;
+  IF of_conversation IS NOT NULL THEN
+    PERFORM 1 FROM whoa.conversations c WHERE c.tenant = of_tenant AND c.conversation = of_conversation FOR UPDATE;
+  ELSIF of_key IS NOT NULL THEN
+    PERFORM fn.lock_key(of_tenant, of_key);
+  END IF;
+END $$;
+
+CREATE FUNCTION fn.lock_key(of_tenant text, of_key text) RETURNS void LANGUAGE plpgsql AS $$
+BEGIN
+  PERFORM pg_advisory_xact_lock(hashtextextended('whoa. key ' || length(of_tenant) || of_tenant || of_key, 0));
+END $$;
+
+-- Locks a conversation, new or old. One that was idle for longer than it is kept starts anew.
+CREATE FUNCTION fn.open_conversation(of_tenant text, of_conversation text, kept_ms float8)
+RETURNS whoa.conversations LANGUAGE plpgsql AS $$
+DECLARE
+  line whoa.conversations;
+  now float8 := fn.now_ms();
+BEGIN
+  LOOP
+    INSERT INTO whoa.conversations (tenant, conversation, changed_at) VALUES (of_tenant, of_conversation, now)
+    ON CONFLICT DO NOTHING;
+    SELECT * INTO line FROM whoa.conversations c
+    WHERE c.tenant = of_tenant AND c.conversation = of_conversation FOR UPDATE;
+    -- Forgotten in between: once more.
+    EXIT WHEN FOUND;
+  END LOOP;
+  IF line.current IS NULL AND line.gathering IS NULL AND line.changed_at <= now - kept_ms THEN
+    DELETE FROM whoa.history h WHERE h.tenant = of_tenant AND h.conversation = of_conversation;
+    UPDATE whoa.conversations c SET history_bytes = 0, changed_at = now
+    WHERE c.tenant = of_tenant AND c.conversation = of_conversation RETURNING * INTO line;
+  END IF;
+  RETURN line;
+END $$;
+
+CREATE FUNCTION fn.admission(policy text, current text) RETURNS text LANGUAGE plpgsql IMMUTABLE AS $$
+BEGIN
+  RETURN ${toSqlTable(ADMISSION_TABLE, { row: 'policy', column: 'current' })};
+END $$;
+
+-- Lets a task into its conversation, which is locked: it starts, waits, is given to the current one as a message, or is
+-- refused. Writes everything but the task itself.
+CREATE FUNCTION fn.admit(
+  task_id text, of_tenant text, of_conversation text, policy text, owner text, now float8,
+  OUT admitted text, OUT superseded text[], OUT steered text
+) LANGUAGE plpgsql AS $$
+DECLARE
+  line whoa.conversations;
+  present whoa.tasks;
+  reason json := fn.own_reason('superseded', 'a newer message arrived', now);
+  other text;
+BEGIN
+  SELECT * INTO line FROM whoa.conversations c WHERE c.tenant = of_tenant AND c.conversation = of_conversation;
+  IF line.current IS NOT NULL THEN SELECT * INTO present FROM whoa.tasks t WHERE t.id = line.current FOR UPDATE; END IF;
+  admitted := fn.admission(policy, coalesce(present.status, 'none'));
+  IF admitted = 'start' THEN
+    line.current := task_id;
+  ELSIF admitted = 'replace' THEN
+    FOREACH other IN ARRAY line.waiting LOOP PERFORM fn.end_unstarted(other, reason, now); END LOOP;
+    superseded := line.waiting || line.current;
+    IF fn.has_begun(present) THEN
+      PERFORM fn.order_stop(present, reason, ${toSqlText(level)}, ${abortMs}, ${killMs}, false, now);
+      line.waiting := ARRAY[task_id];
+      admitted := 'wait';
+    ELSE
+      PERFORM fn.end_unstarted(line.current, reason, now);
+      line.current := task_id;
+      line.waiting := '{}';
+      admitted := 'start';
+    END IF;
+  ELSIF admitted = 'reject' OR cardinality(line.waiting) >= ${LIMITS.maxQueued} THEN
+    admitted := 'reject';
+    RETURN;
+  ELSIF admitted = 'steer' AND present.commands_waiting < ${LIMITS.maxCommands} THEN
+    line.waiting := fn.behind_steers(line.waiting, line.current, task_id);
+    PERFORM fn.add_command(line.current, json_build_object('type', 'steer', 'message',
+      (SELECT i.input FROM whoa.inputs i WHERE i.owner = admit.owner ORDER BY i.position DESC LIMIT 1), 'task', task_id), task_id);
+    steered := line.current;
+    admitted := 'wait';
+  ELSE
+    line.waiting := line.waiting || task_id;
+    admitted := 'wait';
+  END IF;
+  UPDATE whoa.conversations c SET current = line.current, waiting = line.waiting, changed_at = now
+  WHERE c.tenant = of_tenant AND c.conversation = of_conversation;
+END $$;
+
+-- Whether anything of a task may have happened: then it is settled, not just ended.
+CREATE FUNCTION fn.has_begun(task whoa.tasks) RETURNS boolean LANGUAGE plpgsql IMMUTABLE AS $$
+BEGIN
+  RETURN task.status <> 'init' OR task.position > 0;
+END $$;
+
+-- The queue with one more behind those whose messages the current task was given too.
+CREATE FUNCTION fn.behind_steers(waiting text[], current text, task_id text) RETURNS text[] LANGUAGE sql STABLE AS $$
+  SELECT coalesce(array_agg(w.id ORDER BY w.place) FILTER (WHERE w.given), '{}') || task_id
+    || coalesce(array_agg(w.id ORDER BY w.place) FILTER (WHERE NOT w.given), '{}')
+  FROM (
+    SELECT id, place, EXISTS (SELECT FROM whoa.commands c WHERE c.task = current AND c.steered = id) AS given
+    FROM unnest(waiting) WITH ORDINALITY AS line (id, place)
+  ) w
+$$;
+
+-- How many tasks of a concurrency key are past its queue, counted up to a limit.
+CREATE FUNCTION fn.count_admitted(of_tenant text, of_key text, most int) RETURNS int LANGUAGE plpgsql STABLE AS $$
+BEGIN
+  RETURN (SELECT count(*) FROM (
+    SELECT FROM whoa.tasks t WHERE t.tenant = of_tenant AND t.concurrency_key = of_key
+      AND t.stage IN ('later', 'ready', 'held') LIMIT most) found);
+END $$;
+
+-- Takes an ended task out of its queue, which is locked. Returns whose turn it is, if that changed.
+CREATE FUNCTION fn.leave_queue(task whoa.tasks, now float8) RETURNS text LANGUAGE plpgsql AS $$
+DECLARE
+  line whoa.conversations;
+  successor text;
+  most int;
+BEGIN
+  IF task.concurrency_key IS NOT NULL THEN
+    SELECT t.id, t.concurrency_limit INTO successor, most FROM whoa.tasks t WHERE t.tenant = task.tenant
+      AND t.concurrency_key = task.concurrency_key AND t.stage = 'queue' ORDER BY t.created_at, t.id LIMIT 1 FOR UPDATE;
+    IF successor IS NULL OR fn.count_admitted(task.tenant, task.concurrency_key, most) >= most THEN RETURN NULL; END IF;
+    PERFORM fn.come_next(successor, now);
+    RETURN successor;
+  END IF;
+  IF task.conversation IS NULL THEN RETURN NULL; END IF;
+  SELECT * INTO line FROM whoa.conversations c WHERE c.tenant = task.tenant AND c.conversation = task.conversation;
+  line.waiting := array_remove(line.waiting, task.id);
+  IF line.current = task.id THEN
+    successor := line.waiting[1];
+    line.current := successor;
+    line.waiting := line.waiting[2:];
+  END IF;
+  UPDATE whoa.conversations c SET current = line.current, waiting = line.waiting, changed_at = now,
+    gathering = nullif(c.gathering, task.id)
+  WHERE c.tenant = task.tenant AND c.conversation = task.conversation;
+  IF successor IS NOT NULL THEN PERFORM fn.come_next(successor, now); END IF;
+  RETURN successor;
+END $$;
+
+CREATE FUNCTION fn.rank_of(level text) RETURNS int LANGUAGE plpgsql IMMUTABLE AS $$
+BEGIN
+  RETURN CASE level ${ranks.join(' ')} ELSE 0 END;
+END $$;
+
+-- How hard a stop is by now: it climbs by itself as its deadlines pass.
+CREATE FUNCTION fn.level_at(level text, abort_at float8, kill_at float8, now float8)
+RETURNS text LANGUAGE plpgsql IMMUTABLE AS $$
+BEGIN
+  RETURN CASE WHEN level = 'kill' OR now >= kill_at THEN 'kill' WHEN level = 'abort' OR now >= abort_at THEN 'abort' ELSE level END;
+END $$;
+
+-- Tells the worker of a task, which is locked, to stop. Levels only rise, deadlines only come closer, the first reason
+-- stays. A task that has begun and no worker has is settled by whoever is free.
+CREATE FUNCTION fn.order_stop(
+  task whoa.tasks, reason json, level text, abort_ms float8, kill_ms float8, undo boolean, now float8,
+  OUT answer text, OUT stopped whoa.tasks
+) LANGUAGE plpgsql AS $$
+DECLARE
+  reached text := fn.level_at(task.stop_level, task.stop_abort_at, task.stop_kill_at, now);
+  is_held boolean := coalesce(task.stage = 'held', false);
+BEGIN
+  IF task.stop_level IS NOT NULL AND fn.rank_of(level) <= fn.rank_of(reached)
+    AND now + abort_ms >= task.stop_abort_at AND now + kill_ms >= task.stop_kill_at AND (task.stop_undo OR NOT undo)
+  THEN
+    answer := 'already';
+    stopped := task;
+    RETURN;
+  END IF;
+  answer := CASE WHEN task.stop_level IS NULL THEN 'accepted' ELSE 'escalated' END;
+  UPDATE whoa.tasks t SET status = fn.next_status(CASE WHEN t.status = 'init' THEN 'running' ELSE t.status END, 'cancel'),
+    stop_reason = coalesce(t.stop_reason, reason),
+    stop_level = CASE WHEN fn.rank_of(level) >= fn.rank_of(reached) THEN level ELSE reached END,
+    stop_abort_at = least(now + abort_ms, t.stop_abort_at), stop_kill_at = least(now + kill_ms, t.stop_kill_at),
+    stop_undo = undo OR coalesce(t.stop_undo, false), order_number = t.order_number + 1, told = is_held,
+    worker = CASE WHEN is_held THEN t.worker END, stage = CASE WHEN is_held THEN 'held' ELSE 'ready' END,
+    stage_at = CASE WHEN NOT is_held THEN now END, policy = NULL,
+    lane = CASE WHEN NOT is_held THEN fn.lane_of(t.agent, 'cancelling', undo OR coalesce(t.stop_undo, false)) END
+  WHERE t.id = task.id RETURNING * INTO stopped;
+  PERFORM fn.tell('cancel', stopped);
+  IF NOT is_held THEN PERFORM fn.ring_waiter(stopped.lane, now); END IF;
+END $$;
+`;

@@ -1,0 +1,74 @@
+import { toSqlText } from '../../../rules/to-sql.ts';
+import { STATUS_TABLE } from '../../../status.ts';
+
+/** One page of a tenant's tasks with one status, newest first: a piece of one index. */
+const PAGE = `SELECT * FROM whoa.tasks t WHERE t.tenant = of_tenant AND t.status = :status
+  AND (t.created_at, t.id) < (before_at, before_id) ORDER BY t.created_at DESC, t.id DESC LIMIT page`;
+
+const everyStatus = Object.keys(STATUS_TABLE).map((status) => `(${PAGE.replace(':status', toSqlText(status))})`);
+
+/** What only looks: a task, a page of a tenant's tasks, a piece of a journal, a conversation. */
+export const READ: string = `
+CREATE FUNCTION fn.get_task(of_tenant text, task_id text, kept_ms float8) RETURNS json LANGUAGE plpgsql AS $$
+DECLARE
+  task whoa.tasks;
+BEGIN
+  SELECT * INTO task FROM whoa.tasks t WHERE t.id = task_id AND t.tenant = of_tenant;
+  -- A task past its retention is gone, whether or not it has been removed yet.
+  IF task.id IS NULL OR task.ended_at <= fn.now_ms() - kept_ms THEN RETURN NULL; END IF;
+  RETURN fn.record_of(task);
+END $$;
+
+-- A page from before a place, newest first: each kind of question has an index in this order.
+CREATE FUNCTION fn.list_tasks(
+  of_tenant text, of_status text, of_conversation text, before_at float8, before_id text, page int
+) RETURNS json LANGUAGE plpgsql AS $$
+DECLARE
+  task whoa.tasks;
+  shown json[] := '{}';
+  source refcursor;
+BEGIN
+  before_at := coalesce(before_at, 'Infinity');
+  before_id := coalesce(before_id, '');
+  IF of_conversation IS NOT NULL THEN
+    OPEN source FOR SELECT * FROM whoa.tasks t WHERE t.tenant = of_tenant AND t.conversation = of_conversation
+      AND (of_status IS NULL OR t.status = of_status)
+      AND (t.created_at, t.id) < (before_at, before_id) ORDER BY t.created_at DESC, t.id DESC LIMIT page;
+  ELSIF of_status IS NOT NULL THEN
+    OPEN source FOR ${PAGE.replace(':status', 'of_status')};
+  ELSE
+    OPEN source FOR SELECT * FROM (${everyStatus.join(' UNION ALL ')}) t ORDER BY t.created_at DESC, t.id DESC LIMIT page;
+  END IF;
+  LOOP
+    FETCH source INTO task;
+    EXIT WHEN NOT FOUND;
+    shown := shown || fn.head_of(task);
+  END LOOP;
+  CLOSE source;
+  RETURN json_build_object('now', fn.now_ms(), 'tasks', array_to_json(shown));
+END $$;
+
+CREATE FUNCTION fn.read_journal(of_tenant text, task_id text, after int, page int, kept_ms float8)
+RETURNS json LANGUAGE plpgsql AS $$
+DECLARE
+  task whoa.tasks;
+BEGIN
+  SELECT * INTO task FROM whoa.tasks t WHERE t.id = task_id AND t.tenant = of_tenant;
+  IF task.id IS NULL OR task.ended_at <= fn.now_ms() - kept_ms THEN RETURN '[]'; END IF;
+  RETURN (SELECT coalesce(json_agg(json_build_object('position', e.position, 'epoch', e.epoch, 'at', e.at, 'event', e.event)), '[]')
+    FROM (SELECT * FROM whoa.journal j WHERE j.task = task_id AND j.position > after ORDER BY j.position LIMIT page) e);
+END $$;
+
+CREATE FUNCTION fn.get_conversation(of_tenant text, of_conversation text, kept_ms float8) RETURNS json LANGUAGE plpgsql AS $$
+DECLARE
+  line whoa.conversations;
+BEGIN
+  SELECT * INTO line FROM whoa.conversations c WHERE c.tenant = of_tenant AND c.conversation = of_conversation;
+  IF NOT FOUND OR (line.current IS NULL AND line.gathering IS NULL AND line.changed_at <= fn.now_ms() - kept_ms) THEN
+    RETURN NULL;
+  END IF;
+  RETURN json_build_object('tenant', line.tenant, 'conversation', line.conversation, 'current', line.current,
+    'waiting', line.waiting, 'gathering', line.gathering, 'changedAt', line.changed_at,
+    'history', fn.history_of(line.tenant, line.conversation));
+END $$;
+`;

@@ -1,0 +1,177 @@
+import { LIMITS } from '../../../rules/rules.ts';
+
+/** The pulse is written when it is older than this share of a lease; a longer gap than that share is an outage. */
+const PULSE_SHARE = 1 / 8;
+const OUTAGE_SHARE = 1 / 2;
+/** What a session holds is counted with every beat up to so many tasks; beyond that once a minute. */
+const COUNTED_MAX = 1_000;
+
+/** How workers keep what they have, and how it is taken away. See `moves/session.ts`. */
+export const SESSION: string = `
+-- Notes that a worker visited. After an outage, a failover or a step of the clock nobody could beat: everybody gets
+-- another lease. Returns whether sessions have run out, and asks one worker at a time to sweep.
+CREATE FUNCTION fn.visit(of_lease_ms float8, now float8, waits boolean) RETURNS boolean LANGUAGE plpgsql AS $$
+DECLARE
+  state whoa.pulse;
+  first float8;
+  expired boolean;
+BEGIN
+  SELECT * INTO state FROM whoa.pulse;
+  SELECT s.expires_at INTO first FROM whoa.sessions s WHERE s.expires_at IS NOT NULL ORDER BY s.expires_at LIMIT 1;
+  IF state.pulse >= 0 AND state.pulse <= now AND now - state.pulse < of_lease_ms * ${PULSE_SHARE}
+    AND (first <= now AND now >= state.grace_until AND now - state.sweep_asked_at >= ${LIMITS.sweepAskedMs}) IS NOT TRUE
+  THEN RETURN false; END IF;
+  -- Whoever is writing it now does the same; only a sweep must know what comes of it.
+  IF waits THEN
+    SELECT * INTO state FROM whoa.pulse FOR UPDATE;
+  ELSE
+    SELECT * INTO state FROM whoa.pulse FOR UPDATE SKIP LOCKED;
+    IF NOT FOUND THEN RETURN false; END IF;
+  END IF;
+  IF state.pulse < 0 THEN state.pulse := now; END IF;
+  IF state.pulse > now THEN
+    -- The clock stepped back: nothing may seem to last longer than it does.
+    UPDATE whoa.sessions s SET expires_at = now + s.lease_ms WHERE s.expires_at > now + of_lease_ms;
+    state.pulse := now;
+    state.grace_until := least(state.grace_until, now + of_lease_ms);
+    state.sweep_asked_at := least(state.sweep_asked_at, now);
+  END IF;
+  IF now - state.pulse > of_lease_ms * ${OUTAGE_SHARE} AND first IS NOT NULL AND NOT state.grace_given THEN
+    state.grace_until := now + of_lease_ms;
+    state.grace_given := true;
+  END IF;
+  IF now - state.pulse >= of_lease_ms * ${PULSE_SHARE} THEN state.pulse := now; END IF;
+  expired := coalesce(first <= now AND now >= state.grace_until AND now - state.sweep_asked_at >= ${LIMITS.sweepAskedMs}, false);
+  IF expired THEN state.sweep_asked_at := now; END IF;
+  UPDATE whoa.pulse SET pulse = state.pulse, grace_until = state.grace_until, grace_given = state.grace_given,
+    sweep_asked_at = state.sweep_asked_at;
+  RETURN expired;
+END $$;
+
+-- Keeps a session, however late, as long as nothing was taken from it.
+CREATE FUNCTION fn.beat(
+  session_id text, ids text[], epochs int[], claims text[], numbers int[], believed int
+) RETURNS json LANGUAGE plpgsql AS $$
+DECLARE
+  session whoa.sessions;
+  task whoa.tasks;
+  orders json[] := '{}';
+  expired boolean;
+  more boolean := false;
+  held int := believed;
+  now float8;
+BEGIN
+  SELECT * INTO session FROM whoa.sessions s WHERE s.id = session_id FOR UPDATE;
+  IF session.id IS NULL OR session.is_over THEN RETURN json_build_object('answer', 'gone'); END IF;
+  now := fn.now_ms();
+  expired := fn.visit(session.lease_ms, now, false);
+  -- Never wait for it: if somebody else writes it now, the next beat does this.
+  IF (SELECT p.grace_given FROM whoa.pulse p) THEN
+    UPDATE whoa.pulse SET grace_given = false
+    WHERE EXISTS (SELECT FROM whoa.pulse FOR UPDATE SKIP LOCKED);
+  END IF;
+  IF believed <= ${COUNTED_MAX} OR floor(now / 60000) <> floor(session.used_at / 60000) THEN
+    SELECT count(*) INTO held FROM whoa.tasks t WHERE t.stage = 'held' AND t.session = session_id;
+  END IF;
+  IF held > 0 THEN
+    UPDATE whoa.sessions s SET expires_at = now + s.lease_ms, used_at = now WHERE s.id = session_id;
+  END IF;
+  -- Only who holds the task now, for the latest order: a former holder must not confirm for a new one.
+  IF cardinality(ids) > 0 THEN
+    PERFORM 1 FROM whoa.tasks t WHERE t.id = ANY (ids) ORDER BY t.id FOR UPDATE;
+    UPDATE whoa.tasks t SET told = false FROM unnest(ids, epochs, claims, numbers) AS c (id, epoch, claim, number)
+    WHERE t.id = c.id AND t.told AND t.session = session_id AND t.epoch = c.epoch AND t.claim = c.claim
+      AND t.order_number = c.number;
+  END IF;
+  FOR task IN SELECT * FROM whoa.tasks t WHERE t.told AND t.session = session_id LIMIT ${LIMITS.maxOrders + 1} LOOP
+    IF cardinality(orders) = ${LIMITS.maxOrders} THEN
+      more := true;
+    ELSE
+      orders := orders || fn.head_of(task);
+    END IF;
+  END LOOP;
+  RETURN json_build_object('answer', 'alive', 'orders', orders, 'more', more, 'recount', held <> believed,
+    'expired', expired, 'now', now);
+END $$;
+
+CREATE FUNCTION fn.held(session_id text) RETURNS json LANGUAGE plpgsql AS $$
+BEGIN
+  RETURN (SELECT coalesce(json_agg(json_build_object('id', t.id, 'epoch', t.epoch, 'claim', t.claim)), '[]')
+    FROM whoa.tasks t WHERE t.stage = 'held' AND t.session = session_id);
+END $$;
+
+-- Ends sessions that ran out and frees what they held, a piece at a time.
+CREATE FUNCTION fn.sweep(most int, attempts_max int) RETURNS json LANGUAGE plpgsql AS $$
+DECLARE
+  session whoa.sessions;
+  now float8 := fn.now_ms();
+  until float8;
+  next_at float8;
+  freed int := 0;
+BEGIN
+  SELECT * INTO session FROM whoa.sessions s WHERE s.expires_at IS NOT NULL ORDER BY s.expires_at LIMIT 1;
+  IF session.id IS NOT NULL THEN PERFORM fn.visit(session.lease_ms, now, true); END IF;
+  SELECT p.grace_until INTO until FROM whoa.pulse p;
+  IF session.id IS NOT NULL AND now < until THEN
+    RETURN json_build_object('freed', 0, 'more', false, 'nextAt', until, 'now', now);
+  END IF;
+  WHILE freed < most LOOP
+    -- One that beats, takes or is swept at this moment is left alone.
+    SELECT * INTO session FROM whoa.sessions s WHERE s.expires_at <= now ORDER BY s.expires_at LIMIT 1 FOR UPDATE SKIP LOCKED;
+    EXIT WHEN NOT FOUND;
+    freed := freed + fn.free_some(session, most - freed, attempts_max, now);
+  END LOOP;
+  SELECT s.expires_at INTO next_at FROM whoa.sessions s WHERE s.expires_at IS NOT NULL ORDER BY s.expires_at LIMIT 1;
+  RETURN json_build_object('freed', freed, 'more', coalesce(next_at <= now, false), 'nextAt', next_at, 'now', now);
+END $$;
+
+CREATE FUNCTION fn.free_some(session whoa.sessions, most int, attempts_max int, now float8) RETURNS int LANGUAGE plpgsql AS $$
+DECLARE
+  ids text[] := ARRAY(SELECT t.id FROM whoa.tasks t WHERE t.stage = 'held' AND t.session = free_some.session.id ORDER BY t.id LIMIT most);
+  task_id text;
+BEGIN
+  -- In the step that frees the first of them: from here on no beat counts. A session that holds nothing is only idle.
+  IF NOT session.is_over AND cardinality(ids) > 0 THEN
+    session.is_over := true;
+    session.had_suspect := EXISTS (SELECT FROM whoa.tasks t
+      WHERE t.stage = 'held' AND t.session = free_some.session.id AND t.attempts >= 2);
+  END IF;
+  FOREACH task_id IN ARRAY ids LOOP PERFORM fn.free(task_id, session, attempts_max, now); END LOOP;
+  UPDATE whoa.sessions s SET is_over = session.is_over, had_suspect = session.had_suspect, expires_at =
+    CASE WHEN EXISTS (SELECT FROM whoa.tasks t WHERE t.stage = 'held' AND t.session = free_some.session.id) THEN s.expires_at END
+  WHERE s.id = session.id;
+  RETURN cardinality(ids);
+END $$;
+
+-- Takes a task away from a session that is over. Its epoch rises, so nothing its worker still writes counts.
+CREATE FUNCTION fn.free(task_id text, of_session whoa.sessions, attempts_max int, now float8) RETURNS void LANGUAGE plpgsql AS $$
+DECLARE
+  task whoa.tasks;
+  delay_ms float8;
+BEGIN
+  PERFORM fn.lock_queue(task_id);
+  SELECT * INTO task FROM whoa.tasks t WHERE t.id = task_id AND t.stage = 'held' AND t.session = of_session.id FOR UPDATE;
+  IF NOT FOUND THEN RETURN; END IF;
+  -- Only a task whose worker died before is to blame, not its neighbours.
+  IF of_session.had_suspect AND task.attempts < 2 THEN task.attempts := task.attempts - 1; END IF;
+  task.deaths := task.deaths + 1;
+  IF task.status = 'running' AND (task.attempts >= attempts_max OR task.deaths >= ${LIMITS.maxDeaths}) THEN
+    UPDATE whoa.tasks t SET epoch = t.epoch + 1, attempts = task.attempts, deaths = task.deaths, session = NULL, claim = NULL,
+      worker = NULL WHERE t.id = task_id;
+    task.worker := NULL;
+    PERFORM fn.end_task(task, 'failed', json_build_object('error', json_build_object('message',
+      format('its workers were lost %s times', greatest(task.attempts, task.deaths)), 'code', 'WORKERS_LOST')), NULL, NULL, now);
+    PERFORM fn.leave_queue(task, now);
+    RETURN;
+  END IF;
+  delay_ms := CASE WHEN task.status = 'cancelling' OR task.deaths <= 1 THEN 0
+    ELSE least(${LIMITS.maxDeathDelayMs}, ${LIMITS.deathDelayMs} * 2 ^ (task.deaths - 2)) END;
+  UPDATE whoa.tasks t SET status = fn.next_status(t.status, 'release'), epoch = t.epoch + 1, attempts = task.attempts,
+    deaths = task.deaths, session = NULL, claim = NULL, worker = NULL, told = false, policy = NULL,
+    stage = CASE WHEN delay_ms > 0 THEN 'later' ELSE 'ready' END, stage_at = now + delay_ms,
+    lane = CASE WHEN delay_ms = 0 THEN fn.lane_of(t.agent, fn.next_status(t.status, 'release'), t.stop_undo) END
+  WHERE t.id = task_id RETURNING * INTO task;
+  PERFORM fn.make_room(task.tenant, task.agent, now);
+  IF delay_ms = 0 THEN PERFORM fn.ring_waiter(task.lane, now); END IF;
+END $$;
+`;

@@ -1,0 +1,152 @@
+import { LIMITS, SETTLE } from '../../../rules/rules.ts';
+import { toSqlTable, toSqlText } from '../../../rules/to-sql.ts';
+import { STATUS_TABLE } from '../../../status.ts';
+
+/** Where a task is while it lives, who is rung, and how it ends. See `moves/stage.ts`. */
+export const STAGE: string = `
+CREATE FUNCTION fn.next_status(status text, asked text) RETURNS text LANGUAGE plpgsql IMMUTABLE AS $$
+BEGIN
+  RETURN ${toSqlTable(STATUS_TABLE, { row: 'status', column: 'asked' })};
+END $$;
+
+-- The lane a task is ready in: one that only has to be settled can be taken by any worker.
+CREATE FUNCTION fn.lane_of(agent text, status text, undo boolean) RETURNS text LANGUAGE plpgsql IMMUTABLE AS $$
+BEGIN
+  RETURN CASE WHEN status = 'cancelling' AND undo IS NOT TRUE THEN ${toSqlText(SETTLE)} ELSE agent END;
+END $$;
+
+-- Tells one worker that waits for it that something is ready; returns whether there was one. Never waits: a waiter that another transaction is about to
+-- ring is left to it.
+CREATE FUNCTION fn.ring_waiter(of_lane text, now float8) RETURNS boolean LANGUAGE plpgsql AS $$
+DECLARE
+  found text;
+BEGIN
+  IF of_lane = ${toSqlText(SETTLE)} THEN
+    SELECT w.worker INTO found FROM whoa.waiters w WHERE w.at >= now - ${LIMITS.parkedMs}
+    ORDER BY w.agent, w.at LIMIT 1 FOR UPDATE SKIP LOCKED;
+  ELSE
+    SELECT w.worker INTO found FROM whoa.waiters w WHERE w.agent = of_lane AND w.at >= now - ${LIMITS.parkedMs}
+    ORDER BY w.at LIMIT 1 FOR UPDATE SKIP LOCKED;
+  END IF;
+  IF found IS NULL THEN RETURN false; END IF;
+  PERFORM fn.unpark(found);
+  PERFORM fn.note(ARRAY['w:' || found], json_build_array('work', of_lane, NULL, found));
+  RETURN true;
+END $$;
+
+CREATE FUNCTION fn.unpark(of_worker text) RETURNS void LANGUAGE plpgsql AS $$
+BEGIN
+  DELETE FROM whoa.waiters w USING (
+    SELECT o.agent, o.at, o.worker FROM whoa.waiters o WHERE o.worker = of_worker FOR UPDATE SKIP LOCKED
+  ) mine WHERE w.agent = mine.agent AND w.at = mine.at AND w.worker = mine.worker;
+END $$;
+
+-- Notes that a worker waits for work; writes nothing if that was noted not long ago.
+CREATE FUNCTION fn.park(of_worker text, agents text[], now float8) RETURNS void LANGUAGE plpgsql AS $$
+DECLARE
+  parked text[];
+BEGIN
+  SELECT array_agg(w.agent) INTO parked FROM whoa.waiters w WHERE w.worker = of_worker AND w.at > now - ${LIMITS.parkedMs / 4};
+  IF parked @> agents AND agents @> parked THEN RETURN; END IF;
+  PERFORM fn.unpark(of_worker);
+  INSERT INTO whoa.waiters (worker, agent, at) SELECT DISTINCT of_worker, a.agent, now FROM unnest(agents) AS a (agent)
+  ON CONFLICT DO NOTHING;
+END $$;
+
+-- Where the turn of a task has come: it waits for its time, then for the worker it was meant for, then it is anybody's.
+CREATE FUNCTION fn.next_stage(not_before float8, worker text, now float8, OUT stage text, OUT stage_at float8)
+LANGUAGE plpgsql IMMUTABLE AS $$
+BEGIN
+  IF not_before > now THEN
+    stage := 'later';
+    stage_at := not_before;
+  ELSIF worker IS NOT NULL THEN
+    stage := 'later';
+    stage_at := now + ${LIMITS.homeMs};
+  ELSE
+    stage := 'ready';
+    stage_at := now;
+  END IF;
+END $$;
+
+-- Tells those who wait for it where a task is now: a worker that waits for work, or the one it was meant for.
+CREATE FUNCTION fn.announce(task whoa.tasks, now float8) RETURNS void LANGUAGE plpgsql AS $$
+BEGIN
+  IF task.stage = 'ready' THEN
+    PERFORM fn.ring_waiter(task.lane, now);
+  ELSIF task.stage = 'later' AND task.worker IS NOT NULL AND task.policy IS NULL AND (task.not_before > now) IS NOT TRUE THEN
+    PERFORM fn.tell('wake', task);
+  END IF;
+END $$;
+
+-- The turn of a task, which is locked, has come.
+CREATE FUNCTION fn.come_next(task_id text, now float8) RETURNS void LANGUAGE plpgsql AS $$
+DECLARE
+  task whoa.tasks;
+BEGIN
+  UPDATE whoa.tasks t SET (stage, stage_at) = (SELECT n.stage, n.stage_at FROM fn.next_stage(t.not_before, t.worker, now) n),
+    policy = NULL, lane = fn.lane_of(t.agent, t.status, t.stop_undo) WHERE t.id = task_id RETURNING * INTO task;
+  PERFORM fn.announce(task, now);
+END $$;
+
+-- Changes what the worker of a task should know: it is told until it confirms.
+CREATE FUNCTION fn.give_order(task_id text, kind text) RETURNS void LANGUAGE plpgsql AS $$
+DECLARE
+  task whoa.tasks;
+BEGIN
+  UPDATE whoa.tasks t SET order_number = t.order_number + 1, told = coalesce(t.stage = 'held', false)
+  WHERE t.id = task_id RETURNING * INTO task;
+  PERFORM fn.tell(kind, task);
+END $$;
+
+-- Leaves the worker of a task, which is locked, something to do.
+CREATE FUNCTION fn.add_command(task_id text, command json, steered text) RETURNS int LANGUAGE plpgsql AS $$
+DECLARE
+  task whoa.tasks;
+BEGIN
+  UPDATE whoa.tasks t SET commands_sent = t.commands_sent + 1, commands_waiting = t.commands_waiting + 1,
+    order_number = t.order_number + 1, told = coalesce(t.stage = 'held', false)
+  WHERE t.id = task_id RETURNING * INTO task;
+  INSERT INTO whoa.commands (task, number, steered, command) VALUES (task_id, task.commands_sent, steered, command);
+  PERFORM fn.tell('command', task);
+  RETURN task.commands_sent;
+END $$;
+
+-- The one way a task ends, which is locked. It does not leave its queue: that is for the caller to do.
+CREATE FUNCTION fn.end_task(
+  task whoa.tasks, ending text, rest json, reason json, complete boolean, now float8
+) RETURNS void LANGUAGE plpgsql AS $$
+BEGIN
+  UPDATE whoa.tasks t SET status = ending, ended_at = now, stage = NULL, stage_at = NULL, lane = NULL, policy = NULL,
+    told = false, commands_waiting = 0, outcome = rest, outcome_reason = reason, outcome_complete = complete
+  WHERE t.id = task.id;
+  IF task.commands_waiting > 0 THEN DELETE FROM whoa.commands c WHERE c.task = task.id; END IF;
+  IF task.stage = 'held' THEN PERFORM fn.make_room(task.tenant, task.agent, now); END IF;
+  PERFORM fn.tell('status', task);
+END $$;
+
+CREATE FUNCTION fn.end_unstarted(task_id text, reason json, now float8) RETURNS void LANGUAGE plpgsql AS $$
+DECLARE
+  task whoa.tasks;
+BEGIN
+  SELECT * INTO task FROM whoa.tasks t WHERE t.id = task_id FOR UPDATE;
+  PERFORM fn.end_task(task, 'cancelled', '{}', reason, NULL, now);
+END $$;
+
+-- A task no longer runs: where a limit kept others waiting, they can be taken now.
+CREATE FUNCTION fn.make_room(of_tenant text, of_agent text, now float8) RETURNS void LANGUAGE plpgsql AS $$
+DECLARE
+  waiting text;
+BEGIN
+  IF fn.tenant_cap() IS NOT NULL THEN
+    FOR waiting IN SELECT DISTINCT w.agent FROM whoa.waiters w LIMIT 100 LOOP
+      IF EXISTS (SELECT FROM whoa.tasks t WHERE t.stage = 'ready' AND t.lane = waiting AND t.tenant = of_tenant) THEN
+        PERFORM fn.ring_waiter(waiting, now);
+      END IF;
+    END LOOP;
+  END IF;
+  IF fn.agent_cap() IS NOT NULL AND EXISTS (SELECT FROM whoa.tasks t WHERE t.stage = 'ready' AND t.lane = of_agent) THEN
+    PERFORM fn.ring_waiter(of_agent, now);
+  END IF;
+END $$;
+`;

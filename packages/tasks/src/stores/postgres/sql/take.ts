@@ -1,0 +1,287 @@
+import { LIMITS, SETTLE } from '../../../rules/rules.ts';
+import { toSqlText } from '../../../rules/to-sql.ts';
+
+/** How tasks reach workers: take, claim, load. See `moves/take.ts`. */
+export const TAKE: string = `
+-- One take or claim of a session at a time: a request that is repeated must not overtake itself.
+CREATE FUNCTION fn.open_session(session_id text) RETURNS whoa.sessions LANGUAGE plpgsql AS $$
+DECLARE
+  session whoa.sessions;
+BEGIN
+  PERFORM pg_advisory_xact_lock(hashtextextended('whoa. session ' || session_id, 0));
+  SELECT * INTO session FROM whoa.sessions s WHERE s.id = session_id FOR UPDATE;
+  RETURN session;
+END $$;
+
+CREATE FUNCTION fn.take(
+  session_id text, number int, of_worker text, agents text[], of_lease_ms float8, most int, own_claim text, max_bytes float8,
+  after_tenant text
+) RETURNS json LANGUAGE plpgsql AS $$
+DECLARE
+  session whoa.sessions := fn.open_session(session_id);
+  now float8 := fn.now_ms();
+  expired boolean;
+  picked text[];
+  next_at float8;
+BEGIN
+  IF session.is_over OR (session.id IS NULL AND number > 1) THEN RETURN json_build_object('answer', 'gone'); END IF;
+  IF number < coalesce(session.take_number, 0) THEN RETURN json_build_object('answer', 'stale'); END IF;
+  IF number > coalesce(session.take_number, 0) + 1 THEN RETURN json_build_object('answer', 'gone'); END IF;
+  expired := fn.visit(of_lease_ms, now, false);
+  IF number = session.take_number THEN
+    -- Not what the session has claimed by its id since: that is at work already.
+    picked := ARRAY(SELECT p.id FROM unnest(session.took[2:]) WITH ORDINALITY AS p (id, place) JOIN whoa.tasks t USING (id)
+      WHERE t.claim = session.took[1] ORDER BY p.place);
+    RETURN json_build_object('answer', 'taken', 'repeat', true, 'expired', expired, 'now', now,
+      'tasks', fn.taken(picked, session_id, max_bytes));
+  END IF;
+  SELECT t.stage_at INTO next_at FROM whoa.tasks t WHERE t.stage = 'later' ORDER BY t.stage_at LIMIT 1;
+  IF next_at <= now THEN
+    PERFORM fn.bring_on_due(now);
+    SELECT t.stage_at INTO next_at FROM whoa.tasks t WHERE t.stage = 'later' ORDER BY t.stage_at LIMIT 1;
+  END IF;
+  picked := fn.pick(agents, most, after_tenant, now);
+  IF cardinality(picked) > 0 THEN
+    PERFORM fn.note_held(session_id, of_worker, of_lease_ms, number, own_claim || picked, now);
+    PERFORM fn.hold(picked, session_id, own_claim, of_worker, now);
+  END IF;
+  IF cardinality(picked) < most THEN
+    PERFORM fn.park(of_worker, agents, now);
+  ELSE
+    PERFORM fn.unpark(of_worker);
+  END IF;
+  RETURN json_build_object('answer', 'taken', 'repeat', false, 'expired', expired, 'now', now, 'nextAt', next_at,
+    'tasks', CASE WHEN cardinality(picked) > 0 THEN fn.taken(picked, session_id, max_bytes) END);
+END $$;
+
+-- Moves what has waited for its time. What another transaction is at is left to it.
+CREATE FUNCTION fn.bring_on_due(now float8) RETURNS void LANGUAGE plpgsql AS $$
+DECLARE
+  task whoa.tasks;
+  due_id text;
+BEGIN
+  FOR task IN
+    UPDATE whoa.tasks t SET stage = 'ready', stage_at = now, lane = fn.lane_of(t.agent, t.status, t.stop_undo) FROM (
+      SELECT o.id FROM whoa.tasks o WHERE o.stage = 'later' AND o.stage_at <= now AND o.policy IS NULL
+      ORDER BY o.stage_at LIMIT ${LIMITS.maxMoved} FOR UPDATE SKIP LOCKED
+    ) due WHERE t.id = due.id RETURNING t.*
+  LOOP
+    PERFORM fn.ring_waiter(task.lane, now);
+  END LOOP;
+  FOR due_id IN
+    SELECT o.id FROM whoa.tasks o WHERE o.stage = 'later' AND o.stage_at <= now AND o.policy IS NOT NULL
+    ORDER BY o.stage_at LIMIT ${LIMITS.maxMoved}
+  LOOP
+    PERFORM 1 FROM whoa.tasks t JOIN whoa.conversations c USING (tenant, conversation)
+    WHERE t.id = due_id FOR UPDATE OF c SKIP LOCKED;
+    CONTINUE WHEN NOT FOUND;
+    SELECT * INTO task FROM whoa.tasks t WHERE t.id = due_id AND t.stage = 'later' AND t.policy IS NOT NULL
+      AND t.stage_at <= now FOR UPDATE SKIP LOCKED;
+    IF FOUND THEN PERFORM fn.admit_gathered(task, now); END IF;
+  END LOOP;
+END $$;
+
+-- The tenants that have something ready in a lane, from the one behind a given one on, in turn.
+CREATE FUNCTION fn.tenants_in(of_lane text, after_tenant text, most int) RETURNS text[] LANGUAGE plpgsql STABLE AS $$
+DECLARE
+  tenants text[] := '{}';
+  place text COLLATE "C" := after_tenant;
+BEGIN
+  WHILE cardinality(tenants) < most LOOP
+    place := (SELECT t.tenant FROM whoa.tasks t WHERE t.stage = 'ready' AND t.lane = of_lane AND t.tenant > place
+      ORDER BY t.tenant LIMIT 1);
+    EXIT WHEN place IS NULL;
+    tenants := tenants || place;
+  END LOOP;
+  place := '';
+  WHILE cardinality(tenants) < most AND after_tenant <> '' LOOP
+    place := (SELECT t.tenant FROM whoa.tasks t WHERE t.stage = 'ready' AND t.lane = of_lane AND t.tenant > place
+      AND t.tenant <= after_tenant ORDER BY t.tenant LIMIT 1);
+    EXIT WHEN place IS NULL;
+    tenants := tenants || place;
+  END LOOP;
+  RETURN tenants;
+END $$;
+
+-- Locks tasks that are ready, fairly over tenants: every tenant that has something has its turn before one has another.
+-- What another take has locked is left out, so takes do not wait for each other.
+CREATE FUNCTION fn.pick(agents text[], most int, after_tenant text, now float8) RETURNS text[] LANGUAGE plpgsql AS $$
+DECLARE
+  picked text[] := '{}';
+  lanes text[];
+  tenants text[];
+  kept_lanes text[];
+  kept_tenants text[];
+  share int;
+  asked int;
+  found text[];
+BEGIN
+  SELECT coalesce(array_agg(l.lane ORDER BY l.turn, l.place), '{}'), coalesce(array_agg(l.tenant ORDER BY l.turn, l.place), '{}')
+  INTO lanes, tenants FROM (
+    SELECT a.lane, a.place, n.tenant, n.turn FROM unnest(array_prepend(${toSqlText(SETTLE)}::text, agents)) WITH ORDINALITY AS a (lane, place)
+    CROSS JOIN LATERAL unnest(fn.tenants_in(a.lane, after_tenant, most)) WITH ORDINALITY AS n (tenant, turn)
+  ) l;
+  WHILE cardinality(lanes) > 0 AND cardinality(picked) < most LOOP
+    share := ceil((most - cardinality(picked))::float8 / cardinality(lanes));
+    kept_lanes := '{}';
+    kept_tenants := '{}';
+    FOR i IN 1 .. cardinality(lanes) LOOP
+      asked := least(share, most - cardinality(picked));
+      EXIT WHEN asked <= 0;
+      asked := least(asked, fn.room_for(lanes[i], tenants[i], picked));
+      CONTINUE WHEN asked <= 0;
+      found := ARRAY(
+        SELECT t.id FROM whoa.tasks t WHERE t.stage = 'ready' AND t.lane = lanes[i] AND t.tenant = tenants[i]
+          AND t.id <> ALL (picked)
+        ORDER BY t.priority DESC, t.stage_at, t.id LIMIT asked FOR UPDATE SKIP LOCKED
+      );
+      picked := picked || found;
+      IF cardinality(found) = asked THEN
+        kept_lanes := kept_lanes || lanes[i];
+        kept_tenants := kept_tenants || tenants[i];
+      END IF;
+    END LOOP;
+    lanes := kept_lanes;
+    tenants := kept_tenants;
+  END LOOP;
+  RETURN picked;
+END $$;
+
+-- How many more may run where there is a limit. Whoever counts locks, so no two count the same room; what is locked
+-- has its turn another time.
+CREATE FUNCTION fn.room_for(of_lane text, of_tenant text, picked text[]) RETURNS int LANGUAGE plpgsql AS $$
+DECLARE
+  room int := 2147483647;
+  cap int;
+BEGIN
+  IF of_lane = ${toSqlText(SETTLE)} THEN RETURN room; END IF;
+  cap := fn.agent_cap();
+  IF cap IS NOT NULL THEN
+    IF NOT pg_try_advisory_xact_lock(hashtextextended('whoa. agent ' || of_lane, 0)) THEN RETURN 0; END IF;
+    room := cap
+      - (SELECT count(*) FROM (SELECT FROM whoa.tasks t WHERE t.stage = 'held' AND t.agent = of_lane LIMIT cap) held)
+      - (SELECT count(*) FROM whoa.tasks t WHERE t.id = ANY (picked) AND t.agent = of_lane);
+  END IF;
+  cap := fn.tenant_cap();
+  IF cap IS NOT NULL THEN
+    IF NOT pg_try_advisory_xact_lock(hashtextextended('whoa. tenant ' || of_tenant, 0)) THEN RETURN 0; END IF;
+    room := least(room, cap
+      - (SELECT count(*) FROM (SELECT FROM whoa.tasks t WHERE t.stage = 'held' AND t.tenant = of_tenant LIMIT cap) held)
+      - (SELECT count(*) FROM whoa.tasks t WHERE t.id = ANY (picked) AND t.tenant = of_tenant));
+  END IF;
+  RETURN room;
+END $$;
+
+-- Gives tasks, which are locked, to a session. What was ordered before comes along, and is told until it is confirmed.
+CREATE FUNCTION fn.hold(ids text[], session_id text, own_claim text, of_worker text, now float8) RETURNS void LANGUAGE plpgsql AS $$
+DECLARE
+  task whoa.tasks;
+BEGIN
+  UPDATE whoa.tasks t SET status = fn.next_status(t.status, 'claim'), stage = 'held', stage_at = NULL, lane = NULL,
+    policy = NULL, released = NULL, epoch = t.epoch + 1, attempts = t.attempts + 1, session = session_id, claim = own_claim,
+    worker = of_worker, told = t.order_number > 0, started_at = coalesce(t.started_at, now)
+  WHERE t.id = ANY (ids);
+  -- The worker knows. Is anybody else there to be told?
+  IF NOT fn.is_watched() THEN RETURN; END IF;
+  FOR task IN SELECT * FROM whoa.tasks t WHERE t.id = ANY (ids) LOOP PERFORM fn.tell('status', task); END LOOP;
+END $$;
+
+-- Notes that a session holds something. It is not put off by taking more: only beats show that its tasks are known.
+CREATE FUNCTION fn.note_held(
+  session_id text, of_worker text, of_lease_ms float8, number int, picked text[], now float8
+) RETURNS void LANGUAGE plpgsql AS $$
+DECLARE
+  had_some boolean := EXISTS (SELECT FROM whoa.tasks t WHERE t.stage = 'held' AND t.session = session_id);
+BEGIN
+  INSERT INTO whoa.sessions AS s (id, worker, lease_ms, expires_at, take_number, took, used_at)
+  VALUES (session_id, of_worker, of_lease_ms, now + of_lease_ms, coalesce(number, 0), coalesce(picked, '{}'), now)
+  ON CONFLICT (id) DO UPDATE SET expires_at = CASE WHEN had_some THEN s.expires_at ELSE now + of_lease_ms END,
+    take_number = coalesce(number, s.take_number), took = coalesce(picked, s.took), used_at = now;
+END $$;
+
+-- Tasks as they are handed to the session that holds them, with what their work needs as far as it is not too large.
+CREATE FUNCTION fn.taken(ids text[], session_id text, max_bytes float8) RETURNS json LANGUAGE plpgsql STABLE AS $$
+DECLARE
+  task whoa.tasks;
+  load json;
+  shown json[] := '{}';
+BEGIN
+  FOR task IN
+    SELECT t.* FROM unnest(ids) WITH ORDINALITY AS p (id, place) JOIN whoa.tasks t USING (id)
+    WHERE t.stage = 'held' AND t.session = session_id ORDER BY p.place
+  LOOP
+    load := fn.load_of(task);
+    IF octet_length(load::text) <= max_bytes THEN
+      max_bytes := max_bytes - octet_length(load::text);
+    ELSE
+      load := NULL;
+    END IF;
+    shown := shown || json_build_object('row', row_to_json(task), 'load', load,
+      'commands', CASE WHEN task.commands_waiting > 0 THEN fn.commands_of(task.id) END);
+  END LOOP;
+  RETURN array_to_json(shown);
+END $$;
+
+CREATE FUNCTION fn.claim(
+  task_id text, session_id text, of_worker text, of_lease_ms float8, own_claim text, max_bytes float8, kept_ms float8
+) RETURNS json LANGUAGE plpgsql AS $$
+DECLARE
+  session whoa.sessions;
+  task whoa.tasks;
+  until float8;
+  now float8 := fn.now_ms();
+  has_some boolean := EXISTS (SELECT FROM whoa.tasks t WHERE t.stage = 'held' AND t.session = session_id);
+BEGIN
+  -- Claims of one session run side by side: a session that holds something need not be written.
+  IF has_some THEN
+    SELECT * INTO session FROM whoa.sessions s WHERE s.id = session_id FOR SHARE;
+  ELSE
+    session := fn.open_session(session_id);
+  END IF;
+  IF session.is_over THEN RETURN json_build_object('answer', 'gone'); END IF;
+  PERFORM fn.visit(of_lease_ms, now, false);
+  PERFORM fn.lock_queue(task_id);
+  SELECT * INTO task FROM whoa.tasks t WHERE t.id = task_id FOR UPDATE;
+  -- The time after the lock was had, not before: whoever held it may have changed the task.
+  now := fn.now_ms();
+  IF task.stage = 'later' AND task.policy IS NOT NULL AND task.stage_at <= now THEN
+    PERFORM fn.admit_gathered(task, now);
+    SELECT * INTO task FROM whoa.tasks t WHERE t.id = task_id;
+  END IF;
+  IF task.id IS NULL OR task.ended_at <= now - kept_ms THEN RETURN json_build_object('answer', 'unknown'); END IF;
+  IF task.ended_at IS NOT NULL THEN RETURN json_build_object('answer', 'too-late', 'status', task.status); END IF;
+  IF task.stage = 'held' THEN
+    IF task.session = session_id AND task.claim = own_claim THEN
+      RETURN json_build_object('answer', 'claimed', 'now', now, 'tasks', fn.taken(ARRAY[task_id], session_id, max_bytes));
+    END IF;
+    SELECT s.expires_at INTO until FROM whoa.sessions s WHERE s.id = task.session;
+    RETURN json_build_object('answer', 'held', 'until', coalesce(until, now));
+  END IF;
+  IF task.stage = 'queue' THEN RETURN json_build_object('answer', 'waiting'); END IF;
+  -- A task that only waits for the worker it was meant for can be claimed; the others have to wait.
+  IF task.stage = 'later' THEN
+    until := CASE WHEN task.policy IS NOT NULL OR task.worker IS NULL OR task.deaths > 0 THEN task.stage_at ELSE task.not_before END;
+    IF until > now THEN RETURN json_build_object('answer', 'waiting', 'until', until); END IF;
+  END IF;
+  IF NOT has_some THEN PERFORM fn.note_held(session_id, of_worker, of_lease_ms, NULL, NULL, now); END IF;
+  PERFORM fn.hold(ARRAY[task_id], session_id, own_claim, of_worker, now);
+  RETURN json_build_object('answer', 'claimed', 'now', now, 'tasks', fn.taken(ARRAY[task_id], session_id, max_bytes));
+END $$;
+
+CREATE FUNCTION fn.load(task_id text, own_epoch int, own_session text, own_claim text) RETURNS json LANGUAGE plpgsql AS $$
+DECLARE
+  task whoa.tasks;
+BEGIN
+  SELECT * INTO task FROM whoa.tasks t WHERE t.id = task_id;
+  IF NOT fn.is_own(task, own_epoch, own_session, own_claim) THEN RETURN json_build_object('answer', 'lost'); END IF;
+  RETURN fn.load_of(task);
+END $$;
+
+-- Whether the claim still holds: by epoch, session and claim, never by time.
+CREATE FUNCTION fn.is_own(task whoa.tasks, own_epoch int, own_session text, own_claim text)
+RETURNS boolean LANGUAGE plpgsql IMMUTABLE AS $$
+BEGIN
+  RETURN task.id IS NOT NULL AND task.epoch = own_epoch AND coalesce(task.session = own_session, false)
+    AND coalesce(task.claim = own_claim, false) AND task.status IN ('running', 'cancelling');
+END $$;
+`;

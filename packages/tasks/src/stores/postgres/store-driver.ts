@@ -1,0 +1,300 @@
+import type {
+  Beat,
+  BeatAnswer,
+  ClaimAnswer,
+  ClaimRef,
+  ClaimRequest,
+  HeldTask,
+  Orders,
+  SessionRef,
+  SweepAnswer,
+  TakeAnswer,
+  TakeRequest,
+  TaskLoad,
+} from '../../delivery.ts';
+import type {
+  CreateRequest,
+  DriverBatch,
+  End,
+  ListRequest,
+  ReadRequest,
+  StopRequest,
+  StoreDriver,
+  StoreRules,
+} from '../../driver.ts';
+import { JournalFullError, JournalGapError } from '../../errors.ts';
+import type { FinalStatus } from '../../status.ts';
+import type {
+  CreateReceipt,
+  FinishReceipt,
+  Hint,
+  ListPage,
+  ReleaseReceipt,
+  SendReceipt,
+  StoreCancelReceipt,
+  WatchFilter,
+} from '../../store.ts';
+import type { Command, ConversationRecord, ConversationRef, JournalEntry, TaskRecord, TaskRef } from '../../task.ts';
+import type { Watchers } from '../watchers.ts';
+import type { Batcher } from './batcher.ts';
+import { type Cancel, cancelBatch, createBatch, type Finish, finishBatch } from './batches.ts';
+import type { Database } from './database.ts';
+import { Forgetting } from './forgetting.ts';
+import { checkClaim, INT_MAX, Moves } from './moves.ts';
+import type { ChangeNotifier } from './notifier.ts';
+import { Reads } from './reads.ts';
+import {
+  ordersOf,
+  ordersOfRow,
+  present,
+  recordOf,
+  type ShownHead,
+  type ShownOrders,
+  type ShownRecord,
+  type ShownTaken,
+  takenOf,
+} from './rows.ts';
+import { checkNames, checkText } from './text.ts';
+
+export interface PostgresDriverOptions {
+  readonly database: Database;
+  readonly notifier: ChangeNotifier;
+  readonly watchers: Watchers;
+  readonly rules: StoreRules;
+}
+
+/** Every method is one function in the database: one round trip, all or nothing. */
+export class PostgresDriver implements StoreDriver {
+  readonly name = 'postgres';
+  readonly domains = 1;
+  readonly #options: PostgresDriverOptions;
+  readonly #moves: Moves;
+  readonly #reads: Reads;
+  readonly #forgetting: Forgetting;
+  readonly #creates: Batcher<CreateRequest, CreateReceipt | undefined>;
+  readonly #finishes: Batcher<Finish, FinalStatus | undefined>;
+  readonly #cancels: Batcher<Cancel, StoreCancelReceipt | undefined>;
+  /** The tenant that had its turn last, so that the next take begins with the one behind it. */
+  #lastTenant = '';
+
+  constructor(options: PostgresDriverOptions) {
+    this.#options = options;
+    const { database, notifier, rules } = options;
+    this.#moves = new Moves(database, notifier);
+    this.#reads = new Reads(this.#moves, rules);
+    this.#forgetting = new Forgetting(this.#moves, rules);
+    this.#creates = createBatch(this.#moves, Math.min(rules.maxReady, INT_MAX));
+    this.#finishes = finishBatch(this.#moves);
+    this.#cancels = cancelBatch(this.#moves, { ownChannel: notifier.channel, retentionMs: rules.retentionMs });
+  }
+
+  async create(request: CreateRequest): Promise<CreateReceipt> {
+    const receipt = await this.#create(request);
+    if (receipt.answer === 'created') this.#forgetting.countCreated();
+    return receipt;
+  }
+
+  async #create(request: CreateRequest): Promise<CreateReceipt> {
+    const { id, tenant, agent, conversation, key, worker, input, holdMs, policy, nonce, priority, notBefore } = request;
+    const { concurrency } = request;
+    checkNames({ tenant, conversation });
+    checkNames({ tenant, agent });
+    checkNames({ tenant, concurrency: concurrency?.key });
+    for (const [name, value] of Object.entries({ key, worker, nonce })) if (value !== undefined) checkText(name, value);
+    if (conversation === undefined && concurrency === undefined) {
+      const created = await this.#creates.ask(request);
+      if (created !== undefined) return created;
+    }
+    const { retentionMs, conversationRetentionMs, maxReady } = this.#options.rules;
+    const what = [id, tenant, agent, conversation ?? null, key ?? null, worker ?? null, input, holdMs, policy, nonce];
+    const when = [priority, notBefore ?? null, concurrency?.key ?? null, concurrency?.limit ?? null];
+    const bounds = [retentionMs, conversationRetentionMs, Math.min(maxReady, INT_MAX)];
+    type Created = { readonly answer: 'created' | 'duplicate'; readonly task: ShownRecord };
+    const answer = await this.#moves.make<Created | Exclude<CreateReceipt, { task: TaskRecord }>>({
+      operation: 'create',
+      name: 'create_task',
+      values: [...what, ...when, ...bounds],
+    });
+    if (!('task' in answer)) return answer;
+    const task = recordOf(answer.task);
+    if (answer.answer === 'duplicate') return { answer: 'duplicate', task };
+    const { superseded = [], steered } = task;
+    return { answer: 'created', task, superseded, ...(steered !== undefined && { steered }) };
+  }
+
+  async take(request: Required<TakeRequest>): Promise<TakeAnswer> {
+    const { session, number, worker, agents, leaseMs, limit, claim, maxBytes } = request;
+    const values = [
+      session,
+      Math.min(number, INT_MAX),
+      worker,
+      agents,
+      leaseMs,
+      limit,
+      claim,
+      maxBytes,
+      this.#lastTenant,
+    ];
+    for (const name of [session, worker, claim, ...agents]) checkText('worker, agents', name);
+    type Taken = Extract<TakeAnswer, { answer: 'taken' }>;
+    type Shown = Omit<Taken, 'tasks' | 'nextAt'> & {
+      readonly tasks: readonly ShownTaken[] | null;
+      readonly nextAt?: number | null;
+    };
+    const answer = await this.#moves.make<Shown | Exclude<TakeAnswer, Taken>>({
+      operation: 'take',
+      name: 'take',
+      values: values,
+    });
+    if (answer.answer !== 'taken') return answer;
+    const { now, repeat, expired, nextAt } = answer;
+    const tasks = (answer.tasks ?? []).map((task) => takenOf(task, now));
+    this.#lastTenant = tasks.at(-1)?.task.tenant ?? this.#lastTenant;
+    return { answer: 'taken', tasks, repeat, expired, now, ...(nextAt != null && { nextAt }) };
+  }
+
+  async claim(id: string, request: Required<ClaimRequest>): Promise<ClaimAnswer> {
+    const { session, worker, leaseMs, claim, maxBytes } = request;
+    for (const [name, value] of Object.entries({ id, session, worker, claim })) checkText(name, value);
+    const values = [id, session, worker, leaseMs, claim, maxBytes, this.#options.rules.retentionMs];
+    type Claimed = { readonly answer: 'claimed'; readonly now: number; readonly tasks: readonly [ShownTaken] };
+    type Other = Exclude<ClaimAnswer, { answer: 'claimed' }>;
+    const answer = await this.#moves.make<Claimed | Other>({ operation: 'claim', name: 'claim', values: values });
+    return answer.answer === 'claimed' ? { answer: 'claimed', ...takenOf(answer.tasks[0], answer.now) } : answer;
+  }
+
+  load(claim: ClaimRef): Promise<TaskLoad> {
+    return this.#moves.makeOwn<TaskLoad>('load', claim, []);
+  }
+
+  async beat({ session, confirmed, count }: Required<Beat>): Promise<BeatAnswer> {
+    checkText('session', session);
+    const columns = (['id', 'epoch', 'claim', 'orderNumber'] as const).map((name) => confirmed.map((one) => one[name]));
+    type Alive = Extract<BeatAnswer, { answer: 'alive' }>;
+    type Shown = Omit<Alive, 'orders'> & { readonly orders: readonly ShownHead[] };
+    const answer = await this.#moves.make<Shown | Exclude<BeatAnswer, Alive>>({
+      operation: 'beat',
+      name: 'beat',
+      values: [session, ...columns, count],
+    });
+    if (answer.answer === 'gone') return answer;
+    const { now } = answer;
+    const orders = answer.orders.map((head) => {
+      const { id, epoch, claim } = head.row;
+      return { id, epoch, claim: claim!, ...ordersOfRow(head, now) };
+    });
+    return { ...answer, orders };
+  }
+
+  held({ session }: SessionRef): Promise<readonly HeldTask[]> {
+    checkText('session', session);
+    return this.#moves.look('held', 'held', [session]);
+  }
+
+  async sweep({ limit }: { readonly limit: number }): Promise<SweepAnswer> {
+    const answer = await this.#moves.make<SweepAnswer>({
+      operation: 'sweep',
+      name: 'sweep',
+      values: [limit, this.#options.rules.attemptsMax],
+    });
+    return present(answer) as SweepAnswer;
+  }
+
+  async append(claim: ClaimRef, { after, events, replaces, done, progress }: DriverBatch): Promise<Orders> {
+    const { journalBytesMax } = this.#options.rules;
+    const values = [Math.max(-1, Math.min(after, INT_MAX)), events, replaces, done, progress, journalBytesMax];
+    type Refused = { answer: 'gap'; position: number } | { answer: 'full'; bytes: number };
+    const orders = await this.#moves.makeOwn<ShownOrders | Refused>('append', claim, values);
+    if (!('answer' in orders)) return ordersOf(orders);
+    if (orders.answer === 'gap') throw new JournalGapError(claim.id, orders.position, after);
+    throw new JournalFullError(claim.id, orders.bytes, journalBytesMax);
+  }
+
+  release(claim: ClaimRef): Promise<ReleaseReceipt> {
+    return this.#moves.makeOwn<ReleaseReceipt>('release', claim, []);
+  }
+
+  async finish(claim: ClaimRef, { outcome, said, anew }: End): Promise<FinishReceipt> {
+    checkClaim(claim);
+    const ended = said.length > 0 || anew ? undefined : await this.#finishes.ask({ claim, outcome });
+    if (ended !== undefined) return { answer: 'finished', status: ended };
+    const { status, reason, complete = null, ...rest } = outcome;
+    const about = [JSON.stringify(rest), reason === undefined ? null : JSON.stringify(reason), complete];
+    const values = [status, ...about, anew, said, this.#options.rules.retentionMs];
+    return present(await this.#moves.makeOwn<FinishReceipt>('finish', claim, values)) as FinishReceipt;
+  }
+
+  async cancel(target: TaskRef | ConversationRef, stop: StopRequest): Promise<StoreCancelReceipt> {
+    const { at = null, ...reason } = stop.reason;
+    const asked = [JSON.stringify(reason), at, stop.level, stop.abortMs, stop.killMs, stop.undo];
+    if ('id' in target) {
+      const { tenant, id } = target;
+      checkNames({ tenant, id });
+      const receipt = await this.#cancels.ask({ target, stop });
+      if (receipt !== undefined) return receipt;
+      return this.#moves.make({
+        operation: 'cancel',
+        name: 'cancel_task',
+        values: [tenant, id, ...asked, this.#options.rules.retentionMs],
+      });
+    }
+    const { tenant, conversation } = target;
+    checkNames({ tenant, conversation });
+    return this.#moves.make({
+      operation: 'cancel',
+      name: 'cancel_conversation',
+      values: [tenant, conversation, ...asked],
+    });
+  }
+
+  send({ tenant, id }: TaskRef, command: Command, nonce: string): Promise<SendReceipt> {
+    checkNames({ tenant, id });
+    checkText('nonce', nonce);
+    const values = [tenant, id, JSON.stringify(command), nonce, this.#options.rules.retentionMs];
+    return this.#moves.make({ operation: 'send', name: 'send', values: values });
+  }
+
+  get(task: TaskRef): Promise<TaskRecord | undefined> {
+    return this.#reads.get(task);
+  }
+
+  list(filter: ListRequest): Promise<ListPage> {
+    return this.#reads.list(filter);
+  }
+
+  read(task: TaskRef, options: ReadRequest): Promise<readonly JournalEntry[]> {
+    return this.#reads.read(task, options);
+  }
+
+  conversation(ref: ConversationRef): Promise<ConversationRecord | undefined> {
+    return this.#reads.conversation(ref);
+  }
+
+  async watch(filter: WatchFilter, listener: (hint: Hint) => void): Promise<AsyncDisposable> {
+    for (const [name, value] of Object.entries(filter)) if (typeof value === 'string') checkText(name, value);
+    const watcher = this.#options.watchers.add(filter, listener);
+    try {
+      const leave = await this.#options.notifier.watch(filter);
+      let isOver = false;
+      return {
+        async [Symbol.asyncDispose]() {
+          if (isOver) return;
+          isOver = true;
+          await watcher[Symbol.asyncDispose]();
+          await leave();
+        },
+      };
+    } catch (error) {
+      await watcher[Symbol.asyncDispose]();
+      throw error;
+    }
+  }
+
+  async [Symbol.asyncDispose](): Promise<void> {
+    const { watchers, notifier, database } = this.#options;
+    watchers.clear();
+    await this.#forgetting[Symbol.asyncDispose]();
+    await notifier[Symbol.asyncDispose]();
+    await database[Symbol.asyncDispose]();
+  }
+}

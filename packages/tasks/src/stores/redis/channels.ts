@@ -1,0 +1,174 @@
+import { setTimeout as wait } from 'node:timers/promises';
+import type { Hint, WatchFilter } from '../../store.ts';
+import { Watchers } from '../watchers.ts';
+import type { Calls } from './calls.ts';
+import type { Connection } from './connection.ts';
+import { hintOf } from './hint.ts';
+
+/** A connection that only listens is asked whether it still lives when it was silent for this long. */
+const SILENT_MS = 5_000;
+const RETRY_MS = 50;
+
+/** A channel of one shard: its name, and where the keys of its shard begin. */
+export interface ChannelRef {
+  readonly channel: string;
+  readonly tag: string;
+  readonly domain: number;
+}
+
+/** One channel, who wants to hear it, and where it is heard. */
+interface Channel extends ChannelRef {
+  readonly watchers: Watchers;
+  opened: Promise<void>;
+  users: number;
+  on?: { readonly connection: Connection; readonly generation: number };
+}
+
+/**
+ * The change notifier of this process. Messages that a connection missed while it was broken are not sent again: watchers
+ * are told `resync` as soon as it is mended.
+ */
+export class Channels implements AsyncDisposable {
+  readonly #calls: Calls;
+  readonly #timeoutMs: number;
+  readonly #channels = new Map<string, Channel>();
+  #mending: Promise<void> | undefined;
+  #isOutOfDate = false;
+  #keepingAlive: Promise<void> | undefined;
+  readonly #closing = new AbortController();
+
+  constructor(calls: Calls, timeoutMs: number) {
+    this.#calls = calls;
+    this.#timeoutMs = timeoutMs;
+  }
+
+  /** Resolves when nothing that happens from now on can be missed without a `resync`. */
+  async watch(
+    refs: readonly ChannelRef[],
+    filter: WatchFilter,
+    listener: (hint: Hint) => void,
+  ): Promise<AsyncDisposable> {
+    const channels = refs.map((ref) => this.#use(ref));
+    const heard = oncePerMoment(listener);
+    const watching = channels.map(({ watchers }) => watchers.add(filter, heard));
+    let left = false;
+    const leave = async (): Promise<void> => {
+      if (left) return;
+      left = true;
+      await Promise.all(watching.map((one) => one[Symbol.asyncDispose]()));
+      await Promise.all(channels.map((channel) => this.#leave(channel)));
+    };
+    try {
+      await Promise.all(channels.map(({ opened }) => opened));
+    } catch (error) {
+      await leave();
+      throw error;
+    }
+    return { [Symbol.asyncDispose]: leave };
+  }
+
+  /** Something came in on a channel. */
+  hear(name: string, text: string): void {
+    const channel = this.#channels.get(name);
+    const hint = channel && hintOf(text, channel.domain);
+    if (hint !== undefined) channel!.watchers.tell(hint);
+  }
+
+  /** Tells those in this process who listen to a channel what it did itself. */
+  tell(name: string, hint: Hint): void {
+    this.#channels.get(name)?.watchers.tell(hint);
+  }
+
+  /** Looks after the channels of a connection that was lost, or whose server has given a slot away. */
+  mend(connection: Connection): void {
+    for (const channel of this.#channels.values()) if (channel.on?.connection === connection) delete channel.on;
+    this.#isOutOfDate = true;
+    if (this.#isClosed) return;
+    this.#mending ??= this.#mendAll().finally(() => (this.#mending = undefined));
+  }
+
+  /** Nothing is told from now on. Close the connections before you wait for the end: it may wait for their answers. */
+  close(): void {
+    this.#closing.abort();
+    for (const { watchers } of this.#channels.values()) watchers.clear();
+    this.#channels.clear();
+  }
+
+  async [Symbol.asyncDispose](): Promise<void> {
+    this.close();
+    await this.#mending;
+    await this.#keepingAlive;
+  }
+
+  get #isClosed(): boolean {
+    return this.#closing.signal.aborted;
+  }
+
+  #use(ref: ChannelRef): Channel {
+    const known = this.#channels.get(ref.channel);
+    if (known !== undefined) {
+      known.users++;
+      return known;
+    }
+    const made: Channel = { ...ref, watchers: new Watchers(), users: 1, opened: Promise.resolve() };
+    this.#channels.set(ref.channel, made);
+    made.opened = this.#subscribe(made);
+    this.#keepingAlive ??= this.#keepAlive().finally(() => (this.#keepingAlive = undefined));
+    return made;
+  }
+
+  async #leave(channel: Channel): Promise<void> {
+    if (--channel.users > 0) return;
+    if (this.#channels.get(channel.channel) === channel) this.#channels.delete(channel.channel);
+    await channel.on?.connection.send((client) => client.sunsubscribe(channel.channel), this.#timeoutMs);
+  }
+
+  async #subscribe(channel: Channel): Promise<void> {
+    const connection = await this.#calls.subscribe(channel.tag, channel.channel);
+    channel.on = { connection, generation: connection.generation };
+  }
+
+  /** Tries until every channel is heard again; then tells those who may have missed something. */
+  async #mendAll(): Promise<void> {
+    while (this.#isOutOfDate && !this.#isClosed) {
+      this.#isOutOfDate = false;
+      // A channel that is being opened is looked after by whoever opens it.
+      await Promise.allSettled([...this.#channels.values()].map(({ opened }) => opened));
+      const lost = [...this.#channels.values()].filter((channel) => !isHeard(channel));
+      const results = await Promise.allSettled(lost.map((channel) => this.#subscribe(channel)));
+      if (results.some((result) => result.status === 'rejected')) this.#isOutOfDate = true;
+      for (const [i, { watchers }] of lost.entries()) {
+        if (results[i]!.status === 'fulfilled') watchers.tell({ type: 'resync' });
+      }
+      if (this.#isOutOfDate && !this.#isClosed) await wait(RETRY_MS);
+    }
+  }
+
+  /** Asks servers that were silent for long whether they still answer; one that does not is left. */
+  async #keepAlive(): Promise<void> {
+    const { signal } = this.#closing;
+    while (this.#channels.size > 0) {
+      await wait(SILENT_MS / 2, undefined, { signal }).catch(() => {});
+      const connections = new Set([...this.#channels.values()].flatMap(({ on }) => (on ? [on.connection] : [])));
+      const silent = [...connections].filter(({ silentMs }) => silentMs >= SILENT_MS);
+      await Promise.all(silent.map((connection) => connection.send((client) => client.ping(), this.#timeoutMs)));
+    }
+  }
+}
+
+function isHeard({ on }: Channel): boolean {
+  return on !== undefined && on.generation === on.connection.generation;
+}
+
+/** Who listens to many shards is told once that something may have been missed, not once for each. */
+function oncePerMoment(listener: (hint: Hint) => void): (hint: Hint) => void {
+  let isTold = false;
+  return (hint) => {
+    if (hint.type === 'resync') {
+      if (isTold) return;
+      isTold = true;
+      queueMicrotask(() => (isTold = false));
+    }
+    listener(hint);
+  };
+}

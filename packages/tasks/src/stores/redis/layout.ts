@@ -1,0 +1,70 @@
+import { StoreSetupError } from '../../errors.ts';
+import type { Connection, Sent } from './connection.ts';
+import { FORMAT } from './lua/task.ts';
+import { generationsOf, PREFIX, type RedisStoreOptions, tagOf } from './options.ts';
+import { codeOf } from './refusals.ts';
+import { SCRIPTS, type Script } from './scripts.ts';
+
+const ASK_MS = 2_000;
+
+/** Carries a script out on the first shard. */
+type Run = (script: Script, values: readonly (string | number)[]) => Promise<Sent>;
+
+/**
+ * Compares how the store is spread over its servers with what the first client wrote, which this is if there was none.
+ * Returns what went wrong on the way. Throws if the store is laid out otherwise.
+ */
+export async function checkLayout(
+  run: Run,
+  { prefix = PREFIX, ...options }: RedisStoreOptions,
+): Promise<{ readonly failed: Sent } | undefined> {
+  const shards = generationsOf(options).join(',');
+  let sent = await run(SCRIPTS.layout, [0]);
+  if ('reply' in sent && (sent.reply as string[])[0] === '') sent = await run(SCRIPTS.layOut, [0, FORMAT, shards]);
+  if (!('reply' in sent)) return { failed: sent };
+  if ((sent.reply as string[])[0] === 'anchor') {
+    const key = tagOf(prefix, 0);
+    throw new StoreSetupError(`The key '${key}' exists and must not: a shard that moves would lose tasks; delete it`);
+  }
+  const [format, found] = sent.reply as [string, string];
+  if (Number(format) !== FORMAT) throw otherFormat(format, prefix);
+  // Those that are named before the last have been there all along.
+  if (!`${shards},`.startsWith(`${found},`)) throw otherShards(found, prefix);
+  return undefined;
+}
+
+/** What is said to a client that does not know over how many shards tasks are spread. */
+export function otherShards(found: string, prefix: string): StoreSetupError {
+  const counts = found.split(',');
+  const shards = counts.length === 1 ? found : `[${counts.join(', ')}]`;
+  return new StoreSetupError(
+    `shards: the tasks ${whereUnder(prefix)} are spread over ${counts.at(-1)} shards; give every client shards: ${shards}`,
+  );
+}
+
+/** What is said of tasks that another version keeps otherwise. */
+export function otherFormat(format: string, prefix: string): StoreSetupError {
+  return new StoreSetupError(
+    `The tasks ${whereUnder(prefix)} are kept in format ${format}, and this version of @whoa/tasks reads format ${FORMAT}; use the version that wrote them, or another prefix`,
+  );
+}
+
+function whereUnder(prefix: string): string {
+  return `in Redis under prefix '${prefix}'`;
+}
+
+/** Throws if the server would throw tasks away to make room. A server that does not tell is trusted. */
+export async function checkEviction(
+  connection: Connection,
+  { allowEviction = false }: RedisStoreOptions,
+): Promise<{ readonly failed: Sent } | undefined> {
+  if (allowEviction) return undefined;
+  const sent = await connection.send((client) => client.info('memory'), ASK_MS);
+  if ('refused' in sent && codeOf(sent.refused) === 'NOPERM') return undefined;
+  if (!('reply' in sent)) return { failed: sent };
+  const policy = /^maxmemory_policy:(\S+)/m.exec(String(sent.reply))?.[1] ?? 'noeviction';
+  if (policy === 'noeviction') return undefined;
+  throw new StoreSetupError(
+    `The Redis server evicts keys (maxmemory-policy ${policy}), which loses tasks; set it to noeviction, or accept the loss with allowEviction: true`,
+  );
+}

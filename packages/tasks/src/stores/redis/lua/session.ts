@@ -1,0 +1,194 @@
+import { LIMITS } from '../../../rules/rules.ts';
+import { columnOf } from './task.ts';
+
+/** A session that is over, or holds nothing, is remembered so long. */
+export const SESSION_RETENTION_MS: number = 24 * 3_600_000;
+/** The pulse is written when it is older than this share of a lease: a visit that changes nothing should write nothing. */
+const PULSE_SHARE = 8;
+/** A gap between visits longer than this share of a lease is an outage. Beats come every third. */
+const OUTAGE_SHARE = 2;
+
+/** Lives of workers, and what a domain remembers of time. */
+export const SESSION: string = /* lua */ `
+local function session_named(id)
+  local found = redis.call('HMGET', tag .. 'session:' .. id, 'worker', 'leaseMs', 'isOver', 'takeNumber', 'took', 'hadSuspect')
+  if not found[1] then return nil end
+  return {
+    id = id, worker = found[1], leaseMs = tonumber(found[2]), isOver = found[3] == '1', takeNumber = tonumber(found[4] or 0),
+    took = found[5] or '', hadSuspect = found[6] == '1',
+  }
+end
+
+local function first_session()
+  local found = redis.call('ZRANGE', tag .. 'sessions', 0, 0, 'WITHSCORES')
+  if found[1] then return found[1], tonumber(found[2]) end
+end
+
+-- Notes that a worker visited. After an outage, a failover or a step of the clock, when no worker could beat, every session
+-- gets another lease. Returns whether sessions have run out; one worker at a time is asked to sweep.
+local function visit(leaseMs)
+  local found = redis.call('HMGET', tag .. 'domain', 'pulse', 'graceUntil', 'graceGiven', 'sweepAskedAt')
+  local pulse, graceUntil = tonumber(found[1] or now), tonumber(found[2] or 0)
+  local isGraceGiven, askedAt, flat = found[3] == '1', tonumber(found[4] or 0), {}
+  local function note(name, value) flat[#flat + 1], flat[#flat + 2] = name, value end
+  if pulse > now then
+    -- The clock stepped back: nothing may seem to last longer than it does.
+    for _, id in ipairs(redis.call('ZRANGEBYSCORE', tag .. 'sessions', '(' .. now + leaseMs, '+inf')) do
+      local session = session_named(id)
+      redis.call('ZADD', tag .. 'sessions', now + (session and session.leaseMs or leaseMs), id)
+    end
+    pulse, graceUntil, askedAt = now, math.min(graceUntil, now + leaseMs), math.min(askedAt, now)
+    note('pulse', pulse)
+    note('graceUntil', graceUntil)
+    note('sweepAskedAt', askedAt)
+  end
+  local first, expiresAt = first_session()
+  if first and now - pulse > leaseMs / ${OUTAGE_SHARE} and not isGraceGiven then
+    graceUntil, isGraceGiven = now + leaseMs, true
+    note('graceUntil', graceUntil)
+    note('graceGiven', '1')
+  end
+  if not found[1] or now - pulse >= leaseMs / ${PULSE_SHARE} then note('pulse', now) end
+  local isExpired = first ~= nil and expiresAt <= now and now >= graceUntil and now - askedAt >= ${LIMITS.sweepAskedMs}
+  if isExpired then note('sweepAskedAt', now) end
+  if #flat > 0 then redis.call('HSET', tag .. 'domain', unpack(flat)) end
+  return isExpired, graceUntil, isGraceGiven
+end
+`;
+
+/** What the worker of a task should know. */
+export const ORDERS: string = /* lua */ `
+local function orders(task)
+  local stop = false
+  if task.stopLevel then
+    stop = { task.stopLevel, task.stopReason, tostring(task.abortAt), tostring(task.killAt), task.undo }
+  end
+  local isWatched = task.watchedUntil ~= nil and now < task.watchedUntil
+  return { tostring(now), tostring(task.orderNumber), stop, commands_of(task), isWatched and '1' or '0' }
+end
+`;
+
+/** What a task's work needs beside its head. */
+export const LOAD_OF: string = /* lua */ `
+local function load_of(task)
+  local inputs, history = inputs_of(task), {}
+  if task.conversation then
+    history = redis.call('LRANGE', tag .. 'history:' .. pair(task.tenant, task.conversation), 0, -1)
+  end
+  return { inputs, history }
+end
+`;
+
+/** Keeps a session, however late, as long as nothing was taken from it. */
+export const BEAT: string = /* lua */ `
+local id, count = ARGV[5], tonumber(ARGV[6])
+local session = session_named(id)
+if not session or session.isOver then return { 'gone' } end
+local isExpired, _, isGraceGiven = visit(session.leaseMs)
+if isGraceGiven then redis.call('HDEL', tag .. 'domain', 'graceGiven') end
+local held = redis.call('HLEN', tag .. 'held:' .. id)
+if held > 0 then
+  redis.call('ZADD', tag .. 'sessions', now + session.leaseMs, id)
+  redis.call('PEXPIRE', tag .. 'session:' .. id, ${SESSION_RETENTION_MS} + session.leaseMs)
+end
+for i = 7, #ARGV, 4 do
+  -- Only who holds the task now, for the latest order: a former holder must not confirm for a new one.
+  local task = load(ARGV[i])
+  if task and task.told and task.session == id and task.epoch == tonumber(ARGV[i + 1]) and task.claim == ARGV[i + 2]
+    and task.orderNumber == tonumber(ARGV[i + 3]) then
+    put(task, 'told', nil)
+    save(task)
+  end
+end
+local told, more = {}, false
+for i, one in ipairs(redis.call('ZRANGE', tag .. 'told:' .. id, 0, ${LIMITS.maxOrders})) do
+  local task = i <= ${LIMITS.maxOrders} and load(one)
+  if task then told[#told + 1] = { one, tostring(task.epoch), task.claim, orders(task) } else more = true end
+end
+return { 'alive', told, more and '1' or '0', held ~= count and '1' or '0', isExpired and '1' or '0', tostring(now) }
+`;
+
+/** What the store believes a session holds. */
+export const HELD: string = /* lua */ `
+local held = {}
+for _, id in ipairs(redis.call('HKEYS', tag .. 'held:' .. ARGV[5])) do
+  local found = redis.call('HMGET', tag .. 'task:' .. id, 'epoch', 'claim')
+  held[#held + 1] = { id, found[1], found[2] }
+end
+return held
+`;
+
+/** Ends sessions that ran out and frees what they held, a piece at a time. */
+export const SWEEP: string = /* lua */ `
+local RELEASED = ${columnOf('release')}
+
+-- Its epoch rises, so nothing its worker still writes counts.
+local function free(task, hadSuspect)
+  local status, attempts, deaths = task.status, task.attempts, task.deaths + 1
+  -- A task whose worker died before is to blame, not its neighbours.
+  if hadSuspect and attempts < 2 then attempts = attempts - 1 end
+  put(task, 'epoch', task.epoch + 1)
+  put(task, 'attempts', attempts)
+  put(task, 'deaths', deaths)
+  put(task, 'claim', nil)
+  put(task, 'worker', nil)
+  if status == 'running' and (attempts >= attemptsMax or deaths >= ${LIMITS.maxDeaths}) then
+    local message = 'its workers were lost ' .. math.max(attempts, deaths) .. ' times'
+    end_task(task, 'failed', '{"status":"failed","error":{"message":"' .. message .. '","code":"WORKERS_LOST"}}')
+    leave_queue(task)
+    return
+  end
+  put(task, 'session', nil)
+  put(task, 'told', nil)
+  put(task, 'status', RELEASED[status])
+  local delayMs = 0
+  if status ~= 'cancelling' and deaths > 1 then
+    delayMs = math.min(${LIMITS.maxDeathDelayMs}, ${LIMITS.deathDelayMs} * 2 ^ (deaths - 2))
+  end
+  if delayMs > 0 then put_off(task, now + delayMs) else make_ready(task) end
+  make_room(task)
+end
+
+local function has_suspect(id)
+  for _, one in ipairs(redis.call('HKEYS', tag .. 'held:' .. id)) do
+    if tonumber(redis.call('HGET', tag .. 'task:' .. one, 'attempts') or 0) >= 2 then return true end
+  end
+  return false
+end
+
+local function free_some(id, limit)
+  local key, held = tag .. 'session:' .. id, redis.call('HKEYS', tag .. 'held:' .. id)
+  -- A session that holds nothing is only idle.
+  if #held == 0 then
+    redis.call('ZREM', tag .. 'sessions', id)
+    return 0
+  end
+  local session = session_named(id) or { hadSuspect = false }
+  if not session.isOver then
+    -- In the step that frees the first of them: from here on no beat counts.
+    session.hadSuspect = has_suspect(id)
+    redis.call('HSET', key, 'isOver', '1', 'hadSuspect', session.hadSuspect and '1' or '0', 'worker', session.worker or '-', 'leaseMs', session.leaseMs or 1)
+    redis.call('PEXPIRE', key, ${SESSION_RETENTION_MS})
+  end
+  local freed = math.min(#held, limit)
+  for i = 1, freed do free(load(held[i]), session.hadSuspect) end
+  if freed == #held then redis.call('ZREM', tag .. 'sessions', id) end
+  return freed
+end
+
+local limit, freed = tonumber(ARGV[5]), 0
+local first, expiresAt = first_session()
+if first then
+  local session = session_named(first)
+  local _, graceUntil = visit(session and session.leaseMs or 1)
+  if now < graceUntil then return { '0', '0', tostring(graceUntil), tostring(now) } end
+end
+-- The clock may have stepped back, and the sessions with it.
+first, expiresAt = first_session()
+while first and expiresAt <= now and freed < limit do
+  freed = freed + free_some(first, limit - freed)
+  first, expiresAt = first_session()
+end
+local isMore = first and expiresAt <= now
+return { tostring(freed), isMore and '1' or '0', first and tostring(expiresAt) or false, tostring(now) }
+`;

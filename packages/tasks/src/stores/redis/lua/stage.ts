@@ -1,0 +1,129 @@
+import { LIMITS } from '../../../rules/rules.ts';
+
+/** How others hear of a task. */
+export const TELL: string = /* lua */ `
+-- A worker need not be told what it does itself. One that is to stop gets the order along, signed: tasks of one take share
+-- their claim, and what is published can be read and sent again for another of them.
+local function tell(kind, task, isOwn)
+  local hint = { kind, task.id, task.tenant, task.worker or '', task.conversation or '' }
+  redis.call('SPUBLISH', tag .. 'changes:' .. task.tenant, cjson.encode(hint))
+  if isOwn or not task.worker then return end
+  if kind == 'cancel' and task.claim then
+    hint[6] = table.concat({
+      task.epoch, redis.sha1hex(task.claim .. ' ' .. task.id), task.orderNumber, task.stopLevel, task.abortAt, task.killAt, task.undo, task.stopReason,
+    }, ' ')
+  end
+  redis.call('SPUBLISH', tag .. 'inbox:' .. task.worker, cjson.encode(hint))
+end
+
+local function reason_of(kind, message)
+  return '{"kind":"' .. kind .. '","message":"' .. message .. '","at":' .. now .. '}'
+end
+`;
+
+/** Where a task that lives goes next, and how it ends. */
+export const STAGE: string = /* lua */ `
+local function open_lane(agent, tenant)
+  local key = tag .. 'lanes:' .. agent
+  if redis.call('ZSCORE', key, tenant) then return end
+  redis.call('ZADD', key, redis.call('HINCRBY', tag .. 'domain', 'tick', 1), tenant)
+end
+
+local function unpark(worker, agents)
+  redis.call('HDEL', tag .. 'waiting', worker)
+  redis.call('ZREM', tag .. 'waiters:*', worker)
+  for _, agent in ipairs(agents) do redis.call('ZREM', tag .. 'waiters:' .. agent, worker) end
+end
+
+-- Tells one worker that waits for it that something is ready. One that has not asked for long is gone.
+local function ring(agent)
+  for _ = 1, ${LIMITS.maxMoved} do
+    local popped = redis.call('ZPOPMIN', tag .. 'waiters:' .. agent)
+    local worker = popped[1]
+    if not worker then return end
+    local noted = redis.call('HGET', tag .. 'waiting', worker)
+    if noted then unpark(worker, cjson.decode(string.match(noted, '^%S+ (.*)$'))) end
+    if tonumber(popped[2]) >= now - ${LIMITS.parkedMs} then
+      redis.call('SPUBLISH', tag .. 'inbox:' .. worker, cjson.encode({ 'work', worker, agent }))
+      return
+    end
+  end
+end
+
+local function make_ready(task)
+  put(task, 'policy', nil)
+  put(task, 'stage', 'ready')
+  put(task, 'stageAt', now)
+  save(task)
+  local lane = lane_of(task)
+  open_lane(lane, task.tenant)
+  ring(lane)
+end
+
+local function put_off(task, at)
+  put(task, 'stage', 'later')
+  put(task, 'stageAt', at)
+  save(task)
+end
+
+-- The turn of a task has come: it waits for its time, then for the worker it was meant for, then it is anybody's.
+local function come_next(task)
+  put(task, 'policy', nil)
+  if task.notBefore and task.notBefore > now then return put_off(task, task.notBefore) end
+  if not task.worker then return make_ready(task) end
+  put_off(task, now + ${LIMITS.homeMs})
+  tell('wake', task)
+end
+
+-- Changes what the worker of a task should know. It is told until it confirms.
+local function give_order(task, kind)
+  put(task, 'orderNumber', task.orderNumber + 1)
+  if task.stage == 'held' then put(task, 'told', '1') end
+  save(task)
+  tell(kind, task)
+end
+
+-- A task no longer runs: where a limit kept others waiting, they can be taken now.
+local function make_room(task)
+  local capped = tag .. 'capped:' .. task.tenant
+  if maxTenant > 0 then
+    local agents = redis.call('SMEMBERS', capped)
+    if #agents > 0 then redis.call('DEL', capped) end
+    for _, agent in ipairs(agents) do
+      if redis.call('EXISTS', ready_key(agent, task.tenant)) == 1 then
+        open_lane(agent, task.tenant)
+        ring(agent)
+      end
+    end
+  end
+  if maxAgent > 0 and redis.call('EXISTS', tag .. 'lanes:' .. task.agent) == 1 then ring(task.agent) end
+end
+
+-- The one way a task ends. It does not leave its queue: that is for the caller to do.
+local function end_task(task, status, outcome)
+  local wasHeld = task.stage == 'held'
+  if task.commandsSent > 0 then redis.call('DEL', tag .. 'commands:' .. task.id) end
+  if #outcome <= 64 then
+    put(task, 'outcome', outcome)
+  else
+    redis.call('SET', tag .. 'outcome:' .. task.id, outcome)
+  end
+  put(task, 'status', status)
+  put(task, 'endedAt', now)
+  put(task, 'forgetAt', now + retention)
+  put(task, 'stage', nil)
+  put(task, 'stageAt', nil)
+  if task.policy then put(task, 'policy', nil) end
+  if task.told then put(task, 'told', nil) end
+  if task.session then put(task, 'session', nil) end
+  save(task)
+  redis.call('RPUSH', tag .. 'ended', task.forgetAt .. ' ' .. task.id)
+  if wasHeld then make_room(task) end
+  tell('status', task, wasHeld)
+end
+
+-- Ends a task that never began.
+local function end_unstarted(task, reason)
+  end_task(task, 'cancelled', '{"status":"cancelled","reason":' .. reason .. '}')
+end
+`;

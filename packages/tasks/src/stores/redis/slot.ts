@@ -1,0 +1,14 @@
+const SLOTS = 16_384;
+
+/** The slot of a Cluster that a key is in: the CRC16 (XMODEM) of the part between its first braces. */
+export function slotOf(key: string): number {
+  const open = key.indexOf('{');
+  const close = open === -1 ? -1 : key.indexOf('}', open + 1);
+  const hashed = Buffer.from(close > open + 1 ? key.slice(open + 1, close) : key);
+  let crc = 0;
+  for (const byte of hashed) {
+    crc ^= byte << 8;
+    for (let bit = 0; bit < 8; bit++) crc = ((crc << 1) ^ (crc & 0x8000 ? 0x1021 : 0)) & 0xffff;
+  }
+  return crc % SLOTS;
+}

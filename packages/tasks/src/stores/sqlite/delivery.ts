@@ -1,0 +1,218 @@
+import type { DomainState, KeptTask, Lane, Queries, Session, Tables } from '../../moves/tables.ts';
+import { LIMITS, SETTLE } from '../../rules/rules.ts';
+import { type Database, recordOf } from './database.ts';
+
+type Delivery = Pick<
+  Tables,
+  | 'openLane'
+  | 'closeLane'
+  | 'firstLane'
+  | 'rotateLane'
+  | 'firstReady'
+  | 'countReady'
+  | 'readyAgents'
+  | 'countHeldOf'
+  | 'due'
+  | 'nextLater'
+  | 'session'
+  | 'saveSession'
+  | 'firstSession'
+  | 'sessionsAfter'
+  | 'heldBy'
+  | 'countHeldBy'
+  | 'toldIn'
+  | 'domain'
+  | 'saveDomain'
+  | 'park'
+  | 'unpark'
+  | 'popWaiter'
+>;
+
+/** How tasks reach workers, in a database: lanes, sessions, and workers that wait. */
+export function deliveryTables(database: Database, note: (task: KeptTask) => KeptTask): Delivery {
+  const task = (row: Record<string, unknown> | undefined): KeptTask | undefined => {
+    const found = recordOf<KeptTask>(row);
+    return found && note(found);
+  };
+  const tasks = (rows: readonly Record<string, unknown>[]): KeptTask[] => rows.map((row) => task(row)!);
+  return {
+    ...laneTables(database),
+    ...sessionTables(database),
+    ...waiterTables(database),
+    firstReady: ({ agent, tenant }) =>
+      task(
+        database.get(
+          `SELECT record FROM tasks WHERE tenant = ? AND lane = ? AND stage = 'ready'
+           ORDER BY priority DESC, stageAt, id LIMIT 1`,
+          [tenant, agent],
+        ),
+      ),
+    due: (now, limit) =>
+      tasks(
+        database.all("SELECT record FROM tasks WHERE stage = 'later' AND stageAt <= ? ORDER BY stageAt LIMIT ?", [
+          now,
+          limit,
+        ]),
+      ),
+    heldBy: (session, limit) =>
+      tasks(
+        database.all("SELECT record FROM tasks WHERE session = ? AND stage = 'held' LIMIT ?", [session, most(limit)]),
+      ),
+    toldIn: (session, limit) =>
+      tasks(
+        database.all("SELECT record FROM tasks WHERE session = ? AND told = 1 AND stage = 'held' LIMIT ?", [
+          session,
+          limit,
+        ]),
+      ),
+  };
+}
+
+function laneTables(
+  database: Database,
+): Pick<
+  Tables,
+  | 'openLane'
+  | 'closeLane'
+  | 'firstLane'
+  | 'rotateLane'
+  | 'countReady'
+  | 'readyAgents'
+  | 'countHeldOf'
+  | 'countHeldBy'
+  | 'nextLater'
+> {
+  const count = (from: string, values: readonly string[], limit = Infinity): number => {
+    const sql = `SELECT count(*) AS number FROM (SELECT 1 FROM tasks WHERE ${from} LIMIT ?)`;
+    return Number(database.get(sql, [...values, most(limit)])?.['number']);
+  };
+  const nextTick = (): number => database.nextTick();
+  return {
+    openLane: ({ agent, tenant }) => {
+      const sql = 'INSERT OR IGNORE INTO lanes (agent, tenant, tick) VALUES (?, ?, ?)';
+      if (!isOpen(database, { agent, tenant })) database.run(sql, [agent, tenant, nextTick()]);
+    },
+    closeLane: ({ agent, tenant }) =>
+      void database.run('DELETE FROM lanes WHERE agent = ? AND tenant = ?', [agent, tenant]),
+    firstLane: (agents) => {
+      const lanes = agents.flatMap(
+        (agent) => database.get('SELECT * FROM lanes WHERE agent = ? ORDER BY tick LIMIT 1', [agent]) ?? [],
+      ) as unknown as (Lane & { tick: number })[];
+      const first = lanes.toSorted((a, b) => a.tick - b.tick)[0];
+      return first && { agent: first.agent, tenant: first.tenant };
+    },
+    rotateLane: ({ agent, tenant }) =>
+      void database.run('UPDATE lanes SET tick = ? WHERE agent = ? AND tenant = ?', [nextTick(), agent, tenant]),
+    countReady: ({ agent, tenant }, limit) =>
+      limit > COUNTED_MAX ? 0 : count("tenant = ? AND lane = ? AND stage = 'ready'", [tenant, agent], limit),
+    readyAgents: (tenant) =>
+      database
+        .all("SELECT DISTINCT lane FROM tasks WHERE tenant = ? AND stage = 'ready'", [tenant])
+        .map((row) => row['lane'] as string)
+        .filter((lane) => lane !== SETTLE),
+    countHeldOf: (of, limit) =>
+      'tenant' in of
+        ? count("tenant = ? AND stage = 'held'", [of.tenant], limit)
+        : count("agent = ? AND stage = 'held'", [of.agent], limit),
+    countHeldBy: (session) => count("session = ? AND stage = 'held'", [session]),
+    nextLater: () => {
+      const sql = "SELECT stageAt FROM tasks WHERE stage = 'later' ORDER BY stageAt LIMIT 1";
+      return database.get(sql)?.['stageAt'] as number | undefined;
+    },
+  };
+}
+
+/** What waits is counted for each new task; a limit beyond this is not worth the time it takes. */
+const COUNTED_MAX = 100_000;
+
+function isOpen(database: Database, { agent, tenant }: Lane): boolean {
+  return database.get('SELECT 1 FROM lanes WHERE agent = ? AND tenant = ?', [agent, tenant]) !== undefined;
+}
+
+function sessionTables(
+  database: Database,
+): Pick<Tables, 'session' | 'saveSession' | 'firstSession' | 'sessionsAfter' | 'domain' | 'saveDomain'> {
+  return {
+    session: (id) => recordOf<Session>(database.get('SELECT record FROM worker_sessions WHERE id = ?', [id])),
+    saveSession: (session) => {
+      const { id, expiresAt = null, usedAt } = session;
+      const sql = 'INSERT OR REPLACE INTO worker_sessions (id, expiresAt, usedAt, record) VALUES (?, ?, ?, ?)';
+      database.run(sql, [id, expiresAt, usedAt, JSON.stringify(session)]);
+    },
+    firstSession: () => {
+      const sql = 'SELECT record FROM worker_sessions WHERE expiresAt IS NOT NULL ORDER BY expiresAt LIMIT 1';
+      return recordOf<Session>(database.get(sql));
+    },
+    sessionsAfter: (at) =>
+      database
+        .all('SELECT record FROM worker_sessions WHERE expiresAt > ?', [at])
+        .map((row) => recordOf<Session>(row)!),
+    domain: () => {
+      const state = database.get('SELECT state FROM domain WHERE id = 0')?.['state'] as string | undefined;
+      return state === undefined || state === '' ? undefined : (JSON.parse(state) as DomainState);
+    },
+    saveDomain: (state) => void database.run('UPDATE domain SET state = ? WHERE id = 0', [JSON.stringify(state)]),
+  };
+}
+
+function waiterTables(database: Database): Pick<Tables, 'park' | 'unpark' | 'popWaiter'> {
+  const unpark = (worker: string): void => void database.run('DELETE FROM waiters WHERE worker = ?', [worker]);
+  return {
+    park(worker, agents, at) {
+      const known = database.all('SELECT agent FROM waiters WHERE worker = ? AND at > ?', [
+        worker,
+        at - LIMITS.parkedMs / 4,
+      ]);
+      const parked = new Set(known.map((row) => row['agent']));
+      if (parked.size === agents.length && agents.every((agent) => parked.has(agent))) return;
+      unpark(worker);
+      for (const agent of agents) {
+        database.run('INSERT OR IGNORE INTO waiters (worker, agent, at) VALUES (?, ?, ?)', [worker, agent, at]);
+      }
+    },
+    unpark,
+    popWaiter(agent, since) {
+      database.run('DELETE FROM waiters WHERE agent = ? AND at < ?', [agent, since]);
+      const first =
+        agent === SETTLE
+          ? database.get('SELECT worker FROM waiters WHERE at >= ? LIMIT 1', [since])
+          : database.get('SELECT worker FROM waiters WHERE agent = ? ORDER BY at LIMIT 1', [agent]);
+      const worker = first?.['worker'] as string | undefined;
+      if (worker !== undefined) unpark(worker);
+      return worker;
+    },
+  };
+}
+
+/** Concurrency keys: who is past the queue, and who is next. */
+export function keyTables(
+  database: Database,
+  note: (task: KeptTask) => KeptTask,
+): Pick<Tables, 'countAdmitted' | 'countQueued' | 'firstQueued'> {
+  const count = (stages: string, { tenant, key }: { tenant: string; key: string }, limit: number): number => {
+    const from = `tenant = ? AND key = ? AND stage IN (${stages})`;
+    const sql = `SELECT count(*) AS number FROM (SELECT 1 FROM tasks WHERE ${from} LIMIT ?)`;
+    return Number(database.get(sql, [tenant, key, most(limit)])?.['number']);
+  };
+  return {
+    countAdmitted: (key, limit) => count("'later', 'ready', 'held'", key, limit),
+    countQueued: (key, limit) => (limit > COUNTED_MAX ? 0 : count("'queue'", key, limit)),
+    firstQueued: ({ tenant, key }) => {
+      const sql = `SELECT record FROM tasks WHERE tenant = ? AND key = ? AND stage = 'queue' ORDER BY createdAt, id LIMIT 1`;
+      const found = recordOf<KeptTask>(database.get(sql, [tenant, key]));
+      return found && note(found);
+    },
+  };
+}
+
+/** Forgets sessions that are over or hold nothing, a few at a time. */
+export function forgetSessions(database: Database, { usedAt }: Pick<Parameters<Queries['forget']>[0], 'usedAt'>): void {
+  const sql = `DELETE FROM worker_sessions WHERE id IN
+    (SELECT id FROM worker_sessions WHERE expiresAt IS NULL AND usedAt <= ? LIMIT ?)`;
+  database.run(sql, [usedAt, LIMITS.maxForgotten]);
+}
+
+/** SQLite takes -1 for no limit. */
+function most(limit: number): number {
+  return Number.isFinite(limit) ? limit : -1;
+}

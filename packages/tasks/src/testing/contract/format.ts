@@ -1,0 +1,46 @@
+import assert from 'node:assert/strict';
+import { bring, type ContractCase, create, record, TENANT, tryClaim } from '../case.ts';
+
+/** A newer version may lay the data out anew while older processes are connected. */
+export const formatCases: readonly ContractCase[] = [
+  {
+    title: 'a client that is connected changes nothing once the data has a newer format',
+    needs: 'another format',
+    async run({ store, setFormat }) {
+      const { id, ref, by } = await bring(store, 'running');
+      const waiting = await create(store);
+      const before = await record(store, id);
+      await setFormat(2);
+      const take = {
+        domain: 0,
+        session: 's',
+        worker: 'w',
+        leaseMs: 1_000,
+        number: 1,
+        claim: 'c',
+        agents: ['assistant'],
+        limit: 1,
+      };
+      const moves: Readonly<Record<string, () => Promise<unknown>>> = {
+        create: () => create(store),
+        'create in a conversation': () => create(store, { conversation: 'c' }),
+        take: () => store.take(take),
+        claim: () => tryClaim(store, waiting.id),
+        beat: () => store.beat({ domain: 0, session: by.session, count: 1 }),
+        append: () => store.append(by, { after: 0, events: ['x'] }),
+        send: () => store.send(ref, { type: 'steer', message: 'x' }),
+        cancel: () => store.cancel(ref),
+        'cancel a conversation': () => store.cancel({ tenant: TENANT, conversation: 'c' }),
+        release: () => store.release(by),
+        finish: () => store.finish(by, { status: 'success' }),
+        sweep: () => store.sweep(),
+      };
+      for (const [name, move] of Object.entries(moves)) {
+        await assert.rejects(move, (error: unknown) => (error as { code?: string }).code === 'STORE_SETUP', name);
+      }
+      await setFormat(1);
+      assert.deepEqual(await record(store, id), before);
+      assert.equal((await store.finish(by, { status: 'success' })).status, 'success');
+    },
+  },
+];

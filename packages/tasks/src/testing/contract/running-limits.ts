@@ -1,0 +1,97 @@
+import assert from 'node:assert/strict';
+import { type ContractCase, create, expire, record, SHORT_MS, TENANT, tryClaim } from '../case.ts';
+import { take, taken } from './talk.ts';
+
+/** How much runs at once. */
+export const limitCases: readonly ContractCase[] = [
+  {
+    title: 'no more tasks of a tenant run than may, and an end makes room for the next',
+    options: { maxRunningPerTenant: 2 },
+    async run({ store }) {
+      for (let i = 0; i < 4; i++) await create(store);
+      const other = await create(store, { tenant: 'other' });
+      const { tasks } = await take(store);
+      assert.deepEqual(tasks.map(({ task }) => task.tenant).toSorted(), [TENANT, TENANT, 'other'].toSorted());
+      assert.deepEqual(await taken(store), []);
+      const mine = tasks.filter(({ task }) => task.id !== other.id);
+      await store.finish(mine[0]!.claim, { status: 'success' });
+      assert.equal((await taken(store)).length, 1);
+      await store.release(mine[1]!.claim);
+      assert.equal((await taken(store)).length, 1);
+    },
+  },
+  {
+    title: 'no more tasks of an agent run than may, and an end makes room for the next',
+    options: { maxRunningPerAgent: 2 },
+    async run({ store }) {
+      for (let i = 0; i < 3; i++) await create(store, { tenant: `t${i}` });
+      const other = await create(store, { agent: 'other' });
+      const first = await take(store);
+      assert.equal(first.tasks.length, 2);
+      assert.deepEqual(await taken(store, { agents: ['assistant', 'other'] }), [other.id]);
+      await store.finish(first.tasks[0]!.claim, { status: 'success' });
+      assert.equal((await taken(store)).length, 1);
+    },
+  },
+  {
+    title: 'tasks that share a concurrency key run so many at once, in order',
+    async run({ store, advance }) {
+      const concurrency = { key: 'printer', limit: 2 };
+      const ids: string[] = [];
+      for (let i = 0; i < 4; i++) {
+        ids.push((await create(store, { concurrency, key: `k${i}` })).id);
+        await advance(1);
+      }
+      const first = await take(store);
+      assert.deepEqual(
+        first.tasks.map(({ task }) => task.id),
+        ids.slice(0, 2),
+      );
+      assert.equal((await tryClaim(store, ids[2]!)).answer, 'waiting');
+      const { successor } = await store.finish(first.tasks[1]!.claim, { status: 'success' });
+      assert.equal(successor, ids[2]);
+      assert.deepEqual(await taken(store), [ids[2]]);
+      await store.cancel({ tenant: TENANT, id: ids[3]! });
+      await store.finish(first.tasks[0]!.claim, { status: 'success' });
+      assert.deepEqual(await taken(store), []);
+    },
+  },
+  {
+    title: 'a concurrency key keeps its place while a worker is lost',
+    async run({ store, advance }) {
+      const concurrency = { key: 'printer', limit: 1 };
+      const one = await create(store, { concurrency });
+      const two = await create(store, { concurrency });
+      await take(store, { leaseMs: SHORT_MS });
+      await expire({ store, advance }, SHORT_MS);
+      assert.deepEqual(await taken(store), [one.id]);
+      assert.equal((await record(store, two.id)).stage, 'queue');
+    },
+  },
+  {
+    title: 'more ready tasks of a tenant for an agent than may wait are refused, and others are not',
+    options: { maxReady: 3 },
+    async run({ store }) {
+      for (let i = 0; i < 3; i++) await create(store);
+      const full = await store.create({ tenant: TENANT, agent: 'assistant', input: 1 });
+      assert.deepEqual(full, { answer: 'full', what: 'tasks', limit: 3 });
+      await create(store, { agent: 'other' });
+      await create(store, { tenant: 'other' });
+      await take(store, { limit: 1 });
+      await create(store);
+    },
+  },
+  {
+    title: 'what makes no sense together is refused by name',
+    async run({ store }) {
+      const concurrency = { key: 'k', limit: 1 };
+      await assert.rejects(create(store, { conversation: 'c', concurrency }), /concurrency/);
+      await assert.rejects(create(store, { holdMs: 10 }), /holdMs/);
+      await assert.rejects(create(store, { priority: 1.5 }), /priority/);
+      await assert.rejects(create(store, { notBefore: Number.NaN }), /notBefore/);
+      await assert.rejects(create(store, { concurrency: { key: 'k', limit: 0 } }), /concurrency\.limit/);
+      await assert.rejects(create(store, { agent: '*' }), /agent/);
+      await assert.rejects(create(store, { input: 'x'.repeat(5 * 1024 * 1024) }), /input.*bytes/);
+    },
+  },
+];

@@ -1,0 +1,201 @@
+import assert from 'node:assert/strict';
+import { LIMITS } from '../../rules/rules.ts';
+import type { TaskStore } from '../../store.ts';
+import {
+  assertFenced,
+  bring,
+  type ContractCase,
+  claim,
+  create,
+  expire,
+  LEASE_MS,
+  record,
+  SHORT_MS,
+  TENANT,
+} from '../case.ts';
+import { take, taken } from './talk.ts';
+
+const beatOf = (session: string, count: number, rest: object = {}) => ({ domain: 0, session, count, ...rest });
+
+/** How workers keep what they have, and how it is taken away. */
+export const sessionCases: readonly ContractCase[] = [
+  {
+    title: 'a beat keeps everything a session holds',
+    async run({ store, advance }) {
+      const { id } = await create(store);
+      const { by } = await claim(store, id, { leaseMs: SHORT_MS });
+      for (let i = 0; i < 8; i++) {
+        await advance(SHORT_MS / 3);
+        assert.equal((await store.beat(beatOf(by.session, 1))).answer, 'alive');
+        assert.equal((await store.sweep()).freed, 0);
+      }
+      await store.finish(by, { status: 'success' });
+    },
+  },
+  {
+    title: 'a late beat counts as long as nothing was taken away',
+    async run({ store, advance }) {
+      const { by } = await bring(store, 'running');
+      await advance(5 * LEASE_MS);
+      assert.equal((await store.beat(beatOf(by.session, 1))).answer, 'alive');
+      assert.equal((await store.sweep()).freed, 0);
+    },
+  },
+  {
+    title: 'a beat of a session that never held anything is gone',
+    async run({ store }) {
+      assert.deepEqual(await store.beat(beatOf('nobody', 0)), { answer: 'gone' });
+    },
+  },
+  {
+    title: 'an order comes with every beat until it is confirmed',
+    async run({ store }) {
+      const { id, ref, by } = await bring(store, 'running');
+      await store.send(ref, { type: 'steer', message: 'be brief' });
+      await store.cancel(ref, { by: 'ann' });
+      const orders = await unconfirmed(store, by.session);
+      assert.deepEqual([orders.length, orders[0]?.id, orders[0]?.stop?.reason.by], [1, id, 'ann']);
+      assert.equal((await unconfirmed(store, by.session)).length, 1);
+      const { orderNumber } = orders[0]!;
+      const confirmed = [{ ...by, orderNumber }];
+      const beat = await store.beat(beatOf(by.session, 1, { confirmed }));
+      assert.deepEqual(beat.answer === 'alive' && beat.orders, []);
+      assert.deepEqual(await unconfirmed(store, by.session), []);
+      await store.cancel(ref, {}, { how: 'kill' });
+      assert.equal((await unconfirmed(store, by.session))[0]?.stop?.level, 'kill');
+    },
+  },
+  {
+    title: 'only who holds the task now confirms, and only the latest order',
+    async run({ store, advance }) {
+      const { id } = await create(store);
+      const ref = { tenant: TENANT, id };
+      const { by: old } = await claim(store, id, { leaseMs: SHORT_MS });
+      await store.cancel(ref);
+      const [first] = await unconfirmed(store, old.session);
+      await expire({ store, advance }, SHORT_MS);
+      const { by, orders } = await claim(store, id);
+      assert.ok(orders.stop !== undefined);
+      const { orderNumber } = orders;
+      for (const confirmed of [
+        { ...old, orderNumber },
+        { ...by, orderNumber: orderNumber - 1 },
+        { ...by, claim: old.claim, orderNumber },
+      ]) {
+        await store.beat(beatOf(by.session, 1, { confirmed: [confirmed] }));
+        assert.equal((await unconfirmed(store, by.session)).length, 1);
+      }
+      assert.ok(first !== undefined);
+      await store.beat(beatOf(by.session, 1, { confirmed: [{ ...by, orderNumber }] }));
+      assert.deepEqual(await unconfirmed(store, by.session), []);
+    },
+  },
+  {
+    title: 'a worker whose count differs is told to read what it holds',
+    async run({ store }) {
+      const { id, by } = await bring(store, 'running');
+      const beat = await store.beat(beatOf(by.session, 2));
+      assert.ok(beat.answer === 'alive' && beat.recount);
+      const { epoch, claim: nonce } = by;
+      assert.deepEqual(await store.held({ domain: 0, session: by.session }), [{ id, epoch, claim: nonce }]);
+      await store.finish(by, { status: 'success' });
+      assert.deepEqual(await store.held({ domain: 0, session: by.session }), []);
+    },
+  },
+  {
+    title: 'after an outage everyone has another lease',
+    async run({ store, advance }) {
+      const { by } = await bring(store, 'running');
+      await advance(10 * LEASE_MS);
+      const swept = await store.sweep();
+      assert.deepEqual([swept.freed, swept.more], [0, false]);
+      await advance(LEASE_MS / 2);
+      assert.equal((await store.sweep()).freed, 0);
+      await advance(LEASE_MS / 2);
+      assert.equal((await store.sweep()).freed, 1);
+      await assertFenced(store.append(by, { after: 0, events: [] }));
+    },
+  },
+  {
+    title: 'a clock that steps back makes no session last longer than its lease',
+    async run({ store, advance }) {
+      const { by } = await bring(store, 'running');
+      await advance(-10 * LEASE_MS);
+      const freed: number[] = [];
+      // Visits are close enough for no outage.
+      for (let i = 0; i < 5; i++) {
+        freed.push((await store.sweep()).freed);
+        await advance(LEASE_MS / 3);
+      }
+      assert.deepEqual(freed, [0, 0, 0, 1, 0]);
+      await assertFenced(store.append(by, { after: 0, events: [] }));
+    },
+  },
+  {
+    title: 'a take or a beat says when sessions have run out, to one worker at a time',
+    async run({ store, advance }) {
+      await create(store);
+      await take(store, { leaseMs: SHORT_MS });
+      const other = await bring(store, 'running');
+      for (let i = 0; i < 5; i++) {
+        await advance(SHORT_MS / 3);
+        const { expired } = await take(store, { leaseMs: SHORT_MS });
+        if (!expired) continue;
+        assert.equal((await take(store, { leaseMs: SHORT_MS })).expired, false);
+        assert.equal((await store.sweep()).freed, 1);
+        assert.equal((await store.beat(beatOf(other.by.session, 1))).answer, 'alive');
+        return;
+      }
+      assert.fail('nobody was asked to sweep');
+    },
+  },
+  {
+    title: 'a sweep frees no more than asked for, and the session is over from the first',
+    async run({ store, advance }) {
+      for (let i = 0; i < 3; i++) await create(store);
+      const { tasks } = await take(store, { leaseMs: SHORT_MS });
+      await advance(SHORT_MS);
+      await store.sweep();
+      await advance(SHORT_MS);
+      const swept = await store.sweep({ limit: 2 });
+      assert.deepEqual([swept.freed, swept.more], [2, true]);
+      assert.deepEqual(await store.beat(beatOf(tasks[0]!.claim.session, 3)), { answer: 'gone' });
+      assert.deepEqual([(await store.sweep()).freed, (await store.sweep()).more], [1, false]);
+      assert.equal((await taken(store)).length, 3);
+    },
+  },
+  {
+    title: 'a task that kills its workers does not fail its neighbours',
+    options: { attemptsMax: 3 },
+    async run({ store, advance }) {
+      const poison = await create(store, { priority: 1 });
+      for (let i = 0; i < 3; i++) {
+        const neighbour = await create(store);
+        assert.ok((await taken(store, { leaseMs: SHORT_MS })).includes(poison.id));
+        await expire({ store, advance }, SHORT_MS);
+        await advance(LIMITS.maxDeathDelayMs);
+        const { status, attempts } = await record(store, neighbour.id);
+        assert.deepEqual([status, attempts <= 1], ['init', true]);
+      }
+      assert.equal((await record(store, poison.id)).status, 'failed');
+    },
+  },
+  {
+    title: 'a task whose workers died often waits before it is tried again',
+    async run({ store, advance }) {
+      const { id } = await create(store);
+      for (let i = 0; i < 2; i++) {
+        assert.deepEqual(await taken(store, { leaseMs: SHORT_MS }), [id]);
+        await expire({ store, advance }, SHORT_MS);
+      }
+      assert.equal((await record(store, id)).stage, 'later');
+      await advance(LIMITS.deathDelayMs);
+      assert.deepEqual(await taken(store), [id]);
+    },
+  },
+];
+
+async function unconfirmed(store: TaskStore, session: string) {
+  const beat = await store.beat(beatOf(session, 1));
+  return beat.answer === 'alive' ? beat.orders : assert.fail('the session is gone');
+}

@@ -1,0 +1,193 @@
+import assert from 'node:assert/strict';
+import { LIMITS } from '../../rules/rules.ts';
+import {
+  type ContractCase,
+  claim,
+  create,
+  expire,
+  fresh,
+  LEASE_MS,
+  record,
+  SHORT_MS,
+  TENANT,
+  tryClaim,
+} from '../case.ts';
+import { requestOf, take, taken } from './talk.ts';
+
+/** How tasks reach workers: takes, and what is taken first. */
+export const takeCases: readonly ContractCase[] = [
+  {
+    title: 'a take hands out what is ready, once, with everything its work needs',
+    async run({ store }) {
+      const ids = [(await create(store, { input: 'one' })).id, (await create(store, { input: 'two' })).id];
+      const { tasks, repeat } = await take(store);
+      assert.deepEqual([tasks.map(({ task }) => task.id).toSorted(), repeat], [ids.toSorted(), false]);
+      const [first] = tasks;
+      assert.deepEqual([first!.task.status, first!.task.stage, first!.task.attempts], ['running', 'held', 1]);
+      assert.deepEqual(first!.load, { inputs: [first!.task.id === ids[0] ? 'one' : 'two'], history: [] });
+      assert.deepEqual(await taken(store), []);
+    },
+  },
+  {
+    title: 'what is too large to come along is loaded',
+    async run({ store }) {
+      await create(store, { input: 'x'.repeat(1_000) });
+      const [task] = (await take(store, { maxBytes: 100 })).tasks;
+      assert.equal(task!.load, undefined);
+      assert.deepEqual((await store.load(task!.claim)).inputs, ['x'.repeat(1_000)]);
+    },
+  },
+  {
+    title: 'a take that is repeated leaves out what its session has claimed by its id since',
+    async run({ store }) {
+      const [one, other] = [await create(store), await create(store)];
+      const request = requestOf();
+      const { tasks } = await take(store, request);
+      await store.release(tasks.find(({ task }) => task.id === one.id)!.claim);
+      const again = await tryClaim(store, one.id, { session: request.session });
+      assert.equal(again.answer, 'claimed');
+      assert.deepEqual(await taken(store, request), [other.id]);
+    },
+  },
+  {
+    title: 'the same number again repeats the tasks that are still held, with the same claims',
+    async run({ store }) {
+      for (let i = 0; i < 3; i++) await create(store);
+      const request = { ...requestOf(), limit: 2 };
+      const first = await take(store, request);
+      await store.finish(first.tasks[0]!.claim, { status: 'success' });
+      const again = await take(store, { ...request, claim: fresh('claim') });
+      assert.ok(again.repeat);
+      assert.deepEqual(
+        again.tasks.map((one) => one.claim),
+        first.tasks.slice(1).map((one) => one.claim),
+      );
+      assert.equal((await take(store, { ...request, number: 2 })).tasks.length, 1);
+    },
+  },
+  {
+    title: 'a number before the last is stale, one too far ahead is gone, and so is a session the store does not know',
+    async run({ store }) {
+      const request = requestOf();
+      for (let number = 1; number <= 2; number++) {
+        await create(store);
+        assert.equal((await take(store, { ...request, number })).tasks.length, 1);
+      }
+      assert.deepEqual(await store.take(request), { answer: 'stale' });
+      assert.deepEqual(await store.take({ ...request, number: 4 }), { answer: 'gone' });
+      assert.deepEqual(await store.take({ ...requestOf(), number: 2 }), { answer: 'gone' });
+    },
+  },
+  {
+    title: 'a take that found nothing keeps its number',
+    async run({ store }) {
+      const request = requestOf();
+      assert.deepEqual((await take(store, request)).tasks, []);
+      await create(store);
+      assert.equal((await take(store, request)).tasks.length, 1);
+    },
+  },
+  {
+    title: 'a session that is over takes, claims and beats no more',
+    async run({ store, advance }) {
+      await create(store);
+      const request = { ...requestOf(), leaseMs: SHORT_MS };
+      await take(store, request);
+      await expire({ store, advance }, SHORT_MS);
+      const { id } = await create(store);
+      assert.deepEqual(await store.take({ ...request, number: 2 }), { answer: 'gone' });
+      assert.deepEqual(await store.beat({ domain: 0, session: request.session, count: 1 }), { answer: 'gone' });
+      assert.deepEqual(await tryClaim(store, id, { session: request.session }), { answer: 'gone' });
+    },
+  },
+  {
+    title: 'a worker is handed only what its agents can do',
+    async run({ store }) {
+      const [one, other] = [await create(store), await create(store, { agent: 'other' })];
+      assert.deepEqual(await taken(store, { agents: ['other'] }), [other.id]);
+      assert.deepEqual(await taken(store, { agents: ['assistant', 'third'] }), [one.id]);
+    },
+  },
+  {
+    title: 'what only has to be settled is handed to any worker, unless something is to be undone',
+    async run({ store, advance }) {
+      for (const undo of [false, true]) {
+        const { id } = await create(store);
+        const { by } = await claim(store, id, { leaseMs: SHORT_MS });
+        await store.append(by, { after: 0, events: ['begun'] });
+        await store.cancel({ tenant: TENANT, id }, {}, { undo });
+        await expire({ store, advance }, SHORT_MS);
+        assert.deepEqual(await taken(store, { agents: ['other'] }), undo ? [] : [id]);
+      }
+    },
+  },
+  {
+    title: 'a task is left to the worker it was meant for, for a while',
+    async run({ store, advance }) {
+      const { id, createdAt } = await create(store, { worker: 'home' });
+      const { tasks, nextAt } = await take(store);
+      assert.deepEqual([tasks, nextAt], [[], createdAt + LIMITS.homeMs]);
+      await advance(LIMITS.homeMs);
+      assert.deepEqual(await taken(store), [id]);
+    },
+  },
+  {
+    title: 'a task is not taken or claimed before its time, and the take says when that is',
+    async run({ store, advance }) {
+      const { createdAt } = await create(store, { agent: 'other' });
+      const notBefore = createdAt + LEASE_MS;
+      const { id } = await create(store, { notBefore });
+      assert.deepEqual([(await take(store)).nextAt, (await record(store, id)).stage], [notBefore, 'later']);
+      assert.deepEqual(await tryClaim(store, id), { answer: 'waiting', until: notBefore });
+      await advance(LEASE_MS);
+      assert.deepEqual(await taken(store), [id]);
+    },
+  },
+  {
+    title: 'a cancel of a task whose time has not come ends it',
+    async run({ store, advance }) {
+      const { id, createdAt } = await create(store);
+      const later = await create(store, { notBefore: createdAt + SHORT_MS });
+      for (const one of [id, later.id]) await store.cancel({ tenant: TENANT, id: one });
+      await advance(SHORT_MS);
+      assert.deepEqual(await taken(store), []);
+    },
+  },
+  {
+    title: 'a higher priority is taken first, then what waited longest',
+    async run({ store, advance }) {
+      const ids: string[] = [];
+      for (const priority of [0, 5, 0, -1, 5]) {
+        ids.push((await create(store, { priority })).id);
+        await advance(1);
+      }
+      const order: string[] = [];
+      for (let i = 0; i < ids.length; i++) order.push(...(await taken(store, { limit: 1 })));
+      assert.deepEqual(
+        order,
+        [1, 4, 0, 2, 3].map((i) => ids[i]),
+      );
+    },
+  },
+  {
+    title: 'tenants take turns, however much one of them has waiting',
+    async run({ store }) {
+      for (let i = 0; i < 20; i++) await create(store);
+      for (let i = 0; i < 3; i++) await create(store, { tenant: 'other' });
+      const tenants: string[] = [];
+      for (let i = 0; i < 3; i++) {
+        tenants.push(...(await take(store, { limit: 2 })).tasks.map(({ task }) => task.tenant));
+      }
+      assert.deepEqual([...new Set(tenants)].toSorted(), [TENANT, 'other'].toSorted());
+      assert.equal(tenants.filter((tenant) => tenant === 'other').length, 3);
+    },
+  },
+  {
+    title: 'two workers that take at once are handed different tasks',
+    async run({ store }) {
+      for (let i = 0; i < 20; i++) await create(store);
+      const takes = await Promise.all(Array.from({ length: 4 }, () => taken(store, { limit: 5 })));
+      assert.equal(new Set(takes.flat()).size, 20);
+    },
+  },
+];

@@ -1,0 +1,135 @@
+import assert from 'node:assert/strict';
+import { signatureOf } from '../../id.ts';
+import type { Hint, PushedOrder, TaskStore, WatchFilter } from '../../store.ts';
+import { bring, type ContractCase, claim, create, nth, ordersFor, record, TENANT, withOwned } from '../case.ts';
+
+interface Hearing {
+  readonly filter: WatchFilter;
+  readonly wanted: (hint: Hint & { id: string }) => boolean;
+  readonly when: () => Promise<unknown>;
+}
+
+/** Does something and waits until it was told to somebody who watches. */
+async function hears(store: TaskStore, { filter, wanted, when }: Hearing): Promise<void> {
+  let tell = (): void => {};
+  const told = new Promise<void>((resolve) => (tell = resolve));
+  const watching = await store.watch(
+    filter,
+    (hint) => ('id' in hint ? wanted(hint) : hint.type === 'resync') && tell(),
+  );
+  try {
+    await when();
+    await told;
+  } finally {
+    await watching[Symbol.asyncDispose]();
+  }
+}
+
+/** Who is told of changes, and of which. */
+export const watchCases: readonly ContractCase[] = [
+  ...(
+    [
+      ['cancel', 'a cancel'],
+      ['command', 'a command'],
+      ['journal', 'an append'],
+      ['status', 'an end'],
+    ] as const
+  ).map(
+    ([type, name]): ContractCase => ({
+      title: `${name} is told to those who watch its worker`,
+      async run({ store }) {
+        const { id, ref, by } = await bring(store, 'running');
+        const changes = {
+          cancel: () => store.cancel(ref),
+          command: () => store.send(ref, { type: 'steer', message: 'x' }),
+          journal: () => store.append(by, { after: 0, events: ['x'] }),
+          status: () => store.finish(by, { status: 'success' }),
+        };
+        const wanted = (hint: Hint & { id: string }): boolean => hint.type === type && hint.id === id;
+        await hears(store, { filter: { worker: 'w1' }, wanted, when: changes[type] });
+      },
+    }),
+  ),
+  {
+    title: 'an order that a cancel brings along is the one in the record, for the claim that holds the task',
+    async run({ store }) {
+      const { id, ref, by } = await bring(store, 'running');
+      for (const [how, level] of [
+        ['graceful', 'drain'],
+        ['kill', 'kill'],
+      ] as const) {
+        let told: Hint | undefined;
+        const wanted = (hint: Hint & { id: string }): boolean => {
+          if (hint.type === 'cancel' && hint.id === id) told = hint;
+          return told !== undefined;
+        };
+        const when = () => store.cancel(ref, { message: how, by: 'ann' }, { how, undo: level === 'kill' });
+        await hears(store, { filter: { worker: 'w1' }, wanted, when });
+        // It may bring none, and hints may come late.
+        const order = (told as (Hint & { order?: PushedOrder }) | undefined)?.order;
+        if (order?.stop.level === level) {
+          const { stop, orderNumber } = await record(store, id);
+          const isSigned = order.claim === by.claim || order.claim === signatureOf(by);
+          assert.ok(isSigned, 'the order is for another claim');
+          assert.deepEqual({ ...order, claim: by.claim }, { epoch: by.epoch, claim: by.claim, orderNumber, stop });
+        }
+      }
+    },
+  },
+  {
+    title: 'the turn of a task that waited is told to its worker',
+    async run({ store }) {
+      const one = await create(store, { conversation: 'c', worker: 'home' });
+      await claim(store, one.id);
+      const two = await create(store, { conversation: 'c', worker: 'home' });
+      await hears(store, {
+        filter: { worker: 'home' },
+        wanted: (hint) => hint.type === 'wake' && hint.id === two.id,
+        when: () => store.finish(nth(store, one.id, 1), { status: 'cancelled' }),
+      });
+    },
+  },
+  {
+    title: 'a watcher hears only what it asked for',
+    async run({ store }) {
+      const one = await bring(store, 'running');
+      const other = await bring(store, 'running');
+      const seen: string[] = [];
+      const watching = await store.watch({ tenant: TENANT, id: one.id }, (hint) => 'id' in hint && seen.push(hint.id));
+      const when = async (): Promise<void> => {
+        await store.cancel(one.ref);
+        await store.cancel(other.ref);
+      };
+      await hears(store, { filter: { id: other.id }, wanted: () => true, when });
+      await watching[Symbol.asyncDispose]();
+      assert.ok(seen.every((id) => id === one.id));
+    },
+  },
+  {
+    title: 'a watcher that left hears nothing more',
+    async run({ store }) {
+      const { ref } = await bring(store, 'running');
+      let calls = 0;
+      const watching = await store.watch({ tenant: TENANT }, () => calls++);
+      await watching[Symbol.asyncDispose]();
+      await hears(store, { filter: { tenant: TENANT }, wanted: () => true, when: () => store.cancel(ref) });
+      assert.equal(calls, 0);
+    },
+  },
+  {
+    title: 'another client sees a task, cancels it, and the first learns of it',
+    needs: 'second client',
+    async run({ store, openSecond }) {
+      const { ref, by } = await bring(store, 'running');
+      await withOwned(await openSecond(), async (second) => {
+        assert.equal((await second.get(ref))?.status, 'running');
+        await hears(store, {
+          filter: { worker: 'w1' },
+          wanted: ({ type }) => type === 'cancel',
+          when: () => second.cancel(ref, { by: 'second' }),
+        });
+      });
+      assert.equal((await ordersFor(store, by)).stop?.reason.by, 'second');
+    },
+  },
+];

@@ -1,0 +1,31 @@
+import type { ClaimRef } from '../src/delivery.ts';
+import type { TaskStore } from '../src/store.ts';
+
+/** Claims a task for a worker that is not there, or throws. */
+export async function claimFor(
+  store: TaskStore,
+  id: string,
+  { worker, leaseMs = 60_000 }: { readonly worker: string; readonly leaseMs?: number },
+): Promise<ClaimRef> {
+  const answer = await store.claim(id, {
+    worker,
+    leaseMs,
+    session: `session of ${worker}`,
+    claim: `claim of ${worker}`,
+  });
+  if (answer.answer !== 'claimed') throw new Error(`${id} could not be claimed: ${answer.answer}`);
+  return answer.claim;
+}
+
+/** Lets the sessions of workers run out that do not beat, and frees what they held. */
+export async function expireSessions(
+  store: TaskStore,
+  world: { readonly clock: { advance(ms: number): Promise<void> } },
+  leaseMs: number,
+): Promise<void> {
+  // The quiet before counts as an outage, after which everyone has another lease.
+  for (let i = 0; i < 2; i++) {
+    await world.clock.advance(leaseMs);
+    await store.sweep();
+  }
+}
