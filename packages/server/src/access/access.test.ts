@@ -1,0 +1,156 @@
+import { createVirtualWorld } from '@whoa/core/testing';
+import { expect, test } from 'vitest';
+import { ORIGIN } from '../../test/served.ts';
+import { type AccessOptions, createAccess } from './access.ts';
+import { OWN_RIGHTS, type Principal } from './principal.ts';
+
+const ANN: Principal = { tenant: 'acme', name: 'ann', rights: OWN_RIGHTS };
+
+const setUp = (options: Partial<AccessOptions> = {}) => createAccess({ authenticate: () => ANN, ...options });
+
+const request = (headers: Record<string, string> = {}, init: RequestInit & { url?: string } = {}): Request =>
+  new Request(init.url ?? `${ORIGIN}/v1/tasks`, { headers, ...init });
+
+async function codeOf(answer: unknown): Promise<string> {
+  if (!(answer instanceof Response)) return 'admitted';
+  return ((await answer.json()) as { error: { code: string } }).error.code;
+}
+
+test('who is known and may do it is admitted; nobody and those without the right are not', async () => {
+  expect(await setUp().admit(request(), 'read')).toBe(ANN);
+  const nobody = await setUp({ authenticate: () => null }).admit(request(), 'read');
+  expect(nobody).toMatchObject({ status: 401 });
+  expect((nobody as Response).headers.get('www-authenticate')).toBe('Bearer');
+  expect(await setUp().admit(request(), 'operate')).toMatchObject({ status: 403 });
+  expect(await setUp({ authenticate: () => 'ann' }).admit(request(), 'cancel')).toMatchObject({ tenant: 'ann' });
+});
+
+test('an authenticate that throws admits nobody, and says nothing of its error', async () => {
+  const errors: unknown[] = [];
+  const broken = setUp({
+    authenticate: () => Promise.reject(new Error('secret words')),
+    onError: (error) => errors.push(error),
+  });
+  const answer = (await broken.admit(request(), 'read')) as Response;
+  expect(answer.status).toBe(500);
+  expect(await answer.text()).not.toContain('secret');
+  expect(errors).toHaveLength(1);
+});
+
+test.each([
+  ['http://localhost:4000', undefined, 'admitted'],
+  ['http://127.0.0.1', undefined, 'admitted'],
+  ['http://[::1]:9', undefined, 'admitted'],
+  ['http://evil.example', undefined, 'host-refused'],
+  ['http://localhost.evil.example', undefined, 'host-refused'],
+  ['http://api.example:8080', ['api.example'], 'admitted'],
+  ['http://api.example:8080', ['api.example:8081'], 'host-refused'],
+  ['http://localhost', ['api.example'], 'host-refused'],
+  ['http://anything.example', 'any', 'admitted'],
+] as const)('under the name %s, with hosts %j: %s', async (url, hosts, expected) => {
+  expect(await codeOf(await setUp({ hosts }).admit(request({}, { url }), 'read'))).toBe(expected);
+  const byHeader = request({ host: new URL(url).host }, { url: 'http://localhost' });
+  const isOwn = expected === 'admitted';
+  expect((await codeOf(await setUp({ hosts }).admit(byHeader, 'read'))) === 'admitted').toBe(isOwn);
+});
+
+const PAGE = 'https://app.example';
+
+test.each([
+  [{ origin: ORIGIN }, 'GET', 'admitted'],
+  [{ origin: PAGE }, 'POST', 'admitted'],
+  [{ origin: 'https://evil.example' }, 'GET', 'origin-refused'],
+  [{ origin: 'https://evil.example', authorization: 'Bearer x' }, 'POST', 'origin-refused'],
+  [{ origin: 'http://localhost:4001' }, 'POST', 'origin-refused'],
+  [{ origin: 'https://localhost:4000' }, 'POST', 'origin-refused'],
+  [{ origin: 'null' }, 'POST', 'origin-refused'],
+  // Only a browser has cookies to be misused, and every browser says where a change comes from.
+  [{ cookie: 'whoa=1' }, 'POST', 'origin-refused'],
+  [{ cookie: 'whoa=1' }, 'GET', 'admitted'],
+  [{ cookie: 'whoa=1', origin: ORIGIN }, 'POST', 'admitted'],
+  [{ cookie: 'whoa=1', authorization: 'Bearer x' }, 'POST', 'admitted'],
+  [{}, 'POST', 'admitted'],
+] as const)('a request with %j by %s: %s', async (headers, method, expected) => {
+  const access = setUp({ origins: [PAGE] });
+  expect(await codeOf(await access.admit(request(headers, { method }), 'read'))).toBe(expected);
+});
+
+test('only listed pages may read what they are answered', () => {
+  const access = setUp({ origins: [PAGE] });
+  expect(access.sharing(request({ origin: PAGE }))).toMatchObject({ 'access-control-allow-origin': PAGE });
+  expect(access.sharing(request({ origin: 'https://evil.example' }))).toEqual({});
+  expect(() => setUp({ origins: ['app.example/'] })).toThrow("origins: 'app.example/' is no origin");
+});
+
+test('who asks too often is told when to ask again, and nobody else waits for it', async () => {
+  const { clock } = createVirtualWorld();
+  const authenticate = (one: Request): Principal => ({ ...ANN, name: one.headers.get('x-name') ?? 'ann' });
+  const access = setUp({ authenticate, clock, limits: { requestsPerSecond: 2, requestsBurst: 3 } });
+  const knock = () => access.admit(request(), 'read');
+  for (let i = 0; i < 3; i++) expect(await knock()).toMatchObject(ANN);
+  const refused = (await knock()) as Response;
+  expect(refused.status).toBe(429);
+  expect(refused.headers.get('retry-after')).toBe('1');
+  expect(await access.admit(request({ 'x-name': 'bob' }), 'read')).toMatchObject({ name: 'bob' });
+  await clock.advance(500);
+  expect(await knock()).toMatchObject(ANN);
+  expect(await knock()).toMatchObject({ status: 429 });
+});
+
+test('streams are counted for each principal until they are closed', () => {
+  const access = setUp({ limits: { streamsMax: 1 } });
+  const first = access.openStream(ANN) as Disposable;
+  expect(access.openStream(ANN)).toMatchObject({ status: 429 });
+  expect(access.openStream({ ...ANN, tenant: 'other' })).not.toBeInstanceOf(Response);
+  first[Symbol.dispose]();
+  first[Symbol.dispose]();
+  expect(access.openStream(ANN)).not.toBeInstanceOf(Response);
+  expect(access.openStream(ANN)).toMatchObject({ status: 429 });
+});
+
+test('a body is read whole, or refused by what it says or by what it is', async () => {
+  const access = setUp({ limits: { bodyBytesMax: 10 } });
+  const post = (body: string | ReadableStream, headers = {}) =>
+    request(headers, { method: 'POST', body, duplex: 'half' } as RequestInit);
+  const chunks = (count: number) =>
+    new ReadableStream<Uint8Array>({
+      pull(controller) {
+        if (count-- === 0) controller.close();
+        else controller.enqueue(new TextEncoder().encode('"123"'));
+      },
+    });
+  expect(await ((await access.readBody(post('{"a":1}'))) as Request).json()).toEqual({ a: 1 });
+  expect(await ((await access.readBody(post(chunks(2)))) as Request).text()).toBe('"123""123"');
+  expect(await access.readBody(post(chunks(3)))).toMatchObject({ status: 413 });
+  expect(await access.readBody(post('"12345678901"', { 'content-length': '13' }))).toMatchObject({ status: 413 });
+  const broken = new ReadableStream({ pull: () => Promise.reject(new Error('gone')) });
+  expect(await codeOf(await access.readBody(post(broken)))).toBe('body-cut');
+});
+
+test('a body that is nested too deep is refused before anything walks through it', async () => {
+  const post = (body: string) => setUp().readBody(request({}, { method: 'POST', body }));
+  expect(await codeOf(await post('['.repeat(1_000_000)))).toBe('body-too-deep');
+  expect(await codeOf(await post('{"a":'.repeat(101)))).toBe('body-too-deep');
+  expect(await codeOf(await post(JSON.stringify(`\\"${'['.repeat(1_000)}`)))).toBe('admitted');
+  expect(await codeOf(await post('[]'.repeat(1_000)))).toBe('admitted');
+});
+
+test('the audit says who did what to whose, and its own failure stops nothing', () => {
+  const events: unknown[] = [];
+  const errors: unknown[] = [];
+  const access = setUp({ clock: createVirtualWorld().clock, audit: (event) => events.push(event) });
+  access.record(ANN, { type: 'cancel', tenant: 'acme', target: 't0-1', answer: 'accepted' });
+  access.record(ANN, { type: 'cancel', tenant: 'other', target: 't0-2', answer: 'accepted' });
+  expect(events).toEqual([
+    { type: 'cancel', at: 1_700_000_000_000, actor: 'ann', tenant: 'acme', target: 't0-1', answer: 'accepted' },
+    expect.objectContaining({ actor: 'ann', actorTenant: 'acme', tenant: 'other' }),
+  ]);
+  const broken = setUp({
+    audit: () => {
+      throw new Error('disk full');
+    },
+    onError: (error) => errors.push(error),
+  });
+  broken.record(ANN, { type: 'cancel', tenant: 'acme', target: 't0-1', answer: 'accepted' });
+  expect(errors).toHaveLength(1);
+});

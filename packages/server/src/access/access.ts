@@ -1,0 +1,146 @@
+import { type Clock, systemClock } from '@whoa/core';
+import { readBody } from './body.ts';
+import { createOriginGuard, type OriginOptions } from './origin.ts';
+import {
+  type Audit,
+  type AuditEvent,
+  type Authenticate,
+  type Principal,
+  principalOf,
+  type Right,
+} from './principal.ts';
+import { Rate } from './rate.ts';
+import { refuse, refuseForNow } from './refusal.ts';
+
+/** What one principal may take of a server. */
+export interface AccessLimits {
+  /** How large a body may be; 5 MiB. */
+  readonly bodyBytesMax: number;
+  /** How many requests a second, over time; 50. */
+  readonly requestsPerSecond: number;
+  /** How many requests at once after a pause; 200. */
+  readonly requestsBurst: number;
+  /** How many streams may be open at once; 100. */
+  readonly streamsMax: number;
+}
+
+export const ACCESS_LIMITS: AccessLimits = {
+  bodyBytesMax: 5 * 1024 * 1024,
+  requestsPerSecond: 50,
+  requestsBurst: 200,
+  streamsMax: 100,
+};
+
+export interface AccessOptions extends OriginOptions {
+  readonly authenticate: Authenticate;
+  /** Told of every cancel, approval and message to a running task, with who did it. */
+  readonly audit?: Audit | undefined;
+  readonly limits?: Partial<AccessLimits> | undefined;
+  readonly clock?: Clock | undefined;
+  /** Told when `authenticate` or `audit` throws. */
+  readonly onError?: ((error: unknown) => void) | undefined;
+}
+
+/** What every route asks before it does anything. */
+export interface Access {
+  /** Who sent a request, if they may do this; otherwise the response that says why not. */
+  admit(request: Request, right: Right): Promise<Principal | Response>;
+  /** For what needs no right: whether the request may come from where it comes from. */
+  checkOrigin(request: Request): Response | undefined;
+  /** The headers that let a page of a listed origin read the response. */
+  sharing(request: Request): Readonly<Record<string, string>>;
+  /** The request with its whole body in memory, unless it is too large. */
+  readBody(request: Request): Promise<Request | Response>;
+  /** Counts a stream until it is disposed of, unless there are too many. */
+  openStream(principal: Principal): Disposable | Response;
+  /** Writes down what a principal did. */
+  record(principal: Principal, event: Omit<AuditEvent, 'at' | 'actor' | 'actorTenant'>): void;
+}
+
+export function createAccess(options: AccessOptions): Access {
+  const { authenticate, audit, clock = systemClock, onError = () => {} } = options;
+  const limits = { ...ACCESS_LIMITS, ...options.limits };
+  const origin = createOriginGuard(options);
+  const rate = new Rate(limits.requestsPerSecond, limits.requestsBurst);
+  const streams = new Map<string, number>();
+
+  async function identify(request: Request): Promise<Principal | Response> {
+    try {
+      return principalOf(await authenticate(request)) ?? refuseNobody();
+    } catch (error) {
+      onError(error);
+      return refuse(500, { code: 'authenticate-failed', message: 'The server could not find out who you are' });
+    }
+  }
+
+  return {
+    async admit(request, right) {
+      const refused = origin.check(request);
+      if (refused !== undefined) return refused;
+      const principal = await identify(request);
+      if (principal instanceof Response) return principal;
+      const earlyMs = rate.take(nameOf(principal), clock.now());
+      if (earlyMs > 0) {
+        return refuseForNow(429, { code: 'too-many-requests', message: 'Too many requests; wait a moment' }, earlyMs);
+      }
+      return may(principal, right) ? principal : refuseRight(right);
+    },
+    checkOrigin: (request) => origin.check(request),
+    sharing: (request) => origin.sharing(request),
+    readBody: (request) => readBody(request, limits.bodyBytesMax),
+    openStream(principal) {
+      const name = nameOf(principal);
+      const open = streams.get(name) ?? 0;
+      if (open >= limits.streamsMax) {
+        const message = `${limits.streamsMax} streams are open; close one of them first`;
+        return refuseForNow(429, { code: 'too-many-streams', message }, 1_000);
+      }
+      streams.set(name, open + 1);
+      return once(() => {
+        const left = streams.get(name)! - 1;
+        if (left === 0) streams.delete(name);
+        else streams.set(name, left);
+      });
+    },
+    record(principal, event) {
+      const { name, tenant } = principal;
+      const actor = { actor: name, ...(tenant !== event.tenant && { actorTenant: tenant }) };
+      try {
+        audit?.({ ...event, at: clock.wallNow?.() ?? clock.now(), ...actor });
+      } catch (error) {
+        // It was done, so it must be answered.
+        onError(error);
+      }
+    },
+  };
+}
+
+/** Whether somebody has a right. */
+export function may({ rights }: Principal, right: Right): boolean {
+  return rights.includes(right);
+}
+
+/** The answer to those who lack a right. */
+export function refuseRight(right: Right): Response {
+  const message = `This needs the right '${right}', which you do not have; ask whoever gave you access`;
+  return refuse(403, { code: 'forbidden', message });
+}
+
+function refuseNobody(): Response {
+  const message = 'Say who you are: send Authorization: Bearer TOKEN, or log in';
+  return refuse(401, { code: 'unauthenticated', message }, { 'www-authenticate': 'Bearer' });
+}
+
+function nameOf({ tenant, name }: Principal): string {
+  return JSON.stringify([tenant, name]);
+}
+
+function once(work: () => void): Disposable {
+  let isDone = false;
+  return {
+    [Symbol.dispose]() {
+      if (!isDone) work();
+      isDone = true;
+    },
+  };
+}

@@ -1,0 +1,62 @@
+import { createVirtualWorld } from '@whoa/core/testing';
+import { expect, test } from 'vitest';
+import { anyOf, createLogin, type LoginOptions } from './login.ts';
+import type { Principal } from './principal.ts';
+
+const ANN: Principal = { tenant: 'acme', name: 'ann', rights: ['read'] };
+
+const page = (cookie = '', url = 'http://localhost/'): Request =>
+  new Request(url, { headers: cookie === '' ? {} : { cookie } });
+
+function setUp(options: LoginOptions = {}) {
+  const { clock } = createVirtualWorld();
+  return { clock, login: createLogin({ clock, ...options }) };
+}
+
+const pairOf = (cookie: string): string => cookie.split(';')[0]!;
+
+test('a code is exchanged once for a cookie that scripts and other sites cannot use', () => {
+  const { login } = setUp();
+  const code = login.createCode(ANN);
+  const cookie = login.exchange(code, page())!;
+  expect(cookie).toMatch(/^whoa=[\w-]{43}; Path=\/; Max-Age=43200; HttpOnly; SameSite=Strict$/);
+  expect(cookie).not.toContain(code);
+  expect(login.authenticate(page(`theme=dark; ${pairOf(cookie)}`))).toEqual(ANN);
+  expect(login.exchange(code, page())).toBeUndefined();
+  expect(login.authenticate(page(`whoa=${code}`))).toBeUndefined();
+  expect(login.authenticate(page())).toBeUndefined();
+});
+
+test('a code that is too old is worth nothing, and neither is a session', async () => {
+  const { login, clock } = setUp({ codeMs: 1_000, sessionMs: 5_000 });
+  const late = login.createCode(ANN);
+  const cookie = login.exchange(login.createCode(ANN), page())!;
+  await clock.advance(1_000);
+  expect(login.exchange(late, page())).toBeUndefined();
+  expect(login.authenticate(page(pairOf(cookie)))).toEqual(ANN);
+  await clock.advance(4_000);
+  expect(login.authenticate(page(pairOf(cookie)))).toBeUndefined();
+});
+
+test('over HTTPS, or behind something that speaks it, the cookie is secure and of this host alone', () => {
+  const https = setUp().login;
+  expect(https.exchange(https.createCode(ANN), page('', 'https://app.example'))).toMatch(/^__Host-whoa=.*; Secure$/);
+  const behind = setUp({ isSecure: true }).login;
+  const cookie = behind.exchange(behind.createCode(ANN), page())!;
+  expect(cookie).toMatch(/^__Host-whoa=.*; Secure$/);
+  expect(behind.authenticate(page(pairOf(cookie)))).toEqual(ANN);
+  expect(behind.authenticate(page(pairOf(cookie).replace('__Host-', '')))).toBeUndefined();
+});
+
+test('who logs out is out, and so is whoever copied the cookie', () => {
+  const { login } = setUp();
+  const cookie = pairOf(login.exchange(login.createCode(ANN), page())!);
+  expect(login.logout(page(cookie))).toMatch(/^whoa=; Path=\/; Max-Age=0;/);
+  expect(login.authenticate(page(cookie))).toBeUndefined();
+});
+
+test('several ways to say who one is are asked in turn', async () => {
+  const none = () => undefined;
+  expect(await anyOf(none, () => 'ann')(page())).toBe('ann');
+  expect(await anyOf(none, none)(page())).toBeUndefined();
+});

@@ -1,0 +1,39 @@
+import { createHash, randomBytes, timingSafeEqual } from 'node:crypto';
+import type { Authenticate, Principal } from './principal.ts';
+
+/** Somebody who shows a token. Only its hash is kept: who reads the configuration cannot use it. */
+export interface TokenEntry extends Principal {
+  /** SHA-256 of the token, in hexadecimal digits. */
+  readonly sha256: string;
+}
+
+/** Makes a new token, to be shown once, and the hash to keep. */
+export function createToken(): { readonly token: string; readonly sha256: string } {
+  const token = `whoa_${randomBytes(32).toString('base64url')}`;
+  return { token, sha256: digest(token).toString('hex') };
+}
+
+/**
+ * Knows principals by `Authorization: Bearer TOKEN`. A plain hash is enough for tokens of `createToken`, which cannot be
+ * guessed; do not give it hashes of passwords that people thought of.
+ */
+export function createTokens(entries: readonly TokenEntry[]): Authenticate {
+  const known = entries.map(({ sha256, ...principal }) => {
+    if (!/^[0-9a-f]{64}$/i.test(sha256)) throw new TypeError(`sha256 of '${principal.name}': expected 64 hex digits`);
+    return { hash: Buffer.from(sha256, 'hex'), principal };
+  });
+  return (request) => {
+    const [, token] = /^Bearer +(\S+)$/i.exec(request.headers.get('authorization') ?? '') ?? [];
+    if (token === undefined) return undefined;
+    const shown = digest(token);
+    // Don't stop at the first match: how long it takes must not tell which one it was.
+    return known.reduce<Principal | undefined>(
+      (found, { hash, principal }) => (timingSafeEqual(hash, shown) ? principal : found),
+      undefined,
+    );
+  };
+}
+
+function digest(text: string): Buffer {
+  return createHash('sha256').update(text).digest();
+}

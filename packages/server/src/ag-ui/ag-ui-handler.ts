@@ -1,0 +1,119 @@
+import type { TaskRecord } from '@whoa/tasks';
+import { type Context, Hono } from 'hono';
+import type { Principal, Right } from '../access/principal.ts';
+import { HttpError } from '../api/http-error.ts';
+import { answerQuestion, approveRequest, bodyOf, stopChat, stopRequest } from '../chat/chat-request.ts';
+import { shareRoutes } from '../chat/chat-routes.ts';
+import { type ChatService, type ChatServiceOptions, createChatService } from '../chat/chat-service.ts';
+import { replyStream } from '../chat/reply-stream.ts';
+import type { ChatTools } from '../chat/reply-work.ts';
+import type { AgUiMessage } from './ag-ui-events.ts';
+import { agUiMessagesOf, type RunInput, runInput, uiMessageOf } from './ag-ui-messages.ts';
+import { AgUiTranslator } from './ag-ui-translator.ts';
+
+export interface AgUiHandlerOptions<Tools extends ChatTools> extends ChatServiceOptions<Tools> {
+  /** Where the handler is mounted; `/api/ag-ui` unless said otherwise. */
+  readonly api?: string;
+}
+
+/** Spread `GET` and `POST` into a route file, or hand `fetch` to a server. Dispose it to hand unfinished runs on. */
+export interface AgUiHandler extends AsyncDisposable {
+  readonly fetch: (request: Request) => Promise<Response>;
+  readonly GET: (request: Request) => Promise<Response>;
+  readonly POST: (request: Request) => Promise<Response>;
+}
+
+/**
+ * Serves an agent, or a loop of the application's own, to AG-UI clients, with a stop that stops: a run that was stopped
+ * ends with `RUN_FINISHED` and the outcome `cancelled`.
+ *
+ * ```ts
+ * export const { GET, POST } = createAgUiHandler({ store, authenticate: userOf, agent });
+ * // In the page: new HttpAgent({ url: '/api/ag-ui', threadId }).runAgent();
+ * ```
+ */
+export function createAgUiHandler<Tools extends ChatTools = Record<never, never>>(
+  options: AgUiHandlerOptions<Tools>,
+): AgUiHandler {
+  const service = createChatService(options);
+  const routes = createRoutes(service, options.api ?? '/api/ag-ui');
+  const fetch = async (request: Request): Promise<Response> => {
+    service.begin();
+    return routes.fetch(request);
+  };
+  return { fetch, GET: fetch, POST: fetch, [Symbol.asyncDispose]: () => service[Symbol.asyncDispose]() };
+}
+
+function createRoutes(service: ChatService, api: string): Hono {
+  const { chat, access, onError } = service;
+  const routes = new Hono().basePath(api);
+  const admit = async (c: Context, right: Right, handle: (who: Principal) => Promise<Response>): Promise<Response> => {
+    const who = await access.admit(c.req.raw, right);
+    return who instanceof Response ? who : handle(who);
+  };
+
+  routes.post('/', (c) =>
+    admit(c, 'start', async (who) => {
+      const input = await bodyOf(c.req.raw, runInput, access);
+      const task = await startRun(who, input, service);
+      const before = input.messages as unknown as readonly AgUiMessage[];
+      return streamRun({ request: c.req.raw, who, task, before, isJoining: false }, service);
+    }),
+  );
+  routes.get('/:threadId/connect', (c) =>
+    admit(c, 'read', async (who) => {
+      const ref = await chat.active(who, c.req.param('threadId'));
+      const task = ref && (await chat.task(ref));
+      if (task === undefined) return c.body(null, 204);
+      const before = agUiMessagesOf(await chat.messages(who, c.req.param('threadId')));
+      return streamRun({ request: c.req.raw, who, task, before, isJoining: true }, service);
+    }),
+  );
+  routes.post('/:threadId/stop', (c) =>
+    admit(c, 'cancel', async (who) => {
+      const request = { ...(await bodyOf(c.req.raw, stopRequest, access)), chatId: c.req.param('threadId') };
+      const receipt = await stopChat(who, request, { chat, access, via: 'ag-ui' });
+      return c.json(receipt, receipt.rolledBack === false ? 409 : 200);
+    }),
+  );
+  routes.post('/:threadId/approve', (c) =>
+    admit(c, 'approve', async (who) => {
+      const request = { ...(await bodyOf(c.req.raw, approveRequest, access)), chatId: c.req.param('threadId') };
+      const answer = await answerQuestion(who, request, { chat, access });
+      return c.json({ answer }, answer === 'accepted' ? 200 : 409);
+    }),
+  );
+  return shareRoutes(routes, { access, onError });
+}
+
+/** The run that a request asks for. One that comes again is the same run. */
+async function startRun(who: Principal, input: RunInput, { chat }: ChatService): Promise<TaskRecord> {
+  const { threadId: chatId, runId, messages } = input;
+  const known = await chat.find(who, { chatId, runId });
+  if (known !== undefined) return known;
+  const last = messages.at(-1)!;
+  if (last.role !== 'user') {
+    const why = 'messages: the last one must be of the user; the server keeps the others';
+    throw new HttpError(400, { code: 'invalid', message: why });
+  }
+  // A message that was answered already is answered anew: what followed it goes.
+  const regenerate = (await chat.messages(who, chatId)).some(({ id, role }) => id === last.id && role === 'user');
+  const ref = await chat.send(who, { chatId, runId, message: uiMessageOf(last), regenerate });
+  return (await chat.task(ref))!;
+}
+
+interface RunReading {
+  readonly request: Request;
+  readonly who: Principal;
+  readonly task: TaskRecord;
+  readonly before: readonly AgUiMessage[];
+  readonly isJoining: boolean;
+}
+
+function streamRun({ request, who, task, before, isJoining }: RunReading, { chat, access }: ChatService): Response {
+  const { tenant, id, key = id, conversation = id } = task;
+  const ref = { tenant, id };
+  const usage = async () => (await chat.task(ref))?.outcome?.usage;
+  const translator = new AgUiTranslator({ threadId: conversation, runId: key, taskId: id, before, isJoining, usage });
+  return replyStream({ request, who }, (signal) => translator.translate(chat.stream(ref, signal)), { access });
+}

@@ -1,0 +1,96 @@
+import type { FileUIPart, UIMessage } from 'ai';
+import { z } from 'zod';
+import type { AgUiMessage } from './ag-ui-events.ts';
+
+interface InputPart {
+  readonly type: string;
+  readonly text?: string | undefined;
+  readonly source?:
+    | { readonly type: string; readonly value: string; readonly mimeType?: string | undefined }
+    | undefined;
+}
+
+interface InputMessage {
+  readonly id: string;
+  readonly role: string;
+  readonly content?: string | readonly InputPart[] | undefined;
+}
+
+/** What is read of a `RunAgentInput`. Tools of the page and its state are for agents that run in it. */
+export interface RunInput {
+  readonly threadId: string;
+  readonly runId: string;
+  readonly messages: readonly InputMessage[];
+}
+
+const name = z.string().min(1).max(200);
+const source = z.looseObject({ type: z.string(), value: z.string(), mimeType: z.string().optional() });
+const part = z.looseObject({ type: z.string(), text: z.string().optional(), source: source.optional() });
+const message = z.looseObject({
+  id: name,
+  role: z.string(),
+  content: z.union([z.string(), z.array(part)]).optional(),
+});
+
+export const runInput: z.ZodType<RunInput> = z.looseObject({
+  threadId: name,
+  runId: name,
+  messages: z.array(message).min(1),
+});
+
+/** The message of a person as a chat keeps it. */
+export function uiMessageOf({ id, content = '' }: InputMessage): UIMessage {
+  const parts = typeof content === 'string' ? [{ type: 'text', text: content }] : content;
+  return {
+    id,
+    role: 'user',
+    parts: parts.flatMap(({ text, source: from }): UIMessage['parts'] => {
+      if (text !== undefined) return [{ type: 'text', text }];
+      return from === undefined ? [] : [fileOf(from)];
+    }),
+  };
+}
+
+function fileOf({ type, value, mimeType = 'application/octet-stream' }: NonNullable<InputPart['source']>): FileUIPart {
+  return { type: 'file', mediaType: mimeType, url: type === 'data' ? `data:${mimeType};base64,${value}` : value };
+}
+
+/** A chat as an AG-UI client keeps it. */
+export function agUiMessagesOf(messages: readonly UIMessage[]): AgUiMessage[] {
+  return messages.flatMap((one): AgUiMessage[] =>
+    one.role === 'user' ? [{ id: one.id, role: 'user', content: wordsOf(one) }] : replyOf(one),
+  );
+}
+
+function wordsOf({ parts }: UIMessage): string {
+  return parts.map((one) => (one.type === 'text' ? one.text : '')).join('');
+}
+
+interface ToolPart {
+  readonly toolCallId: string;
+  readonly input?: unknown;
+  readonly output?: unknown;
+  readonly errorText?: string;
+}
+
+/** Each piece of a reply is a message of its own. */
+function replyOf({ id, parts }: UIMessage): AgUiMessage[] {
+  const messages: AgUiMessage[] = [];
+  for (const [index, one] of parts.entries()) {
+    const messageId = `${id}-${index}`;
+    if (one.type === 'text') messages.push({ id: messageId, role: 'assistant', content: one.text });
+    if (one.type === 'reasoning') messages.push({ id: messageId, role: 'reasoning', content: one.text });
+    if (!('toolCallId' in one)) continue;
+    const { toolCallId, input, output, errorText } = one as ToolPart;
+    const toolName = one.type === 'dynamic-tool' ? one.toolName : one.type.replace(/^tool-/, '');
+    const call = {
+      id: toolCallId,
+      type: 'function',
+      function: { name: toolName, arguments: JSON.stringify(input ?? {}) },
+    } as const;
+    messages.push({ id: messageId, role: 'assistant', toolCalls: [call] });
+    const content: string | undefined = errorText ?? (typeof output === 'string' ? output : JSON.stringify(output));
+    if (content !== undefined) messages.push({ id: `${messageId}-result`, role: 'tool', toolCallId, content });
+  }
+  return messages;
+}

@@ -1,0 +1,239 @@
+import type { Usage } from '@whoa/core';
+import type { UIMessageChunk } from 'ai';
+import type { AgUiEvent, AgUiMessage } from './ag-ui-events.ts';
+import { MessageLog } from './message-log.ts';
+
+/** The version of AG-UI that is written: the first whose runs can end as cancelled. */
+const PROTOCOL_VERSION = '1.0';
+
+export interface AgUiRun {
+  readonly threadId: string;
+  readonly runId: string;
+  /** Names what the run makes. */
+  readonly taskId: string;
+  /** What the reader has of the thread. */
+  readonly before: readonly AgUiMessage[];
+  /** The reader has it not yet: it is told first. */
+  readonly isJoining: boolean;
+  /** What the run has cost; asked for at its end. */
+  readonly usage: () => Promise<Usage | undefined>;
+}
+
+type WordsKind = 'text' | 'reasoning';
+type Chunk<Type extends UIMessageChunk['type']> = Extract<UIMessageChunk, { type: Type }>;
+
+/** Turns the chunks of one reply into the events of one AG-UI run. Whatever it has opened is closed before the end. */
+export class AgUiTranslator {
+  readonly #run: AgUiRun;
+  readonly #log: MessageLog;
+  /** Messages whose words are being streamed, by the ids of their chunks. */
+  readonly #words = new Map<string, { readonly kind: WordsKind; readonly messageId: string }>();
+  /** Calls whose input is being streamed. */
+  readonly #calls = new Map<string, { hasInput: boolean }>();
+  readonly #ended = new Set<string>();
+  #names = 0;
+  #steps = 0;
+  #step: string | undefined;
+  #error: string | undefined;
+
+  constructor(run: AgUiRun) {
+    this.#run = run;
+    this.#log = new MessageLog(run.before);
+  }
+
+  /** All events of a run, from its beginning. A stream that breaks off leaves the run open, as the protocol has it. */
+  async *translate(chunks: AsyncIterable<UIMessageChunk>): AsyncGenerator<AgUiEvent, undefined> {
+    const { threadId, runId, isJoining, before } = this.#run;
+    yield { type: 'RUN_STARTED', threadId, runId, protocolVersion: PROTOCOL_VERSION };
+    if (isJoining) yield { type: 'MESSAGES_SNAPSHOT', messages: [...before] };
+    for await (const chunk of chunks) {
+      if (chunk.type === 'finish' || chunk.type === 'abort') {
+        yield* this.#close();
+        yield await this.#end(chunk);
+        return undefined;
+      }
+      yield* this.#eventsOf(chunk);
+    }
+    return undefined;
+  }
+
+  async #end(chunk: Chunk<'finish' | 'abort'>): Promise<AgUiEvent> {
+    const { threadId, runId } = this.#run;
+    const counted = await this.#run.usage();
+    const { inputTokens = 0, outputTokens = 0 } = counted ?? {};
+    const usage = counted && { usage: [{ inputTokens, outputTokens, totalTokens: inputTokens + outputTokens }] };
+    if (this.#error !== undefined) return { type: 'RUN_ERROR', message: this.#error, ...usage };
+    if (chunk.type === 'finish')
+      return { type: 'RUN_FINISHED', threadId, runId, outcome: { type: 'success' }, ...usage };
+    const metadata = chunk.reason === undefined ? {} : { metadata: { reason: chunk.reason } };
+    return { type: 'RUN_FINISHED', threadId, runId, outcome: { type: 'cancelled' }, ...metadata, ...usage };
+  }
+
+  #eventsOf(chunk: UIMessageChunk): AgUiEvent[] {
+    switch (chunk.type) {
+      case 'start':
+        return [];
+      case 'start-step':
+        return this.#startStep();
+      case 'finish-step':
+        return this.#finishStep();
+      case 'reset-step':
+        return [...this.#closeWords(), ...this.#endInputs(), this.#log.reset()];
+      case 'text-start':
+        return this.#startWords(chunk.id, 'text');
+      case 'reasoning-start':
+        return this.#startWords(chunk.id, 'reasoning');
+      case 'text-delta':
+      case 'reasoning-delta':
+        return this.#addWords(chunk);
+      case 'text-end':
+      case 'reasoning-end':
+        return this.#endWords(chunk.id);
+      case 'tool-input-start':
+        return this.#startCall(chunk.toolCallId, chunk.toolName);
+      case 'tool-input-delta':
+        return this.#addInput(chunk.toolCallId, chunk.inputTextDelta);
+      case 'tool-input-available':
+        return this.#endInput(chunk);
+      case 'tool-input-error':
+        return [...this.#endInput(chunk), ...this.#endCall(chunk.toolCallId, chunk.errorText)];
+      case 'tool-output-available':
+        return chunk.preliminary === true ? [] : this.#endCall(chunk.toolCallId, textOf(chunk.output));
+      case 'tool-output-error':
+        return this.#endCall(chunk.toolCallId, chunk.errorText);
+      case 'tool-output-denied':
+        return this.#endCall(chunk.toolCallId, 'Denied.');
+      case 'steering-message':
+        return this.#tellSteering(chunk);
+      case 'error':
+        this.#error = chunk.errorText;
+        return [];
+      default:
+        return [customOf(chunk)];
+    }
+  }
+
+  #startStep(): AgUiEvent[] {
+    const before = this.#finishStep();
+    this.#step = `step-${++this.#steps}`;
+    this.#log.startStep();
+    return [...before, { type: 'STEP_STARTED', stepName: this.#step }];
+  }
+
+  #finishStep(): AgUiEvent[] {
+    const stepName = this.#step;
+    this.#step = undefined;
+    return stepName === undefined ? [] : [{ type: 'STEP_FINISHED', stepName }];
+  }
+
+  #startWords(id: string, kind: WordsKind): AgUiEvent[] {
+    const before = this.#endWords(id);
+    const messageId = this.#newName();
+    this.#words.set(id, { kind, messageId });
+    this.#log.say(messageId, kind === 'text' ? 'assistant' : 'reasoning');
+    if (kind === 'text') return [...before, { type: 'TEXT_MESSAGE_START', messageId, role: 'assistant' }];
+    return [
+      ...before,
+      { type: 'REASONING_START', messageId },
+      { type: 'REASONING_MESSAGE_START', messageId, role: 'reasoning' },
+    ];
+  }
+
+  #addWords({ type, id, delta }: Chunk<'text-delta' | 'reasoning-delta'>): AgUiEvent[] {
+    const kind = type === 'text-delta' ? 'text' : 'reasoning';
+    const before = this.#words.has(id) ? [] : this.#startWords(id, kind);
+    const { messageId } = this.#words.get(id)!;
+    this.#log.add(messageId, delta);
+    return [
+      ...before,
+      { type: kind === 'text' ? 'TEXT_MESSAGE_CONTENT' : 'REASONING_MESSAGE_CONTENT', messageId, delta },
+    ];
+  }
+
+  #endWords(id: string): AgUiEvent[] {
+    const open = this.#words.get(id);
+    if (open === undefined) return [];
+    this.#words.delete(id);
+    const { kind, messageId } = open;
+    if (kind === 'text') return [{ type: 'TEXT_MESSAGE_END', messageId }];
+    return [
+      { type: 'REASONING_MESSAGE_END', messageId },
+      { type: 'REASONING_END', messageId },
+    ];
+  }
+
+  #startCall(toolCallId: string, toolCallName: string): AgUiEvent[] {
+    if (this.#calls.has(toolCallId) || this.#log.hasCall(toolCallId)) return [];
+    this.#calls.set(toolCallId, { hasInput: false });
+    const parentMessageId = this.#log.call(toolCallId, toolCallName, this.#newName());
+    return [{ type: 'TOOL_CALL_START', toolCallId, toolCallName, parentMessageId }];
+  }
+
+  #addInput(toolCallId: string, delta: string): AgUiEvent[] {
+    const call = this.#calls.get(toolCallId);
+    if (call === undefined) return [];
+    call.hasInput = true;
+    this.#log.addInput(toolCallId, delta);
+    return [{ type: 'TOOL_CALL_ARGS', toolCallId, delta }];
+  }
+
+  #endInput({ toolCallId, toolName, input }: Chunk<'tool-input-available' | 'tool-input-error'>): AgUiEvent[] {
+    const events = this.#startCall(toolCallId, toolName);
+    const call = this.#calls.get(toolCallId);
+    if (call === undefined) return [];
+    if (!call.hasInput) events.push(...this.#addInput(toolCallId, JSON.stringify(input) ?? '{}'));
+    this.#calls.delete(toolCallId);
+    return [...events, { type: 'TOOL_CALL_END', toolCallId }];
+  }
+
+  #endCall(toolCallId: string, content: string): AgUiEvent[] {
+    // A result of a call that the reader was never told of would be about nothing.
+    if (this.#ended.has(toolCallId) || !this.#log.hasCall(toolCallId)) return [];
+    this.#ended.add(toolCallId);
+    const before = this.#calls.delete(toolCallId) ? [{ type: 'TOOL_CALL_END' as const, toolCallId }] : [];
+    const messageId = this.#newName();
+    this.#log.answer(messageId, toolCallId, content);
+    return [...before, { type: 'TOOL_CALL_RESULT', messageId, toolCallId, role: 'tool', content }];
+  }
+
+  #tellSteering({ id, parts }: Chunk<'steering-message'>): AgUiEvent[] {
+    const delta = parts.map((part) => (part.type === 'text' ? part.text : '')).join('');
+    this.#log.say(id, 'user');
+    this.#log.add(id, delta);
+    return [
+      { type: 'TEXT_MESSAGE_START', messageId: id, role: 'user' },
+      { type: 'TEXT_MESSAGE_CONTENT', messageId: id, delta },
+      { type: 'TEXT_MESSAGE_END', messageId: id },
+    ];
+  }
+
+  #closeWords(): AgUiEvent[] {
+    return [...this.#words.keys()].flatMap((id) => this.#endWords(id));
+  }
+
+  #endInputs(): AgUiEvent[] {
+    const open = [...this.#calls.keys()];
+    this.#calls.clear();
+    return open.map((toolCallId) => ({ type: 'TOOL_CALL_END', toolCallId }));
+  }
+
+  #close(): AgUiEvent[] {
+    return [...this.#closeWords(), ...this.#endInputs(), ...this.#finishStep()];
+  }
+
+  #newName(): string {
+    return `${this.#run.taskId}-m${++this.#names}`;
+  }
+}
+
+function textOf(output: unknown): string {
+  return typeof output === 'string' ? output : (JSON.stringify(output) ?? '');
+}
+
+/** What AG-UI has no event for: questions, the stop report, sources, files, and what the application adds. */
+function customOf(chunk: UIMessageChunk): AgUiEvent {
+  const { type, ...rest } = chunk;
+  if (type.startsWith('data-'))
+    return { type: 'CUSTOM', name: type.slice('data-'.length), value: (rest as { data?: unknown }).data ?? null };
+  return { type: 'CUSTOM', name: type, value: rest };
+}

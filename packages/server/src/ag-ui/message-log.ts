@@ -1,0 +1,78 @@
+import type { AgUiEvent, AgUiMessage } from './ag-ui-events.ts';
+
+interface Made {
+  readonly id: string;
+  readonly role: 'assistant' | 'reasoning' | 'user' | 'tool';
+  content: string;
+  readonly toolCalls: { readonly id: string; readonly name: string; input: string }[];
+  readonly toolCallId?: string;
+}
+
+/** The messages of a thread as a reader has them, so that what a step has said can be taken back. */
+export class MessageLog {
+  readonly #before: readonly AgUiMessage[];
+  #made: Made[] = [];
+  #stepFrom = 0;
+
+  constructor(before: readonly AgUiMessage[]) {
+    this.#before = before;
+  }
+
+  startStep(): void {
+    this.#stepFrom = this.#made.length;
+  }
+
+  /** Takes back what the current step has said: the reader is told what is left. */
+  reset(): AgUiEvent {
+    this.#made = this.#made.slice(0, this.#stepFrom);
+    return { type: 'MESSAGES_SNAPSHOT', messages: [...this.#before, ...this.#made.map(messageOf)] };
+  }
+
+  say(id: string, role: Made['role']): void {
+    this.#made.push({ id, role, content: '', toolCalls: [] });
+  }
+
+  add(id: string, words: string): void {
+    this.#made.findLast((message) => message.id === id)!.content += words;
+  }
+
+  /** Adds a call to what the current step has said, or to a new message. Returns the name of the message. */
+  call(toolCallId: string, name: string, newId: string): string {
+    const last = this.#made.slice(this.#stepFrom).at(-1);
+    if (last?.role !== 'assistant') this.say(newId, 'assistant');
+    const message = this.#made.at(-1)!;
+    message.toolCalls.push({ id: toolCallId, name, input: '' });
+    return message.id;
+  }
+
+  hasCall(toolCallId: string): boolean {
+    return this.#callOf(toolCallId) !== undefined;
+  }
+
+  addInput(toolCallId: string, text: string): void {
+    this.#callOf(toolCallId)!.input += text;
+  }
+
+  answer(id: string, toolCallId: string, content: string): void {
+    this.#made.push({ id, role: 'tool', content, toolCalls: [], toolCallId });
+  }
+
+  #callOf(toolCallId: string): Made['toolCalls'][number] | undefined {
+    for (const { toolCalls } of this.#made) {
+      const found = toolCalls.find(({ id }) => id === toolCallId);
+      if (found !== undefined) return found;
+    }
+    return undefined;
+  }
+}
+
+function messageOf({ id, role, content, toolCalls, toolCallId }: Made): AgUiMessage {
+  if (role === 'tool') return { id, role, content, toolCallId: toolCallId! };
+  if (role !== 'assistant') return { id, role, content };
+  const calls = toolCalls.map(({ id: callId, name, input }) => ({
+    id: callId,
+    type: 'function' as const,
+    function: { name, arguments: input },
+  }));
+  return { id, role, ...(content !== '' && { content }), ...(calls.length > 0 && { toolCalls: calls }) };
+}

@@ -1,0 +1,174 @@
+import { z } from '@hono/zod-openapi';
+import type { CancelReasonInit } from '@whoa/core';
+import type { ConversationRef, StoreCancelReceipt, TaskRef } from '@whoa/tasks';
+import type { Principal } from '../access/principal.ts';
+import { askStore } from './ask-store.ts';
+import { defineEndpoint, type Endpoint } from './endpoint.ts';
+import { HttpError, unknownTask } from './http-error.ts';
+import type { ApiParts } from './parts.ts';
+import { CANCEL_FIELDS, CANCEL_RECEIPT, type CancelBody, NAME, STATUS, TASK_PARAMS } from './schemas.ts';
+
+const BULK_MAX = 1_000;
+const CANCELLING_AT_ONCE = 16;
+/** Those that wait first: none of them begins because another was stopped. */
+const LIVE = ['init', 'running', 'cancelling'] as const;
+
+const CANCEL = z.strictObject(CANCEL_FIELDS);
+const RESPONSES = {
+  202: { description: 'It is being stopped, or is now stopped harder.', schema: CANCEL_RECEIPT },
+  200: { description: 'It was being stopped already, at least this hard.', schema: CANCEL_RECEIPT },
+  409: { description: 'It had ended; error.status says how.' },
+};
+
+export function cancelEndpoints(parts: ApiParts): Endpoint[] {
+  return [cancelTaskEndpoint(parts), cancelConversationEndpoint(parts), cancelManyEndpoint(parts)];
+}
+
+function cancelTaskEndpoint(parts: ApiParts): Endpoint {
+  return defineEndpoint({
+    method: 'post',
+    path: '/v1/tasks/{id}/cancel',
+    right: 'cancel',
+    forOperators: true,
+    summary: 'Stops a task, wherever it runs. Once it is accepted, the task ends cancelled.',
+    params: TASK_PARAMS,
+    body: CANCEL,
+    responses: RESPONSES,
+    handle: async ({ principal, tenant, params: { id }, body }) =>
+      responseFor(await cancel({ tenant, id }, { principal, body, parts }), unknownTask()),
+  });
+}
+
+function cancelConversationEndpoint(parts: ApiParts): Endpoint {
+  return defineEndpoint({
+    method: 'post',
+    path: '/v1/conversations/{id}/cancel',
+    right: 'cancel',
+    forOperators: true,
+    summary: 'Stops the current task of a conversation and everything that waits in it.',
+    params: TASK_PARAMS,
+    body: CANCEL,
+    responses: RESPONSES,
+    handle: async ({ principal, tenant, params: { id: conversation }, body }) =>
+      responseFor(await cancel({ tenant, conversation }, { principal, body, parts }), nothingLives()),
+  });
+}
+
+function nothingLives(): HttpError {
+  const message = 'There is nothing to stop in such a conversation of yours';
+  return new HttpError(404, { code: 'nothing-lives', message });
+}
+
+interface CancelContext {
+  readonly principal: Principal;
+  readonly body: CancelBody;
+  readonly parts: ApiParts;
+}
+
+async function cancel(
+  target: TaskRef | ConversationRef,
+  { principal, body, parts: { store, access, world } }: CancelContext,
+): Promise<StoreCancelReceipt> {
+  const { mode: how, undo } = body;
+  const receipt = await askStore(world, () => store.cancel(target, reasonBy(principal, body.reason), { how, undo }));
+  const named = 'id' in target ? target.id : target.conversation;
+  access.record(principal, { type: 'cancel', tenant: target.tenant, target: named, answer: receipt.answer });
+  return receipt;
+}
+
+/** Who it was is never up to the sender. */
+export function reasonBy({ name }: Principal, message: string | undefined): CancelReasonInit {
+  return { kind: 'user', by: name, via: 'http', ...(message !== undefined && { message }) };
+}
+
+function responseFor(receipt: StoreCancelReceipt, unknown: HttpError): Response {
+  if (receipt.answer === 'unknown') throw unknown;
+  if (receipt.answer === 'too-late') {
+    const { status } = receipt;
+    throw new HttpError(409, { code: 'too-late', message: `It had already ended: ${status}`, status });
+  }
+  return Response.json(receipt, { status: receipt.answer === 'already' ? 200 : 202 });
+}
+
+const FILTER = z
+  .strictObject({
+    status: z.enum(LIVE).optional(),
+    conversation: NAME.optional(),
+    all: z.literal(true).optional().openapi({ description: 'Every task of the tenant that lives.' }),
+  })
+  .refine((filter) => Object.values(filter).some((value) => value !== undefined), 'name what to cancel, or all: true');
+
+const CURSOR = z
+  .string()
+  .max(300)
+  .regex(/^(init|running|cancelling):(\d+(\.\d+)?\/[^\0]+)?$/)
+  .refine((cursor) => cursor.isWellFormed());
+
+const MANY = z.strictObject({
+  ...CANCEL_FIELDS,
+  filter: FILTER,
+  dryRun: z.boolean().default(false).openapi({ description: 'Only says which ones it would be.' }),
+  limit: z.number().int().min(1).max(BULK_MAX).default(100),
+  cursor: CURSOR.optional().openapi({ description: 'next of the answer before.' }),
+});
+
+const COUNTS = z
+  .object({
+    dryRun: z.boolean(),
+    tasks: z.array(z.object({ id: z.string(), status: STATUS, answer: z.string() })),
+    next: z.string().optional(),
+  })
+  .openapi('CancelledMany', { description: 'Go on with next, if there is one. A dry run answers would-cancel.' });
+
+function cancelManyEndpoint(parts: ApiParts): Endpoint {
+  return defineEndpoint({
+    method: 'post',
+    path: '/v1/tasks/cancel',
+    right: 'cancel',
+    forOperators: true,
+    summary: 'Stops every task that matches and lives, some at a time.',
+    body: MANY,
+    responses: { 200: { description: 'What became of each.', schema: COUNTS } },
+    async handle({ principal, tenant, body }) {
+      const { filter, dryRun, limit, cursor } = body;
+      const { tasks, next } = await nextPage(parts, { tenant, ...filter, limit, cursor });
+      const answers = dryRun
+        ? tasks.map(() => 'would-cancel')
+        : await inSome(tasks, async ({ id }) => (await cancel({ tenant, id }, { principal, body, parts })).answer);
+      const told = tasks.map(({ id, status }, index) => ({ id, status, answer: answers[index] }));
+      return Response.json({ dryRun, tasks: told, ...(next !== undefined && { next }) });
+    },
+  });
+}
+
+interface PageRequest {
+  readonly tenant: string;
+  readonly status?: (typeof LIVE)[number] | undefined;
+  readonly conversation?: string | undefined;
+  readonly limit: number;
+  readonly cursor: string | undefined;
+}
+
+/** One page of one status. Its cursor says with which status to go on. */
+async function nextPage({ store }: ApiParts, { tenant, status, conversation, limit, cursor }: PageRequest) {
+  const [, from, rest] = /^(\w+):(.*)$/.exec(cursor ?? '') ?? [];
+  const now = LIVE.find((one) => one === from) ?? status ?? LIVE[0];
+  const { tasks, next } = await store.list({
+    tenant,
+    status: now,
+    limit,
+    ...(conversation !== undefined && { conversation }),
+    ...(rest && { cursor: rest }),
+  });
+  if (next !== undefined) return { tasks, next: `${now}:${next}` };
+  const following = status === undefined ? LIVE[LIVE.indexOf(now) + 1] : undefined;
+  return { tasks, next: following && `${following}:` };
+}
+
+async function inSome<One, Answer>(all: readonly One[], ask: (one: One) => Promise<Answer>): Promise<Answer[]> {
+  const answers: Answer[] = [];
+  for (let i = 0; i < all.length; i += CANCELLING_AT_ONCE) {
+    answers.push(...(await Promise.all(all.slice(i, i + CANCELLING_AT_ONCE).map(ask))));
+  }
+  return answers;
+}

@@ -1,0 +1,43 @@
+import { z } from '@hono/zod-openapi';
+import { defineEndpoint, type Endpoint } from './endpoint.ts';
+import { HttpError } from './http-error.ts';
+import type { ApiParts } from './parts.ts';
+import { TASK_PARAMS } from './schemas.ts';
+
+const MESSAGES_MAX = 1_000;
+
+const CONVERSATION = z
+  .object({
+    tenant: z.string(),
+    conversation: z.string(),
+    current: z.string().optional().openapi({ description: 'The task that runs, or runs next.' }),
+    waiting: z.array(z.string()),
+    gathering: z.string().optional(),
+    history: z.array(z.unknown()).openapi({ description: 'The last messages.' }),
+    historyLength: z.number().int().openapi({ description: 'How many there are in all.' }),
+    changedAt: z.number(),
+  })
+  .openapi('Conversation');
+
+export function conversationEndpoint({ store }: ApiParts): Endpoint {
+  return defineEndpoint({
+    method: 'get',
+    path: '/v1/conversations/{id}',
+    right: 'read',
+    forOperators: true,
+    summary: 'Where a conversation stands, and the end of its history.',
+    params: TASK_PARAMS,
+    query: z.object({ messages: z.coerce.number().int().min(0).max(MESSAGES_MAX).default(100) }),
+    responses: { 200: { description: 'The conversation.', schema: CONVERSATION } },
+    async handle({ tenant, params: { id: conversation }, query: { messages } }) {
+      const record = await store.conversation({ tenant, conversation });
+      if (record === undefined) {
+        const message = 'There is no such conversation of yours; it never was, or it is no longer kept';
+        throw new HttpError(404, { code: 'unknown-conversation', message });
+      }
+      const { history } = record;
+      const last = history.slice(Math.max(0, history.length - messages));
+      return Response.json({ ...record, history: last, historyLength: history.length });
+    },
+  });
+}

@@ -1,0 +1,62 @@
+import { z } from '@hono/zod-openapi';
+import { type Followed, followTask } from '@whoa/tasks';
+import { defineEndpoint, type Endpoint } from './endpoint.ts';
+import { HttpError, unknownTask } from './http-error.ts';
+import type { ApiParts } from './parts.ts';
+import { TASK_PARAMS } from './schemas.ts';
+import { eventStream } from './sse.ts';
+
+/** The id of the last event: who comes back with it has seen everything. */
+const END_ID = 'end';
+
+const POSITION = z.coerce.number().int().min(0).max(Number.MAX_SAFE_INTEGER);
+
+export function eventsEndpoint({ store, access, world, heartbeatMs, onError }: ApiParts): Endpoint {
+  return defineEndpoint({
+    method: 'get',
+    path: '/v1/tasks/{id}/events',
+    right: 'read',
+    forOperators: true,
+    summary: 'The journal as it grows (text/event-stream), then one end with the task. A lost reader stops nothing.',
+    params: TASK_PARAMS,
+    query: z.object({
+      after: POSITION.optional().openapi({ description: 'Begin after this position; Last-Event-ID counts more.' }),
+    }),
+    responses: {
+      200: { description: 'Events entry, whose id is their position; then end. Comments keep the connection open.' },
+      204: { description: 'You have seen the end; nothing more will come.' },
+    },
+    async handle({ principal, tenant, params: { id }, query, request }) {
+      const last = request.headers.get('last-event-id');
+      const after = last === null || last === '' ? (query.after ?? 0) : positionOf(last);
+      const ref = { tenant, id };
+      if ((await store.get(ref)) === undefined) throw unknownTask();
+      if (last === END_ID) return new Response(null, { status: 204 });
+      const slot = access.openStream(principal);
+      if (slot instanceof Response) return slot;
+      const following = followTask(store, ref, { after, world, onStoreError: onError });
+      const close = (): void => slot[Symbol.dispose]();
+      const { signal } = request;
+      return new Response(eventStream(following, { clock: world.clock, heartbeatMs, textOf, close, signal }), {
+        headers: {
+          'content-type': 'text/event-stream',
+          // Proxies would keep events back to send many at once.
+          'x-accel-buffering': 'no',
+        },
+      });
+    },
+  });
+}
+
+/** JSON has no line feeds of its own, so it is one line of data. */
+function textOf(seen: Followed): string {
+  const id = seen.type === 'end' ? END_ID : seen.position;
+  return `id: ${id}\nevent: ${seen.type}\ndata: ${JSON.stringify(seen)}\n\n`;
+}
+
+function positionOf(last: string): number {
+  if (last === END_ID) return 0;
+  const position = POSITION.safeParse(last);
+  if (position.success) return position.data;
+  throw new HttpError(400, { code: 'invalid', message: 'Last-Event-ID: expected the id of an event of this stream' });
+}

@@ -1,0 +1,55 @@
+import { z } from '@hono/zod-openapi';
+import type { Clock } from '@whoa/core';
+import type { TaskStore } from '@whoa/tasks';
+import { refuse } from '../access/refusal.ts';
+import { defineEndpoint, type Endpoint } from './endpoint.ts';
+import type { ApiParts } from './parts.ts';
+
+/** A store that takes longer is not ready. */
+const READY_MS = 2_000;
+const OK = z.object({ ok: z.literal(true) });
+
+export function healthEndpoints({ store, world }: ApiParts): Endpoint[] {
+  const isReady = createReadiness(store, world.clock);
+  return [
+    defineEndpoint({
+      method: 'get',
+      path: '/healthz',
+      right: 'public',
+      summary: 'The process answers.',
+      responses: { 200: { description: 'It does.', schema: OK } },
+      handle: () => Response.json({ ok: true }),
+    }),
+    defineEndpoint({
+      method: 'get',
+      path: '/readyz',
+      right: 'public',
+      summary: 'The store answers this process in time.',
+      responses: { 200: { description: 'It does.', schema: OK }, 503: { description: 'It does not.' } },
+      async handle() {
+        if (await isReady()) return Response.json({ ok: true });
+        return refuse(503, { code: 'not-ready', message: 'The store did not answer; send requests elsewhere for now' });
+      },
+    }),
+  ];
+}
+
+/** Asks the store for nothing in particular. One question at a time, however many want to know. */
+function createReadiness(store: TaskStore, clock: Clock): () => Promise<boolean> {
+  let asking: Promise<boolean> | undefined;
+  const ask = (): Promise<boolean> =>
+    new Promise((resolve) => {
+      const timer = clock.setTimer(READY_MS, () => resolve(false));
+      store
+        .get({ tenant: 'readyz', id: 't0-readyz' })
+        .then(
+          () => resolve(true),
+          () => resolve(false),
+        )
+        .finally(() => timer[Symbol.dispose]());
+    });
+  return () => {
+    asking ??= ask().finally(() => (asking = undefined));
+    return asking;
+  };
+}

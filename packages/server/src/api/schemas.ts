@@ -1,0 +1,80 @@
+import { z } from '@hono/zod-openapi';
+import type { StopHow } from '@whoa/core';
+
+/** Names are kept in indexes, and by Postgres only if they are proper text. */
+export const NAME: z.ZodType<string> = z
+  .string()
+  .min(1)
+  .max(200)
+  .refine((name) => name.isWellFormed() && !name.includes('\0'), 'a NUL or half a character cannot be kept');
+
+const REASON_CHARACTERS_MAX = 1_000;
+
+/** What a cancel may say. */
+export interface CancelBody {
+  readonly reason?: string | undefined;
+  readonly mode: Extract<StopHow, string>;
+  readonly undo: boolean;
+}
+
+export const CANCEL_FIELDS: {
+  readonly reason: z.ZodType<string | undefined>;
+  readonly mode: z.ZodType<CancelBody['mode']>;
+  readonly undo: z.ZodType<boolean>;
+} = {
+  reason: z.string().max(REASON_CHARACTERS_MAX).optional().openapi({ description: 'Why, in words.' }),
+  mode: z.enum(['graceful', 'now', 'kill']).default('graceful').openapi({
+    description: 'graceful: what runs may finish. now: it is interrupted. kill: it is not waited for.',
+  }),
+  undo: z.boolean().default(false).openapi({ description: 'Also takes back completed calls that can be taken back.' }),
+};
+
+const STATUSES = ['init', 'running', 'cancelling', 'success', 'failed', 'cancelled'] as const;
+export const STATUS: z.ZodType<(typeof STATUSES)[number]> = z.enum(STATUSES);
+
+const MOMENT = z.number().openapi({ description: 'Milliseconds since 1970, by the clock of the store.' });
+
+const REASON = z.object({
+  kind: z.string(),
+  message: z.string().optional(),
+  by: z.string().optional(),
+  via: z.string().optional(),
+  at: MOMENT,
+});
+
+/** A task as it is shown. It may have more fields. */
+export const TASK: z.ZodType = z
+  .looseObject({
+    id: z.string(),
+    tenant: z.string(),
+    agent: z.string(),
+    conversation: z.string().optional(),
+    key: z.string().optional(),
+    priority: z.number().int(),
+    status: STATUS,
+    createdAt: MOMENT,
+    startedAt: MOMENT.optional(),
+    endedAt: MOMENT.optional(),
+    stop: z.looseObject({ level: z.string(), reason: REASON, killAt: MOMENT, undo: z.boolean() }).optional(),
+    position: z.number().int().openapi({ description: 'Of the last entry of the journal.' }),
+    inputs: z.array(z.unknown()).optional().openapi({ description: 'Not in lists.' }),
+    outcome: z.looseObject({ status: STATUS, answer: z.string().optional() }).optional(),
+  })
+  .openapi('Task');
+
+export const CANCEL_RECEIPT: z.ZodType = z
+  .object({
+    answer: z.enum(['accepted', 'escalated', 'already']),
+    status: STATUS,
+    level: z.enum(['drain', 'abort', 'kill']),
+    reason: REASON.openapi({ description: 'The one that counts: the first.' }),
+    killAt: MOMENT,
+  })
+  .openapi('CancelReceipt');
+
+export const SEND_RECEIPT: z.ZodType = z
+  .object({ answer: z.literal('accepted'), number: z.number().int() })
+  .openapi('SendReceipt', { description: 'Kept for the worker, which does it next.' });
+
+export const TASK_PARAMS: z.ZodObject<{ id: typeof NAME }> = z.object({ id: NAME });
+export const CALL_PARAMS: z.ZodObject<{ id: typeof NAME; callId: typeof NAME }> = z.object({ id: NAME, callId: NAME });

@@ -1,0 +1,100 @@
+import { OpenAPIHono } from '@hono/zod-openapi';
+import { systemWorld, type World } from '@whoa/core';
+import type { TaskStore } from '@whoa/tasks';
+import type { Access } from '../access/access.ts';
+import type { Login } from '../access/login.ts';
+import type { Principal } from '../access/principal.ts';
+import { refuse } from '../access/refusal.ts';
+import { cancelEndpoints } from './cancel.ts';
+import { commandEndpoints } from './commands.ts';
+import { conversationEndpoint } from './conversations.ts';
+import { defineEndpoint, type Endpoint, invalid, mount } from './endpoint.ts';
+import { eventsEndpoint } from './events.ts';
+import { healthEndpoints } from './health.ts';
+import { responseTo } from './http-error.ts';
+import { loginEndpoints } from './login.ts';
+import type { ApiParts } from './parts.ts';
+import { taskEndpoints } from './tasks.ts';
+
+const HEARTBEAT_MS = 15_000;
+
+export interface TaskApiOptions {
+  readonly store: TaskStore;
+  readonly access: Access;
+  /** The agents that may be asked for; without it any name is taken, and waits for a worker that has it. */
+  readonly agents?: readonly string[];
+  /** Lets pages log in. Its `authenticate` must be among those of `access`. */
+  readonly login?: Login;
+  /** How often an open stream shows that it is; 15 s. */
+  readonly heartbeatMs?: number;
+  /** Told what went wrong inside; who asked is told only that something did. */
+  readonly onError?: (error: unknown) => void;
+  readonly world?: World;
+}
+
+/** Tasks over HTTP. */
+export interface TaskApi {
+  readonly fetch: (request: Request) => Promise<Response>;
+  /** Every route there is, and the right it needs. */
+  readonly routes: readonly Pick<Endpoint, 'method' | 'path' | 'right'>[];
+}
+
+/** Makes a web-standard handler of a task store: `Bun.serve`, `Deno.serve`, `@hono/node-server`, a route of your own. */
+export function createTaskApi(options: TaskApiOptions): TaskApi {
+  const { access, onError = () => {}, world = systemWorld } = options;
+  const { store, agents, login, heartbeatMs = HEARTBEAT_MS } = options;
+  const parts: ApiParts = { store, access, world, agents, login, heartbeatMs, onError };
+  const app = new OpenAPIHono<{ Variables: { principal: Principal } }>({
+    defaultHook(result) {
+      if (!result.success) throw invalid(result.error);
+    },
+  });
+  const endpoints = [
+    ...taskEndpoints(parts),
+    ...cancelEndpoints(parts),
+    ...commandEndpoints(parts),
+    eventsEndpoint(parts),
+    conversationEndpoint(parts),
+    ...healthEndpoints(parts),
+    ...(login === undefined ? [] : loginEndpoints(login)),
+    documentEndpoint(() => document),
+  ];
+  for (const endpoint of endpoints) mount(app, endpoint, access);
+  app.onError((error) => responseTo(error, onError));
+  app.notFound(() => refuse(404, { code: 'unknown-route', message: 'There is no such route; /openapi.json has them' }));
+  const document = documentOf(app);
+
+  return {
+    routes: endpoints.map(({ method, path, right }) => ({ method, path, right })),
+    async fetch(request) {
+      const sharing = access.sharing(request);
+      const isPreflight = request.method === 'OPTIONS' && sharing['access-control-allow-origin'] !== undefined;
+      const response = isPreflight
+        ? (access.checkOrigin(request) ?? new Response(null, { status: 204 }))
+        : await app.fetch(request);
+      const headers = { 'cache-control': 'no-store', 'x-content-type-options': 'nosniff', ...sharing };
+      for (const [name, value] of Object.entries(headers)) response.headers.set(name, value);
+      return response;
+    },
+  };
+}
+
+function documentEndpoint(read: () => object): Endpoint {
+  return defineEndpoint({
+    method: 'get',
+    path: '/openapi.json',
+    right: 'public',
+    summary: 'This document.',
+    responses: { 200: { description: 'OpenAPI 3.1.' } },
+    handle: () => Response.json(read()),
+  });
+}
+
+function documentOf(app: OpenAPIHono<{ Variables: { principal: Principal } }>): object {
+  app.openAPIRegistry.registerComponent('securitySchemes', 'bearer', { type: 'http', scheme: 'bearer' });
+  app.openAPIRegistry.registerComponent('securitySchemes', 'cookie', { type: 'apiKey', in: 'cookie', name: 'whoa' });
+  return app.getOpenAPI31Document({
+    openapi: '3.1.0',
+    info: { title: 'Whoa tasks', version: '1', description: 'Start tasks, follow them, stop them from anywhere.' },
+  });
+}

@@ -1,0 +1,130 @@
+import { z } from '@hono/zod-openapi';
+import type { Json } from '@whoa/core';
+import type { CreateReceipt, ListFilter } from '@whoa/tasks';
+import { askStore } from './ask-store.ts';
+import { defineEndpoint, type Endpoint } from './endpoint.ts';
+import { HttpError, unknownTask } from './http-error.ts';
+import type { ApiParts } from './parts.ts';
+import { NAME, STATUS, TASK, TASK_PARAMS } from './schemas.ts';
+
+const LIST_MAX = 1_000;
+const CURSOR = z
+  .string()
+  .max(300)
+  .regex(/^\d+(\.\d+)?\/[^\0]+$/)
+  .refine((cursor) => cursor.isWellFormed());
+
+/** Any JSON; only the outside is looked at, for it may be large. */
+const JSON_VALUE = z.union([
+  z.string(),
+  z.number(),
+  z.boolean(),
+  z.null(),
+  z.array(z.unknown()),
+  z.record(z.string(), z.unknown()),
+]);
+
+const NEW_TASK = z.strictObject({
+  agent: NAME.refine((agent) => agent !== '*', "'*' is the store's own; choose another name"),
+  input: JSON_VALUE.openapi({
+    description: "For an agent: a text, its parts, or a user's message. For other work: any JSON.",
+  }),
+  key: NAME.optional().openapi({ description: 'Your own name for it: sent twice, it is created once.' }),
+  priority: z.number().int().min(-100).max(100).optional(),
+  notBefore: z.number().int().min(0).max(8_640_000_000_000_000).optional(),
+  conversation: NAME.optional(),
+  policy: z
+    .enum(['replace', 'queue', 'steer', 'reject'])
+    .optional()
+    .openapi({ description: 'What it does to a task of its conversation that lives; replace by default.' }),
+});
+
+const CREATED = z
+  .object({
+    answer: z.enum(['created', 'duplicate']),
+    task: TASK,
+    superseded: z.array(z.string()).optional(),
+    steered: z.string().optional(),
+  })
+  .openapi('Created');
+
+export function taskEndpoints(parts: ApiParts): Endpoint[] {
+  return [createEndpoint(parts), listEndpoint(parts), getEndpoint(parts)];
+}
+
+function createEndpoint({ store, world, agents }: ApiParts): Endpoint {
+  return defineEndpoint({
+    method: 'post',
+    path: '/v1/tasks',
+    right: 'start',
+    summary: 'Creates a task; a worker takes it when its turn comes.',
+    body: NEW_TASK,
+    responses: {
+      201: { description: 'It is kept.', schema: CREATED },
+      200: { description: 'It was created under this key before.', schema: CREATED },
+      409: { description: 'The policy is reject and a task of the conversation lives, or too many wait in it.' },
+    },
+    async handle({ tenant, body: { policy, input, ...task } }) {
+      if (agents !== undefined && !agents.includes(task.agent)) throw unknownAgent(agents);
+      const wanted = { ...task, tenant, input: input as Json };
+      const receipt = await askStore(world, (nonce) => store.create(wanted, { nonce, ...(policy && { policy }) }));
+      if (receipt.answer !== 'created' && receipt.answer !== 'duplicate') throw notCreated(receipt);
+      return Response.json(receipt, { status: receipt.answer === 'created' ? 201 : 200 });
+    },
+  });
+}
+
+function unknownAgent(agents: readonly string[]): HttpError {
+  return new HttpError(400, { code: 'unknown-agent', message: `agent: there are ${agents.join(', ')}` });
+}
+
+function notCreated(receipt: Extract<CreateReceipt, { answer: 'rejected' | 'full' }>): HttpError {
+  if (receipt.answer === 'rejected') {
+    const message = 'A task of this conversation lives; cancel it, wait, or send with another policy';
+    return new HttpError(409, { code: 'rejected', message });
+  }
+  const { what, limit } = receipt;
+  const message =
+    what === 'tasks'
+      ? `${limit} tasks wait already; try again when some have been taken`
+      : `The history of the conversation has more than ${limit} bytes; begin another conversation`;
+  return new HttpError(429, { code: 'full', message, what, limit });
+}
+
+function listEndpoint({ store }: ApiParts): Endpoint {
+  return defineEndpoint({
+    method: 'get',
+    path: '/v1/tasks',
+    right: 'read',
+    forOperators: true,
+    summary: 'Tasks, newest first, without their inputs.',
+    query: z.object({
+      status: STATUS.optional(),
+      conversation: NAME.optional(),
+      limit: z.coerce.number().int().min(1).max(LIST_MAX).default(100),
+      cursor: CURSOR.optional().openapi({ description: 'next of the page before.' }),
+    }),
+    responses: {
+      200: { description: 'A page.', schema: z.object({ tasks: z.array(TASK), next: z.string().optional() }) },
+    },
+    handle: async ({ tenant, query }) =>
+      Response.json(await store.list({ tenant, ...(query as Omit<ListFilter, 'tenant'>) })),
+  });
+}
+
+function getEndpoint({ store }: ApiParts): Endpoint {
+  return defineEndpoint({
+    method: 'get',
+    path: '/v1/tasks/{id}',
+    right: 'read',
+    forOperators: true,
+    summary: 'One task, with its inputs and, when it has ended, its outcome.',
+    params: TASK_PARAMS,
+    responses: { 200: { description: 'The task.', schema: TASK } },
+    async handle({ tenant, params: { id } }) {
+      const task = await store.get({ tenant, id });
+      if (task === undefined) throw unknownTask();
+      return Response.json(task);
+    },
+  });
+}

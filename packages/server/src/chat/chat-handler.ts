@@ -1,0 +1,55 @@
+import { createWebSockets, type WebSockets } from '../web-socket/web-sockets.ts';
+import { createChatRoutes } from './chat-routes.ts';
+import { type ChatServiceOptions, createChatService } from './chat-service.ts';
+import type { ChatTools } from './reply-work.ts';
+
+export interface ChatHandlerOptions<Tools extends ChatTools> extends ChatServiceOptions<Tools> {
+  /** Where the handler is mounted; `/api/chat` unless said otherwise. */
+  readonly api?: string;
+}
+
+/**
+ * Spread `GET` and `POST` into a route file, or hand `fetch` to a server; `upgrade` and `webSocket` serve WebSockets.
+ * Dispose it to hand unfinished replies on.
+ */
+export interface ChatHandler extends WebSockets {
+  readonly fetch: (request: Request) => Promise<Response>;
+  readonly GET: (request: Request) => Promise<Response>;
+  readonly POST: (request: Request) => Promise<Response>;
+}
+
+/**
+ * Serves chats to `useChat`, with a stop that stops.
+ *
+ * ```ts
+ * export const { GET, POST } = createChatHandler({
+ *   store: process.env.REDIS_URL,
+ *   authenticate: userOf,
+ *   tools,
+ *   reply: (turn) => streamText({ model, ...turn }),
+ * });
+ * ```
+ */
+export function createChatHandler<Tools extends ChatTools = Record<never, never>>(
+  options: ChatHandlerOptions<Tools>,
+): ChatHandler {
+  const { api = '/api/chat' } = options;
+  const { chat, access, onError, begin, ...service } = createChatService(options);
+  const routes = createChatRoutes({ chat, access, api, onError });
+  const sockets = createWebSockets({ chat, access, api, onError, begin });
+  const fetch = async (request: Request): Promise<Response> => {
+    begin();
+    return routes.fetch(request);
+  };
+  return {
+    fetch,
+    GET: fetch,
+    POST: fetch,
+    upgrade: sockets.upgrade,
+    webSocket: sockets.webSocket,
+    async [Symbol.asyncDispose]() {
+      await sockets[Symbol.asyncDispose]();
+      await service[Symbol.asyncDispose]();
+    },
+  };
+}

@@ -1,0 +1,163 @@
+import type { SendReceipt, TaskRef } from '@whoa/tasks';
+import type { UIMessage } from 'ai';
+import { z } from 'zod';
+import type { Access } from '../access/access.ts';
+import type { Principal } from '../access/principal.ts';
+import type { Refusal } from '../access/refusal.ts';
+import { invalid } from '../api/endpoint.ts';
+import { HttpError } from '../api/http-error.ts';
+import type { Chat, ChatMessage, ChatStopReceipt } from './chat.ts';
+
+const name = z.string().min(1).max(200);
+
+/** A message as `useChat` sends it, with the run's name. */
+export interface SendRequest {
+  readonly id: string;
+  readonly messages: readonly { readonly id: string; readonly role: string; readonly parts: readonly object[] }[];
+  readonly trigger: 'submit-message' | 'regenerate-message';
+  readonly messageId?: string | null | undefined;
+  readonly runId?: string | null | undefined;
+}
+
+export const sendRequest: z.ZodType<SendRequest> = z.looseObject({
+  id: name,
+  messages: z
+    .array(z.looseObject({ id: name, role: z.string(), parts: z.array(z.looseObject({ type: z.string() })) }))
+    .min(1),
+  trigger: z.enum(['submit-message', 'regenerate-message']).default('submit-message'),
+  messageId: name.nullish(),
+  runId: name.nullish(),
+});
+
+/** What is to be stopped of a chat. */
+export interface StopRequest {
+  readonly runId?: string | null | undefined;
+  readonly messageId?: string | null | undefined;
+  readonly rollback: boolean;
+  readonly reason?: string | null | undefined;
+}
+
+// Strict: what is not understood must not be taken for done.
+export const stopRequest: z.ZodType<StopRequest> = z.strictObject({
+  runId: name.nullish(),
+  messageId: name.nullish(),
+  rollback: z.boolean().default(false),
+  reason: z.string().max(1_000).nullish(),
+});
+
+/** What a person says to a question. */
+export interface ApproveRequest {
+  readonly approvalId: string;
+  readonly approved: boolean;
+  readonly why?: string | null | undefined;
+  readonly remember: boolean;
+}
+
+export const approveRequest: z.ZodType<ApproveRequest> = z.object({
+  approvalId: name,
+  approved: z.boolean(),
+  why: z.string().min(1).max(1_000).nullish(),
+  remember: z.boolean().default(false),
+});
+
+/** The message of a request, for the chat. */
+export function messageOf(request: SendRequest): ChatMessage {
+  const { id: chatId, messages, trigger, messageId, runId } = request;
+  const message = messages.at(-1) as unknown as UIMessage;
+  if (message.role !== 'user') {
+    const why = 'messages: the last one must be of the user; the server keeps the others';
+    throw new HttpError(400, { code: 'invalid', message: why });
+  }
+  // A message that is edited comes with its own id: what followed it goes.
+  const regenerate = trigger === 'regenerate-message' || messageId === message.id;
+  return { chatId, message, runId: runId ?? undefined, regenerate };
+}
+
+/** The header by which a page says what it shows last: the name of a message, and whether it is whole. */
+export const LAST_MESSAGE = 'whoa-last-message';
+
+/** The reply to stream to a page that opens a chat. */
+export async function replyFor(
+  who: Principal,
+  { chatId, last: shown = '' }: { readonly chatId: string; readonly last?: string | undefined },
+  chat: Chat,
+): Promise<TaskRef | undefined> {
+  const [last = '', partial] = shown.split(';');
+  if (last === '') return chat.active(who, chatId);
+  return chat.missed(who, chatId, { id: decoded(last), isPartial: partial === 'partial' });
+}
+
+/** Names in headers are encoded; one that is not was made by nobody we know. */
+function decoded(text: string): string {
+  try {
+    return decodeURIComponent(text);
+  } catch {
+    return text;
+  }
+}
+
+export interface StopContext {
+  readonly chat: Chat;
+  readonly access: Access;
+  /** The protocol that it came over. */
+  readonly via: string;
+}
+
+/** Stops what a request names, and writes down who asked. */
+export async function stopChat(
+  who: Principal,
+  request: StopRequest & { readonly chatId: string },
+  { chat, access, via }: StopContext,
+): Promise<ChatStopReceipt> {
+  const { chatId, rollback } = request;
+  const [runId, messageId] = [request.runId ?? undefined, request.messageId ?? undefined];
+  const receipt = await chat.stop(who, {
+    chatId,
+    runId,
+    messageId,
+    rollback,
+    reason: request.reason ?? undefined,
+    via,
+  });
+  const target = runId ?? messageId ?? chatId;
+  access.record(who, { type: 'cancel', tenant: who.tenant, target, answer: receipt.answer });
+  return receipt;
+}
+
+/** Answers the question that a request names, and writes down who did. */
+export async function answerQuestion(
+  who: Principal,
+  request: ApproveRequest & { readonly chatId: string },
+  { chat, access }: Pick<StopContext, 'chat' | 'access'>,
+): Promise<SendReceipt['answer']> {
+  const { chatId, approvalId, approved, why, remember } = request;
+  const answer = await chat.approve(who, { chatId, approvalId, approved: approved || (why ?? false), remember });
+  if (answer === 'unknown') {
+    const message = 'There is no such question now; it was answered, or its reply has ended';
+    throw new HttpError(409, { code: 'not-asked', message });
+  }
+  access.record(who, { type: 'approve', tenant: who.tenant, target: approvalId, answer });
+  return answer;
+}
+
+/** Returns the body of a request. Throws an `HttpError` if it is not what the schema says. */
+export async function bodyOf<T>(request: Request, schema: z.ZodType<T>, access: Access): Promise<T> {
+  if (!(request.headers.get('content-type') ?? '').startsWith('application/json'))
+    throw new HttpError(415, { code: 'no-json', message: 'Send JSON, with Content-Type: application/json' });
+  const read = await access.readBody(request);
+  if (!(read instanceof Request)) throw await errorOf(read);
+  return checked(await read.json().catch(() => undefined), schema);
+}
+
+/** Returns what a request says. Throws an `HttpError` if it is not what the schema says. */
+export function checked<T>(value: unknown, schema: z.ZodType<T>): T {
+  const read = schema.safeParse(value);
+  if (!read.success) throw invalid(read.error);
+  return read.data;
+}
+
+/** What a response says that refuses something. */
+export async function errorOf(response: Response): Promise<HttpError> {
+  const { error } = (await response.json()) as Refusal;
+  return new HttpError(response.status, error);
+}

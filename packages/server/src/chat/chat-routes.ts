@@ -1,0 +1,90 @@
+import type { TaskRef } from '@whoa/tasks';
+import { type Context, Hono } from 'hono';
+import type { Access } from '../access/access.ts';
+import type { Principal, Right } from '../access/principal.ts';
+import { refuse } from '../access/refusal.ts';
+import { responseTo } from '../api/http-error.ts';
+import type { Chat } from './chat.ts';
+import {
+  answerQuestion,
+  approveRequest,
+  bodyOf,
+  LAST_MESSAGE,
+  messageOf,
+  replyFor,
+  sendRequest,
+  stopChat,
+  stopRequest,
+} from './chat-request.ts';
+import { replyStream } from './reply-stream.ts';
+
+export interface ChatRoutesOptions {
+  readonly chat: Chat;
+  readonly access: Access;
+  readonly api: string;
+  /** Told of what no request should be able to cause. */
+  readonly onError: (error: unknown) => void;
+}
+
+/** The chat over HTTP, as `useChat` asks for it, and a stop of our own. */
+export function createChatRoutes({ chat, access, api, onError }: ChatRoutesOptions): Hono {
+  const routes = new Hono().basePath(api);
+  const stream = (request: Request, who: Principal, ref: TaskRef): Response =>
+    replyStream({ request, who }, (signal) => chat.stream(ref, signal), {
+      access,
+      headers: { 'x-vercel-ai-ui-message-stream': 'v1' },
+      farewell: 'data: [DONE]\n\n',
+    });
+  /** Nothing of a request is looked at before it is known who sent it. */
+  const admit = async (c: Context, right: Right, handle: (who: Principal) => Promise<Response>): Promise<Response> => {
+    const who = await access.admit(c.req.raw, right);
+    return who instanceof Response ? who : handle(who);
+  };
+
+  routes.post('/', (c) =>
+    admit(c, 'start', async (who) => {
+      const message = messageOf(await bodyOf(c.req.raw, sendRequest, access));
+      return stream(c.req.raw, who, await chat.send(who, message));
+    }),
+  );
+  routes.get('/:chatId/stream', (c) =>
+    admit(c, 'read', async (who) => {
+      const ref = await replyFor(who, { chatId: c.req.param('chatId'), last: c.req.header(LAST_MESSAGE) }, chat);
+      return ref === undefined ? c.body(null, 204) : stream(c.req.raw, who, ref);
+    }),
+  );
+  routes.get('/:chatId/messages', (c) =>
+    admit(c, 'read', async (who) => c.json(await chat.messages(who, c.req.param('chatId')))),
+  );
+  routes.post('/:chatId/stop', (c) =>
+    admit(c, 'cancel', async (who) => {
+      const request = { ...(await bodyOf(c.req.raw, stopRequest, access)), chatId: c.req.param('chatId') };
+      const receipt = await stopChat(who, request, { chat, access, via: 'chat' });
+      return c.json(receipt, receipt.rolledBack === false ? 409 : 200);
+    }),
+  );
+  routes.post('/:chatId/approve', (c) =>
+    admit(c, 'approve', async (who) => {
+      const request = { ...(await bodyOf(c.req.raw, approveRequest, access)), chatId: c.req.param('chatId') };
+      const answer = await answerQuestion(who, request, { chat, access });
+      return c.json({ answer }, answer === 'accepted' ? 200 : 409);
+    }),
+  );
+  return shareRoutes(routes, { access, onError });
+}
+
+/** What is the same for every route: pages of listed origins may read the answers, and errors are told as such. */
+export function shareRoutes(routes: Hono, { access, onError }: Pick<ChatRoutesOptions, 'access' | 'onError'>): Hono {
+  const app = new Hono();
+  app.use(async (c, next) => {
+    const sharing = Object.entries(access.sharing(c.req.raw));
+    const isPreflight = c.req.method === 'OPTIONS' && sharing.length > 0;
+    if (isPreflight) c.res = access.checkOrigin(c.req.raw) ?? c.body(null, 204);
+    else await next();
+    for (const [header, value] of sharing) c.res.headers.set(header, value);
+  });
+  app.route('/', routes);
+  app.onError((error) => responseTo(error, onError));
+  app.notFound(() => refuse(404, { code: 'unknown-route', message: 'There is no such route of a chat' }));
+  return app;
+}

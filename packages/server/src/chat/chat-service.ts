@@ -1,0 +1,106 @@
+import { type Agent, POLICY_RULE, type Policy, reportFailure, settings } from '@whoa/core';
+import { createRunner, createTaskStore, type RunnerOptions, type TaskStore, type TaskStoreConfig } from '@whoa/tasks';
+import { type Access, type AccessOptions, createAccess } from '../access/access.ts';
+import type { Authenticate } from '../access/principal.ts';
+import { Chat } from './chat.ts';
+import { createHistoryWork, HISTORY_AGENT } from './history-work.ts';
+import { type ChatTools, createReplyWork, type ReplyWorkOptions } from './reply-work.ts';
+
+/** What answers chats, where they are kept and who may use them, whatever the protocol. */
+export interface ChatServiceOptions<Tools extends ChatTools>
+  extends Partial<ReplyWorkOptions<Tools>>,
+    Pick<RunnerOptions, 'worker' | 'leaseMs' | 'approvals' | 'hooks'>,
+    Pick<AccessOptions, 'audit' | 'limits' | 'origins' | 'hosts'> {
+  /** Where chats are kept: an address (`redis://…`, `postgres://…`), a configuration or a store. Memory without one. */
+  readonly store?: string | TaskStoreConfig | TaskStore | undefined;
+  /** Says whose request it is: your session's user. */
+  readonly authenticate: Authenticate;
+  /** What answers: a Whoa agent, or the name of one that workers run elsewhere. Instead of `reply`. */
+  readonly agent?: Agent | string;
+  /** What a message does to a reply under way; `replace` unless said otherwise. */
+  readonly policy?: Policy;
+  /** How many replies this process makes at once. */
+  readonly concurrency?: number;
+}
+
+/** A chat and the runner that answers it. Dispose it to hand unfinished replies on. */
+export interface ChatService extends AsyncDisposable {
+  readonly chat: Chat;
+  readonly access: Access;
+  /** Takes over replies of instances that died, from the first request on. */
+  readonly begin: () => void;
+  /** Told of what no request should be able to cause. */
+  readonly onError: (error: unknown) => void;
+}
+
+/** The name of a loop of the application's own among the agents of a store. */
+const REPLY_AGENT = 'whoa-chat-reply';
+
+export function createChatService<Tools extends ChatTools>(options: ChatServiceOptions<Tools>): ChatService {
+  checkOptions(options);
+  const { agent, reply, policy = 'replace', onError, concurrency } = options;
+  const store = storeOf(options.store);
+  const work = reply === undefined ? agent! : createReplyWork({ ...options, reply });
+  const name = typeof work === 'string' ? work : 'run' in work ? work.name : REPLY_AGENT;
+  const { worker, leaseMs, approvals, hooks } = options;
+  const runner = createRunner({
+    store,
+    agents: { [HISTORY_AGENT]: createHistoryWork(), ...(typeof work !== 'string' && { [name]: work }) },
+    ...(worker !== undefined && { worker }),
+    ...(leaseMs !== undefined && { leaseMs }),
+    ...(approvals !== undefined && { approvals }),
+    ...(hooks !== undefined && { hooks }),
+  });
+  const chat = new Chat({
+    store,
+    runner,
+    agent: name,
+    isReply: reply !== undefined,
+    isElsewhere: typeof work === 'string',
+    policy,
+    readOnlyTools: readOnlyTools(agent),
+    ...(onError && { describeError: onError }),
+  });
+  const report = (error: unknown): void => reportFailure(hooks, 'chat', error);
+  const { authenticate, audit, limits, origins, hosts = 'any' } = options;
+  let serving: Promise<void> | undefined;
+  return {
+    chat,
+    access: createAccess({ authenticate, audit, limits, origins, hosts, onError: report }),
+    onError: report,
+    begin() {
+      serving ??= runner.serve(concurrency === undefined ? {} : { concurrency });
+      // The store is asked again by the request itself, which says what is wrong.
+      serving.catch(() => (serving = undefined));
+    },
+    async [Symbol.asyncDispose]() {
+      await runner[Symbol.asyncDispose]();
+      if (store !== options.store) await store[Symbol.asyncDispose]();
+    },
+  };
+}
+
+function storeOf(store: ChatServiceOptions<ChatTools>['store']): TaskStore {
+  return typeof store === 'object' && 'create' in store ? store : createTaskStore(store);
+}
+
+/** Of a loop of the application's own, nothing is known of its tools. */
+function readOnlyTools(agent: Agent | string | undefined): ReadonlySet<string> {
+  if (agent === undefined || typeof agent === 'string') return new Set();
+  return new Set(agent.tools.filter(({ effects }) => effects === 'read').map(({ name }) => name));
+}
+
+const isWork = (value: unknown): boolean =>
+  typeof value === 'function' || typeof value === 'string' || settings.hasMethods(value, ['run']);
+
+function checkOptions<Tools extends ChatTools>(options: ChatServiceOptions<Tools>): void {
+  const { agent, reply, authenticate, policy } = options;
+  if (typeof authenticate !== 'function')
+    throw new TypeError(
+      "authenticate: expected a function from a request to its user; to try things out: () => 'anyone'",
+    );
+  if (policy !== undefined) POLICY_RULE(policy, 'policy');
+  if ((agent === undefined) === (reply === undefined))
+    throw new TypeError('reply: expected either `reply`, (turn) => streamText({ model, ...turn }), or `agent`');
+  if (!isWork(agent ?? reply)) throw settings.unexpected('agent', agent, 'an agent, or the name of one');
+}

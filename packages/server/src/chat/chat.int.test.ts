@@ -1,0 +1,190 @@
+// A chat over the real `useChat` transport, the real AI SDK and a loopback provider, with an agent and with `streamText`.
+import type { Answer } from '@whoa/ai-sdk/testing';
+import type { UIMessage, UIMessageChunk } from 'ai';
+import { describe, expect, test } from 'vitest';
+import { CALL, KINDS, type Kind, read, say, stage as stageAny, wordsOf } from '../../test/chat-stage.ts';
+import { StoppableChatTransport } from '../client/stoppable-chat-transport.ts';
+import { type ChatHandler, createChatHandler } from './chat-handler.ts';
+
+const stage = (kind: Kind, script: readonly Answer[]) => stageAny(kind, script, createChatHandler);
+
+/** A page: the transport of `useChat`, and what it shows. */
+function openPage(handler: ChatHandler, user = 'ada') {
+  const headers = { 'x-user': user };
+  const transport = new StoppableChatTransport({
+    api: 'http://app.test/api/chat',
+    headers,
+    fetch: ((url: string, init: RequestInit) => handler.fetch(new Request(url, init))) as typeof fetch,
+  });
+  return {
+    transport,
+    send: (chatId: string, message: UIMessage, abortSignal?: AbortSignal) =>
+      transport.sendMessages({
+        trigger: 'submit-message',
+        chatId,
+        messageId: undefined,
+        messages: [message],
+        abortSignal,
+      }),
+    messages: async (chatId: string) => {
+      const response = await handler.fetch(new Request(`http://app.test/api/chat/${chatId}/messages`, { headers }));
+      return (await response.json()) as UIMessage[];
+    },
+  };
+}
+
+describe.each(KINDS)('%s', (kind) => {
+  test('answers, keeps the history, and the next message knows it', async () => {
+    await using scene = await stage(kind, [
+      CALL,
+      { parts: [{ text: 'It is 42.' }] },
+      { parts: [{ text: 'As I said.' }] },
+    ]);
+    const page = openPage(scene.handler);
+    scene.hands.release.resolve('forty-two');
+    const first = await read(await page.send('c', say('u1', 'What is it?')));
+    expect(first.stopped).toBeUndefined();
+    expect(wordsOf(first.message)).toBe('Let me see. It is 42.');
+    expect(JSON.stringify(first.message)).toContain('forty-two');
+    const second = await read(await page.send('c', say('u2', 'And?')));
+    expect(wordsOf(second.message)).toBe('As I said.');
+    const sent = JSON.stringify(scene.provider.requests.at(-1)!.body);
+    for (const words of ['What is it?', 'Let me see. ', 'forty-two', 'It is 42.', 'And?'])
+      expect(sent).toContain(words);
+    const shown = await page.messages('c');
+    expect(shown.map(({ role }) => role)).toEqual(['user', 'assistant', 'user', 'assistant']);
+    expect(shown.map(wordsOf)).toEqual(['What is it?', 'Let me see. It is 42.', 'And?', 'As I said.']);
+    expect(shown.map(({ id }) => id)).toMatchObject(['u1', expect.any(String), 'u2', expect.any(String)]);
+  });
+
+  test('a stop stops the call and keeps what was said; the next message knows the truth', async () => {
+    await using scene = await stage(kind, [CALL, { parts: [{ text: 'Sorry.' }] }]);
+    const page = openPage(scene.handler);
+    const reading = read(await page.send('c', say('u1', 'Go')));
+    await scene.hands.begun.promise;
+    await page.transport.stop('c');
+    const first = await reading;
+    expect(first.stopped).toBe('user');
+    expect(wordsOf(first.message)).toBe('Let me see. ');
+    expect(first.chunks.map(({ type }) => type)).toContain('data-stop-report');
+    expect(JSON.stringify(first.message)).toContain('Interrupted (user)');
+    const second = await read(await page.send('c', say('u2', 'Why?')));
+    expect(wordsOf(second.message)).toBe('Sorry.');
+    expect(scene.provider.requests.at(-1)).toMatchObject({ refusal: undefined });
+    expect(JSON.stringify(scene.provider.requests.at(-1)!.body)).toContain('Interrupted (user)');
+  });
+
+  test('a reader that leaves stops nothing; it comes back to the whole reply, under the same name', async () => {
+    await using scene = await stage(kind, [CALL, { parts: [{ text: 'Done.' }] }]);
+    const page = openPage(scene.handler);
+    const leaving = new AbortController();
+    const stream = await page.send('c', say('u1', 'Go'), leaving.signal);
+    const names: (string | undefined)[] = [];
+    const gone = read(stream, (chunk) => chunk.type === 'start' && names.push(chunk.messageId)).catch(() => {});
+    await scene.hands.begun.promise;
+    leaving.abort();
+    await gone;
+    const again = (await page.transport.reconnectToStream({ chatId: 'c' }))!;
+    const back = read(again, (chunk) => chunk.type === 'start' && names.push(chunk.messageId));
+    scene.hands.release.resolve('later');
+    const { message, stopped } = await back;
+    expect(stopped).toBeUndefined();
+    expect(wordsOf(message)).toBe('Let me see. Done.');
+    expect(new Set(names).size).toBe(1);
+    expect(await page.transport.reconnectToStream({ chatId: 'c' })).toBeNull();
+  });
+
+  test('a stop that comes before its message counts, and no other run is touched', async () => {
+    await using scene = await stage(kind, [CALL, { parts: [{ text: 'Hello.' }] }]);
+    const page = openPage(scene.handler);
+    const stop = (body: object) =>
+      scene.handler.fetch(
+        new Request('http://app.test/api/chat/c/stop', {
+          method: 'POST',
+          headers: { 'content-type': 'application/json', 'x-user': 'ada' },
+          body: JSON.stringify(body),
+        }),
+      );
+    const running = read(await page.send('c', say('u1', 'Go')));
+    await scene.hands.begun.promise;
+    expect(await (await stop({ runId: 'early' })).json()).toEqual({ answer: 'noted' });
+    expect(await (await stop({ runId: 'early' })).json()).toEqual({ answer: 'too-late' });
+    const send = await scene.handler.fetch(
+      new Request('http://app.test/api/chat', {
+        method: 'POST',
+        headers: { 'content-type': 'application/json', 'x-user': 'ada' },
+        body: JSON.stringify({ id: 'c', runId: 'early', messages: [say('u2', 'Never')] }),
+      }),
+    );
+    const events = (await send.text()).split('\n').filter((line) => line.startsWith('data: {'));
+    expect(events.map((line) => (JSON.parse(line.slice(6)) as UIMessageChunk).type)).toEqual(['start', 'abort']);
+    scene.hands.release.resolve('done');
+    expect((await running).stopped).toBeUndefined();
+  });
+
+  test('nobody sees the chats of another, nobody is let in without a name, and pages of others are refused', async () => {
+    await using scene = await stage(kind, [CALL, { parts: [{ text: 'Done.' }] }]);
+    const page = openPage(scene.handler);
+    const running = read(await page.send('c', say('u1', 'Go')));
+    await scene.hands.begun.promise;
+    const other = openPage(scene.handler, 'eve');
+    expect(await other.transport.reconnectToStream({ chatId: 'c' })).toBeNull();
+    expect(await other.messages('c')).toEqual([]);
+    const ask = (headers: Record<string, string>, method = 'GET', path = '/c/stream') =>
+      scene.handler.fetch(new Request(`http://app.test/api/chat${path}`, { method, headers }));
+    expect((await ask({})).status).toBe(401);
+    expect((await ask({ 'x-user': 'ada', origin: 'http://evil.test' })).status).toBe(403);
+    // Its own pages, also behind a proxy that speaks TLS, and one that calls us by another name.
+    for (const headers of [
+      { origin: 'http://app.test' },
+      { origin: 'https://app.test' },
+      { origin: 'http://page.test', 'sec-fetch-site': 'same-origin' },
+    ])
+      expect((await ask({ 'x-user': 'ada', ...headers }, 'GET', '/c/messages')).status).toBe(200);
+    const foreign = { origin: 'http://page.test', 'sec-fetch-site': 'cross-site' };
+    expect((await ask({ 'x-user': 'ada', ...foreign }, 'GET', '/c/messages')).status).toBe(403);
+    expect((await ask({ 'x-user': 'ada' }, 'POST', '/c/stop')).status).toBe(415);
+    expect((await ask({ 'x-user': 'ada' }, 'GET', '/c/nothing')).status).toBe(404);
+    scene.hands.release.resolve('done');
+    expect((await running).stopped).toBeUndefined();
+  });
+
+  test('a reply can be made anew, and a message edited: what followed it is gone', async () => {
+    await using scene = await stage(kind, [
+      { parts: [{ text: 'One.' }] },
+      { parts: [{ text: 'Two.' }] },
+      { parts: [{ text: 'Three.' }] },
+    ]);
+    const page = openPage(scene.handler);
+    const ask = async (trigger: 'submit-message' | 'regenerate-message', message: UIMessage, messageId?: string) => {
+      const options = { trigger, chatId: 'c', messageId, messages: [message], abortSignal: undefined };
+      return wordsOf((await read(await page.transport.sendMessages(options))).message);
+    };
+    const words = async () => (await page.messages('c')).map(wordsOf);
+    expect(await ask('submit-message', say('u1', 'Count'))).toBe('One.');
+    expect(await ask('regenerate-message', say('u1', 'Count'))).toBe('Two.');
+    expect(await words()).toEqual(['Count', 'Two.']);
+    expect(await ask('submit-message', say('u1', 'Count on'), 'u1')).toBe('Three.');
+    expect(await words()).toEqual(['Count on', 'Three.']);
+    expect(JSON.stringify(scene.provider.requests.at(-1)!.body)).not.toMatch(/One|Two/);
+  });
+
+  test('a stopped turn can be taken out of the history', async () => {
+    await using scene = await stage(kind, [
+      { parts: [{ text: ['Once upon', { stall: true }] }] },
+      { parts: [{ text: 'Hi.' }] },
+    ]);
+    const page = openPage(scene.handler);
+    const begun = Promise.withResolvers<void>();
+    const reading = read(
+      await page.send('c', say('u1', 'A story')),
+      ({ type }) => type === 'text-delta' && begun.resolve(),
+    );
+    await begun.promise;
+    await page.transport.stop('c', { rollback: true });
+    expect(wordsOf((await reading).message)).toBe('Once upon');
+    expect(await page.messages('c')).toEqual([]);
+    await read(await page.send('c', say('u2', 'Hello')));
+    expect(JSON.stringify(scene.provider.requests.at(-1)!.body)).not.toContain('A story');
+  });
+});

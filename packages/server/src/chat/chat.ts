@@ -1,0 +1,256 @@
+import type { CancelReasonInit, Json, Message, Policy } from '@whoa/core';
+import {
+  followTask,
+  isFinal,
+  type Runner,
+  type SendReceipt,
+  type StoreCancelReceipt,
+  StoreFullError,
+  type TaskRecord,
+  type TaskRef,
+  TaskRejectedError,
+  type TaskStore,
+} from '@whoa/tasks';
+import type { UIMessage, UIMessageChunk } from 'ai';
+import type { Principal } from '../access/principal.ts';
+import { HISTORY_AGENT, type HistoryCut } from './history-work.ts';
+import type { ReplyEvent } from './reply-event.ts';
+import { standingEffects } from './standing-effects.ts';
+import { uiMessagesOf, userMessageOf } from './ui-messages.ts';
+import { UiTranslator } from './ui-translator.ts';
+
+/** A message of a person, as it comes over any of the doors. */
+export interface ChatMessage {
+  readonly chatId: string;
+  readonly message: UIMessage;
+  /** The page's own name for the run, so that it can be stopped before anything is known of it. */
+  readonly runId?: string | undefined;
+  /** Answers the message anew: what followed it is taken out of the history first. */
+  readonly regenerate?: boolean;
+}
+
+/** What is to be stopped. A run that is named is the only one that is touched. */
+export interface ChatStop {
+  readonly chatId: string;
+  readonly runId?: string | undefined;
+  readonly messageId?: string | undefined;
+  /** Takes the stopped turn out of the history. */
+  readonly rollback?: boolean;
+  readonly reason?: string | undefined;
+  /** Which door it came through. */
+  readonly via: string;
+}
+
+/** What a person said to a question in a chat. */
+export interface ChatAnswer {
+  readonly chatId: string;
+  readonly approvalId: string;
+  /** A text is a no, and what the model is told with it. */
+  readonly approved: boolean | string;
+  readonly remember?: boolean;
+}
+
+export type ChatStopReceipt =
+  | { readonly answer: StoreCancelReceipt['answer'] | 'noted' | 'idle'; readonly rolledBack?: boolean }
+  /** Stopped, but the turn stays in the history: these calls did something to the world that was not undone. */
+  | { readonly answer: StoreCancelReceipt['answer']; readonly rolledBack: false; readonly standing: readonly string[] };
+
+export interface ChatParts {
+  readonly store: TaskStore;
+  readonly runner: Runner;
+  /** The agent that answers, by the name its workers know it by. */
+  readonly agent: string;
+  /** It is a loop of the application's own, so the history holds UI messages. */
+  readonly isReply: boolean;
+  /** It is run by workers elsewhere. */
+  readonly isElsewhere: boolean;
+  readonly policy: Policy;
+  /** Which tools only read, by their names. */
+  readonly readOnlyTools: ReadonlySet<string>;
+  readonly describeError?: (error: { message: string }) => string;
+}
+
+/** Tasks that only change the history may be newer than the last reply. */
+const RECENT_TASKS = 5;
+
+/** Chats over a task store: every door translates to these. Each chat is a conversation of its tenant. */
+export class Chat {
+  readonly #parts: ChatParts;
+
+  constructor(parts: ChatParts) {
+    this.#parts = parts;
+  }
+
+  /** Keeps a message and has it answered. A message that was stopped before it came is not answered. */
+  async send({ tenant }: Principal, { chatId, message, runId, regenerate = false }: ChatMessage): Promise<TaskRef> {
+    const { agent, isReply, policy } = this.#parts;
+    // The newer message decides about the reply under way, and then waits for the history to be cut.
+    if (regenerate) await this.#cutHistory({ tenant, chatId, from: message.id });
+    const input = (isReply ? message : userMessageOf(message)) as unknown as Json;
+    const wanted = { tenant, agent, conversation: chatId, input, ...(runId !== undefined && { key: runId }) };
+    return this.#start(wanted, regenerate ? 'queue' : policy);
+  }
+
+  /** The reply under way, if there is one. */
+  async active({ tenant }: Pick<Principal, 'tenant'>, chatId: string): Promise<TaskRef | undefined> {
+    const record = await this.#parts.store.conversation({ tenant, conversation: chatId });
+    const id = record?.current;
+    if (id === undefined) return undefined;
+    const task = await this.#parts.store.get({ tenant, id });
+    return task === undefined || task.agent === HISTORY_AGENT || isFinal(task.status) ? undefined : { tenant, id };
+  }
+
+  /**
+   * The reply to stream to a page that shows this message last: the one under way, or one that ended before the page
+   * asked, if the page has not seen its end.
+   */
+  async missed(who: Principal, chatId: string, last: { id: string; isPartial: boolean }): Promise<TaskRef | undefined> {
+    const active = await this.active(who, chatId);
+    if (active !== undefined) return active;
+    const { store, agent } = this.#parts;
+    const { tenant } = who;
+    const { tasks } = await store.list({ tenant, conversation: chatId, limit: RECENT_TASKS });
+    const newest = tasks.find((task) => task.agent === agent);
+    const task = newest && (await store.get(newest));
+    if (task === undefined) return undefined;
+    const asked = task.inputs.at(-1) as { id?: string } | undefined;
+    const isMissed = last.isPartial ? last.id === task.id : last.id === asked?.id;
+    return isMissed ? { tenant, id: task.id } : undefined;
+  }
+
+  /** The chat as a page shows it when it is opened; the reply under way is streamed. */
+  async messages({ tenant }: Principal, chatId: string): Promise<readonly UIMessage[]> {
+    const { store, isReply } = this.#parts;
+    const record = await store.conversation({ tenant, conversation: chatId });
+    if (record === undefined) return [];
+    const alive = [record.current, ...record.waiting].filter((id) => id !== undefined);
+    const tasks = await Promise.all(alive.map((id) => store.get({ tenant, id })));
+    const asked = tasks.flatMap((task) => (task === undefined || task.agent === HISTORY_AGENT ? [] : task.inputs));
+    const all = [...record.history, ...asked];
+    return isReply ? (all as unknown as UIMessage[]) : uiMessagesOf(all as unknown as Message[], chatId);
+  }
+
+  /** Everything that is and will be streamed of a reply, from its beginning. A reader that leaves stops nothing. */
+  async *stream(ref: TaskRef, signal: AbortSignal): AsyncGenerator<UIMessageChunk, undefined> {
+    const { store, describeError } = this.#parts;
+    const translator = new UiTranslator(ref.id, describeError && { describeError });
+    yield* translator.start();
+    for await (const seen of followTask<ReplyEvent>(store, ref, { signal }))
+      yield* seen.type === 'entry' ? translator.translate(seen.event) : translator.end(asStopped(seen.task));
+    return undefined;
+  }
+
+  /** Answers a question about a call. Only who has read a question knows its name. */
+  async approve({ tenant }: Principal, { chatId, approvalId, ...answer }: ChatAnswer): Promise<SendReceipt['answer']> {
+    const { store } = this.#parts;
+    const ref = await this.active({ tenant }, chatId);
+    if (ref === undefined) return 'unknown';
+    for (let after = 0; ; ) {
+      const entries = await store.read(ref, { after });
+      if (entries.length === 0) return 'unknown';
+      for (const { event } of entries) {
+        const asked = event as { type?: string; id?: string; question?: { callId: string } };
+        if (asked.type !== 'approval-question' || asked.id !== approvalId) continue;
+        const { callId } = asked.question!;
+        return (await store.send(ref, { type: 'approve', callId, ...answer }, { nonce: approvalId })).answer;
+      }
+      after = entries.at(-1)!.position;
+    }
+  }
+
+  /** Everything that is known of a reply. */
+  task(ref: TaskRef): Promise<TaskRecord | undefined> {
+    return this.#parts.store.get(ref);
+  }
+
+  /** Stops a reply, wherever it runs. What it has said and done is kept. */
+  async stop(principal: Principal, stop: ChatStop): Promise<ChatStopReceipt> {
+    const { store } = this.#parts;
+    const { tenant } = principal;
+    const { chatId, runId, messageId, via, reason: message } = stop;
+    const isNamed = runId !== undefined || messageId !== undefined;
+    const task = isNamed ? await this.find(principal, stop) : await this.active(principal, chatId);
+    if (task === undefined) {
+      if (runId === undefined) return { answer: 'idle' };
+      await this.#noteStop(tenant, chatId, runId);
+      return { answer: 'noted' };
+    }
+    const reason: CancelReasonInit = {
+      kind: 'user',
+      by: principal.name,
+      via,
+      ...(message !== undefined && { message }),
+    };
+    const { answer } = await store.cancel({ tenant, id: task.id }, reason, { how: 'now' });
+    return stop.rollback === true ? this.#rollBack({ tenant, id: task.id }, { answer, chatId }) : { answer };
+  }
+
+  /** The run of a chat by either of its names. */
+  async find(
+    { tenant }: Pick<Principal, 'tenant'>,
+    { chatId, runId, messageId }: Pick<ChatStop, 'chatId' | 'runId' | 'messageId'>,
+  ): Promise<TaskRecord | undefined> {
+    const { store } = this.#parts;
+    const found = runId === undefined ? undefined : await store.find({ tenant, key: runId, conversation: chatId });
+    // The name of a message is the id of the task that answers with it.
+    const task = found ?? (messageId === undefined ? undefined : await store.get({ tenant, id: messageId }));
+    return task?.conversation === chatId ? task : undefined;
+  }
+
+  /** A stop that came before its message: the run's name is taken by a task that does nothing. */
+  async #noteStop(tenant: string, chatId: string, runId: string): Promise<void> {
+    const { store } = this.#parts;
+    const input: HistoryCut = { from: runId };
+    const receipt = await store.create(
+      { tenant, agent: HISTORY_AGENT, conversation: chatId, key: runId, input: { ...input } },
+      { policy: 'queue' },
+    );
+    // The message may have come in between: it is the one to stop then.
+    if (receipt.answer === 'created' || receipt.answer === 'duplicate')
+      await store.cancel({ tenant, id: receipt.task.id }, { kind: 'user', via: 'chat' }, { how: 'now' });
+  }
+
+  /** Only once the turn has ended: until then it may still do something. */
+  async #rollBack(
+    ref: TaskRef,
+    { answer, chatId }: { answer: StoreCancelReceipt['answer']; chatId: string },
+  ): Promise<ChatStopReceipt> {
+    const { store, readOnlyTools } = this.#parts;
+    const journal: unknown[] = [];
+    for await (const seen of followTask(store, ref)) {
+      if (seen.type === 'entry') journal.push(seen.event);
+      else if (seen.task.status !== 'cancelled') return { answer, rolledBack: false };
+    }
+    const standing = standingEffects(journal, readOnlyTools);
+    if (standing.length > 0) return { answer, rolledBack: false, standing };
+    const task = await store.get(ref);
+    const asked = task?.inputs[0] as { id?: string } | undefined;
+    // It was never begun, so it is in no history.
+    if (task?.startedAt === undefined || asked?.id === undefined) return { answer, rolledBack: true };
+    await this.#cutHistory({ tenant: ref.tenant, chatId, from: asked.id });
+    return { answer, rolledBack: true };
+  }
+
+  async #cutHistory({ tenant, chatId, from }: { tenant: string; chatId: string; from: string }): Promise<void> {
+    const { runner } = this.#parts;
+    const task = { tenant, agent: HISTORY_AGENT, conversation: chatId, input: { from } };
+    await runner.run(task, { policy: 'replace' });
+  }
+
+  async #start(task: Parameters<Runner['start']>[0], policy: Policy): Promise<TaskRef> {
+    const { store, runner, isElsewhere } = this.#parts;
+    if (!isElsewhere) {
+      const { tenant, id } = await runner.start(task, { policy });
+      return { tenant, id };
+    }
+    const receipt = await store.create(task, { policy });
+    if (receipt.answer === 'created' || receipt.answer === 'duplicate')
+      return { tenant: task.tenant, id: receipt.task.id };
+    throw receipt.answer === 'rejected' ? new TaskRejectedError() : new StoreFullError(receipt);
+  }
+}
+
+/** A message whose stop came first was taken by a task that does nothing; to its reader it was stopped. */
+function asStopped(task: TaskRecord): TaskRecord {
+  return task.agent === HISTORY_AGENT ? { ...task, status: 'cancelled' } : task;
+}

@@ -1,0 +1,68 @@
+import type { Clock } from '@whoa/core';
+import type { HeldContext } from '@whoa/tasks';
+import type { UIMessageChunk } from 'ai';
+
+/** Chunks are written together this often: soon enough for a reader, and not one write for each word. */
+const FLUSH_MS = 50;
+
+type Journal = HeldContext['journal'];
+type JournalEntry = Parameters<Journal>[0];
+
+/** Writes what a reply streams into the journal of its task, several chunks at a time, and remembers all of it. */
+export class ChunkWriter {
+  readonly #journal: Journal;
+  readonly #clock: Clock;
+  readonly #all: UIMessageChunk[];
+  #waiting: UIMessageChunk[] = [];
+  #writing: Promise<void> | undefined;
+  #timer: Disposable | undefined;
+
+  constructor(options: { readonly journal: Journal; readonly clock: Clock; readonly past: readonly UIMessageChunk[] }) {
+    this.#journal = options.journal;
+    this.#clock = options.clock;
+    this.#all = [...options.past];
+  }
+
+  /** Everything that was streamed so far, also by workers that were lost. */
+  get chunks(): readonly UIMessageChunk[] {
+    return this.#all;
+  }
+
+  add(...chunks: readonly UIMessageChunk[]): void {
+    for (const chunk of chunks) {
+      this.#all.push(chunk);
+      this.#waiting = withChunk(this.#waiting, chunk);
+    }
+    if (this.#waiting.length > 0) this.#timer ??= this.#clock.setTimer(FLUSH_MS, () => void this.#write());
+  }
+
+  /** Resolves when everything is written, or cannot be: then the task is lost, and its token says so. */
+  async flush(): Promise<void> {
+    this.#timer?.[Symbol.dispose]();
+    this.#timer = undefined;
+    await this.#write();
+  }
+
+  async #write(): Promise<void> {
+    this.#timer = undefined;
+    while (this.#writing !== undefined) await this.#writing;
+    if (this.#waiting.length === 0) return;
+    const entry = { type: 'ui-chunks', chunks: this.#waiting } as unknown as JournalEntry;
+    this.#waiting = [];
+    // Whoever cannot write has been told by its token.
+    this.#writing = this.#journal(entry).catch(() => {});
+    await this.#writing;
+    this.#writing = undefined;
+  }
+}
+
+const DELTAS: ReadonlySet<string> = new Set(['text-delta', 'reasoning-delta']);
+
+/** Adds a chunk to those that wait; words that follow each other become one. */
+function withChunk(waiting: UIMessageChunk[], chunk: UIMessageChunk): UIMessageChunk[] {
+  const last = waiting.at(-1);
+  if (last === undefined || last.type !== chunk.type || !DELTAS.has(chunk.type)) return [...waiting, chunk];
+  const [before, added] = [last, chunk] as { type: 'text-delta'; id: string; delta: string }[];
+  if (before!.id !== added!.id) return [...waiting, chunk];
+  return [...waiting.slice(0, -1), { ...added!, delta: before!.delta + added!.delta }];
+}

@@ -1,0 +1,29 @@
+import type { Json } from '@whoa/core';
+import type { HeldWork } from '@whoa/tasks';
+
+/** The agent that takes a turn out of a chat's history. It runs as a task of the chat, so never beside a reply. */
+export const HISTORY_AGENT = 'whoa-chat-history';
+
+/** From which message of a person on; the last one if none is named. */
+export interface HistoryCut {
+  readonly from?: string;
+}
+
+interface Said {
+  readonly role?: string;
+  readonly id?: string;
+}
+
+/** Cuts a history before a message of a person. A message that is not there cuts nothing. */
+export function createHistoryWork(): HeldWork {
+  return {
+    hold: ({ task, history }) => {
+      const { from } = task.inputs.at(-1) as HistoryCut;
+      const index = (history as readonly Said[]).findLastIndex(
+        ({ role, id }) => role === 'user' && (from === undefined || id === from),
+      );
+      const kept: readonly Json[] = index < 0 ? history : history.slice(0, index);
+      return Promise.resolve({ status: 'success', history: kept, result: { removed: history.length - kept.length } });
+    },
+  };
+}

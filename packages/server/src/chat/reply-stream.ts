@@ -1,0 +1,45 @@
+import { systemWorld } from '@whoa/core';
+import type { Access } from '../access/access.ts';
+import type { Principal } from '../access/principal.ts';
+import { eventStream } from '../api/sse.ts';
+
+/** A connection that says nothing is closed by proxies. */
+const HEARTBEAT_MS = 15_000;
+
+export interface ReplyStreamOptions {
+  readonly access: Access;
+  readonly headers?: Readonly<Record<string, string>>;
+  /** Sent after the last event. */
+  readonly farewell?: string;
+}
+
+/** A reply as server-sent events. A reader that leaves ends the reading and nothing else. */
+export function replyStream<Event>(
+  { request, who }: { readonly request: Request; readonly who: Principal },
+  open: (signal: AbortSignal) => AsyncIterator<Event, undefined>,
+  { access, headers, farewell }: ReplyStreamOptions,
+): Response {
+  const slot = access.openStream(who);
+  if (slot instanceof Response) return slot;
+  const leaving = new AbortController();
+  const body = eventStream(open(leaving.signal), {
+    clock: systemWorld.clock,
+    heartbeatMs: HEARTBEAT_MS,
+    textOf: (event) => `data: ${JSON.stringify(event)}\n\n`,
+    ...(farewell !== undefined && { farewell }),
+    close() {
+      leaving.abort();
+      slot[Symbol.dispose]();
+    },
+    signal: request.signal,
+  });
+  return new Response(body, {
+    headers: {
+      'content-type': 'text/event-stream',
+      'cache-control': 'no-cache, no-transform',
+      // Proxies hold small pieces back otherwise.
+      'x-accel-buffering': 'no',
+      ...headers,
+    },
+  });
+}

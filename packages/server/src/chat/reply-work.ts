@@ -1,0 +1,222 @@
+import { type AiSdkTool, type CallRecord, createCallLedger, type StoppableTurn, stoppableTurn } from '@whoa/ai-sdk';
+import {
+  type CancelReason,
+  describeError,
+  explain,
+  type Json,
+  type StopLevel,
+  type StopReport,
+  waitUnder,
+} from '@whoa/core';
+import type { HeldContext, HeldWork, TaskOutcome } from '@whoa/tasks';
+import type { ModelMessage, ToolSet, UIMessage, UIMessageChunk } from 'ai';
+import { ChunkWriter } from './chunk-writer.ts';
+import type { ReplyEvent } from './reply-event.ts';
+import { closingChunks, openCallsIn, resumePoint } from './ui-chunks.ts';
+
+export type ChatTools = Readonly<Record<string, AiSdkTool>>;
+
+/** What a loop of the application's own is told beside its turn. */
+export interface ReplyContext {
+  readonly chatId: string;
+  /** Whose chat it is. */
+  readonly tenant: string;
+  /** The chat so far, as the page shows it. */
+  readonly messages: readonly UIMessage[];
+}
+
+/** What `streamText` returns, or whatever else can be shown as a UI message stream. */
+export interface ReplyStream {
+  toUIMessageStream(options?: {
+    sendStart?: boolean;
+    sendFinish?: boolean;
+    onError?: (error: unknown) => string;
+  }): AsyncIterable<UIMessageChunk>;
+}
+
+/** Answers with a loop of the application's own: `(turn) => streamText({ model, ...turn })`. */
+export type Reply<Tools extends ChatTools> = (
+  turn: StoppableTurn<Tools, ModelMessage>,
+  context: ReplyContext,
+) => ReplyStream | PromiseLike<ReplyStream>;
+
+export interface ReplyWorkOptions<Tools extends ChatTools> {
+  readonly reply: Reply<Tools>;
+  readonly tools?: Tools;
+  /** Tools that must not be cut in half, each with the time it may take. */
+  readonly mustFinish?: { readonly [Name in keyof Tools]?: { readonly timeoutMs: number } };
+  /** Told what went wrong in a reply; returns what its reader is told. */
+  readonly onError?: (error: unknown) => string;
+}
+
+/** These say when a message begins and ends, which the task knows better. */
+const OF_THE_TASK: ReadonlySet<string> = new Set(['start', 'finish', 'abort']);
+
+/** Work that answers with a loop of the application's own, and stops it. */
+export function createReplyWork<Tools extends ChatTools>(options: ReplyWorkOptions<Tools>): HeldWork {
+  return {
+    hold: (context) => new ReplyRun(context, options).run(),
+    settle: (context) => new ReplyRun(context, options).settle(),
+  };
+}
+
+class ReplyRun<Tools extends ChatTools> {
+  readonly #context: HeldContext;
+  readonly #options: ReplyWorkOptions<Tools>;
+  readonly #writer: ChunkWriter;
+  readonly #levels: { level: StopLevel; at: number }[] = [];
+
+  constructor(context: HeldContext, options: ReplyWorkOptions<Tools>) {
+    this.#context = context;
+    this.#options = options;
+    const { journal, token, past } = context;
+    const streamed = past.flatMap(({ event }) => [...(event as unknown as ReplyEvent).chunks]);
+    this.#writer = new ChunkWriter({ journal, clock: token.clock, past: streamed });
+    token.onCancel((level) => this.#levels.push({ level, at: token.clock.now() }));
+  }
+
+  async run(): Promise<TaskOutcome> {
+    const { token } = this.#context;
+    const calls = createCallLedger();
+    let error: unknown;
+    try {
+      this.#writer.add(...resumePoint(this.#writer.chunks));
+      error = await this.#stream(calls);
+    } catch (thrown) {
+      error = thrown;
+    }
+    const { reason } = token;
+    await this.#close(calls.records(), reason);
+    const base = await this.#said();
+    if (reason !== undefined) {
+      const stop = this.#report(calls.records(), reason) as unknown as Json;
+      return { ...base, status: 'cancelled', reason, complete: error === undefined && this.#isComplete, stop };
+    }
+    if (error !== undefined) return { ...base, status: 'failed', error: { message: describeError(error) } };
+    return { ...base, status: 'success' };
+  }
+
+  /** Its worker was lost while it was being cancelled: nothing runs again, and what is open is closed truthfully. */
+  async settle(): Promise<TaskOutcome> {
+    const { reason } = this.#context.task.stop!;
+    await this.#close([], reason);
+    const stop: StopReport = {
+      ...this.#report([], reason),
+      cleanupErrors: ['its worker was lost; what it left behind was not looked for'],
+      clean: false,
+    };
+    return { ...(await this.#said()), status: 'cancelled', reason, complete: false, stop: stop as unknown as Json };
+  }
+
+  #isComplete = false;
+
+  /** Streams until the loop has ended or nothing more is waited for, and its calls have too. Returns what went wrong. */
+  async #stream(calls: ReturnType<typeof createCallLedger>): Promise<unknown> {
+    const { token, task } = this.#context;
+    const { reply, tools, mustFinish, onError } = this.#options;
+    const { convertToModelMessages } = await import('ai');
+    const messages = await this.#messages();
+    const turn = stoppableTurn({
+      token,
+      history: await convertToModelMessages([...messages], {
+        ...(tools && { tools: tools as unknown as ToolSet }),
+        ignoreIncompleteToolCalls: true,
+      }),
+      tools: (tools ?? {}) as Tools,
+      calls,
+      ...(mustFinish && { mustFinish }),
+    });
+    let failure: unknown;
+    const streaming = (async () => {
+      const result = await reply(turn, { chatId: task.conversation ?? '', tenant: task.tenant, messages });
+      const note = (error: unknown): string => {
+        failure = error;
+        return onError?.(error) ?? 'Something went wrong; nothing more is running.';
+      };
+      for await (const chunk of result.toUIMessageStream({ sendStart: false, sendFinish: true, onError: note })) {
+        if (chunk.type === 'finish') this.#isComplete = true;
+        if (chunk.type !== 'error' && !OF_THE_TASK.has(chunk.type)) this.#writer.add(chunk);
+      }
+    })();
+    const end = await waitUnder(streaming, token, 'kill');
+    await turn.settled;
+    return end.by === 'error' ? end.error : failure;
+  }
+
+  /** The chat with this reply, as far as it has come. */
+  async #messages(): Promise<readonly UIMessage[]> {
+    const { history, task } = this.#context;
+    const before = [...history, ...task.inputs] as unknown as UIMessage[];
+    const answer = await this.#message();
+    return answer.parts.length === 0 ? before : [...before, answer];
+  }
+
+  /** The message that the chunks make. */
+  async #message(): Promise<UIMessage> {
+    const { readUIMessageStream } = await import('ai');
+    let message: UIMessage = { id: this.#context.task.id, role: 'assistant', parts: [] };
+    const chunks: readonly UIMessageChunk[] = [{ type: 'start', messageId: message.id }, ...this.#writer.chunks];
+    const stream = new ReadableStream<UIMessageChunk>({
+      start(controller) {
+        for (const chunk of chunks) controller.enqueue(chunk);
+        controller.close();
+      },
+    });
+    for await (const state of readUIMessageStream({ stream })) message = state;
+    return message;
+  }
+
+  async #close(records: readonly CallRecord[], reason: CancelReason | undefined): Promise<void> {
+    const known = new Map(records.map((record) => [record.toolCallId, record]));
+    for (const toolCallId of openCallsIn(this.#writer.chunks)) {
+      this.#writer.add(endOf(toolCallId, known.get(toolCallId), reason));
+      known.delete(toolCallId);
+    }
+    // The SDK hides what a stopped tool said.
+    for (const record of known.values())
+      if (record.state === 'interrupted' || record.state === 'unknown')
+        this.#writer.add(endOf(record.toolCallId, record, reason));
+    this.#writer.add(...closingChunks(this.#writer.chunks));
+    await this.#writer.flush();
+  }
+
+  async #said(): Promise<Pick<TaskOutcome, 'answer' | 'said'>> {
+    const message = await this.#message();
+    const answer = message.parts.map((part) => (part.type === 'text' ? part.text : '')).join('');
+    const said = [...this.#context.task.inputs, ...(message.parts.length > 0 ? [message] : [])];
+    return { answer, said: JSON.parse(JSON.stringify(said)) as Json[] };
+  }
+
+  #report(records: readonly CallRecord[], reason: CancelReason): StopReport {
+    const now = this.#context.token.clock.now();
+    const calls = records.map(({ callId, toolCallId, tool, state }) => ({
+      callId: toolCallId || callId,
+      tool,
+      state: state === 'running' ? ('unknown' as const) : state,
+      afterMs: now - reason.at,
+      waitedFor: false,
+    }));
+    return {
+      reason,
+      settledAfterMs: now - reason.at,
+      levels: this.#levels.map(({ level, at }) => ({ level, afterMs: at - reason.at })),
+      calls,
+      cleanupErrors: [],
+      clean: calls.every(({ state }) => state !== 'unknown'),
+    };
+  }
+}
+
+/** What a reader is told of a call whose result the loop never showed. */
+function endOf(toolCallId: string, record: CallRecord | undefined, reason: CancelReason | undefined): UIMessageChunk {
+  if (record?.state === 'finished') return { type: 'tool-output-available', toolCallId, output: record.output ?? null };
+  if (record?.state === 'failed')
+    return { type: 'tool-output-error', toolCallId, errorText: describeError(record.error) };
+  const state = record === undefined || record.state === 'running' ? 'unknown' : record.state;
+  const why = record?.reason ?? reason;
+  const errorText =
+    why === undefined
+      ? 'Outcome unknown: the process that ran it stopped before it ended. It may have taken effect.'
+      : explain(state, why);
+  return { type: 'tool-output-error', toolCallId, errorText };
+}

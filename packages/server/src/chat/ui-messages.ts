@@ -1,0 +1,73 @@
+import { type ContentPart, type Message, textOf, type UserMessage } from '@whoa/core';
+import type { FileUIPart, UIDataTypes, UIMessage, UIMessagePart, UITools } from 'ai';
+
+type Part = UIMessagePart<UIDataTypes, UITools>;
+
+/** What a person wrote, as an agent is given it: words and images; anything else is left out. */
+export function userMessageOf({ id, parts }: UIMessage): UserMessage {
+  const content = parts.flatMap((part): ContentPart[] => {
+    if (part.type === 'text') return [{ type: 'text', text: part.text }];
+    return part.type === 'file' ? imageOf(part) : [];
+  });
+  return { role: 'user', id, content };
+}
+
+function imageOf({ url, mediaType }: FileUIPart): ContentPart[] {
+  const [, data] = /^data:[^,]*;base64,(.*)$/s.exec(url) ?? [];
+  return data !== undefined && mediaType.startsWith('image/') ? [{ type: 'image', mediaType, data }] : [];
+}
+
+/** The history of an agent's conversation as a page shows it: everything between two things a person said is one reply. */
+export function uiMessagesOf(history: readonly Message[], chatId: string): UIMessage[] {
+  const messages: UIMessage[] = [];
+  history.forEach((message, index) => {
+    const last = messages.at(-1);
+    if (message.role === 'user') {
+      messages.push({ id: message.id ?? `${chatId}-${index}`, role: 'user', parts: partsOfUser(message) });
+    } else if (last?.role === 'assistant') {
+      addTo(last.parts, message);
+    } else {
+      messages.push({ id: `${chatId}-${index}`, role: 'assistant', parts: [] });
+      addTo(messages.at(-1)!.parts, message);
+    }
+  });
+  return messages;
+}
+
+function partsOfUser({ content }: UserMessage): Part[] {
+  if (typeof content === 'string') return [{ type: 'text', text: content }];
+  return content.map((part) =>
+    part.type === 'text'
+      ? { type: 'text', text: part.text }
+      : { type: 'file', mediaType: part.mediaType, url: `data:${part.mediaType};base64,${part.data}` },
+  );
+}
+
+function addTo(parts: Part[], message: Exclude<Message, UserMessage>): void {
+  if (message.role === 'assistant') {
+    parts.push({ type: 'step-start' });
+    for (const part of message.content) {
+      if (part.type === 'text') parts.push({ type: 'text', text: part.text, state: 'done' });
+      else if (part.type === 'thinking') parts.push({ type: 'reasoning', text: part.text, state: 'done' });
+      else
+        parts.push({
+          type: 'dynamic-tool',
+          toolName: part.tool,
+          toolCallId: part.callId,
+          state: 'input-available',
+          input: part.input,
+        });
+    }
+    return;
+  }
+  const { callId, state, content, details } = message;
+  const index = parts.findIndex((part) => part.type === 'dynamic-tool' && part.toolCallId === callId);
+  const call = parts[index];
+  if (call?.type !== 'dynamic-tool') return;
+  const { toolName, toolCallId, input } = call;
+  const about = { type: 'dynamic-tool', toolName, toolCallId, input } as const;
+  parts[index] =
+    state === 'finished'
+      ? { ...about, state: 'output-available', output: { content, ...(details !== undefined && { details }) } }
+      : { ...about, state: 'output-error', errorText: textOf(content) || state };
+}

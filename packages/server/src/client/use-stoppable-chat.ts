@@ -1,0 +1,64 @@
+import { type UIMessage, useChat } from '@ai-sdk/react';
+import { useCallback, useRef, useState } from 'react';
+import type { StopOptions, StoppableTransport } from './readings.ts';
+import { StoppableChatTransport } from './stoppable-chat-transport.ts';
+
+/** How long a page reads on after a stop; calls that must finish may take longer, and are shown when it is opened again. */
+const LAST_WORDS_MS = 3_000;
+
+type ChatOptions<Message extends UIMessage> = Extract<
+  NonNullable<Parameters<typeof useChat<Message>>[0]>,
+  { id?: string }
+>;
+
+export type StoppableChatOptions<Message extends UIMessage> = Omit<
+  ChatOptions<Message>,
+  'id' | 'transport' | 'chat'
+> & {
+  readonly id: string;
+  /** Where the chat handler is; `/api/chat` unless said otherwise. */
+  readonly api?: string;
+  /** Instead of `api`: one of your own making, such as `StoppableWebSocketChatTransport`. */
+  readonly transport?: StoppableTransport<Message>;
+};
+
+export type StoppableChat<Message extends UIMessage> = Omit<ReturnType<typeof useChat<Message>>, 'stop'> & {
+  readonly stop: (options?: StopOptions) => Promise<void>;
+};
+
+/** `useChat`, with a `stop` that stops the run and not only the reading. */
+export function useStoppableChat<Message extends UIMessage = UIMessage>(
+  options: StoppableChatOptions<Message>,
+): StoppableChat<Message> {
+  const { api, transport: given, ...rest } = options;
+  const [made] = useState(() => new StoppableChatTransport<Message>(api === undefined ? {} : { api }));
+  const transport: StoppableTransport<Message> = given ?? made;
+  transport.shows(rest.id, rest.messages?.at(-1)?.id);
+  const chat = useChat<Message>({ resume: true, ...rest, transport } as ChatOptions<Message>);
+  const { stop: stopReading, sendMessage: say, status } = chat;
+  // Counts messages, and what is being stopped: a stop must not end the reading of a message that came after it.
+  const turns = useRef({ said: 0, stopping: 0 });
+  const stop = useCallback(
+    async (how?: StopOptions) => {
+      const { said } = turns.current;
+      turns.current.stopping++;
+      await transport.stop(rest.id, how);
+      // The end of the stream says what became of the calls, and holds the stop report.
+      if (status === 'streaming') await Promise.race([transport.ended(rest.id), delay(LAST_WORDS_MS)]);
+      turns.current.stopping--;
+      if (turns.current.said === said) await stopReading();
+    },
+    [transport, rest.id, stopReading, status],
+  );
+  const sendMessage: typeof say = useCallback(
+    async (...message) => {
+      turns.current.said++;
+      if (turns.current.stopping > 0) await stopReading();
+      return say(...message);
+    },
+    [say, stopReading],
+  );
+  return { ...chat, stop, sendMessage };
+}
+
+const delay = (ms: number): Promise<void> => new Promise((resolve) => setTimeout(resolve, ms));

@@ -1,0 +1,24 @@
+export { ACCESS_LIMITS, type Access, type AccessLimits, type AccessOptions, createAccess } from './access/access.ts';
+export { anyOf, createLogin, type Login, type LoginOptions } from './access/login.ts';
+export type { OriginOptions } from './access/origin.ts';
+export {
+  type Audit,
+  type AuditEvent,
+  type Authenticate,
+  type Identity,
+  OWN_RIGHTS,
+  type Principal,
+  principalOf,
+  type Right,
+} from './access/principal.ts';
+export type { Refusal } from './access/refusal.ts';
+export { createToken, createTokens, type TokenEntry } from './access/tokens.ts';
+export { type AgUiHandler, type AgUiHandlerOptions, createAgUiHandler } from './ag-ui/ag-ui-handler.ts';
+export { createTaskApi, type TaskApi, type TaskApiOptions } from './api/task-api.ts';
+export { type ChatHandler, type ChatHandlerOptions, createChatHandler } from './chat/chat-handler.ts';
+export type { ChatServiceOptions } from './chat/chat-service.ts';
+export type { ChatTools, Reply, ReplyContext, ReplyStream } from './chat/reply-work.ts';
+export { type Listener, type Listening, type ListenOptions, listen, toNodeListener } from './listen.ts';
+export { serveWebSockets } from './web-socket/node-upgrade.ts';
+export type { SocketLike } from './web-socket/socket-session.ts';
+export type { ServeSocket, WebSockets } from './web-socket/web-sockets.ts';

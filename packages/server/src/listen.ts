@@ -1,0 +1,61 @@
+import type { IncomingMessage, Server, ServerResponse } from 'node:http';
+import { getRequestListener, serve } from '@hono/node-server';
+import { serveWebSockets } from './web-socket/node-upgrade.ts';
+import type { ServeSocket } from './web-socket/web-sockets.ts';
+
+export interface ListenOptions {
+  /** 0, the default, takes any that is free. */
+  readonly port?: number;
+  /** Loopback unless said otherwise: nobody else can reach it. */
+  readonly host?: string;
+}
+
+/** A handler that listens. Dispose it to stop: readers are cut off, and come back to another instance. */
+export interface Listening extends AsyncDisposable {
+  readonly url: string;
+  readonly port: number;
+  readonly server: Server;
+}
+
+/** A web-standard handler as Node's HTTP server, Express and Fastify call it. Mount it before any body parser. */
+export function toNodeListener(handler: {
+  fetch(request: Request): Response | Promise<Response>;
+}): (request: IncomingMessage, response: ServerResponse) => void {
+  const listener = getRequestListener((request) => handler.fetch(request));
+  return (request, response) => {
+    // It answers what goes wrong itself.
+    listener(request, response).catch(() => {});
+  };
+}
+
+/** What can be served: requests, and WebSockets where there is an `upgrade`. */
+export interface Listener {
+  fetch(request: Request): Response | Promise<Response>;
+  upgrade?(request: Request): Promise<Response | ServeSocket>;
+}
+
+/** Serves a web-standard handler with Node's HTTP server. */
+export async function listen(
+  handler: Listener,
+  { port = 0, host = '127.0.0.1' }: ListenOptions = {},
+): Promise<Listening> {
+  const { promise, resolve, reject } = Promise.withResolvers<number>();
+  const server = serve({ fetch: (request) => handler.fetch(request), port, hostname: host }, (at) =>
+    resolve(at.port),
+  ) as Server;
+  server.once('error', reject);
+  const taken = await promise;
+  server.off('error', reject);
+  const sockets = handler.upgrade && serveWebSockets(server, { upgrade: (request) => handler.upgrade!(request) });
+  return {
+    url: `http://${host.includes(':') ? `[${host}]` : host}:${taken}`,
+    port: taken,
+    server,
+    async [Symbol.asyncDispose]() {
+      sockets?.[Symbol.dispose]();
+      const closed = new Promise((ended) => server.close(ended));
+      server.closeAllConnections();
+      await closed;
+    },
+  };
+}

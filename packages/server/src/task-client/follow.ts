@@ -1,0 +1,137 @@
+import type { Followed } from '@whoa/tasks';
+import { readEvents } from './events.ts';
+import { errorOf, TaskApiError } from './task-api-error.ts';
+
+const RETRY_MS = 250;
+const RETRY_MS_MAX = 5_000;
+/** The server says something every 15 s; after this the connection is taken for dead. */
+const IDLE_MS = 45_000;
+/** These will not go away by asking again. */
+const FINAL: ReadonlySet<number> = new Set([400, 401, 403, 404, 421]);
+
+export interface FollowTaskOptions {
+  /** The position of the last entry that is known; without it, from the beginning. */
+  readonly after?: number;
+  /** Ends the following at once. The task goes on. */
+  readonly signal?: AbortSignal;
+  /** Told each time the connection was lost; it is made again. */
+  readonly onLost?: (error: unknown) => void;
+  /** A connection that says nothing for this long is taken for dead; 45 s. */
+  readonly idleMs?: number;
+  /** How long to wait before a lost connection is made again; 250 ms, and twice as long each time up to 5 s. */
+  readonly retryMs?: number;
+}
+
+/** Opens the stream of events after the one with this id. */
+export type OpenEvents = (lastEventId: string, signal: AbortSignal) => Promise<Response>;
+
+/** Follows a task over HTTP until its end, as `followTask` does over a store. */
+export function followEvents(open: OpenEvents, options: FollowTaskOptions): AsyncIterableIterator<Followed, undefined> {
+  const ending = new AbortController();
+  const onAbort = (): void => ending.abort();
+  options.signal?.addEventListener('abort', onAbort, { once: true });
+  if (options.signal?.aborted) ending.abort();
+  const following = follow(open, ending.signal, options);
+  const forget = (): void => options.signal?.removeEventListener('abort', onAbort);
+  return {
+    async next() {
+      try {
+        const next = await following.next();
+        if (next.done) forget();
+        return next;
+      } catch (error) {
+        forget();
+        throw error;
+      }
+    },
+    // A generator alone would not return before what it waits for has come.
+    return() {
+      forget();
+      ending.abort();
+      return following.return(undefined);
+    },
+    [Symbol.asyncIterator]() {
+      return this;
+    },
+  };
+}
+
+async function* follow(
+  open: OpenEvents,
+  signal: AbortSignal,
+  { after = 0, onLost, idleMs = IDLE_MS, retryMs: firstRetryMs = RETRY_MS }: FollowTaskOptions,
+): AsyncGenerator<Followed, undefined> {
+  let last = after;
+  let retryMs = firstRetryMs;
+  while (!signal.aborted) {
+    const connection = new Connection(signal, idleMs);
+    try {
+      const response = await open(`${last}`, connection.signal);
+      if (!response.ok) throw await errorOf(response);
+      for await (const { event, data } of readEvents(response.body!, () => connection.heard())) {
+        if (signal.aborted) return undefined;
+        retryMs = firstRetryMs;
+        if (event !== 'entry' && event !== 'end') continue;
+        const seen = JSON.parse(data) as Followed;
+        yield seen;
+        if (seen.type === 'end') return undefined;
+        last = seen.position;
+      }
+      throw new TypeError('The stream ended before the task did');
+    } catch (error) {
+      if (signal.aborted) return undefined;
+      if (error instanceof TaskApiError && FINAL.has(error.status)) throw error;
+      onLost?.(error);
+      if (error instanceof TaskApiError) retryMs = Math.max(retryMs, error.retryAfterMs ?? 0);
+    } finally {
+      connection.close();
+    }
+    await pause(retryMs, signal);
+    retryMs = Math.min(2 * retryMs, RETRY_MS_MAX);
+  }
+  return undefined;
+}
+
+/** One connection: it ends with the following, or when nothing was heard of it for too long. */
+class Connection {
+  readonly #ending = new AbortController();
+  readonly #following: AbortSignal;
+  readonly #idleMs: number;
+  #timer: ReturnType<typeof setTimeout> | undefined;
+
+  constructor(following: AbortSignal, idleMs: number) {
+    this.#following = following;
+    this.#idleMs = idleMs;
+    following.addEventListener('abort', this.#end, { once: true });
+    this.heard();
+  }
+
+  get signal(): AbortSignal {
+    return this.#ending.signal;
+  }
+
+  heard(): void {
+    clearTimeout(this.#timer);
+    this.#timer = setTimeout(this.#end, this.#idleMs);
+  }
+
+  close(): void {
+    clearTimeout(this.#timer);
+    this.#following.removeEventListener('abort', this.#end);
+  }
+
+  readonly #end = (): void => this.#ending.abort();
+}
+
+function pause(ms: number, signal: AbortSignal): Promise<void> {
+  return new Promise((resolve) => {
+    const end = (): void => {
+      clearTimeout(timer);
+      signal.removeEventListener('abort', end);
+      resolve();
+    };
+    const timer = setTimeout(end, ms);
+    signal.addEventListener('abort', end, { once: true });
+    if (signal.aborted) end();
+  });
+}

@@ -1,0 +1,43 @@
+/** Thrown when the server refused a request, or could not answer it. */
+export class TaskApiError extends Error {
+  override readonly name: string = 'TaskApiError';
+  readonly status: number;
+  /** A word for programs: `forbidden`, `invalid`, `store-busy`. */
+  readonly code: string;
+  /** When to try again, if that helps. */
+  readonly retryAfterMs: number | undefined;
+  /** What else stands in the refusal. */
+  readonly more: Readonly<Record<string, unknown>>;
+
+  constructor(status: number, body: { code: string; message: string }, retryAfterMs?: number) {
+    const { code, message, ...more } = body;
+    super(message);
+    this.status = status;
+    this.code = code;
+    this.retryAfterMs = retryAfterMs;
+    this.more = more;
+  }
+}
+
+/** The error that a response is. */
+export async function errorOf(response: Response): Promise<TaskApiError> {
+  const text = await response.text();
+  const seconds = Number(response.headers.get('retry-after') ?? Number.NaN);
+  const retryAfterMs = Number.isFinite(seconds) ? seconds * 1_000 : undefined;
+  return new TaskApiError(response.status, refusalIn(text) ?? unreadable(response), retryAfterMs);
+}
+
+function refusalIn(text: string): { code: string; message: string } | undefined {
+  try {
+    const { error } = JSON.parse(text) as { error?: { code?: unknown; message?: unknown } };
+    if (typeof error?.code !== 'string' || typeof error.message !== 'string') return undefined;
+    return { ...error, code: error.code, message: error.message };
+  } catch {
+    return undefined;
+  }
+}
+
+/** Something in between answered: a proxy, or another server. */
+function unreadable({ status }: Response): { code: string; message: string } {
+  return { code: 'no-task-api', message: `Status ${status}, and no words of a task API; is the address right?` };
+}

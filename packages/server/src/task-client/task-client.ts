@@ -1,0 +1,187 @@
+import type { Json, Policy, StopHow } from '@whoa/core';
+import type {
+  ConversationRecord,
+  CreateReceipt,
+  Followed,
+  ListFilter,
+  ListPage,
+  NewTask,
+  SendReceipt,
+  StoreCancelReceipt,
+  TaskRecord,
+  TaskStatus,
+} from '@whoa/tasks';
+import { type FollowTaskOptions, followEvents } from './follow.ts';
+import { errorOf, TaskApiError } from './task-api-error.ts';
+
+const CANCELLED_AT_ONCE = 1_000;
+
+export interface TaskClientOptions {
+  /** Where the task API is: `https://tasks.example.com`. */
+  readonly url: string;
+  /** The bearer token. A page that has logged in needs none. */
+  readonly token?: string;
+  /** Whose tasks; for those who may `operate`. */
+  readonly tenant?: string;
+  readonly fetch?: typeof fetch;
+}
+
+export interface NewTaskRequest
+  extends Pick<NewTask, 'agent' | 'input' | 'key' | 'priority' | 'notBefore' | 'conversation'> {
+  readonly policy?: Policy;
+}
+
+export interface CancelTaskOptions {
+  readonly reason?: string;
+  /** Defaults to `graceful`. */
+  readonly mode?: Extract<StopHow, string>;
+  readonly undo?: boolean;
+}
+
+export interface CancelManyOptions extends CancelTaskOptions {
+  /** Only says which ones it would be. */
+  readonly dryRun?: boolean;
+}
+
+export interface StoppedTask {
+  readonly id: string;
+  /** What it was before. */
+  readonly status: TaskStatus;
+  readonly answer: StoreCancelReceipt['answer'] | 'would-cancel';
+}
+
+export interface ConversationView extends ConversationRecord {
+  /** How many messages there are in all; `history` holds the last ones. */
+  readonly historyLength: number;
+}
+
+/** `not-asked`: there is no such question. */
+export type ApproveReceipt = SendReceipt | { readonly answer: 'not-asked' };
+
+/**
+ * Tasks of a server somewhere. What a store would answer is returned, whatever its status was; what the server refuses is
+ * thrown as `TaskApiError`.
+ */
+export interface TaskClient {
+  create(task: NewTaskRequest): Promise<CreateReceipt>;
+  get(id: string): Promise<TaskRecord | undefined>;
+  list(filter?: Omit<ListFilter, 'tenant'>): Promise<ListPage>;
+  cancel(id: string, options?: CancelTaskOptions): Promise<StoreCancelReceipt>;
+  /** Stops the current task of a conversation and everything that waits. */
+  cancelConversation(id: string, options?: CancelTaskOptions): Promise<StoreCancelReceipt>;
+  /** Stops everything that matches and lives. */
+  cancelAll(
+    filter: { readonly all: true } | { readonly status?: TaskStatus; readonly conversation?: string },
+    options?: CancelManyOptions,
+  ): Promise<readonly StoppedTask[]>;
+  cancelCall(id: string, callId: string, options?: Pick<CancelTaskOptions, 'reason'>): Promise<SendReceipt>;
+  /** Answers a question of the journal; `asked` is its position. */
+  approve(
+    id: string,
+    callId: string,
+    answer: { readonly approved: boolean; readonly why?: string; readonly remember?: boolean; readonly asked: number },
+  ): Promise<ApproveReceipt>;
+  steer(id: string, message: Json): Promise<SendReceipt>;
+  /** The journal as it grows, then one `end`; lost connections are made again, with no gap and nothing twice. */
+  follow(id: string, options?: FollowTaskOptions): AsyncIterableIterator<Followed, undefined>;
+  conversation(id: string, options?: { readonly messages?: number }): Promise<ConversationView | undefined>;
+}
+
+export function createTaskClient(options: TaskClientOptions): TaskClient {
+  const send = createSender(options);
+  const post = <T>(path: string, body: object): Promise<T> => send<T>('POST', path, { body });
+  const cancelAt = async (path: string, how: CancelTaskOptions = {}): Promise<StoreCancelReceipt> =>
+    post<StoreCancelReceipt>(path, how).catch(receiptIn<StoreCancelReceipt>({ 404: 'unknown', 409: 'too-late' }));
+  const sendAt = (path: string, body: object): Promise<SendReceipt> =>
+    post<SendReceipt>(path, body).catch(receiptIn<SendReceipt>({ 404: 'unknown', 409: 'too-late' }));
+  const missing = receiptIn<undefined>({ 404: undefined });
+
+  return {
+    create: (task) => post<CreateReceipt>('/v1/tasks', task).catch(receiptIn<CreateReceipt>({ 409: 'rejected' })),
+    get: (id) => send<TaskRecord>('GET', `/v1/tasks/${nameOf(id)}`).catch(missing),
+    list: (filter = {}) => send<ListPage>('GET', '/v1/tasks', { query: { ...filter } }),
+    cancel: (id, how) => cancelAt(`/v1/tasks/${nameOf(id)}/cancel`, how),
+    cancelConversation: (id, how) => cancelAt(`/v1/conversations/${nameOf(id)}/cancel`, how),
+    async cancelAll(filter, how = {}) {
+      const all: StoppedTask[] = [];
+      for (let cursor: string | undefined; ; ) {
+        const body = { ...how, filter, limit: CANCELLED_AT_ONCE, ...(cursor !== undefined && { cursor }) };
+        const page = await post<{ tasks: StoppedTask[]; next?: string }>('/v1/tasks/cancel', body);
+        all.push(...page.tasks);
+        cursor = page.next;
+        if (cursor === undefined) return all;
+      }
+    },
+    cancelCall: (id, callId, how = {}) => sendAt(`${callOf(id, callId)}/cancel`, how),
+    approve: (id, callId, answer) => sendAt(`${callOf(id, callId)}/approve`, answer),
+    steer: (id, message) => sendAt(`/v1/tasks/${nameOf(id)}/steer`, { message }),
+    follow: (id, how = {}) =>
+      followEvents(
+        (lastEventId, signal) =>
+          send.raw('GET', `/v1/tasks/${nameOf(id)}/events`, { headers: { 'last-event-id': lastEventId }, signal }),
+        how,
+      ),
+    conversation: (id, query = {}) =>
+      send<ConversationView>('GET', `/v1/conversations/${nameOf(id)}`, { query: { ...query } }).catch(missing),
+  };
+}
+
+interface Parts {
+  readonly body?: object;
+  readonly query?: Readonly<Record<string, string | number | undefined>>;
+  readonly headers?: Readonly<Record<string, string>>;
+  readonly signal?: AbortSignal;
+}
+
+interface Sender {
+  <T>(method: string, path: string, parts?: Parts): Promise<T>;
+  raw(method: string, path: string, parts?: Parts): Promise<Response>;
+}
+
+function createSender({ url, token, tenant, fetch: own }: TaskClientOptions): Sender {
+  const base = url.replace(/\/+$/, '');
+  const raw: Sender['raw'] = (method, path, { body, query = {}, headers, signal } = {}) => {
+    const given = Object.entries({ ...query, tenant }).filter(([, value]) => value !== undefined);
+    const search = given.length === 0 ? '' : `?${new URLSearchParams(given as [string, string][]).toString()}`;
+    // By its global name each time: people replace it.
+    return (own ?? globalThis.fetch)(`${base}${path}${search}`, {
+      method,
+      // A token goes nowhere but where it was meant to go.
+      redirect: 'error',
+      headers: {
+        ...headers,
+        ...(token !== undefined && { authorization: `Bearer ${token}` }),
+        ...(body !== undefined && { 'content-type': 'application/json' }),
+      },
+      ...(body !== undefined && { body: JSON.stringify(body) }),
+      ...(signal !== undefined && { signal }),
+    });
+  };
+  const send = async <T>(method: string, path: string, parts?: Parts): Promise<T> => {
+    const response = await raw(method, path, parts);
+    if (!response.ok) throw await errorOf(response);
+    return (await response.json()) as T;
+  };
+  return Object.assign(send, { raw });
+}
+
+/** Answers of the store that came as a refusal are returned as what they are. */
+function receiptIn<Receipt>(answers: Readonly<Record<number, string | undefined>>): (error: unknown) => Receipt {
+  return (error) => {
+    if (!(error instanceof TaskApiError)) throw error;
+    const { status, code, more } = error;
+    if (code === 'not-asked') return { answer: code } as Receipt;
+    if (code === 'full') return { answer: code, ...more } as Receipt;
+    if (!(status in answers) || code === 'no-task-api' || code === 'unknown-route') throw error;
+    const answer = answers[status];
+    return (answer === undefined ? undefined : { answer, ...more }) as Receipt;
+  };
+}
+
+function callOf(id: string, callId: string): string {
+  return `/v1/tasks/${nameOf(id)}/calls/${nameOf(callId)}`;
+}
+
+function nameOf(id: string): string {
+  return encodeURIComponent(id);
+}

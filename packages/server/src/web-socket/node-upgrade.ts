@@ -1,0 +1,96 @@
+import { type IncomingMessage, type Server, STATUS_CODES } from 'node:http';
+import type { Duplex } from 'node:stream';
+import type { WebSocket, WebSocketServer } from 'ws';
+import { refuse } from '../access/refusal.ts';
+import { FRAME_BYTES_MAX } from './socket-session.ts';
+import type { ServeSocket } from './web-sockets.ts';
+
+/** A socket whose other end does not answer for so long is gone. */
+const PING_MS = 15_000;
+
+interface UpgradeHandler {
+  upgrade(request: Request): Promise<Response | ServeSocket>;
+}
+
+/**
+ * Serves WebSockets with Node's HTTP server: who may not is refused before the handshake. Dispose it to stop; what was
+ * read over the sockets goes on.
+ *
+ * ```ts
+ * const server = createServer(app);
+ * serveWebSockets(server, createChatHandler({ … }));
+ * ```
+ */
+export function serveWebSockets(server: Server, handler: UpgradeHandler): Disposable {
+  let opened: Promise<WebSocketServer> | undefined;
+  const streams = new Set<Duplex>();
+  const onUpgrade = (message: IncomingMessage, stream: Duplex, head: Buffer): void => {
+    // Without a listener, a connection that breaks off would end the process.
+    stream.on('error', () => stream.destroy());
+    stream.on('close', () => streams.delete(stream));
+    streams.add(stream);
+    answerTo(message, handler)
+      .then(async (answer) => {
+        if (!(answer instanceof Response)) {
+          const sockets = await (opened ??= openServer());
+          sockets.handleUpgrade(message, stream, head, keepAlive(answer));
+        } else if (answer.status === 404 && server.listenerCount('upgrade') > 1) {
+          // It is somebody else's path.
+          streams.delete(stream);
+        } else await write(stream, answer);
+      })
+      .catch(() => stream.destroy());
+  };
+  server.on('upgrade', onUpgrade);
+  return {
+    [Symbol.dispose]() {
+      server.off('upgrade', onUpgrade);
+      for (const stream of streams) stream.destroy();
+    },
+  };
+}
+
+async function answerTo(message: IncomingMessage, handler: UpgradeHandler): Promise<Response | ServeSocket> {
+  const request = requestOf(message);
+  if (request !== undefined) return handler.upgrade(request);
+  return refuse(400, { code: 'invalid', message: 'Host and path make no address' });
+}
+
+async function openServer(): Promise<WebSocketServer> {
+  const { WebSocketServer: Sockets } = await import('ws');
+  return new Sockets({ noServer: true, maxPayload: FRAME_BYTES_MAX });
+}
+
+function requestOf({ url = '/', headers, socket }: IncomingMessage): Request | undefined {
+  const all = new Headers();
+  for (const [name, value] of Object.entries(headers))
+    if (value !== undefined) all.set(name, [value].flat().join(', '));
+  const address = `${'encrypted' in socket ? 'https' : 'http'}://${headers.host ?? 'localhost'}${url}`;
+  return URL.canParse(address) ? new Request(address, { headers: all }) : undefined;
+}
+
+/** Serves a socket, and asks it now and then whether it is there. */
+function keepAlive(serve: ServeSocket): (socket: WebSocket) => void {
+  return (socket) => {
+    let isThere = true;
+    const timer = setInterval(() => {
+      if (isThere) socket.ping();
+      else socket.terminate();
+      isThere = false;
+    }, PING_MS);
+    socket.on('pong', () => (isThere = true));
+    socket.on('close', () => clearInterval(timer));
+    serve(socket);
+  };
+}
+
+async function write(stream: Duplex, response: Response): Promise<void> {
+  const body = await response.text();
+  const lines = [
+    `HTTP/1.1 ${response.status} ${STATUS_CODES[response.status] ?? ''}`,
+    'connection: close',
+    'content-type: application/json',
+    `content-length: ${Buffer.byteLength(body)}`,
+  ];
+  stream.end(`${lines.join('\r\n')}\r\n\r\n${body}`);
+}
