@@ -59,3 +59,10 @@ function parse<const Options extends ParseArgsOptionsConfig>(args: readonly stri
     throw new UsageError(message);
   }
 }
+
+/** Reads an option that is a whole number. */
+export function readCount(option: string, text: string, { min = 1, max }: { min?: number; max: number }): number {
+  const count = Number(text);
+  if (/^\d+$/.test(text) && count >= min && count <= max) return count;
+  throw new UsageError(`${option}: '${text}' is no whole number from ${min} to ${max}`);
+}

@@ -1,4 +1,4 @@
-import { existsSync } from 'node:fs';
+import { existsSync, mkdirSync, statSync } from 'node:fs';
 import { enableCompileCache } from 'node:module';
 import { homedir } from 'node:os';
 import { isAbsolute, join } from 'node:path';
@@ -6,7 +6,19 @@ import { isAbsolute, join } from 'node:path';
 /** Keeps compiled code, so that the next start is faster. Where it cannot be kept, nothing is said: all works without. */
 export function keepCompiled(env: NodeJS.ProcessEnv = process.env): void {
   const folder = compiledFolder(env);
-  if (folder !== undefined) enableCompileCache(folder);
+  if (folder === undefined) return;
+  try {
+    mkdirSync(folder, { recursive: true, mode: 0o700 });
+    if (isOurs(folder)) enableCompileCache(folder);
+  } catch {
+    // Everything works without.
+  }
+}
+
+/** Whoever else can write to it, or made it before us, can give us code to run. */
+export function isOurs(folder: string): boolean {
+  const { mode, uid } = statSync(folder);
+  return process.platform === 'win32' || ((mode & 0o022) === 0 && uid === process.getuid?.());
 }
 
 /** A folder of the person's own. Node would take the one for temporary files, where others could put code for us to run. */

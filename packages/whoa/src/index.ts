@@ -57,4 +57,5 @@ export {
   type Usage,
   waitUnder,
 } from '@whoa/core';
+export type { ApprovalRule } from './approvals/rules.ts';
 export { type AgentFactory, type AgentSetup, defineConfig, type WhoaConfig } from './config/config.ts';

@@ -19,6 +19,18 @@ const COMMANDS: Readonly<Record<string, { readonly summary: string; readonly loa
     summary: 'stop a task, from any terminal',
     load: async () => (await import('./commands/cancel.ts')).cancelCommand,
   },
+  demo: {
+    summary: 'open a page with an agent that works, and a button that stops it; no key needed',
+    load: async () => (await import('./commands/demo.ts')).demoCommand,
+  },
+  serve: {
+    summary: 'serve tasks and a chat over HTTP',
+    load: async () => (await import('./commands/serve.ts')).serveCommand,
+  },
+  worker: {
+    summary: 'run the tasks of a store that others share',
+    load: async () => (await import('./commands/worker.ts')).workerCommand,
+  },
   acp: {
     summary: 'serve an agent to an editor (Agent Client Protocol)',
     load: async () => (await import('./commands/acp.ts')).acpCommand,
@@ -26,6 +38,10 @@ const COMMANDS: Readonly<Record<string, { readonly summary: string; readonly loa
   echo: {
     summary: 'serve an agent that repeats you, to learn what a cancel does',
     load: async () => (await import('./commands/echo.ts')).echoCommand,
+  },
+  new: {
+    summary: 'write a tool and the test that proves it stops',
+    load: async () => (await import('./commands/new.ts')).newCommand,
   },
   doctor: {
     summary: 'say what this machine offers, and what to do about the rest',
@@ -42,7 +58,10 @@ export async function main(args: readonly string[]): Promise<number> {
   try {
     if (!Object.hasOwn(COMMANDS, name)) {
       const said = `there is no command '${name}'; use one of ${Object.keys(COMMANDS).join(', ')}`;
-      return complain(Object.assign(new Error(said), { name: 'UsageError', code: 'USAGE' }), { name: '', ...how });
+      return await complain(Object.assign(new Error(said), { name: 'UsageError', code: 'USAGE' }), {
+        name: '',
+        ...how,
+      });
     }
     const command = await COMMANDS[name]!.load();
     return wantsHelp(rest) ? print(command.help) : await runOwning(command, rest);
@@ -89,10 +108,11 @@ function print(text: string): number {
   return 0;
 }
 
-function complain(error: unknown, { name, asJson }: { name: string; asJson: boolean }): number {
+async function complain(error: unknown, { name, asJson }: { name: string; asJson: boolean }): Promise<number> {
+  const { jsonLine, rendered } = await import('./terminal/boundary.ts');
   const { message, code } = error as { message?: string; code?: string };
   const said = message ?? String(error);
-  if (asJson) process.stdout.write(`${JSON.stringify({ type: 'error', message: said, ...(code && { code }) })}\n`);
-  else process.stderr.write(`${`whoa ${name}`.trim()}: ${said}\n`);
+  if (asJson) process.stdout.write(`${jsonLine({ type: 'error', message: said, ...(code && { code }) })}\n`);
+  else process.stderr.write(`${rendered(`${`whoa ${name}`.trim()}: ${said}`)}\n`);
   return (error as Error).name === 'UsageError' ? 2 : 1;
 }

@@ -1,9 +1,12 @@
 import { type Agent, type Approve, CLEANUP_MS, type Cleanup, createAgent, type Tool } from '@whoa/core';
-import { bashTool, createContainment, type FileContents, fileTools } from '@whoa/tools';
+import { bashTool, createContainment, type FileContents, fileTools, type SandboxOptions } from '@whoa/tools';
+import { realPathOf } from '../approvals/path-pattern.ts';
+import { protectedPaths } from '../approvals/protected-paths.ts';
 import { UsageError } from '../command.ts';
 import type { AgentFactory, AgentSetup, WhoaConfig } from '../config/config.ts';
 import { defaultModelName } from '../model/model-name.ts';
 import { openModel } from '../model/open-model.ts';
+import { createKeyRedaction } from './key-redaction.ts';
 
 export interface OpenAgentOptions {
   readonly config: WhoaConfig;
@@ -11,6 +14,8 @@ export interface OpenAgentOptions {
   readonly name?: string | undefined;
   readonly model?: string | undefined;
   readonly cwd: string;
+  /** What commands may reach. */
+  readonly sandbox: SandboxOptions;
   readonly approve: Approve;
   /** Where the text of files is, if not on the disk. */
   readonly contents?: FileContents;
@@ -23,7 +28,8 @@ export interface OpenAgent extends AsyncDisposable {
   readonly agent: Agent;
 }
 
-const OWN_NAME = 'assistant';
+/** The agent that comes with the command. */
+export const OWN_NAME = 'assistant';
 const INSTRUCTIONS = [
   'You work in a folder of a person who watches you in a terminal. Use your tools to find out rather than guess.',
   'Say briefly what you are about to do. When a call was denied or interrupted, do not repeat it without being asked.',
@@ -31,14 +37,15 @@ const INSTRUCTIONS = [
 
 /** Makes the agent that was asked for. What it needs is loaded now and not before. */
 export async function openAgent(options: OpenAgentOptions): Promise<OpenAgent> {
-  const { config, cwd, approve, contents } = options;
+  const { config, cwd, approve } = options;
+  refuseOwnFolders(cwd);
   const cleanups: Cleanup[] = [];
-  const containment = createContainment();
+  const containment = createContainment({ sandbox: options.sandbox });
   cleanups.push(() => containment[Symbol.asyncDispose]());
   const setup: AgentSetup = {
     model: (name = options.model ?? config.model ?? defaultModelName(process.env)) => openModel(name),
     cwd,
-    tools: [bashTool({ cwd, containment }), ...fileTools({ root: cwd, contents }), ...(options.tools ?? [])],
+    tools: [bashTool({ cwd, containment }), ...filesFor(options), ...(options.tools ?? [])],
     approve,
     defer: (cleanup) => cleanups.push(cleanup),
   };
@@ -50,11 +57,30 @@ export async function openAgent(options: OpenAgentOptions): Promise<OpenAgent> {
     const chosen = chooseAgent(options) ?? ownAgent(config);
     const agent = typeof chosen === 'function' ? await chosen(setup) : chosen;
     if (typeof agent?.run !== 'function') throw new UsageError('agents: the function answered no agent');
-    return { agent, [Symbol.asyncDispose]: dispose };
+    return { agent: redacting(agent), [Symbol.asyncDispose]: dispose };
   } catch (error) {
     await dispose();
     throw error;
   }
+}
+
+/** Where commands may not write, neither may the tools beside them. */
+function filesFor({ cwd, contents, sandbox }: OpenAgentOptions): Tool[] {
+  const tools = fileTools({ root: cwd, contents });
+  return sandbox.kind === 'read-only' ? tools.filter(({ effects }) => effects === 'read') : tools;
+}
+
+/** Keys are taken out of what its tools return, whoever made the agent. */
+function redacting(agent: Agent): Agent {
+  const redact = createKeyRedaction();
+  return { ...agent, run: (input, options) => agent.run(input, { redact, ...options }) };
+}
+
+/** What an agent changes there would be run by the next command, without a question. */
+function refuseOwnFolders(cwd: string): void {
+  const real = realPathOf(cwd, '/');
+  const own = protectedPaths().folders.find((folder) => `${real}/`.startsWith(`${folder}/`));
+  if (own !== undefined) throw new UsageError(`${own} is whoa's own folder; start the agent in another one`);
 }
 
 function chooseAgent({ config, name }: OpenAgentOptions): Agent | AgentFactory | undefined {

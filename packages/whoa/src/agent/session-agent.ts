@@ -1,17 +1,22 @@
 import type { AcpSession, McpServer } from '@whoa/acp';
-import type { Agent, Tool } from '@whoa/core';
+import { type Agent, createApprovals, type Tool } from '@whoa/core';
 import type { TaskStore } from '@whoa/tasks';
 import { type FileContents, mcpTools } from '@whoa/tools';
+import { protectedPaths } from '../approvals/protected-paths.ts';
+import { createJudge } from '../approvals/rules.ts';
 import type { WhoaConfig } from '../config/config.ts';
 import { registeredAgent } from '../tasks/registered-agent.ts';
+import { chooseSandbox } from './choose-sandbox.ts';
 import { openAgent } from './open-agent.ts';
 
 export interface SessionWishes {
   readonly config: WhoaConfig;
   readonly model: string | undefined;
   readonly agent: string | undefined;
-  /** Nobody is asked. */
+  /** Only what is protected, or what a rule names, is asked about. */
   readonly yes: boolean;
+  /** What `--sandbox` says. */
+  readonly sandbox: string | undefined;
   /** Where the prompts of all sessions are registered. */
   readonly store: TaskStore;
 }
@@ -19,6 +24,15 @@ export interface SessionWishes {
 /** Makes the agent of an editor's session, with the editor's files and MCP servers; its prompts are tasks. */
 export async function openSessionAgent(session: AcpSession, wishes: SessionWishes): Promise<Agent> {
   const { config, model, agent: name, yes, store } = wishes;
+  // The folder of a session decides, not the one that the editor started us in.
+  const { options: sandbox, shown } = await chooseSandbox({
+    word: wishes.sandbox,
+    config,
+    yes: false,
+    isTerminal: false,
+    cwd: session.cwd,
+  });
+  process.stderr.write(`whoa acp: ${shown}\n`);
   const tools: Tool[] = [];
   for (const server of session.mcpServers) tools.push(...(await connect(server, session)));
   const open = await openAgent({
@@ -26,7 +40,12 @@ export async function openSessionAgent(session: AcpSession, wishes: SessionWishe
     name,
     model: session.settings['model'] ?? model,
     cwd: session.cwd,
-    approve: yes ? () => true : session.approve,
+    sandbox,
+    approve: createApprovals({
+      ask: session.ask,
+      until: 'until this session is closed',
+      judge: createJudge({ rules: config.approvals ?? [], yes, cwd: session.cwd, protectedPaths: protectedPaths() }),
+    }),
     contents: contentsIn(session),
     tools,
   });
@@ -41,8 +60,8 @@ export async function openSessionAgent(session: AcpSession, wishes: SessionWishe
 /** Files as the editor has them, as far as it offers that. */
 function contentsIn({ files: { readText, writeText } }: AcpSession): FileContents {
   return {
-    ...(readText && { read: (path, signal) => explained('read', readText(path, { signal })) }),
-    ...(writeText && { write: (path, text, signal) => explained('write', writeText(path, text, { signal })) }),
+    ...(readText && { read: (path, options) => explained('read', readText(path, options)) }),
+    ...(writeText && { write: (path, text, options) => explained('write', writeText(path, text, options)) }),
   };
 }
 

@@ -1,7 +1,11 @@
+import { mkdtempSync, rmdirSync } from 'node:fs';
 import { flushCompileCache } from 'node:module';
+import { tmpdir } from 'node:os';
+import { join } from 'node:path';
 import { type AcpOptions, type AuthMethod, type SessionSetting, serveAcp } from '@whoa/acp';
 import { CancellationToken } from '@whoa/core';
 import type { TaskStore } from '@whoa/tasks';
+import type { SandboxWishes } from '../agent/choose-sandbox.ts';
 import { type Command, EXIT, type Own, readArguments } from '../command.ts';
 import type { WhoaConfig } from '../config/config.ts';
 import { loadConfig } from '../config/load.ts';
@@ -19,12 +23,14 @@ starts it; see docs/editors.md for its settings. Prompts are tasks: 'whoa tasks'
   --model NAME    anthropic:NAME, openai:NAME, compatible:URL:NAME or scripted:FILE
   --agent NAME    an agent of the configuration
   --config FILE   the configuration; otherwise whoa.config.ts in your own configuration folder
-  --yes           allow every call without asking in the editor`;
+  --sandbox KIND  workspace, read-only or none: what commands may reach in the folder of a session
+  --yes           ask only about what is protected, or what a rule of the configuration names; needs --sandbox`;
 
 const OPTIONS = {
   model: { type: 'string' },
   agent: { type: 'string' },
   config: { type: 'string' },
+  sandbox: { type: 'string' },
   yes: { type: 'boolean', default: false },
 } as const;
 
@@ -33,7 +39,14 @@ export const acpCommand: Command = { help, run };
 async function run(args: readonly string[], own: Own): Promise<number> {
   const { values } = readArguments(args, OPTIONS);
   const config = await loadConfig(values.config);
-  const wishes = { config, model: values.model, agent: values.agent, yes: values.yes };
+  await requireSandbox({ word: values.sandbox, config, yes: values.yes });
+  const wishes = {
+    config,
+    model: values.model,
+    agent: values.agent,
+    yes: values.yes,
+    sandbox: values.sandbox,
+  };
   const tasks = own(createSharedStore(config));
   const token = own(new CancellationToken({ name: 'whoa acp' }));
   const options: AcpOptions = {
@@ -64,6 +77,18 @@ async function run(args: readonly string[], own: Own): Promise<number> {
   const { error } = await connection.closed;
   if (error !== undefined) throw error;
   return EXIT.success;
+}
+
+/** Refuses at the start what no session could have. Each session has a folder of its own, so any will do here. */
+async function requireSandbox(wishes: Pick<SandboxWishes, 'word' | 'config' | 'yes'>): Promise<void> {
+  if (wishes.word === undefined && wishes.config.sandbox === undefined && !wishes.yes) return;
+  const { chooseSandbox } = await import('../agent/choose-sandbox.ts');
+  const cwd = mkdtempSync(join(tmpdir(), `whoa-probe-${process.pid}-`));
+  try {
+    await chooseSandbox({ ...wishes, isTerminal: false, cwd });
+  } finally {
+    rmdirSync(cwd);
+  }
 }
 
 /** One store for all sessions, opened with the first. */

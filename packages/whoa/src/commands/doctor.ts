@@ -1,18 +1,27 @@
-import { existsSync } from 'node:fs';
+import { existsSync, mkdtempSync, rmdirSync } from 'node:fs';
+import { tmpdir } from 'node:os';
+import { join } from 'node:path';
 import { defaultSqlitePath } from '@whoa/tasks';
-import { detectContainments, findRipgrep, type Technique } from '@whoa/tools';
+import { detectContainments, detectSandbox, findRipgrep, type Technique } from '@whoa/tools';
 import { type Command, EXIT, type Own, readArguments } from '../command.ts';
 import type { WhoaConfig } from '../config/config.ts';
-import { configFolder, findConfig, loadConfig } from '../config/load.ts';
-import { COMPATIBLE_KEY, KEYED_PROVIDERS } from '../model/model-name.ts';
+import { configFolder } from '../config/config-folder.ts';
+import { findConfig, loadConfig } from '../config/load.ts';
+import {
+  COMPATIBLE_KEY,
+  defaultModelName,
+  KEYED_PROVIDERS,
+  MissingKeyError,
+  parseModelName,
+} from '../model/model-name.ts';
 import { LOCAL_TENANT, openStore } from '../tasks/local-tasks.ts';
 import { oneLine } from '../terminal/plain-text.ts';
 import { Screen } from '../terminal/screen.ts';
 
-const help = `whoa doctor [--config FILE] [--json]
+const help = `whoa doctor [--tenant NAME] [--config FILE] [--json]
 
 Says what this machine offers: how process trees are ended, the search, the task store, models and their keys, the
-configuration, and what to do about what is missing.
+configuration, and what to do about what is missing. Tasks are counted for one tenant: 'local' unless --tenant names another.
 
 Exit code: 0 if 'whoa run' can work here, 1 if something must be mended first.`;
 
@@ -35,12 +44,26 @@ const STYLES = { ok: 'green', missing: 'dim', broken: 'red' } as const;
 const CHARACTERS_MAX = 400;
 
 async function run(args: readonly string[], own: Own): Promise<number> {
-  const { values } = readArguments(args, { config: { type: 'string' } });
+  const { values } = readArguments(args, {
+    tenant: { type: 'string', default: LOCAL_TENANT },
+    config: { type: 'string' },
+  });
   const screen = own(new Screen());
   if (!values.json) screen.status(() => 'looking');
   const { config, finding: configuration } = await lookAtConfig(values.config);
-  const found = await Promise.all([lookAtContainments(), lookAtSearch(), lookAtStore(config, own)]);
-  const findings = [lookAtNode(), ...found.flat(), ...lookAtKeys(process.env), configuration];
+  const found = await Promise.all([
+    lookAtContainments(),
+    lookAtSandbox(),
+    lookAtSearch(),
+    lookAtStore(config, values.tenant, own),
+  ]);
+  const findings = [
+    lookAtNode(),
+    ...found.flat(),
+    ...lookAtKeys(process.env),
+    lookAtModel(config, process.env),
+    configuration,
+  ];
   screen.status(undefined);
   let about = '';
   for (const finding of findings) {
@@ -84,6 +107,25 @@ async function lookAtContainments(): Promise<Finding[]> {
   });
 }
 
+async function lookAtSandbox(): Promise<Finding[]> {
+  const row = { about: 'What commands may reach', name: 'sandbox' };
+  const workspace = mkdtempSync(join(tmpdir(), `whoa-probe-${process.pid}-`));
+  try {
+    const { isAvailable, reason = '' } = await detectSandbox({ kind: 'workspace', workspace });
+    if (isAvailable) {
+      const root = process.getuid?.() === 0 ? '; as root the number of processes is not limited' : '';
+      return [
+        { ...row, state: 'ok', text: `--sandbox workspace and read-only work, by bubblewrap${root}` },
+        { ...row, name: 'MCP servers', state: 'ok', text: 'run outside of the sandbox and reach what you can' },
+      ];
+    }
+    const advice = 'install bubblewrap 0.8 or later (apt install bubblewrap) and allow user namespaces';
+    return [{ ...row, state: 'missing', text: `only none: ${oneLine(reason, CHARACTERS_MAX)}`, advice }];
+  } finally {
+    rmdirSync(workspace);
+  }
+}
+
 async function lookAtSearch(): Promise<Finding[]> {
   const row = { about: 'Search', name: 'ripgrep' };
   try {
@@ -94,14 +136,24 @@ async function lookAtSearch(): Promise<Finding[]> {
   }
 }
 
-async function lookAtStore(config: WhoaConfig, own: Own): Promise<Finding[]> {
+const OTHER_TENANTS =
+  'those of other tenants are not counted: a store lists one tenant at a time; name another with --tenant';
+
+async function lookAtStore(config: WhoaConfig, tenant: string, own: Own): Promise<Finding[]> {
   const { name, place } = describeStore(config);
   const row = { about: 'Tasks', name };
   try {
-    const { tasks } = await own(openStore(config)).list({ tenant: LOCAL_TENANT });
+    const { tasks } = await own(openStore(config)).list({ tenant });
     const count =
       tasks.length === 100 ? 'at least 100 tasks are' : tasks.length === 1 ? '1 task is' : `${tasks.length} tasks are`;
-    return [{ ...row, state: 'ok', text: `${count} kept in ${place}` }];
+    return [
+      {
+        ...row,
+        state: 'ok',
+        text: `${count} kept in ${place} for tenant '${oneLine(tenant, 60)}'`,
+        advice: OTHER_TENANTS,
+      },
+    ];
   } catch (error) {
     const advice = config.store && { advice: "mend 'store' in your configuration, or what it names" };
     return [{ ...row, state: 'broken', text: oneLine((error as Error).message, CHARACTERS_MAX), ...advice }];
@@ -125,6 +177,24 @@ function lookAtKeys(env: NodeJS.ProcessEnv): Finding[] {
   const text = `any server that speaks OpenAI's chat protocol; --model compatible:http://localhost:11434/v1:NAME`;
   const key = env[COMPATIBLE_KEY] ? `${COMPATIBLE_KEY} is set` : `set ${COMPATIBLE_KEY} if the server wants a key`;
   return [...keyed, { about, name: 'compatible', state: 'ok', text: `${text} (${key})` }];
+}
+
+/** Which model `whoa run` would ask, and whether it can. */
+function lookAtModel({ model, agents = {} }: WhoaConfig, env: NodeJS.ProcessEnv): Finding {
+  const row = { about: 'Models', name: 'whoa run' };
+  const [own] = Object.keys(agents);
+  try {
+    const name = model ?? defaultModelName(env);
+    const wanted = parseModelName(name);
+    const variable = wanted.provider in KEYED_PROVIDERS && KEYED_PROVIDERS[wanted.provider as 'openai'].variable;
+    if (variable && !env[variable]) throw new MissingKeyError(`${name} needs a key: set ${variable}`);
+    return { ...row, state: 'ok', text: `asks ${oneLine(name, CHARACTERS_MAX)}; it was not asked now` };
+  } catch (error) {
+    const text = oneLine((error as Error).message, CHARACTERS_MAX);
+    // An agent of the configuration may bring a model of its own.
+    if (own !== undefined) return { ...row, state: 'missing', text: `${text}; '${oneLine(own, 60)}' may have its own` };
+    return { ...row, state: 'broken', text };
+  }
 }
 
 async function lookAtConfig(given: string | undefined): Promise<{ config: WhoaConfig; finding: Finding }> {

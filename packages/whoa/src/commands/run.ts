@@ -2,6 +2,7 @@ import { text as readAll } from 'node:stream/consumers';
 import {
   type Agent,
   CancellationToken,
+  createApprovals,
   formatStopReport,
   type RunEvent,
   type StopLevel,
@@ -9,11 +10,16 @@ import {
   waitUnder,
 } from '@whoa/core';
 import { createRunner, type TaskRecord, type TaskStore } from '@whoa/tasks';
+import type { SandboxOptions } from '@whoa/tools';
+import { chooseSandbox, type SandboxWishes } from '../agent/choose-sandbox.ts';
 import { openAgent } from '../agent/open-agent.ts';
-import { createTerminalApproval } from '../agent/terminal-approval.ts';
+import { askForConsent } from '../agent/sandbox-consent.ts';
+import { protectedPaths } from '../approvals/protected-paths.ts';
+import { createJudge } from '../approvals/rules.ts';
 import { type Command, EXIT, type Own, readArguments, UsageError } from '../command.ts';
 import { loadConfig } from '../config/load.ts';
 import { LOCAL_TENANT, openStore, shortId } from '../tasks/local-tasks.ts';
+import { createTerminalAsk } from '../terminal/ask.ts';
 import { inWords } from '../terminal/durations.ts';
 import { listenForInterrupts } from '../terminal/interrupts.ts';
 import { oneLine } from '../terminal/plain-text.ts';
@@ -28,17 +34,22 @@ are asked about first. The run is a task: 'whoa tasks', 'whoa watch' and 'whoa c
   --model NAME    anthropic:NAME, openai:NAME, compatible:URL:NAME or scripted:FILE
   --agent NAME    an agent of the configuration
   --config FILE   the configuration; otherwise whoa.config.ts in your own configuration folder
-  --yes           allow every call
+  --sandbox KIND  what commands may reach. workspace: write to this folder only, no network, none of your keys;
+                  read-only: write nowhere; none: everything you can. Unless given, workspace where bubblewrap
+                  works, else none. MCP servers run outside of it
+  --yes           ask only about what is protected, or what a rule of the configuration names; without a terminal it
+                  needs --sandbox
   --json          one JSON object a line: every event, and the result at the end
 
-Ctrl-C once lets what runs finish (the ladder of your configuration may say otherwise), twice interrupts it, three times kills
-it and exits.
+Ctrl-C once lets what runs finish (the ladder of your configuration may say otherwise), twice interrupts it, three
+times kills it and exits.
 Exit code: 0 success, 1 failed, 2 asked wrongly, 130 cancelled.`;
 
 const OPTIONS = {
   model: { type: 'string' },
   agent: { type: 'string' },
   config: { type: 'string' },
+  sandbox: { type: 'string' },
   yes: { type: 'boolean', default: false },
 } as const;
 
@@ -66,8 +77,18 @@ async function run(args: readonly string[], own: Own): Promise<number> {
   const level = (): StopLevel | undefined => view?.level;
   const onLastWait = (ms: number): void => view?.lastWait(ms);
   own(listenForInterrupts({ token, exit, level, onLastWait, ...(first !== undefined && { first }) }));
-  const approve = createTerminalApproval({ screen, yes: values.yes });
-  const opening = { config, name: values.agent, model: values.model, cwd: process.cwd(), approve };
+  const judge = createJudge({
+    rules: config.approvals ?? [],
+    yes: values.yes,
+    cwd: process.cwd(),
+    protectedPaths: protectedPaths(),
+  });
+  const approve = createApprovals({ ask: createTerminalAsk({ screen }), until: 'until this run ends', judge });
+  const sandbox = await settleSandbox(
+    { word: values.sandbox, config, yes: values.yes },
+    { screen, asJson: values.json, token },
+  );
+  const opening = { config, name: values.agent, model: values.model, cwd: process.cwd(), sandbox, approve };
   if (!values.json) screen.status(() => 'opening the agent');
   const opened = await waitUnder(openAgent(opening), token, 'drain');
   if (opened.by === 'error') throw opened.error;
@@ -80,6 +101,21 @@ async function run(args: readonly string[], own: Own): Promise<number> {
   const task = await perform({ own, agent: open.agent, prompt, store, token, show, onTask: (id) => view?.begin(id) });
   tellEnd(task, { screen, asJson: values.json });
   return task.status === 'success' ? EXIT.success : task.status === 'failed' ? EXIT.failed : EXIT.cancelled;
+}
+
+/** Says what commands may reach, and asks where nobody has said that it may be everything. */
+async function settleSandbox(
+  wishes: Pick<SandboxWishes, 'word' | 'config' | 'yes'>,
+  { screen, asJson, token }: { screen: Screen; asJson: boolean; token: CancellationToken },
+): Promise<SandboxOptions> {
+  const isTerminal = process.stdin.isTTY === true;
+  const { options, shown, needsConsent } = await chooseSandbox({ ...wishes, isTerminal, cwd: process.cwd() });
+  if (asJson) screen.data({ type: 'sandbox', sandbox: options.kind });
+  else screen.note(screen.style('dim', shown));
+  if (needsConsent && !(await askForConsent(screen, token.signal))) {
+    throw new UsageError("not allowed without a sandbox; leave --yes out, or add '--sandbox none'");
+  }
+  return options;
 }
 
 /** It was cancelled before there was a task. */

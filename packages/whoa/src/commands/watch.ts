@@ -1,47 +1,58 @@
 import { type AssistantMessage, CancellationToken, formatStopReport, type RunEvent, type StopReport } from '@whoa/core';
 import { isFinal, type JournalEntry, type TaskRecord } from '@whoa/tasks';
 import { type Command, EXIT, type Own, readArguments } from '../command.ts';
-import { loadConfig } from '../config/load.ts';
-import { followTask } from '../tasks/follow-task.ts';
-import { findTask, isLost, LOCAL_TENANT, openStore, shortId } from '../tasks/local-tasks.ts';
+import { findTask } from '../tasks/find-task.ts';
+import { shortId } from '../tasks/local-tasks.ts';
+import { openTaskSource } from '../tasks/open-task-source.ts';
+import { createLostCheck } from '../tasks/task-source.ts';
+import { commandName } from '../terminal/command-name.ts';
 import { eventLine } from '../terminal/event-line.ts';
-import { plainText } from '../terminal/plain-text.ts';
 import { Screen } from '../terminal/screen.ts';
 
-const help = `whoa watch TASK [--config FILE] [--json]
+const help = `whoa watch TASK [options]
 
 Shows what a task does, from its beginning and then as it happens, until it has ended. TASK is an id or the beginning of one.
 Ctrl-C ends the watching, not the task.
 
+  --tenant NAME   whose task; 'local', those of this machine's commands, unless given
+  --server URL    ask a 'whoa serve' there, with the token in WHOA_TOKEN, and not the store
+  --config FILE   the configuration, which may name another store
+  --json          one JSON object a line
+
 Exit code: 0 success or still running, 1 failed or lost, 130 cancelled.`;
+
+const OPTIONS = { tenant: { type: 'string' }, server: { type: 'string' }, config: { type: 'string' } } as const;
 
 export const watchCommand: Command = { help, run };
 
 async function run(args: readonly string[], own: Own): Promise<number> {
-  const { values, positionals } = readArguments(args, { config: { type: 'string' } }, 1);
-  const config = await loadConfig(values.config);
+  const { values, positionals } = readArguments(args, OPTIONS, 1);
+  const source = own(await openTaskSource(values));
   const token = own(new CancellationToken({ name: 'whoa watch' }));
   const stop = (): void => {
     token.cancel({}, { how: 'now' });
   };
   const screen = own(new Screen({ onGone: stop }));
-  const store = own(openStore(config));
   if (!values.json) screen.status(() => 'asking the store');
-  const { id } = await findTask(store, positionals[0]);
+  const { id } = await findTask(source, positionals[0]);
   process.once('SIGINT', stop);
   const timeline = new Timeline(screen);
   if (!values.json) screen.status(() => `${shortId(id)} goes on`);
-  const task = await followTask(
-    store,
-    { tenant: LOCAL_TENANT, id },
-    {
-      onEntry: (entry) => (values.json ? screen.data(entry) : timeline.show(entry)),
-      onRecord: async (record) => ((await isLost(store, record)) ? 'stop' : undefined),
-      token,
+  const isLostForGood = createLostCheck(source);
+  let wasLost = false;
+  const task = await source.follow(id, {
+    onEntry(entry) {
+      if (values.json) screen.data(entry);
+      else timeline.show(entry);
+      return undefined;
     },
-  );
+    onRecord: async (record) => {
+      wasLost = await isLostForGood(record);
+      return wasLost ? 'stop' : undefined;
+    },
+    token,
+  });
   process.off('SIGINT', stop);
-  const wasLost = await isLost(store, task);
   screen.status(undefined);
   if (values.json) screen.data({ type: 'result', ...task });
   else timeline.end(task, wasLost);
@@ -76,15 +87,15 @@ class Timeline {
     }
     const line = told.type === 'run-start' ? `▪ ${told.agent} begins` : eventLine(told, this.#screen);
     // The id is what 'whoa cancel --call' wants.
-    const id = told.type === 'call-start' ? this.#screen.style('dim', `  (${plainText(told.callId)})`) : '';
+    const id = told.type === 'call-start' ? this.#screen.style('dim', `  (${told.callId})`) : '';
     if (line !== undefined) this.#line(at, line + id);
   }
 
   end(task: TaskRecord, isLost: boolean): void {
     const { id, status, outcome, endedAt = Date.now() } = task;
-    if (isLost) this.#line(endedAt, "lost: the process that ran it has died; 'whoa cancel' settles it");
+    if (isLost) this.#line(endedAt, `lost: the process that ran it has died; '${commandName()} cancel' settles it`);
     else this.#line(endedAt, isFinal(status) ? `▪ ${status}` : `▪ ${shortId(id)} goes on`);
-    if (status === 'failed') this.#screen.line(plainText(outcome?.error?.message ?? ''));
+    if (status === 'failed') this.#screen.line(outcome?.error?.message ?? '');
     if (status === 'cancelled' && outcome?.stop) {
       this.#screen.line(formatStopReport(outcome.stop as unknown as StopReport));
     }

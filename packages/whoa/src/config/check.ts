@@ -1,4 +1,5 @@
 import { isAbsolute } from 'node:path';
+import { readCommandLine } from '../approvals/command-line.ts';
 import { UsageError } from '../command.ts';
 import type { WhoaConfig } from './config.ts';
 
@@ -8,6 +9,8 @@ type Check = (value: unknown) => string | undefined;
 const BACKENDS = ['sqlite', 'redis', 'postgres', 'memory'];
 const POLICIES = ['queue', 'replace', 'reject'];
 const PRESETS = ['graceful', 'now', 'kill'];
+const DECISIONS = ['allow', 'ask', 'deny'];
+const RULE_FIELDS = ['tool', 'command', 'path'];
 const LEVEL_MS_MAX = 3_600_000;
 
 const FIELDS: Readonly<Record<keyof WhoaConfig, Check>> = {
@@ -17,6 +20,8 @@ const FIELDS: Readonly<Record<keyof WhoaConfig, Check>> = {
   store: checkStore,
   policy: checkPolicy,
   ladder: checkLadder,
+  sandbox: checkSandbox,
+  approvals: checkApprovals,
 };
 
 /** Throws at the first field that is wrong: which, and what to write. */
@@ -71,6 +76,45 @@ function checkLadder(value: unknown): string | undefined {
     }
   }
   return undefined;
+}
+
+const SANDBOX_FIELDS = ['kind', 'readable', 'network', 'limits'];
+
+function checkSandbox(value: unknown): string | undefined {
+  const kinds = `write ${['workspace', 'read-only', 'none'].map(shown).join(', ')}`;
+  const { kind = value, ...rest } = isRecord(value) ? value : {};
+  if (!['workspace', 'read-only', 'none'].includes(kind as string))
+    return `${kinds}, or { kind: 'workspace', network: … }`;
+  const unknown = Object.keys(rest).find((name) => !SANDBOX_FIELDS.includes(name));
+  if (unknown !== undefined) return `there is no '${unknown}'; use ${SANDBOX_FIELDS.join(', ')}`;
+  const allow = (rest['network'] as { allow?: unknown } | undefined)?.allow;
+  if (rest['network'] !== undefined && !(Array.isArray(allow) && allow.every((host) => typeof host === 'string'))) {
+    return "network: write { allow: ['registry.npmjs.org'] }";
+  }
+  return undefined;
+}
+
+function checkApprovals(value: unknown): string | undefined {
+  const form = "write [{ decision: 'allow', tool: 'bash', command: 'npm test' }]";
+  if (!Array.isArray(value)) return form;
+  for (const [index, rule] of value.entries()) {
+    const wrong = isRecord(rule) ? checkRule(rule) : form;
+    if (wrong !== undefined) return `rule ${index + 1}: ${wrong}`;
+  }
+  return undefined;
+}
+
+function checkRule({ decision, ...rest }: Readonly<Record<string, unknown>>): string | undefined {
+  if (!DECISIONS.includes(decision as string)) return `decision: ${shown(decision)} is none of ${DECISIONS.join(', ')}`;
+  for (const [name, text] of Object.entries(rest)) {
+    if (!RULE_FIELDS.includes(name)) return `there is no '${name}'; use decision, ${RULE_FIELDS.join(', ')}`;
+    if (text !== undefined && (typeof text !== 'string' || text === '')) return `${name}: write a text`;
+  }
+  if (rest['command'] !== undefined && rest['path'] !== undefined) return 'write command or path, not both';
+  if (rest['command'] === undefined) return undefined;
+  const { commands, isCertain } = readCommandLine(rest['command'] as string);
+  if (isCertain && commands.length === 1) return undefined;
+  return "command: write the first words of one command, such as 'npm test'";
 }
 
 function shown(value: unknown): string {

@@ -1,6 +1,8 @@
 import type { PromptPolicy } from '@whoa/acp';
 import type { Agent, Approve, Cleanup, Model, StopHow, Tool } from '@whoa/core';
 import type { TaskStore, TaskStoreConfig } from '@whoa/tasks';
+import type { SandboxKind, SandboxOptions } from '@whoa/tools';
+import type { ApprovalRule } from '../approvals/rules.ts';
 
 /** What an agent of a configuration may use. */
 export interface AgentSetup {
@@ -35,6 +37,10 @@ export interface WhoaConfig {
    * editor. Unless given it is `graceful`, and `now` in an editor.
    */
   readonly ladder?: StopHow;
+  /** What commands may reach; `--sandbox` counts more. Defaults to `workspace` where bubblewrap works, else to `none`. */
+  readonly sandbox?: SandboxKind | Omit<SandboxOptions, 'workspace'>;
+  /** What may be called without asking, what must be asked about, and what is never allowed. */
+  readonly approvals?: readonly ApprovalRule[];
 }
 
 /** Checks a configuration as you write it. */

@@ -1,7 +1,8 @@
-import { chmodSync } from 'node:fs';
+import { chmodSync, chownSync } from 'node:fs';
 import { expect, onTestFinished, test } from 'vitest';
 import { createWorkspace } from '../../../../test/workspace.ts';
-import { configFolder, findConfig, loadConfig } from './load.ts';
+import { configFolder } from './config-folder.ts';
+import { findConfig, loadConfig } from './load.ts';
 
 function home(files: Record<string, string>) {
   const workspace = createWorkspace(files);
@@ -18,10 +19,20 @@ test('a relative configuration folder is ignored: it would be the workspace', ()
   expect(configFolder({ XDG_CONFIG_HOME: '.' })).not.toMatch(/^\./);
 });
 
-test('a folder that anybody can write to is refused', () => {
+test.each([
+  ['whoa', 0o777],
+  ['whoa/whoa.config.mjs', 0o666],
+  ['.', 0o777],
+])('a configuration is refused if anyone can write to %s', (path, mode) => {
   const { workspace, env } = home({ 'whoa/whoa.config.mjs': '' });
-  chmodSync(workspace.at('whoa'), 0o777);
-  expect(() => findConfig(env)).toThrow(/anybody can write to.*chmod o-w/);
+  chmodSync(workspace.at(path), mode);
+  expect(() => findConfig(env)).toThrow(/anyone can write to.*chmod o-w/);
+});
+
+test.runIf(process.getuid?.() === 0)('a configuration of another user is refused', () => {
+  const { workspace, env } = home({ 'whoa/whoa.config.mjs': '' });
+  chownSync(workspace.at('whoa'), 12_345, 12_345);
+  expect(() => findConfig(env)).toThrow(/belongs to another user/);
 });
 
 test('what is given must exist and export a configuration', async () => {

@@ -1,11 +1,11 @@
-import { existsSync, statSync } from 'node:fs';
+import { existsSync, realpathSync, statSync } from 'node:fs';
 import { registerHooks } from 'node:module';
-import { homedir } from 'node:os';
-import { dirname, isAbsolute, join, resolve } from 'node:path';
+import { dirname, join, resolve } from 'node:path';
 import { pathToFileURL } from 'node:url';
 import { UsageError } from '../command.ts';
 import { checkConfig } from './check.ts';
 import type { WhoaConfig } from './config.ts';
+import { configFolder } from './config-folder.ts';
 
 const NAMES = ['whoa.config.ts', 'whoa.config.mjs', 'whoa.config.js'];
 
@@ -40,18 +40,26 @@ async function importConfig(file: string): Promise<{ default?: WhoaConfig; confi
 export function findConfig(env: NodeJS.ProcessEnv = process.env): string | undefined {
   const folder = configFolder(env);
   const file = NAMES.map((name) => join(folder, name)).find((one) => existsSync(one));
-  if (file !== undefined && process.platform !== 'win32' && (statSync(dirname(file)).mode & 0o002) !== 0) {
-    throw new UsageError(`anybody can write to ${folder}, so ${file} is not loaded; run 'chmod o-w ${folder}'`);
-  }
+  if (file !== undefined && process.platform !== 'win32') for (const path of upwards(file)) checkTrusted(path, file);
   return file;
 }
 
-/** Where a person's configuration is. A relative XDG_CONFIG_HOME is ignored, as its specification says. */
-export function configFolder(env: NodeJS.ProcessEnv): string {
-  const given = env['XDG_CONFIG_HOME'];
-  if (given && isAbsolute(given)) return join(given, 'whoa');
-  if (process.platform === 'win32') return join(env['APPDATA'] ?? join(homedir(), 'AppData', 'Roaming'), 'whoa');
-  return join(homedir(), '.config', 'whoa');
+/** Whoever else can change a part of the way to it can give us code to run. */
+function checkTrusted(path: string, file: string): void {
+  const { mode, uid } = statSync(path);
+  if (uid !== 0 && uid !== process.getuid?.()) {
+    throw new UsageError(`${path} belongs to another user, so ${file} is not loaded; make it yours`);
+  }
+  // In a folder with the sticky bit, such as /tmp, no one can move what belongs to others.
+  const isOpen = (mode & 0o002) !== 0 && (path === realpathSync(file) || (mode & 0o1000) === 0);
+  if (isOpen) throw new UsageError(`anyone can write to ${path}, so ${file} is not loaded; run 'chmod o-w ${path}'`);
+}
+
+/** A path with every link resolved, and every folder above it. */
+function upwards(path: string): string[] {
+  const paths = [realpathSync(path)];
+  for (let at = paths[0]!; dirname(at) !== at; at = dirname(at)) paths.push(dirname(at));
+  return paths;
 }
 
 /** A configuration stands in a folder where nothing is installed; what it imports of ours is found beside this file. */

@@ -7,7 +7,8 @@ const WATCH_MS = 5_000;
 const LOOK_MS = 1_000;
 
 export interface FollowOptions {
-  readonly onEntry?: (entry: JournalEntry) => void;
+  /** `stop` ends the following. */
+  readonly onEntry?: (entry: JournalEntry) => 'stop' | undefined;
   /** Asked each time there may be news; `stop` ends the following. */
   readonly onRecord?: (task: TaskRecord) => 'stop' | undefined | Promise<'stop' | undefined>;
   readonly token?: CancellationToken;
@@ -28,7 +29,7 @@ export async function followTask(store: TaskStore, ref: TaskRef, options: Follow
       for (;;) {
         const entries = onEntry === undefined ? [] : await store.read(ref, { after, watchMs: WATCH_MS });
         if (entries.length === 0) break;
-        for (const entry of entries) onEntry!(entry);
+        for (const entry of entries) if (onEntry!(entry) === 'stop') return record;
         after = entries.at(-1)!.position;
       }
       if (isFinal(record.status) || (await onRecord?.(record)) === 'stop' || token.isCancelled) return record;

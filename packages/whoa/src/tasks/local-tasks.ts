@@ -3,7 +3,7 @@ import {
   createTaskStore,
   defaultSqlitePath,
   isFinal,
-  type TaskRecord,
+  type TaskHead,
   type TaskStore,
 } from '@whoa/tasks';
 import { UsageError } from '../command.ts';
@@ -12,8 +12,6 @@ import type { WhoaConfig } from '../config/config.ts';
 /** Whose the tasks of this machine's store are: its file belongs to one user. Who shares another store shares its tasks. */
 export const LOCAL_TENANT = 'local';
 
-const LISTED_MAX = 1_000;
-const SHOWN_MAX = 3;
 const ID_CHARACTERS = 11;
 
 /** Opens the store of the configuration; without one, that which every terminal of this user shares. */
@@ -26,6 +24,17 @@ export function openStore({ store }: Pick<WhoaConfig, 'store'>): TaskStore {
   } catch (error) {
     throw new Error(explain(error as SqliteError, file), { cause: error });
   }
+}
+
+/** Opens the store of the configuration for a process that shares its tasks with others. */
+export function openSharedStore(config: Pick<WhoaConfig, 'store'>, command: string): TaskStore {
+  const { store } = config;
+  if (store === undefined || !('backend' in store) || store.backend !== 'memory') return openStore(config);
+  const other = "'sqlite', 'redis' or 'postgres'";
+  throw new UsageError(
+    `whoa ${command} shares tasks with other processes, and memory is not shared: use ${other}`,
+    'CONFIG',
+  );
 }
 
 type SqliteError = Error & { readonly code?: string; readonly errcode?: number };
@@ -50,33 +59,12 @@ export function shortId(id: string): string {
   return id.slice(0, ID_CHARACTERS);
 }
 
-/** Finds the task that a person means by an id or its beginning. */
-export async function findTask(store: TaskStore, given: string | undefined): Promise<TaskRecord> {
-  if (!given) throw new UsageError("say which task; 'whoa tasks' lists them");
-  const exact = await store.get({ tenant: LOCAL_TENANT, id: given });
-  if (exact !== undefined) return exact;
-  const { tasks } = await store.list({ tenant: LOCAL_TENANT, limit: LISTED_MAX });
-  const found = tasks.filter(({ id }) => id.startsWith(given));
-  if (found.length === 1) return found[0]!;
-  if (found.length === 0) throw new UsageError(`there is no task '${given}'; 'whoa tasks' lists them`);
-  const some = found.slice(0, SHOWN_MAX).map(({ id }) => id);
-  throw new UsageError(`'${given}' begins ${found.length} ids, such as ${some.join(', ')}; write more of it`);
+/** Takes away from workers that have died what they held, by the clock of the store. */
+export async function freeLost(store: TaskStore): Promise<void> {
+  for (let domain = 0; domain < store.domains; domain++) while ((await store.sweep({ domain })).more);
 }
 
-/**
- * Those whose worker has died: nobody renews the lease. Their store has the last word, because leases are measured by its
- * clock, and that of this machine may be ahead.
- */
-export async function findLost(store: TaskStore, tasks: readonly TaskRecord[]): Promise<ReadonlySet<string>> {
-  const now = Date.now();
-  const silent = tasks.filter(
-    ({ status, leaseUntil }) => !isFinal(status) && status !== 'init' && leaseUntil !== undefined && leaseUntil < now,
-  );
-  if (silent.length === 0) return new Set();
-  const due = new Set(await store.due({ limit: LISTED_MAX }));
-  return new Set(silent.map(({ id }) => id).filter((id) => due.has(id)));
-}
-
-export async function isLost(store: TaskStore, task: TaskRecord): Promise<boolean> {
-  return (await findLost(store, [task])).has(task.id);
+/** Whether the worker of a task has died and no other has it. */
+export function isLost({ status, stage, deaths }: TaskHead): boolean {
+  return !isFinal(status) && stage !== 'held' && deaths > 0;
 }

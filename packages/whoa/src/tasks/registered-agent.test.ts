@@ -1,7 +1,7 @@
 import { setTimeout as wait } from 'node:timers/promises';
 import { CancellationToken, createAgent, defineTool } from '@whoa/core';
 import { type ScriptedReply, scriptedModel } from '@whoa/core/testing';
-import { createMemoryStore, type TaskRecord, type TaskStore } from '@whoa/tasks';
+import { createMemoryStore, type TaskHead, type TaskStore } from '@whoa/tasks';
 import { expect, onTestFinished, test } from 'vitest';
 import { LOCAL_TENANT } from './local-tasks.ts';
 import { registeredAgent } from './registered-agent.ts';
@@ -27,7 +27,7 @@ function setUp(replies: readonly ScriptedReply[], createWith?: (store: TaskStore
   const problems: unknown[] = [];
   const bare = createAgent({ name: 'assistant', model: scriptedModel(replies), tools: [slow] });
   const registered = registeredAgent(bare, { store, onProblem: (error) => problems.push(error) });
-  const task = async (): Promise<TaskRecord> => (await memory.list({ tenant: LOCAL_TENANT })).tasks[0]!;
+  const task = async (): Promise<TaskHead> => (await memory.list({ tenant: LOCAL_TENANT })).tasks[0]!;
   return { store: memory, begun: begun.promise, problems, registered, task };
 }
 
@@ -48,7 +48,8 @@ test('a run is a task with the same end and the same answer', async () => {
   const outcome = await registered.agent.run('How?').outcome;
   await registered.settled();
   expect(outcome.status).toBe('success');
-  const record = await task();
+  const { tenant, id } = await task();
+  const record = (await store.get({ tenant, id }))!;
   expect(record).toMatchObject({ status: 'success', inputs: ['How?'], outcome: { answer: 'Fine.' } });
   const journal = await store.read({ tenant: LOCAL_TENANT, id: record.id });
   expect(journal.map(({ event }) => (event as { type: string }).type)).toContain('turn-end');

@@ -1,8 +1,9 @@
 import type { CallResult, RunEvent, StopLevel } from '@whoa/core';
 import { textOf } from '@whoa/core';
+import type { Style } from './boundary.ts';
 import { inWords } from './durations.ts';
 import { oneLine } from './plain-text.ts';
-import type { Screen, Style } from './screen.ts';
+import type { Screen } from './screen.ts';
 
 const CHARACTERS_MAX = 200;
 const ROOM_FOR_THE_REST = 24;

@@ -8,6 +8,7 @@ import {
   type StopLevel,
   systemClock,
 } from '@whoa/core';
+import { EXIT, type Own } from '../command.ts';
 
 /** After the third Ctrl-C whatever has not ended by then is left to its watchdog. */
 const EXIT_MS = CLEANUP_MS + 1_000;
@@ -87,6 +88,20 @@ export function listenForEnd(
       for (const name of names) signals.off(name, handler);
     },
   };
+}
+
+/** Resolves with the first signal to end; a second one ends the process at once. Own it before what is to end in order. */
+export function waitForEnd(own: Own): Promise<void> {
+  const { promise, resolve } = Promise.withResolvers<void>();
+  let isEnding = false;
+  own(
+    listenForEnd(() => {
+      if (isEnding) process.exit(EXIT.cancelled);
+      isEnding = true;
+      resolve();
+    }),
+  );
+  return promise;
 }
 
 /** Who sits here, for reasons. */

@@ -1,16 +1,8 @@
 import { expect, test } from 'vitest';
-import { oneLine, plainText } from './plain-text.ts';
+import { oneLine } from './plain-text.ts';
 
-test('nothing from outside can command the terminal or turn what is read', () => {
-  const evil = 'a\x1b[2Jb\x9b31mc\rd\x07e\u202ef\u2066g\x00h\x7f';
-  expect(plainText(evil)).toBe('a�[2Jb�31mc�d�e�f�g�h�');
-});
-
-test('lines, tabs and words of every language stay', () => {
-  expect(plainText('one\r\ntwo\n\tdrei größer 日本 🙂')).toBe('one\ntwo\n\tdrei größer 日本 🙂');
-});
-
-test('many lines become one, at most so long', () => {
-  expect(oneLine('  a\n  b\n', 20)).toBe('a ⏎ b');
+test('many lines become one, at most so long, and nothing in it is obeyed', () => {
+  expect(oneLine('  a\n  b\r\nc\n', 20)).toBe('a ⏎ b ⏎ c');
   expect(oneLine('abcdef', 4)).toBe('abc…');
+  expect(oneLine('a\x1b[2J\u202eb', 40)).toBe('a<U+001B>[2J<U+202E>b');
 });

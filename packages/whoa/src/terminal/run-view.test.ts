@@ -1,6 +1,7 @@
 import type { RunEvent, StopHow, StopLevel, Tool } from '@whoa/core';
 import { systemClock } from '@whoa/core';
 import { expect, test } from 'vitest';
+import { commandName } from './command-name.ts';
 import { RunView } from './run-view.ts';
 import { Screen } from './screen.ts';
 
@@ -63,6 +64,6 @@ test('what must not be cut in half is not said to be interrupted, and can be lef
   expect(lines.at(-1)).toBe('■ whoa exits in 3 s at most · Ctrl-C again exits now');
   view.leave();
   expect(lines.at(-1)).toBe(
-    "Left while pay has not ended; its processes are ended. 'whoa cancel t0-12345678' settles the task.",
+    `Left while pay has not ended; its processes are ended. '${commandName()} cancel t0-12345678' settles the task.`,
   );
 });

@@ -1,5 +1,6 @@
 import { type RunEvent, type StopHow, type StopLevel, systemClock, type Tool, textOf } from '@whoa/core';
 import { shortId } from '../tasks/local-tasks.ts';
+import { commandName } from './command-name.ts';
 import { describeInput, eventLine } from './event-line.ts';
 import { Patience } from './patience.ts';
 import { oneLine } from './plain-text.ts';
@@ -42,7 +43,7 @@ export class RunView {
 
   begin(taskId: string): void {
     this.#taskId = shortId(taskId);
-    const ways = `Ctrl-C stops it, and so does: whoa cancel ${this.#taskId}`;
+    const ways = `Ctrl-C stops it, and so does: ${commandName()} cancel ${this.#taskId}`;
     this.#screen.note(this.#screen.style('dim', `task ${this.#taskId} · ${ways}`));
     this.#showStatus();
   }
@@ -68,7 +69,9 @@ export class RunView {
   leave(): void {
     const names = namesOf([...this.#calls.values()]);
     const what = names === '' ? 'not everything has ended' : `${names} has not ended`;
-    this.#screen.note(`Left while ${what}; its processes are ended. 'whoa cancel ${this.#taskId}' settles the task.`);
+    this.#screen.note(
+      `Left while ${what}; its processes are ended. '${commandName()} cancel ${this.#taskId}' settles the task.`,
+    );
   }
 
   #follow(event: RunEvent): void {

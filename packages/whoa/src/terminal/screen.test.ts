@@ -57,7 +57,7 @@ test('on a terminal a note begins its own line', () => {
   const screen = new Screen({ stdout, stderr });
   screen.say('Half a\x1b[31m line');
   screen.note('note');
-  expect(stdout.text).toBe('Half a�[31m line\n');
+  expect(stdout.text).toBe('Half a<U+001B>[31m line\n');
   expect(stderr.text).toBe('\r\x1b[Knote\n');
 });
 

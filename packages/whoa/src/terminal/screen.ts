@@ -1,22 +1,12 @@
-import { styleText } from 'node:util';
 import { type Clock, systemClock } from '@whoa/core';
-import { plainText } from './plain-text.ts';
-
-export type Style = Parameters<typeof styleText>[0];
-
-/** The parts of a terminal, or of what a command is piped into, that we need. */
-export interface Output {
-  readonly isTTY?: boolean;
-  readonly columns?: number;
-  write(text: string): unknown;
-  on(event: 'error', listener: (error: NodeJS.ErrnoException) => void): unknown;
-}
+import { jsonLine, type Output, rendered, type Style, styled, writeRaw } from './boundary.ts';
 
 /** Nothing may go on for longer than this without a sign of life. */
 const SILENCE_MS = 1_000;
 const FRAME_MS = 120;
 const FRAMES = '⠋⠙⠹⠸⠼⠴⠦⠧⠇⠏';
 const COLUMNS_MAX = 500;
+const ROWS = 24;
 /** A terminal shows Ctrl-C as ^C, where the line is about to begin. */
 const CLEAR_LINE = '\r\x1b[K';
 
@@ -61,28 +51,33 @@ export class Screen implements Disposable {
     return this.#stderr.columns ?? COLUMNS_MAX;
   }
 
+  get rows(): number {
+    return this.#stderr.rows ?? ROWS;
+  }
+
   /** Words of an answer, as they come. */
   say(text: string): void {
     if (text === '' || this.#wait(() => this.say(text))) return;
     this.#clear();
-    this.#stdout.write(this.#stdout.isTTY ? plainText(text) : text);
+    // Into a file the answer goes as the model wrote it.
+    writeRaw(this.#stdout, this.#stdout.isTTY ? rendered(text.replaceAll('\r\n', '\n')) : text);
     this.#isMidLine = !text.endsWith('\n');
     this.#restart();
   }
 
-  /** A line about the answer. Texts from outside must be plain by now. */
+  /** A line about the answer. */
   note(line: string): void {
     if (this.#wait(() => this.note(line))) return;
     this.#clear();
     // Into a file the answer goes alone, and must not be broken by what is said beside it.
     if (this.#stdout.isTTY) this.endLine();
-    this.#stderr.write(`${this.#stderr.isTTY ? CLEAR_LINE : ''}${line}\n`);
+    this.#print(this.#stderr, line);
     this.#restart();
   }
 
   /** A line of data for another program. */
   data(value: unknown): void {
-    this.#stdout.write(`${JSON.stringify(value)}\n`);
+    writeRaw(this.#stdout, `${jsonLine(value)}\n`);
   }
 
   /** A line of the answer itself: a row of a table, a report that was asked for. */
@@ -90,7 +85,7 @@ export class Screen implements Disposable {
     if (this.#wait(() => this.line(text))) return;
     this.#clear();
     this.endLine();
-    this.#stdout.write(`${this.#stdout.isTTY ? CLEAR_LINE : ''}${text}\n`);
+    this.#print(this.#stdout, text);
     this.#restart();
   }
 
@@ -98,7 +93,7 @@ export class Screen implements Disposable {
   endLine(): void {
     if (this.#wait(() => this.endLine())) return;
     this.#clear();
-    if (this.#isMidLine) this.#stdout.write('\n');
+    if (this.#isMidLine) writeRaw(this.#stdout, '\n');
     this.#isMidLine = false;
   }
 
@@ -110,11 +105,14 @@ export class Screen implements Disposable {
   }
 
   /** Leaves the terminal to a question: everything else waits until this is disposed. */
-  hold(): Disposable {
+  hold(): Disposable & { readonly note: (line: string) => void; readonly prompt: (text: string) => void } {
     this.#clear();
+    if (this.#stdout.isTTY) this.endLine();
     this.#held = [];
     this.#restart();
     return {
+      note: (line) => this.#print(this.#stderr, line),
+      prompt: (text) => writeRaw(this.#stderr, rendered(text)),
       [Symbol.dispose]: () => {
         const held = this.#held ?? [];
         this.#held = undefined;
@@ -125,11 +123,15 @@ export class Screen implements Disposable {
   }
 
   style(style: Style, text: string): string {
-    return styleText(style, text, { stream: this.#stderr as unknown as NodeJS.WritableStream });
+    return styled(style, text, this.#stderr);
   }
 
   [Symbol.dispose](): void {
     this.status(undefined);
+  }
+
+  #print(output: Output, text: string): void {
+    writeRaw(output, `${output.isTTY ? CLEAR_LINE : ''}${rendered(text)}\n`);
   }
 
   #wait(show: () => void): boolean {
@@ -150,13 +152,13 @@ export class Screen implements Disposable {
     const frame = FRAMES[this.#frame++ % FRAMES.length]!;
     const seconds = Math.floor((this.#clock.now() - since) / 1_000);
     const shown = `${this.#isMidLine ? ' ' : ''}${frame} ${text()} · ${seconds} s`;
-    this.#stderr.write(`\x1b7\x1b[?7l${this.style('dim', shown)}\x1b[K\x1b[?7h\x1b8`);
+    writeRaw(this.#stderr, `\x1b7\x1b[?7l${rendered(this.style('dim', shown))}\x1b[K\x1b[?7h\x1b8`);
     this.#isShown = true;
     this.#timer = this.#clock.setTimer(FRAME_MS, () => this.#draw(), { keepAlive: false });
   }
 
   #clear(): void {
-    if (this.#isShown) this.#stderr.write('\x1b[K');
+    if (this.#isShown) writeRaw(this.#stderr, '\x1b[K');
     this.#isShown = false;
   }
 }

@@ -1,0 +1,69 @@
+import { statSync } from 'node:fs';
+import { homedir } from 'node:os';
+import { expect, test } from 'vitest';
+import { createWorkspace } from '../../../../test/workspace.ts';
+import { chooseSandbox } from './choose-sandbox.ts';
+
+const wishes = { word: undefined, config: {}, yes: false, isTerminal: true };
+
+test('without a word it is what works, and in a home folder none, said with the reason', async () => {
+  const { options, shown, needsConsent } = await chooseSandbox({ ...wishes, cwd: homedir() });
+  expect(options).toEqual({ kind: 'none' });
+  expect(shown).toMatch(/^sandbox none: commands can read and change everything that you can \(no other works here: /);
+  expect(needsConsent).toBe(false);
+});
+
+test('everything allowed without a sandbox needs a word: asked at a terminal, refused without one', async () => {
+  expect(await chooseSandbox({ ...wishes, yes: true, cwd: homedir() })).toMatchObject({ needsConsent: true });
+  const alone = { ...wishes, yes: true, isTerminal: false, cwd: homedir() };
+  await expect(chooseSandbox(alone)).rejects.toMatchObject({
+    name: 'UsageError',
+    message:
+      '--yes without a terminal needs to know what commands may reach: add --sandbox workspace, read-only or none',
+  });
+  expect(await chooseSandbox({ ...alone, word: 'none' })).toMatchObject({
+    options: { kind: 'none' },
+    needsConsent: false,
+  });
+  expect(await chooseSandbox({ ...alone, config: { sandbox: 'none' } })).toMatchObject({ needsConsent: false });
+});
+
+test('the word on the command line counts more than the configuration', async () => {
+  using workspace = createWorkspace();
+  const config = { sandbox: 'read-only' as const };
+  const chosen = await chooseSandbox({ ...wishes, word: 'none', config, cwd: workspace.path });
+  expect(chosen.options.kind).toBe('none');
+  expect(chosen.shown).toBe('sandbox none: commands can read and change everything that you can');
+});
+
+test('what commands ask of the network is kept beside the tasks, in a file for this user alone', async () => {
+  using workspace = createWorkspace();
+  const before = process.env['XDG_STATE_HOME'];
+  process.env['XDG_STATE_HOME'] = workspace.at('state');
+  try {
+    const sandbox = { kind: 'workspace', network: { allow: ['example.com'] } } as const;
+    const { options } = await chooseSandbox({ ...wishes, word: 'none', config: { sandbox }, cwd: workspace.path });
+    options.network!.onRequest!({
+      at: 1,
+      host: 'example.org',
+      port: 443,
+      isAllowed: false,
+      reason: 'it is not on the list',
+    });
+    const log = workspace.read('state/whoa/network.log');
+    expect(JSON.parse(log)).toMatchObject({ host: 'example.org', isAllowed: false });
+    expect(statSync(workspace.at('state/whoa/network.log')).mode & 0o777).toBe(0o600);
+  } finally {
+    if (before === undefined) delete process.env['XDG_STATE_HOME'];
+    else process.env['XDG_STATE_HOME'] = before;
+  }
+});
+
+test('a word that is none is refused, and so is a sandbox that cannot be had', async () => {
+  await expect(chooseSandbox({ ...wishes, word: 'strong', cwd: homedir() })).rejects.toThrow(
+    "--sandbox: write workspace, read-only, none, not 'strong'",
+  );
+  await expect(chooseSandbox({ ...wishes, word: 'workspace', cwd: homedir() })).rejects.toThrow(
+    /--sandbox workspace does not work here: .*; install bubblewrap/,
+  );
+});

@@ -1,0 +1,78 @@
+import type { Agent, Approve } from '@whoa/core';
+import { type Approvals, createApprovals } from '@whoa/tasks';
+import { protectedPaths } from '../approvals/protected-paths.ts';
+import { createJudge } from '../approvals/rules.ts';
+import { UsageError } from '../command.ts';
+import type { WhoaConfig } from '../config/config.ts';
+import { chooseSandbox } from './choose-sandbox.ts';
+import { OWN_NAME, openAgent } from './open-agent.ts';
+
+export interface OpenAgentsOptions {
+  readonly config: WhoaConfig;
+  /** Which agents; all of the configuration unless given. */
+  readonly names?: readonly string[] | undefined;
+  readonly model: string | undefined;
+  /** What `--sandbox` says. */
+  readonly sandbox: string | undefined;
+  readonly yes: boolean;
+}
+
+/** Agents for a process that nobody sits at. */
+export interface OpenAgents extends AsyncDisposable {
+  /** By the names that tasks ask for them. */
+  readonly agents: Readonly<Record<string, Agent>>;
+  /** For their runner: what no rule decides is asked through the store. */
+  readonly approvals: Approvals;
+  /** What commands may reach, in one line. */
+  readonly sandboxShown: string;
+}
+
+/** The agents that tasks can ask for; the one that comes with the command where the configuration has none. */
+export function agentNames({ agents = {} }: WhoaConfig): readonly string[] {
+  const names = Object.keys(agents);
+  return names.length === 0 ? [OWN_NAME] : names;
+}
+
+/** The agents that were asked for, if the configuration has all of them. */
+export function chooseNames(config: WhoaConfig, wanted: readonly string[] | undefined): readonly string[] {
+  const names = agentNames(config);
+  const unknown = wanted?.find((name) => !names.includes(name));
+  if (unknown !== undefined) throw new UsageError(`--agent: there is no agent '${unknown}', only ${names.join(', ')}`);
+  return wanted ?? names;
+}
+
+/** Opens agents in this folder, each under its name in the configuration. */
+export async function openAgents(options: OpenAgentsOptions): Promise<OpenAgents> {
+  const { config, model, yes } = options;
+  const cwd = process.cwd();
+  const { options: sandbox, shown } = await chooseSandbox({
+    word: options.sandbox,
+    config,
+    yes,
+    isTerminal: false,
+    cwd,
+  });
+  const judge = createJudge({ rules: config.approvals ?? [], yes, cwd, protectedPaths: protectedPaths() });
+  const approvals = createApprovals({ judge });
+  const approve: Approve = Object.assign<Approve, Approve>(
+    (request, context) => approvals.approve(request, context),
+    // Reading, too, if a rule says so.
+    { needs: (request) => judge(request).decision !== 'allow' } as Approve,
+  );
+  const opened: AsyncDisposable[] = [];
+  const dispose = async (): Promise<void> => {
+    for (const one of opened.splice(0).reverse()) await one[Symbol.asyncDispose]();
+  };
+  const agents: Record<string, Agent> = {};
+  try {
+    for (const name of chooseNames(config, options.names)) {
+      const open = await openAgent({ config, name, model, cwd, sandbox, approve });
+      opened.push(open);
+      agents[name] = open.agent;
+    }
+  } catch (error) {
+    await dispose();
+    throw error;
+  }
+  return { agents, approvals, sandboxShown: shown, [Symbol.asyncDispose]: dispose };
+}

@@ -1,0 +1,70 @@
+import { spawn } from 'node:child_process';
+import { mkdtempSync, rmSync } from 'node:fs';
+import { tmpdir } from 'node:os';
+import { join } from 'node:path';
+import { createAccess, createChatHandler, createLogin, createTaskApi, listen, OWN_RIGHTS } from '@whoa/server';
+import { createMemoryStore } from '@whoa/tasks';
+import { createContainment } from '@whoa/tools';
+import { type Command, EXIT, type Own, readArguments, readCount } from '../command.ts';
+import { createDemoAgent } from '../demo/demo-agent.ts';
+import { pageFile } from '../demo/page-files.ts';
+import { userName, waitForEnd } from '../terminal/interrupts.ts';
+import { Screen } from '../terminal/screen.ts';
+
+const help = `whoa demo [options]
+
+Opens a page on this machine with an agent that works and a Stop button that stops it. It needs no key: what the agent says is
+written down, what it runs is real. Nothing is kept, and nobody else can reach it.
+
+  --open        open the page in your browser
+  --port PORT   any that is free unless given
+  --json        one JSON object a line`;
+
+const OPTIONS = { open: { type: 'boolean', default: false }, port: { type: 'string', default: '0' } } as const;
+const PORT_MAX = 65_535;
+const CODE_MS = 600_000;
+const CHAT = '/api/chat';
+
+export const demoCommand: Command = { help, run };
+
+async function run(args: readonly string[], own: Own): Promise<number> {
+  const { values } = readArguments(args, OPTIONS);
+  const port = readCount('--port', values.port, { min: 0, max: PORT_MAX });
+  const screen = own(new Screen());
+  const ended = waitForEnd(own);
+  const folder = mkdtempSync(join(tmpdir(), `whoa-demo-${process.pid}-`));
+  own({ [Symbol.dispose]: () => rmSync(folder, { recursive: true, force: true }) });
+  const containment = own(createContainment({ sandbox: { kind: 'none' } }));
+  const store = own(createMemoryStore());
+  const login = createLogin({ codeMs: CODE_MS });
+  const { authenticate } = login;
+  const agent = createDemoAgent({ containment, cwd: folder });
+  const chat = own(createChatHandler({ store, authenticate, agent, api: CHAT, hosts: ['127.0.0.1'] }));
+  const tasks = createTaskApi({ store, access: createAccess({ authenticate }), login });
+  const fetch = async (request: Request): Promise<Response> => {
+    const { pathname } = new URL(request.url);
+    if (pathname.startsWith(CHAT)) return chat.fetch(request);
+    return (await pageFile(pathname)) ?? tasks.fetch(request);
+  };
+  const { url } = own(await listen({ fetch }, { port }));
+  // In the fragment, which no server and no log ever sees.
+  const address = `${url}/#${login.createCode({ tenant: 'demo', name: userName(), rights: OWN_RIGHTS })}`;
+  if (values.json) screen.data({ type: 'listening', url: address });
+  else screen.line(`Open ${address}\nThe address works once, for 10 minutes. Ctrl-C ends the demo.`);
+  if (values.open) openBrowser(address);
+  await ended;
+  return EXIT.success;
+}
+
+/** Whoever has no browser here has the address. */
+function openBrowser(address: string): void {
+  const [file, args] =
+    process.platform === 'darwin'
+      ? ['open', [address]]
+      : process.platform === 'win32'
+        ? ['rundll32', ['url.dll,FileProtocolHandler', address]]
+        : ['xdg-open', [address]];
+  const browser = spawn(file as string, args as string[], { detached: true, stdio: 'ignore' });
+  browser.on('error', () => {});
+  browser.unref();
+}

@@ -1,0 +1,135 @@
+import { createAccess, createChatHandler, createTaskApi, type Listening, listen } from '@whoa/server';
+import { agentNames, chooseNames, openAgents } from '../agent/open-agents.ts';
+import { type Command, EXIT, type Own, readArguments, readCount, UsageError } from '../command.ts';
+import { loadConfig } from '../config/load.ts';
+import { readServerTokens } from '../serve/server-tokens.ts';
+import { openSharedStore, openStore } from '../tasks/local-tasks.ts';
+import { commandName } from '../terminal/command-name.ts';
+import { waitForEnd } from '../terminal/interrupts.ts';
+import { oneLine } from '../terminal/plain-text.ts';
+import { Screen } from '../terminal/screen.ts';
+import { startWorker } from '../worker/start-worker.ts';
+
+const help = `whoa serve [options]
+
+Serves the tasks of your configuration's store over HTTP (/v1, described by /openapi.json) and a chat for useChat (/api/chat), until
+it is ended. A token is needed, also on this machine. It is made at the start and shown once, unless WHOA_TOKEN or --token-file say
+which ones there are.
+
+  --agent NAME       who answers in the chat: an agent of the configuration; its first one unless given
+  --port PORT        8787 unless given; 0 takes any that is free
+  --host HOST        127.0.0.1 unless given: nobody else can reach it. Put something that speaks TLS in front of any other
+  --origin ORIGIN    a page that may ask, such as https://app.example.com; may be given several times
+  --token-file FILE  tokens as JSON: [{ "sha256": "…", "tenant": "acme", "name": "ann", "rights": ["read", "start", "cancel"] }]
+  --work             also run tasks in this process, as 'whoa worker' does
+  --concurrency N    with --work: how many tasks at once; 16 unless given
+  --model NAME       with --work: as for 'whoa run'
+  --sandbox KIND     with --work: workspace, read-only or none: what commands may reach
+  --yes              with --work: allow what no rule speaks of; needs --sandbox
+  --config FILE      the configuration
+  --json             one JSON object a line
+
+SIGTERM or Ctrl-C: readers are cut off, and come back to another server; tasks at work are handed back. A second one ends it at once.`;
+
+const OPTIONS = {
+  agent: { type: 'string' },
+  port: { type: 'string', default: '8787' },
+  host: { type: 'string', default: '127.0.0.1' },
+  origin: { type: 'string', multiple: true },
+  'token-file': { type: 'string' },
+  work: { type: 'boolean', default: false },
+  concurrency: { type: 'string', default: '16' },
+  model: { type: 'string' },
+  sandbox: { type: 'string' },
+  yes: { type: 'boolean', default: false },
+  config: { type: 'string' },
+} as const;
+const PORT_MAX = 65_535;
+const CONCURRENCY_MAX = 10_000;
+const ERROR_CHARACTERS_MAX = 300;
+const LOOPBACK: readonly string[] = ['localhost', '127.0.0.1', '::1'];
+const CHAT = '/api/chat';
+
+export const serveCommand: Command = { help, run };
+
+async function run(args: readonly string[], own: Own): Promise<number> {
+  const { values } = readArguments(args, OPTIONS);
+  const port = readCount('--port', values.port, { min: 0, max: PORT_MAX });
+  const concurrency = readCount('--concurrency', values.concurrency, { max: CONCURRENCY_MAX });
+  const { host, model, sandbox, yes, json: asJson } = values;
+  const origins = readOrigins(values.origin);
+  const config = await loadConfig(values.config);
+  const [chatAgent = ''] = chooseNames(config, values.agent === undefined ? undefined : [values.agent]);
+  const { authenticate, made } = readServerTokens(values['token-file']);
+  const screen = own(new Screen());
+  const ended = waitForEnd(own);
+  const onError = (error: unknown): void => {
+    const message = oneLine(error instanceof Error ? error.message : String(error), ERROR_CHARACTERS_MAX);
+    if (asJson) screen.data({ type: 'server-error', message });
+    else screen.note(`✘ ${message}`);
+  };
+  const open = values.work ? own(await openAgents({ config, model, sandbox, yes })) : undefined;
+  const store = own(values.work ? openStore(config) : openSharedStore(config, 'serve'));
+  if (open !== undefined)
+    own(await startWorker({ ...open, store, concurrency, ladder: config.ladder, screen, asJson }));
+  const shared = { authenticate, origins, hosts: hostsOf(host, origins) };
+  const hooks = { 'hook-error': ({ error }: { error: unknown }) => onError(error) };
+  const chat = own(createChatHandler({ ...shared, store, agent: chatAgent, api: CHAT, hooks }));
+  const tasks = createTaskApi({
+    store,
+    access: createAccess({ ...shared, onError }),
+    agents: agentNames(config),
+    onError,
+  });
+  const fetch = async (request: Request): Promise<Response> => {
+    const { pathname } = new URL(request.url);
+    return pathname === CHAT || pathname.startsWith(`${CHAT}/`) ? chat.fetch(request) : tasks.fetch(request);
+  };
+  const listening = own(await listenAt({ fetch, upgrade: chat.upgrade }, { host, port }));
+  if (asJson) screen.data({ type: 'listening', url: listening.url, ...(made && { token: made }) });
+  else tellStart(screen, { listening, chatAgent, made, isWorking: values.work });
+  await ended;
+  return EXIT.success;
+}
+
+function readOrigins(given: readonly string[] = []): readonly string[] {
+  const wrong = given.find((origin) => !URL.canParse(origin) || new URL(origin).origin !== origin);
+  if (wrong !== undefined) throw new UsageError(`--origin: '${wrong}' is no origin; write https://name, and no path`);
+  return given;
+}
+
+/** A page whose name was made to lead here has another one. Beyond loopback only the operator knows the names. */
+function hostsOf(host: string, origins: readonly string[]): readonly string[] | 'any' {
+  if (!LOOPBACK.includes(host)) return 'any';
+  return [...LOOPBACK, '[::1]', ...origins.map((origin) => new URL(origin).host)];
+}
+
+async function listenAt(
+  handler: Parameters<typeof listen>[0],
+  { host, port }: { host: string; port: number },
+): Promise<Listening> {
+  try {
+    return await listen(handler, { host, port });
+  } catch (error) {
+    const { code, message } = error as NodeJS.ErrnoException;
+    const advice = code === 'EADDRINUSE' ? `port ${port} is taken; --port 0 takes one that is free` : message;
+    throw new Error(`cannot listen on ${host}: ${advice}`, { cause: error });
+  }
+}
+
+interface Start {
+  readonly listening: Listening;
+  readonly chatAgent: string;
+  readonly made: string | undefined;
+  readonly isWorking: boolean;
+}
+
+function tellStart(screen: Screen, { listening: { url }, chatAgent, made, isWorking }: Start): void {
+  const whoa = commandName();
+  screen.line(`Serving ${url}: tasks at /v1, a chat with ${chatAgent} at ${CHAT}; Ctrl-C ends it.`);
+  if (made !== undefined) {
+    screen.line(`\nThe token, shown only now:\n  export WHOA_TOKEN=${made}\n  ${whoa} tasks --server ${url}`);
+    screen.line('It may do everything. To keep one across restarts, set WHOA_TOKEN here too, or use --token-file.\n');
+  }
+  if (!isWorking) screen.line(`Tasks wait for a worker: ${whoa} worker, or add --work.`);
+}

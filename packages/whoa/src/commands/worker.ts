@@ -1,0 +1,77 @@
+import { openAgents } from '../agent/open-agents.ts';
+import { type Command, EXIT, type Own, readArguments, readCount } from '../command.ts';
+import { loadConfig } from '../config/load.ts';
+import { openSharedStore } from '../tasks/local-tasks.ts';
+import { waitForEnd } from '../terminal/interrupts.ts';
+import { Screen } from '../terminal/screen.ts';
+import { serveHealth } from '../worker/health.ts';
+import { watchLoop } from '../worker/loop-watchdog.ts';
+import { startWorker, type Worker } from '../worker/start-worker.ts';
+
+const help = `whoa worker [options]
+
+Takes tasks from the store of your configuration and runs them with the agents of your configuration, in this folder, until it is
+ended. Tasks of workers that died are taken over. What rules do not decide waits until it is approved through the store.
+
+  --agent NAME        only tasks for this agent; may be given several times. Otherwise all of the configuration
+  --concurrency N     how many tasks at once; 16 unless given
+  --model NAME        as for 'whoa run'
+  --sandbox KIND      workspace, read-only or none: what commands may reach
+  --yes               allow what no rule speaks of; needs --sandbox
+  --health-port PORT  answer /healthz (the process turns) and /readyz (it takes tasks and the store answers)
+  --host HOST         where the health port listens; 127.0.0.1 unless given
+  --watchdog SECONDS  a process beside it kills it when its event loop has not turned for so long; 10 unless given, 0: none
+  --config FILE       the configuration
+  --json              one JSON object a line: what begins and ends
+
+SIGTERM or Ctrl-C: takes no more, lets calls under way finish as the ladder of your configuration says (graceful: 10 s), and hands
+the tasks back to other workers. A second one ends it at once; its tasks are taken over when its lease has ended.`;
+
+const OPTIONS = {
+  agent: { type: 'string', multiple: true },
+  concurrency: { type: 'string', default: '16' },
+  model: { type: 'string' },
+  sandbox: { type: 'string' },
+  yes: { type: 'boolean', default: false },
+  'health-port': { type: 'string' },
+  host: { type: 'string', default: '127.0.0.1' },
+  watchdog: { type: 'string', default: '10' },
+  config: { type: 'string' },
+} as const;
+const CONCURRENCY_MAX = 10_000;
+const PORT_MAX = 65_535;
+const WATCHDOG_MAX = 3_600;
+
+export const workerCommand: Command = { help, run };
+
+async function run(args: readonly string[], own: Own): Promise<number> {
+  const { values } = readArguments(args, OPTIONS);
+  const concurrency = readCount('--concurrency', values.concurrency, { max: CONCURRENCY_MAX });
+  const watchdogSeconds = readCount('--watchdog', values.watchdog, { min: 0, max: WATCHDOG_MAX });
+  const healthPort =
+    values['health-port'] === undefined
+      ? undefined
+      : readCount('--health-port', values['health-port'], { min: 0, max: PORT_MAX });
+  const { model, sandbox, yes, host, json: asJson } = values;
+  const config = await loadConfig(values.config);
+  const screen = own(new Screen());
+  const ended = waitForEnd(own);
+  if (watchdogSeconds > 0) own(watchLoop(watchdogSeconds * 1_000));
+  let worker: Worker | undefined;
+  const isReady = async (): Promise<boolean> => worker?.isReady() ?? false;
+  // Before the worker, so that it answers while tasks are handed back.
+  const health = healthPort === undefined ? undefined : own(await serveHealth({ host, port: healthPort, isReady }));
+  const open = own(await openAgents({ config, names: values.agent, model, sandbox, yes }));
+  const store = own(openSharedStore(config, 'worker'));
+  worker = own(await startWorker({ ...open, store, concurrency, ladder: config.ladder, screen, asJson }));
+  const agents = Object.keys(open.agents);
+  if (asJson) screen.data({ type: 'working', worker: worker.name, agents, ...(health && { health: health.url }) });
+  else {
+    screen.note(screen.style('dim', open.sandboxShown));
+    screen.note(
+      `takes tasks for ${agents.join(', ')}, ${concurrency} at once${health ? `; ${health.url}/readyz` : ''}`,
+    );
+  }
+  await ended;
+  return EXIT.success;
+}

@@ -1,0 +1,25 @@
+import { readFile } from 'node:fs/promises';
+
+const FILES: Readonly<Record<string, { readonly file: string; readonly type: string }>> = {
+  '/': { file: 'index.html', type: 'text/html; charset=utf-8' },
+  '/page.css': { file: 'page.css', type: 'text/css; charset=utf-8' },
+  '/page.js': { file: 'page.js', type: 'text/javascript; charset=utf-8' },
+  '/icon.svg': { file: 'icon.svg', type: 'image/svg+xml' },
+};
+
+/** A file of the page, if it is one: nothing from elsewhere is loaded by it, and nobody can frame it. */
+export async function pageFile(pathname: string): Promise<Response | undefined> {
+  if (!Object.hasOwn(FILES, pathname)) return undefined;
+  const { file, type } = FILES[pathname]!;
+  // Beside `dist`: the compiler leaves what is no code behind.
+  const body = await readFile(new URL(`../../demo/${file}`, import.meta.url), 'utf8');
+  return new Response(body, {
+    headers: {
+      'content-type': type,
+      'cache-control': 'no-store',
+      'content-security-policy': "default-src 'self'; base-uri 'none'; form-action 'none'; frame-ancestors 'none'",
+      'referrer-policy': 'no-referrer',
+      'x-content-type-options': 'nosniff',
+    },
+  });
+}

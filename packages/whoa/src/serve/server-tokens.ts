@@ -1,0 +1,58 @@
+import { createHash } from 'node:crypto';
+import { readFileSync } from 'node:fs';
+import { type Authenticate, createToken, createTokens, OWN_RIGHTS, type Right, type TokenEntry } from '@whoa/server';
+import { UsageError } from '../command.ts';
+import { LOCAL_TENANT } from '../tasks/local-tasks.ts';
+import { TOKEN_VARIABLE } from '../tasks/token-variable.ts';
+
+/** A shorter one could be guessed, and only its plain hash is kept. */
+const CHARACTERS_MIN = 20;
+const RIGHTS: readonly Right[] = [...OWN_RIGHTS, 'operate'];
+
+/** Who may ask a server. */
+export interface ServerTokens {
+  readonly authenticate: Authenticate;
+  /** The token that was made because there was none; it is shown once. */
+  readonly made?: string;
+}
+
+/** Those of a file; else the one in the environment, which may do everything; else a new one. */
+export function readServerTokens(file: string | undefined, env: NodeJS.ProcessEnv = process.env): ServerTokens {
+  if (file !== undefined) return { authenticate: createTokens(readTokenFile(file)) };
+  const given = env[TOKEN_VARIABLE];
+  // Commands of agents in this process are not to find it.
+  delete env[TOKEN_VARIABLE];
+  if (given !== undefined && given.length < CHARACTERS_MIN)
+    throw new UsageError(`${TOKEN_VARIABLE}: it can be guessed; use at least ${CHARACTERS_MIN} random characters`);
+  const { token, sha256 } = given === undefined ? createToken() : { token: given, sha256: hashOf(given) };
+  const entry = { sha256, tenant: LOCAL_TENANT, name: 'operator', rights: RIGHTS };
+  return { authenticate: createTokens([entry]), ...(given === undefined && { made: token }) };
+}
+
+function readTokenFile(file: string): TokenEntry[] {
+  const wrong = (what: string): UsageError =>
+    new UsageError(
+      `--token-file: ${file} ${what}; write [{ "sha256": "…", "tenant": "acme", "name": "ann", "rights": ["read", "cancel"] }]`,
+    );
+  let entries: unknown;
+  try {
+    entries = JSON.parse(readFileSync(file, 'utf8'));
+  } catch (error) {
+    throw wrong(`cannot be read (${(error as Error).message})`);
+  }
+  if (!Array.isArray(entries) || entries.length === 0) throw wrong('is no list of tokens');
+  return entries.map((entry: unknown, index) => {
+    const { sha256, tenant, name, rights } = (entry ?? {}) as Record<string, unknown>;
+    const isText = (value: unknown): value is string => typeof value === 'string' && value !== '';
+    const isHash = isText(sha256) && /^[0-9a-f]{64}$/i.test(sha256);
+    if (!isHash) throw wrong(`has a token ${index + 1} whose sha256 is not 64 hexadecimal digits`);
+    if (!isText(tenant) || !isText(name)) throw wrong(`has a token ${index + 1} without tenant or name`);
+    if (!Array.isArray(rights) || !rights.every((right) => RIGHTS.includes(right as Right)))
+      throw wrong(`has a token ${index + 1} with rights that are none of ${RIGHTS.join(', ')}`);
+    return { sha256, tenant, name, rights: rights as Right[] };
+  });
+}
+
+function hashOf(token: string): string {
+  return createHash('sha256').update(token).digest('hex');
+}

@@ -1,0 +1,56 @@
+import { EXIT } from '../command.ts';
+import type { Screen } from '../terminal/screen.ts';
+import { createLostCheck, type TaskSource } from './task-source.ts';
+
+interface CancelCallContext {
+  readonly source: TaskSource;
+  readonly screen: Screen;
+  readonly asJson: boolean;
+  readonly waits: boolean;
+}
+
+const ANSWERS: Readonly<Record<string, string>> = {
+  accepted: 'is interrupted; the task goes on',
+  already: 'is being stopped already',
+  'too-late': 'does not run: it has ended, or there is no such call',
+  refused: 'must not be cut in half; it was not stopped',
+};
+
+/** Stops one call of a task; answers the exit code. */
+export async function cancelCall(
+  id: string,
+  { callId, reason }: { readonly callId: string; readonly reason: string | undefined },
+  context: CancelCallContext,
+): Promise<number> {
+  const { source, screen, asJson, waits } = context;
+  const receipt = await source.cancelCall(id, callId, reason);
+  if (asJson) screen.data({ type: 'receipt', id, callId, ...receipt });
+  if (receipt.answer !== 'accepted') {
+    const why = 'status' in receipt ? `the task is ${receipt.status}` : receipt.answer;
+    if (!asJson) screen.line(`${callId} cannot be stopped: ${why}`);
+    return EXIT.failed;
+  }
+  if (!waits) return EXIT.success;
+  const answer = await waitForAnswer(id, receipt.number, context);
+  if (asJson) screen.data({ type: 'result', id, callId, answer });
+  else screen.line(`${callId} ${ANSWERS[answer] ?? answer}`);
+  return answer === 'accepted' || answer === 'escalated' || answer === 'already' ? EXIT.success : EXIT.failed;
+}
+
+/** What the worker of the task said to the command. */
+async function waitForAnswer(id: string, number: number, { source, screen }: CancelCallContext): Promise<string> {
+  screen.status(() => 'waiting for the answer');
+  let answer: string | undefined;
+  const isLostForGood = createLostCheck(source);
+  await source.follow(id, {
+    onEntry({ event }) {
+      const told = event as { readonly type?: string; readonly number?: number; readonly answer?: string };
+      if (told.type !== 'command-done' || told.number !== number) return undefined;
+      answer = told.answer ?? 'unknown';
+      return 'stop';
+    },
+    onRecord: async (record) => ((await isLostForGood(record)) ? 'stop' : undefined),
+  });
+  screen.status(undefined);
+  return answer ?? 'too-late';
+}

@@ -1,0 +1,26 @@
+import type { TaskRecord } from '@whoa/tasks';
+import { UsageError } from '../command.ts';
+import { commandName } from '../terminal/command-name.ts';
+import { listTasks, type TaskSource } from './task-source.ts';
+
+const LISTED_MAX = 1_000;
+const SHOWN_MAX = 3;
+
+/** Finds the task that a person means by an id or its beginning. */
+export async function findTask(
+  source: Pick<TaskSource, 'get' | 'list'>,
+  given: string | undefined,
+): Promise<TaskRecord> {
+  const where = `'${commandName()} tasks' lists them`;
+  if (!given) throw new UsageError(`say which task; ${where}`);
+  const exact = await source.get(given);
+  if (exact !== undefined) return exact;
+  const { tasks } = await listTasks(source, { limit: LISTED_MAX });
+  const found = tasks.filter(({ id }) => id.startsWith(given));
+  const [only] = found;
+  const task = only !== undefined && found.length === 1 ? await source.get(only.id) : undefined;
+  if (task !== undefined) return task;
+  if (found.length <= 1) throw new UsageError(`there is no task '${given}'; ${where}`);
+  const some = found.slice(0, SHOWN_MAX).map(({ id }) => id);
+  throw new UsageError(`'${given}' begins ${found.length} ids, such as ${some.join(', ')}; write more of it`);
+}

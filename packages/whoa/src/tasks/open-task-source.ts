@@ -1,0 +1,23 @@
+import { UsageError } from '../command.ts';
+import { loadConfig } from '../config/load.ts';
+import { createStoreSource } from './store-source.ts';
+import type { TaskSource } from './task-source.ts';
+
+interface SourceWishes {
+  readonly config?: string | undefined;
+  readonly server?: string | undefined;
+  readonly tenant?: string | undefined;
+  readonly 'all-tenants'?: boolean;
+}
+
+/** Opens what `--server`, or else the configuration, names. */
+export async function openTaskSource(wishes: SourceWishes): Promise<TaskSource> {
+  const { server, tenant } = wishes;
+  if (tenant === '') throw new UsageError('--tenant: say whose tasks');
+  if (wishes['all-tenants'])
+    throw new UsageError('--all-tenants: no store can list the tasks of all tenants without a scan; use --tenant');
+  if (server === undefined) return createStoreSource(await loadConfig(wishes.config), tenant);
+  if (wishes.config !== undefined) throw new UsageError('--server and --config do not go together');
+  const { createServerSource } = await import('./server-source.ts');
+  return createServerSource(server, tenant);
+}

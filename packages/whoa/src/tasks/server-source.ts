@@ -1,0 +1,57 @@
+import { createTaskClient } from '@whoa/server/task-client';
+import { UsageError } from '../command.ts';
+import { commandName } from '../terminal/command-name.ts';
+import type { TaskSource } from './task-source.ts';
+import { TOKEN_VARIABLE } from './token-variable.ts';
+
+/** The tasks behind a server, as far as the token in the environment may see them. */
+export function createServerSource(server: string, tenant: string | undefined): TaskSource {
+  const url = URL.canParse(server) ? new URL(server) : undefined;
+  if (url?.protocol !== 'http:' && url?.protocol !== 'https:')
+    throw new UsageError(`--server: '${server}' is no address; write https://tasks.example.com`);
+  const token = process.env[TOKEN_VARIABLE];
+  if (!token) throw new UsageError(`--server: set ${TOKEN_VARIABLE} to a token that ${url.host} knows`);
+  const client = createTaskClient({
+    url: url.href,
+    token,
+    fetch: explained(url),
+    ...(tenant !== undefined && { tenant }),
+  });
+  return {
+    ladder: 'graceful',
+    get: (id) => client.get(id),
+    list: (filter) => client.list(filter),
+    cancel: (id, { reason, how, undo }) => {
+      const mode = typeof how === 'string' ? how : 'graceful';
+      return client.cancel(id, { mode, undo, ...(reason && { reason }) });
+    },
+    cancelCall: (id, callId, reason) => client.cancelCall(id, callId, reason ? { reason } : {}),
+    async follow(id, { onEntry, token: stopping }) {
+      const seen = client.follow(id, stopping && { signal: stopping.signal });
+      for await (const one of seen) {
+        if (one.type === 'end') return one.task;
+        const { type: _, ...entry } = one;
+        if (onEntry?.(entry as Parameters<typeof onEntry>[0]) === 'stop') break;
+      }
+      const task = await client.get(id);
+      if (task === undefined) throw new Error(`task ${id} is no longer kept`);
+      return task;
+    },
+    // The workers of the server see to what was lost.
+    freeLost: () => Promise.resolve(),
+    settleLost: () => Promise.resolve(),
+    [Symbol.asyncDispose]: () => Promise.resolve(),
+  };
+}
+
+/** Says what is wrong in words for the person at the terminal. */
+function explained({ origin }: URL): typeof fetch {
+  return async (...args) => {
+    const response = await fetch(...args).catch((error: unknown) => {
+      const { cause, message } = error as Error & { cause?: { message?: string } };
+      throw new Error(`${origin} cannot be reached: ${cause?.message ?? message}`, { cause: error });
+    });
+    if (response.status !== 401) return response;
+    throw new UsageError(`${origin} does not know the token in ${TOKEN_VARIABLE}; '${commandName()} serve' shows one`);
+  };
+}

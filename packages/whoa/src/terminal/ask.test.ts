@@ -1,0 +1,169 @@
+import { PassThrough } from 'node:stream';
+import type { ApprovalQuestion } from '@whoa/core';
+import { expect, test } from 'vitest';
+import { createTerminalAsk } from './ask.ts';
+import { Screen } from './screen.ts';
+
+const QUESTION: ApprovalQuestion = {
+  callId: 'c',
+  tool: 'bash',
+  effects: 'execute',
+  title: 'bash: make',
+  cwd: '/srv',
+  sandbox: 'none',
+  fields: [{ name: 'command', lines: ['make'] }],
+  always: 'this call of bash with exactly this input, until this run ends',
+};
+
+function setUp({ isTTY = true, columns = 60, rows = 24 } = {}) {
+  const input = Object.assign(new PassThrough(), { isTTY });
+  const output = Object.assign(new PassThrough(), { columns, rows });
+  let seen = '';
+  const waiting = new Set<() => void>();
+  output.on('data', (chunk: Buffer) => {
+    seen += chunk.toString();
+    for (const look of waiting) look();
+  });
+  const screen = new Screen({ stdout: output, stderr: output });
+  const ask = createTerminalAsk({ screen, input, output });
+  return {
+    input,
+    ask: (question: Partial<ApprovalQuestion> = {}, signal = new AbortController().signal) =>
+      ask({ ...QUESTION, ...question }, { signal }),
+    seen: () => seen,
+    /** Waits until something was printed so many times. */
+    shown: (text: string, times = 1) =>
+      new Promise<void>((resolve) => {
+        const look = (): void => {
+          if (seen.split(text).length <= times) return;
+          waiting.delete(look);
+          resolve();
+        };
+        waiting.add(look);
+        look();
+      }),
+  };
+}
+
+test.each([
+  ['y\n', { decision: 'yes' }],
+  ['YES\n', { decision: 'yes' }],
+  ['a\n', { decision: 'always' }],
+  ['n\n', { decision: 'no' }],
+  ['\n', { decision: 'no' }],
+  ['use make instead\n', { decision: 'no', why: 'use make instead' }],
+])('%j is answered %j', async (line, answer) => {
+  const { input, ask, shown } = setUp();
+  const asked = ask();
+  await shown('why not: ');
+  input.write(line);
+  expect(await asked).toEqual(answer);
+});
+
+test('what runs, where, and what always covers is on the screen before the prompt', async () => {
+  const { input, ask, shown, seen } = setUp();
+  const asked = ask({ why: 'a rule asks' });
+  await shown('why not: ');
+  expect(seen()).toBe(
+    [
+      '? bash wants to execute in /srv, without a sandbox:',
+      '  │ command: make',
+      '  · asked because a rule asks',
+      '  · always means: this call of bash with exactly this input',
+      '  · , until this run ends',
+      '  [y]es, [n]o, [a]lways, or say why not: ',
+    ].join('\n'),
+  );
+  input.write('n\n');
+  await asked;
+});
+
+test('what was typed before the question is no answer to it, whole lines and half ones', async () => {
+  const { input, ask, shown } = setUp();
+  input.write('y\ny\n');
+  input.write('y');
+  const asked = ask();
+  await shown('why not: ');
+  input.write('n\n');
+  expect(await asked).toEqual({ decision: 'no' });
+  input.write('y\n');
+  const next = ask();
+  await shown('why not: ', 2);
+  input.write('no, make check\n');
+  expect(await next).toEqual({ decision: 'no', why: 'no, make check' });
+});
+
+test('what is typed while the terminal takes its time with the question is no answer either', async () => {
+  const { input, ask, shown } = setUp();
+  // A terminal changes its mode when it has shown what was printed; until then people type what they like.
+  const setRawMode = (isRaw: boolean): void => void (isRaw || input.write('y\r'));
+  Object.assign(input, { setRawMode });
+  const asked = ask();
+  await shown('why not: ');
+  input.write('n\n');
+  expect(await asked).toEqual({ decision: 'no' });
+});
+
+test('a long question is paged, and only its last page takes a yes', async () => {
+  const { input, ask, shown, seen } = setUp({ rows: 14 });
+  const lines = Array.from({ length: 20 }, (_, i) => `line ${i}`);
+  const asked = ask({ fields: [{ name: 'command', lines }] });
+  await shown('page 1 of 3');
+  expect(seen()).not.toContain('line 19');
+  input.write('y\ny\ny\n');
+  await shown('page 2 of 3');
+  input.write('a\n');
+  await shown('why not: ');
+  for (const line of lines) expect(seen()).toContain(`  │   ${line}\n`);
+  input.write('y\n');
+  expect(await asked).toEqual({ decision: 'yes' });
+});
+
+test('a no on the first page is one', async () => {
+  const { input, ask, shown } = setUp({ rows: 12 });
+  const asked = ask({ fields: [{ name: 'command', lines: Array(30).fill('x') as string[] }] });
+  await shown('page 1 of');
+  input.write('too long\n');
+  expect(await asked).toEqual({ decision: 'no', why: 'too long' });
+});
+
+test('a line that is too long never begins a line of its own', async () => {
+  const { input, ask, shown, seen } = setUp({ columns: 40 });
+  const evil = `echo ${'x'.repeat(70)}  [y]es, [n]o, [a]lways, or say why not: 日本日本日本日本日本日本日本`;
+  const asked = ask({ fields: [{ name: 'command', lines: [evil] }] });
+  await shown(`${'\n'}  [y]es, [n]o`);
+  const rows = seen()
+    .split('\n')
+    .slice(1, -1)
+    .filter((row) => !row.startsWith('  · '));
+  expect(rows.filter((row) => !row.startsWith('  │ '))).toEqual([]);
+  expect(rows.map((row) => row.slice(4)).join('')).toBe(`command: ${evil}`);
+  input.write('n\n');
+  await asked;
+});
+
+test('a cancel takes the question away, also before it is asked, and the next one is asked anew', async () => {
+  const { input, ask, shown } = setUp();
+  const stop = new AbortController();
+  const asked = ask({}, stop.signal);
+  await shown('why not: ');
+  stop.abort();
+  expect(await asked).toMatchObject({ decision: 'no', why: expect.stringContaining('cancelled') as string });
+  expect(await ask({}, stop.signal)).toMatchObject({ why: expect.stringContaining('cancelled') as string });
+  const next = ask();
+  await shown('why not: ', 2);
+  input.write('y\n');
+  expect(await next).toEqual({ decision: 'yes' });
+});
+
+test('the end of the input is a no, and without a terminal no one is asked', async () => {
+  const { input, ask, shown } = setUp();
+  const asked = ask();
+  await shown('why not: ');
+  input.end();
+  expect(await asked).toEqual({ decision: 'no' });
+  expect(await setUp({ isTTY: false }).ask()).toMatchObject({
+    decision: 'no',
+    why: expect.stringMatching(/not a terminal/) as string,
+  });
+});

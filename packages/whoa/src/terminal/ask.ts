@@ -1,0 +1,80 @@
+import { type ApprovalAnswer, type ApprovalQuestion, type Ask, describeLocation, questionLines } from '@whoa/core';
+import type { Screen } from './screen.ts';
+import { askForLine, type TypedInput } from './typed-line.ts';
+import { wrapLine } from './wrap.ts';
+
+export interface TerminalAskOptions {
+  readonly screen: Screen;
+  readonly input?: TypedInput;
+  readonly output?: NodeJS.WritableStream;
+}
+
+const CHOICES = '[y]es, [n]o, [a]lways, or say why not';
+const MORE = '[Enter] shows the next page, [n]o denies it';
+/** Before what the model chose, and before what we say of it: nothing else begins a line. */
+const GUTTER = '  │ ';
+const NOTE = '  · ';
+/** What a page needs besides the lines of the question. */
+const ROWS_AROUND = 6;
+const ROWS_MIN = 5;
+const CANCELLED: ApprovalAnswer = { decision: 'no', why: 'cancelled before anyone answered' };
+
+/**
+ * Asks the person at the terminal. All of a question is shown, page by page; what was typed before its last page was on the
+ * screen is no answer.
+ */
+export function createTerminalAsk(options: TerminalAskOptions): Ask {
+  const { screen, input = process.stdin, output = process.stderr } = options;
+  return async (question, { signal }) => {
+    if (!input.isTTY) return { decision: 'no', why: 'no one could be asked: standard input is not a terminal' };
+    if (signal.aborted) return CANCELLED;
+    const held = screen.hold();
+    try {
+      const pages = pagesOf(question, screen);
+      for (const [index, page] of pages.entries()) {
+        for (const line of page) held.note(line);
+        const isLast = index === pages.length - 1;
+        const prompt = `  ${isLast ? CHOICES : `page ${index + 1} of ${pages.length} · ${MORE}`}: `;
+        const typed = (await askForLine(() => held.prompt(prompt), { input, output, signal })) ?? 'n';
+        const answer = isLast ? answerFrom(typed) : refusalFrom(typed);
+        if (answer !== undefined) return answer;
+      }
+      return { decision: 'no' };
+    } catch (error) {
+      if (!signal.aborted) throw error;
+      output.write('\n');
+      return CANCELLED;
+    } finally {
+      held[Symbol.dispose]();
+    }
+  };
+}
+
+function pagesOf(question: ApprovalQuestion, screen: Screen): string[][] {
+  const { tool, effects, always, why } = question;
+  const where = describeLocation(question);
+  const width = screen.columns - GUTTER.length - 1;
+  const lines = questionLines(question).flatMap((line) => wrapLine(line, width));
+  const perPage = Math.max(ROWS_MIN, screen.rows - ROWS_AROUND);
+  const pages: string[][] = [];
+  for (let at = 0; at === 0 || at < lines.length; at += perPage) {
+    pages.push(lines.slice(at, at + perPage).map((line) => GUTTER + line));
+  }
+  const title = `${screen.style('bold', tool)} wants to ${effects}${where === undefined ? '' : ` ${where}`}`;
+  pages[0]!.unshift(`${screen.style('magenta', '?')} ${title}:`);
+  const notes = [...(why === undefined ? [] : [`asked because ${why}`]), `always means: ${always}`];
+  pages.at(-1)!.push(...notes.flatMap((line) => wrapLine(line, width)).map((line) => NOTE + line));
+  return pages;
+}
+
+function answerFrom(typed: string): ApprovalAnswer {
+  if (/^a(lways)?$/i.test(typed)) return { decision: 'always' };
+  if (/^y(es)?$/i.test(typed)) return { decision: 'yes' };
+  return /^(n(o)?)?$/i.test(typed) ? { decision: 'no' } : { decision: 'no', why: typed };
+}
+
+/** Before everything was shown there is no yes. */
+function refusalFrom(typed: string): ApprovalAnswer | undefined {
+  const answer = answerFrom(typed);
+  return typed === '' || answer.decision !== 'no' ? undefined : answer;
+}

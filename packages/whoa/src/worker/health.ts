@@ -1,0 +1,40 @@
+import { createServer } from 'node:http';
+import type { AddressInfo } from 'node:net';
+
+export interface HealthOptions {
+  readonly host: string;
+  readonly port: number;
+  /** Whether it takes tasks, and the store answers. */
+  readonly isReady: () => Promise<boolean>;
+}
+
+/** Says over HTTP that the process answers (`/healthz`) and that it takes tasks (`/readyz`). Nothing else can be asked. */
+export async function serveHealth({ host, port, isReady }: HealthOptions): Promise<AsyncDisposable & { url: string }> {
+  const server = createServer((request, response) => {
+    const answer = (status: number): void => {
+      response.writeHead(status, { 'content-type': 'application/json', 'cache-control': 'no-store' });
+      response.end(JSON.stringify({ ok: status === 200 }));
+    };
+    if (request.url === '/healthz') answer(200);
+    else if (request.url !== '/readyz') answer(404);
+    else {
+      isReady().then(
+        (ready) => answer(ready ? 200 : 503),
+        () => answer(503),
+      );
+    }
+  });
+  await new Promise<void>((resolve, reject) => {
+    server.once('error', reject);
+    server.listen(port, host, resolve);
+  });
+  const { port: taken } = server.address() as AddressInfo;
+  return {
+    url: `http://${host.includes(':') ? `[${host}]` : host}:${taken}`,
+    async [Symbol.asyncDispose]() {
+      const closed = new Promise((ended) => server.close(ended));
+      server.closeAllConnections();
+      await closed;
+    },
+  };
+}

@@ -1,0 +1,74 @@
+import type { StopHow } from '@whoa/core';
+import { createRunner, type RunnerEvent, type TaskStore } from '@whoa/tasks';
+import type { OpenAgents } from '../agent/open-agents.ts';
+import { shortId } from '../tasks/local-tasks.ts';
+import { oneLine } from '../terminal/plain-text.ts';
+import type { Screen } from '../terminal/screen.ts';
+
+const READY_MS = 2_000;
+const LINE_CHARACTERS_MAX = 300;
+
+export interface WorkerOptions extends Pick<OpenAgents, 'agents' | 'approvals'> {
+  readonly store: TaskStore;
+  readonly concurrency: number;
+  /** How calls under way are treated when it ends, before their tasks are handed back. */
+  readonly ladder: StopHow | undefined;
+  readonly screen: Screen;
+  readonly asJson: boolean;
+}
+
+/** Takes tasks of a store until it is disposed; then it hands back what it has not finished. */
+export interface Worker extends AsyncDisposable {
+  readonly name: string;
+  isReady(): Promise<boolean>;
+}
+
+export async function startWorker(options: WorkerOptions): Promise<Worker> {
+  const { store, agents, approvals, concurrency, ladder, screen, asJson } = options;
+  const tell = (event: RunnerEvent): void => (asJson ? screen.data(dataOf(event)) : screen.note(lineOf(event)));
+  const runner = createRunner({
+    store,
+    agents,
+    approvals,
+    hooks: { any: (event) => event.type !== 'hook-error' && tell(event) },
+  });
+  let isStopping = false;
+  await runner.serve({ concurrency });
+  return {
+    name: runner.worker,
+    isReady: async () => !isStopping && (await answers(store)),
+    async [Symbol.asyncDispose]() {
+      isStopping = true;
+      if (runner.live > 0 && !asJson) screen.note(`handing back ${runner.live} at work; once more ends at once`);
+      await runner.stop(ladder);
+    },
+  };
+}
+
+/** Asks the store for nothing in particular. */
+async function answers(store: TaskStore): Promise<boolean> {
+  const { promise, resolve } = Promise.withResolvers<boolean>();
+  const timer = setTimeout(() => resolve(false), READY_MS);
+  store
+    .get({ tenant: 'readyz', id: 't0-readyz' })
+    .then(
+      () => resolve(true),
+      () => resolve(false),
+    )
+    .finally(() => clearTimeout(timer));
+  return promise;
+}
+
+function dataOf(event: RunnerEvent): object {
+  return 'error' in event ? { ...event, error: messageOf(event.error) } : event;
+}
+
+function lineOf(event: RunnerEvent): string {
+  if (event.type === 'task-start') return `▸ ${shortId(event.id)} of ${oneLine(event.tenant, 60)} begins`;
+  if (event.type === 'task-end') return `▪ ${shortId(event.id)} ${event.status}`;
+  return `✘ ${event.type}: ${oneLine(messageOf(event.error), LINE_CHARACTERS_MAX)}`;
+}
+
+function messageOf(error: unknown): string {
+  return error instanceof Error ? error.message : String(error);
+}
