@@ -1,71 +1,100 @@
-// You keep `streamText`; a tool that ignores its signal no longer holds you up, and the next turn knows what happened.
+// A tool that ignores its signal, stopped in the middle: once in plain `streamText`, once in a stoppable turn.
 //
 //   node --conditions=@whoa/source examples/keep-streamtext.ts
 import { setTimeout as sleep } from 'node:timers/promises';
 import { createAnthropic } from '@ai-sdk/anthropic';
-import { closeOpenCalls, createCallLedger, guardAiSdkTools } from '@whoa/ai-sdk';
+import { createCallLedger, stoppableTurn } from '@whoa/ai-sdk';
 import { startLoopbackProvider } from '@whoa/ai-sdk/testing';
 import { CancellationToken } from '@whoa/core';
 import { convertToModelMessages, isStepCount, streamText, tool, toUIMessageStream, type UIMessage } from 'ai';
 import { z } from 'zod';
 
 // A provider on this machine: it calls a tool first, then answers. It refuses broken histories as the real ones do.
-await using provider = await startLoopbackProvider({
-  script: [
-    { parts: [{ text: ['Sending ', 'it now.'] }, { call: 'send_report', input: { to: 'Ada' } }] },
-    { parts: [{ text: 'It may have been sent; I will look before I try again.' }] },
-  ],
-});
-const model = createAnthropic({ baseURL: provider.url, apiKey: 'none' })('claude-sonnet-4-5');
+const script = [
+  { parts: [{ text: 'Sending it now.' }, { call: 'send_mail', id: 'toolu_1', input: { to: 'Ada' } }] },
+  { parts: [{ text: 'I was stopped, but the mail to Ada was sent all the same.' }] },
+];
 
-const calls = createCallLedger();
-const started = Promise.withResolvers<void>();
-const tools = {
-  send_report: tool({
-    description: 'Sends the report',
+/** A tool that never looks at its signal. */
+function deafMail() {
+  const started = Promise.withResolvers<void>();
+  const sent = Promise.withResolvers<void>();
+  const send_mail = tool({
+    description: 'Sends a mail',
     inputSchema: z.object({ to: z.string() }),
     async execute({ to }) {
       started.resolve();
-      await sleep(1_000); // Deaf: it never looks at its signal.
+      await sleep(600);
+      console.log(`  ✉ the tool sends the mail to ${to}`);
+      sent.resolve();
       return `Sent to ${to}`;
     },
-  }),
-};
-
-/** One turn under a token. The AI SDK's own UI stream keeps the words there were, also when it is aborted. */
-async function turn(history: UIMessage[], token: CancellationToken): Promise<UIMessage[]> {
-  const result = streamText({
-    model,
-    messages: closeOpenCalls(await convertToModelMessages(history), calls),
-    tools: guardAiSdkTools(tools, { token, calls }),
-    abortSignal: token.signal,
-    stopWhen: [isStepCount(5), () => token.isCancelled],
   });
-  let after = history;
-  const ui = toUIMessageStream({
-    stream: result.stream,
-    originalMessages: history,
-    onEnd({ messages }) {
-      after = messages;
-    },
-  });
-  for await (const part of ui) if (part.type === 'text-delta') process.stdout.write(part.delta);
-  process.stdout.write('\n');
-  await calls.waitForQuiet(); // Bounded by the ladder: what is still running then is given up on and written down.
-  return after;
+  return { tools: { send_mail }, started: started.promise, sent: sent.promise };
 }
 
 const say = (text: string): UIMessage => ({ id: crypto.randomUUID(), role: 'user', parts: [{ type: 'text', text }] });
 
-using firstTurn = new CancellationToken();
-const ending = turn([say('Send the report to Ada')], firstTurn);
-await started.promise;
-const cancelledAt = performance.now();
-firstTurn.cancel({ kind: 'user', message: 'stop that' }, { how: { abortMs: 200 } });
-const history = await ending;
-console.log(`Stopped after ${Math.round(performance.now() - cancelledAt)} ms.`);
-for (const { tool: name, state } of calls.records()) console.log(`${name}: ${state}`);
+/** Shows a stream, and returns the history with what came of it. */
+async function show(stream: Parameters<typeof toUIMessageStream>[0]['stream'], originalMessages: UIMessage[]) {
+  let history = originalMessages;
+  const ui = toUIMessageStream({ stream, originalMessages, onEnd: ({ messages }) => void (history = messages) });
+  for await (const part of ui) if (part.type === 'text-delta') console.log(`  assistant: ${part.delta}`);
+  return history;
+}
 
-using secondTurn = new CancellationToken();
-await turn([...history, say('Was it sent?')], secondTurn);
-console.log(`The provider ${provider.requests[1]?.refusal === undefined ? 'accepted' : 'refused'} the next turn.`);
+async function plain(): Promise<void> {
+  await using provider = await startLoopbackProvider({ script });
+  const model = createAnthropic({ baseURL: provider.url, apiKey: 'none' })('claude-sonnet-4-5');
+  const { tools, started, sent } = deafMail();
+  const turn = async (history: UIMessage[], abortSignal: AbortSignal) => {
+    const messages = await convertToModelMessages(history);
+    const onError = ({ error }: { error: unknown }) => console.log(`  next turn fails: ${(error as Error).message}`);
+    return streamText({ model, messages, tools, abortSignal, stopWhen: isStepCount(5), onError });
+  };
+
+  const stop = new AbortController();
+  const history = [say('Send the report to Ada')];
+  const showing = show((await turn(history, stop.signal)).stream, history);
+  await started;
+  stop.abort();
+  const after = await showing;
+  console.log('  stopped');
+  await sent;
+  await show((await turn([...after, say('Was it sent?')], new AbortController().signal)).stream, after);
+}
+
+async function guarded(): Promise<void> {
+  await using provider = await startLoopbackProvider({ script });
+  const model = createAnthropic({ baseURL: provider.url, apiKey: 'none' })('claude-sonnet-4-5');
+  const { tools, started, sent } = deafMail();
+  const calls = createCallLedger(); // one per conversation
+
+  async function turn(history: UIMessage[], token: CancellationToken) {
+    const turn = stoppableTurn({ token, history: await convertToModelMessages(history), tools, calls });
+    const after = await show(streamText({ model, ...turn }).stream, history);
+    const { calls: ended } = await turn.settled;
+    for (const { tool: name, state } of ended) console.log(`  settled: ${name} is ${state}`);
+    return after;
+  }
+
+  const token = new CancellationToken();
+  const ending = turn([say('Send the report to Ada')], token);
+  await started;
+  token.cancel({ kind: 'user' }, { how: { abortMs: 200 } });
+  const after = await ending;
+  await sent;
+  await sleep(0);
+  console.log(`  late and fenced: ${calls.records()[0]?.late?.state}`);
+  const next = new CancellationToken();
+  const answering = turn([...after, say('Was it sent?')], next);
+  const { body } = await provider.waitForRequest(1);
+  console.log(`  the model was told: ${JSON.stringify(body).match(/It was cancelled, but[^"]*/)?.[0]}`);
+  await answering;
+  for (const one of [token, next]) one[Symbol.dispose]();
+}
+
+console.log('Plain streamText');
+await plain();
+console.log('A stoppable turn');
+await guarded();

@@ -1,0 +1,77 @@
+// Every way to cancel a task: an event in its process, your own checker, and a registry that shares only the store with it.
+//   node examples/cancel-tasks.ts
+import assert from 'node:assert/strict';
+import { mkdtempSync, rmSync } from 'node:fs';
+import { tmpdir } from 'node:os';
+import { join } from 'node:path';
+import { setTimeout as wait } from 'node:timers/promises';
+import { createAgent } from '@whoa/core';
+import { scriptedModel } from '@whoa/core/testing';
+import {
+  createCancellationRegistry,
+  createCancelMessage,
+  createEventChannel,
+  createRunner,
+  createTaskStore,
+} from '@whoa/tasks';
+
+// The store is chosen by its configuration: memory, sqlite, redis or postgres.
+const folder = mkdtempSync(join(tmpdir(), 'whoa-'));
+const config = { backend: 'sqlite', file: join(folder, 'tasks.db') } as const;
+const store = createTaskStore(config);
+const tenant = 'acme';
+
+const channel = createEventChannel();
+const unwanted = new Set<string | undefined>(); // This would be a table of yours.
+const story = ['Once upon a time ', { waitMs: 60_000 }, 'it ended.'];
+const storyteller = createAgent({ name: 'storyteller', model: scriptedModel([story, story, story]) });
+const runner = createRunner({
+  store,
+  agents: { storyteller },
+  channel,
+  cancellationChecker: (_taskId, { key }) => unwanted.has(key),
+  hooks: { 'checker-error': ({ id, error }) => console.error(`the checker failed for ${id}`, error) },
+});
+
+/** Runs a story, and does something as soon as it has begun. */
+async function tell(key: string, onceBegun: (taskId: string) => unknown): Promise<void> {
+  const receipt = await store.create({ tenant, agent: 'storyteller', input: 'Tell me a story', key });
+  assert(receipt.answer === 'created');
+  const { id } = receipt.task;
+  const answer = await runner.work({ tenant, id }, { onEvent: ({ type }) => type === 'text' && onceBegun(id) });
+  console.log(`${key}: ${answer.status}`);
+}
+
+// 1. An event. It names a task, a conversation or all tasks of a tenant, and stops them now.
+await tell('by event', (taskId) => channel.emit(createCancelMessage({ tenant, taskId }, { msg: 'cancel by user' })));
+
+// 2. A checker. It is asked before the work, before each turn and wave, and once a second in between.
+await tell('by checker', () => unwanted.add('by checker'));
+unwanted.add('never begun');
+await tell('never begun', () => assert.fail('it must not begin'));
+
+// 3. A registry. It could be in another process: only the store is shared.
+const sharedStore = createTaskStore(config);
+const elsewhere = createCancellationRegistry({ store: sharedStore, tenant });
+await tell('by registry', () => elsewhere.cancel('by registry', { message: 'user request' }));
+
+// 4. A loop of your own. The registry keeps its lease; the loop stops when told and says so.
+const registry = createCancellationRegistry({ store, tenant });
+const work = await registry.register({ key: 'own loop' });
+assert(work.answer === 'registered');
+for (let row = 1; !work.token.isCancelled; row++) {
+  if (row === 3) await elsewhere.cancel('own loop', { message: 'wrong file' });
+  await wait(20);
+}
+console.log(`own loop: ${(await elsewhere.get('own loop'))?.status}`);
+await work.setStatus('cancelled');
+
+// What became of them can be asked for as long as the store keeps tasks, from anywhere.
+for (const key of ['by event', 'by checker', 'never begun', 'by registry', 'own loop']) {
+  const known = await elsewhere.get(key);
+  assert(known?.status === 'cancelled' && (await elsewhere.isCancelled(key)));
+  console.log(`${key}: ${known.status}, ${known.reason?.message ?? `via ${known.reason?.via}`}`);
+}
+
+for (const one of [registry, elsewhere, runner, sharedStore, store]) await one[Symbol.asyncDispose]();
+rmSync(folder, { recursive: true });
