@@ -15,8 +15,8 @@ export interface Child extends AsyncDisposable {
 }
 
 /** Starts a program of `children/`. It reads our sources, so it needs no build. */
-export function startChild(name: string, args: readonly string[] = []): Child {
-  return startProgram(join(import.meta.dirname, 'children', `${name}.ts`), args);
+export function startChild(name: string, args: readonly string[] = [], env?: NodeJS.ProcessEnv): Child {
+  return startProgram(join(import.meta.dirname, 'children', `${name}.ts`), args, env);
 }
 
 /** Starts a program that talks to whoever started it. */

@@ -10,10 +10,11 @@ import {
   storeContract,
 } from '@whoa/tasks/testing';
 import * as fc from 'fast-check';
+import { Cluster } from 'ioredis';
 import { describe, expect, test } from 'vitest';
 import { startPostgres } from '../servers/postgres.ts';
 import { postgresStoreKind } from '../servers/postgres-kind.ts';
-import { startRedis, startRedisCluster } from '../servers/redis.ts';
+import { ask, startRedis, startRedisCluster } from '../servers/redis.ts';
 
 describe('the contract on SQLite', () => {
   for (const one of storeContract) {
@@ -25,15 +26,18 @@ test('every store keeps the whole contract, and one table says so', async () => 
   await using redis = await startRedis({ appendfsync: 'everysec' });
   await using cluster = await startRedisCluster();
   await using postgres = await startPostgres();
+  const nodes = new Cluster([...cluster.urls]);
+  const setInCluster = (key: string, field: string, value: string): Promise<number> => nodes.hset(key, field, value);
   const kinds = [
     memoryStoreKind,
     sqliteStoreKind,
-    createRedisStoreKind('redis', { url: redis.url }),
-    createRedisStoreKind('redis cluster', { url: cluster.urls, cluster: true }),
+    createRedisStoreKind('redis', { url: redis.url }, { setField: (...field) => ask(redis.port, 'HSET', ...field) }),
+    createRedisStoreKind('redis cluster', { url: cluster.urls, cluster: true }, { setField: setInCluster }),
     postgresStoreKind(postgres.url),
   ];
   const reports: Awaited<ReturnType<typeof runStoreContract>>[] = [];
   for (const kind of kinds) reports.push(await runStoreContract(kind));
+  nodes.disconnect();
   console.log(formatContractReports(reports));
   expect(reports.flatMap(({ failed }) => failed)).toEqual([]);
 });

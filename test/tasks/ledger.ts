@@ -1,10 +1,13 @@
+import { randomUUID } from 'node:crypto';
 import type { TaskStore } from '@whoa/tasks';
 
 /** What a store has acknowledged about one task: the least that must be true of it for ever. */
 interface Acknowledged {
-  position: number;
-  cancelled: boolean;
-  ended: boolean;
+  /** When each was acknowledged, by `performance.now()`. */
+  readonly createdAt: number;
+  readonly entriesAt: number[];
+  cancelledAt?: number;
+  endedAt?: number;
 }
 
 export interface LedgerReport {
@@ -17,6 +20,8 @@ export interface LedgerReport {
   readonly refused: number;
   /** Operations that were answered and are not there. */
   readonly lost: number;
+  /** Those that the server had not promised to keep: see `judge`. */
+  readonly unsafe: number;
   readonly examples: readonly string[];
 }
 
@@ -52,20 +57,26 @@ export class Ledger {
     this.#stopped = true;
   }
 
-  async judge(store: TaskStore): Promise<LedgerReport> {
+  /** What was acknowledged at a time of which `isUnsafe` says so may be gone; it is counted apart. */
+  async judge(store: TaskStore, isUnsafe: (at: number) => boolean = () => false): Promise<LedgerReport> {
     const examples: string[] = [];
     let lost = 0;
-    for (const [id, { position, cancelled, ended }] of this.#tasks) {
+    let unsafe = 0;
+    for (const [id, { createdAt, entriesAt, cancelledAt, endedAt }] of this.#tasks) {
       const record = await store.get({ tenant: TENANT, id });
       const isEnded = record?.endedAt !== undefined;
-      const losses = [
-        record === undefined && 'the task is gone',
-        (record?.position ?? 0) < position && `${position} entries acknowledged, ${record?.position ?? 0} there`,
-        cancelled && record?.stop === undefined && !isEnded && 'a cancel was accepted and is gone',
-        ended && !isEnded && 'an end was acknowledged and is gone',
-      ].filter((loss) => loss !== false);
-      lost += losses.length;
-      if (losses.length > 0 && examples.length < 5) examples.push(`${id}: ${losses.join(', ')}`);
+      const entries = record?.position ?? 0;
+      const losses: [at: number | undefined, what: string][] = [
+        [record ? undefined : createdAt, 'the task is gone'],
+        [entriesAt[entries], `${entriesAt.length} entries acknowledged, ${entries} there`],
+        [record?.stop || isEnded ? undefined : cancelledAt, 'a cancel was accepted and is gone'],
+        [isEnded ? undefined : endedAt, 'an end was acknowledged and is gone'],
+      ];
+      for (const [at, what] of losses) {
+        if (at === undefined) continue;
+        if (isUnsafe(at)) unsafe++;
+        else if (++lost <= 5) examples.push(`${id}: ${what}`);
+      }
     }
     const { size: tasks } = this.#tasks;
     return {
@@ -74,6 +85,7 @@ export class Ledger {
       unknown: this.#unknown,
       refused: this.#refused,
       lost,
+      unsafe,
       examples,
     };
   }
@@ -83,24 +95,26 @@ export class Ledger {
     this.#acknowledged++;
     if (receipt.answer !== 'created') throw new Error(`created: ${receipt.answer}`);
     const { id } = receipt.task;
-    const known: Acknowledged = { position: 0, cancelled: false, ended: false };
+    const known: Acknowledged = { createdAt: performance.now(), entriesAt: [] };
     this.#tasks.set(id, known);
-    const claim = await store.claim(id, 'w', 600_000);
+    const request = { session: randomUUID(), claim: randomUUID(), worker: 'w', leaseMs: 600_000 };
+    const answer = await store.claim(id, request);
     this.#acknowledged++;
-    if (claim.answer !== 'claimed') return;
+    if (answer.answer !== 'claimed') return;
+    const by = answer.claim;
     for (let after = 0; after < 2; after++) {
-      await store.append(id, 1, { after, events: [{ said: after }] });
+      await store.append(by, { after, events: [{ said: after }] });
       this.#acknowledged++;
-      known.position = after + 1;
+      known.entriesAt.push(performance.now());
     }
     if (this.#tasks.size % 2 === 0) {
       await store.cancel({ tenant: TENANT, id });
       this.#acknowledged++;
-      known.cancelled = true;
+      known.cancelledAt = performance.now();
     }
-    await store.finish(id, 1, { status: 'success' });
+    await store.finish(by, { status: 'success' });
     this.#acknowledged++;
-    known.ended = true;
+    known.endedAt = performance.now();
   }
 
   /** Whatever is not one of these is a fault of the store. */

@@ -1,5 +1,6 @@
 import { createAgent, reply } from '@whoa/core';
 import {
+  type ClaimRef,
   createConversations,
   createPostgresStore,
   createRedisStore,
@@ -48,6 +49,8 @@ async function startPostgresServers(): Promise<Servers> {
       const proxy = await startProxy({ host: hostname, port: Number(port) });
       const direct = createPostgresStore({ url: server.url, schema });
       const store = createPostgresStore({ url: server.url.replace(port, `${proxy.port}`), schema });
+      // One connection rings while the next question is asked on another: open both before anything is lost.
+      await Promise.all([store.sweep(), store.sweep(), store.sweep()]);
       return { store, direct, proxy, [Symbol.asyncDispose]: () => disposeAll([store, direct, proxy]) };
     },
     [Symbol.asyncDispose]: () => server[Symbol.asyncDispose](),
@@ -74,14 +77,26 @@ async function lose(proxy: LossyNetwork, ask: () => Promise<unknown>): Promise<U
 
 /** Does everything once: a server that does not know a script yet first says so, and that is not the answer to lose. */
 async function liveOnce(store: TaskStore): Promise<void> {
-  const { id, ref } = await running(store);
-  await store.renew(id, 1, LEASE_MS);
+  const { ref, by } = await running(store);
+  const { id, session } = by;
+  await store.beat({ domain: 0, session, count: 1 });
   await store.send(ref, STEER);
-  await store.append(id, 1, { after: 0, events: [] });
-  await store.release(id, 1);
-  await store.claim(id, 'w', LEASE_MS);
+  await store.append(by, { after: 0, events: [] });
+  await store.release(by);
+  const again = await claimOne(store, id);
   await store.cancel(ref);
-  await store.finish(id, 2, { status: 'cancelled' });
+  await store.finish(again, { status: 'cancelled' });
+  await store.take({ ...REQUEST, domain: 0, session: 'take', claim: 'take', number: 1, agents: ['a'], limit: 1 });
+}
+
+const REQUEST = { worker: 'w', leaseMs: LEASE_MS };
+let claims = 0;
+
+/** Claims a task for a session of its own, or fails. */
+async function claimOne(store: TaskStore, id: string): Promise<ClaimRef> {
+  const name = `claim ${++claims}`;
+  const answer = await store.claim(id, { ...REQUEST, session: name, claim: name });
+  return answer.answer === 'claimed' ? answer.claim : expect.unreachable(answer.answer);
 }
 
 const taskOf = (receipt: unknown): TaskRecord => (receipt as { task: TaskRecord }).task;
@@ -89,10 +104,9 @@ const taskOf = (receipt: unknown): TaskRecord => (receipt as { task: TaskRecord 
 async function running(
   store: TaskStore,
   rest: object = {},
-): Promise<{ id: string; ref: { tenant: string; id: string } }> {
+): Promise<{ id: string; ref: { tenant: string; id: string }; by: ClaimRef }> {
   const { id } = taskOf(await store.create({ ...WANTED, ...rest }));
-  await store.claim(id, 'w', LEASE_MS);
-  return { id, ref: { tenant: TENANT, id } };
+  return { id, ref: { tenant: TENANT, id }, by: await claimOne(store, id) };
 }
 
 describe.each([
@@ -115,14 +129,14 @@ describe.each([
     const { nonce, operation } = await lose(proxy, ask);
     expect(operation).toBe('create');
     const [done] = (await direct.list({ ...LINE, status: 'init' })).tasks;
-    expect(await ask(nonce)).toEqual({ answer: 'created', task: done, superseded: [old.id] });
+    expect(await ask(nonce)).toMatchObject({ answer: 'created', task: done, superseded: [old.id] });
     expect((await direct.list({ tenant: TENANT })).tasks).toHaveLength(2);
   });
 
   test('create under a key: whoever created it learns that it did', async () => {
     await using place = await servers.open();
     const { store, direct, proxy } = place;
-    await store.due();
+    await store.sweep();
     const ask = (nonce: string) => store.create({ ...WANTED, key: 'k' }, { nonce });
     expect((await lose(proxy, () => ask('mine'))).nonce).toBe('mine');
     expect(await ask('mine')).toMatchObject({ answer: 'created' });
@@ -132,12 +146,12 @@ describe.each([
   test('send: with the nonce of the error the command is there once, also when it has been carried out', async () => {
     await using place = await servers.open();
     const { store, direct, proxy } = place;
-    const { id, ref } = await running(store);
+    const { ref, by } = await running(store);
     const { nonce } = await lose(proxy, () => store.send(ref, STEER));
     const again = () => store.send(ref, STEER, { nonce: nonce! });
     expect(await again()).toEqual({ answer: 'accepted', number: 1 });
     expect((await direct.get(ref))?.commands).toHaveLength(1);
-    await direct.append(id, 1, { after: 0, events: [], done: [1] });
+    await direct.append(by, { after: 0, events: [], done: [1] });
     expect(await again()).toEqual({ answer: 'accepted', number: 1 });
     expect((await direct.get(ref))?.commands).toEqual([]);
   });
@@ -145,21 +159,21 @@ describe.each([
   test('append: the batch is written once', async () => {
     await using place = await servers.open();
     const { store, direct, proxy } = place;
-    const { id, ref } = await running(store);
+    const { ref, by } = await running(store);
     await store.send(ref, STEER);
-    const ask = () => store.append(id, 1, { after: 0, events: ['one', 'two'], done: [1] });
+    const ask = () => store.append(by, { after: 0, events: ['one', 'two'], done: [1] });
     await lose(proxy, ask);
     expect(await ask()).toMatchObject({ commands: [] });
-    await store.append(id, 1, { after: 2, events: ['three'] });
+    await store.append(by, { after: 2, events: ['three'] });
     expect((await direct.read(ref)).map(({ event }) => event)).toEqual(['one', 'two', 'three']);
   });
 
   test('append that replaces: what it replaces is gone once, and the journal is as large as it says', async () => {
     await using place = await servers.open();
     const { store, direct, proxy } = place;
-    const { id, ref } = await running(store);
-    await store.append(id, 1, { after: 0, events: ['Hel', 'lo', 'kept'] });
-    const ask = () => store.append(id, 1, { after: 3, events: ['Hello'], replaces: [1, 2] });
+    const { ref, by } = await running(store);
+    await store.append(by, { after: 0, events: ['Hel', 'lo', 'kept'] });
+    const ask = () => store.append(by, { after: 3, events: ['Hello'], replaces: [1, 2] });
     await lose(proxy, ask);
     await ask();
     expect((await direct.read(ref)).map(({ position, event }) => [position, event])).toEqual([
@@ -169,24 +183,39 @@ describe.each([
     expect(await direct.get(ref)).toMatchObject({ position: 4, journalBytes: 13 });
   });
 
-  test('claim: it holds, and is neither given away nor counted twice', async () => {
+  test('claim: asked again it is the same claim, counted once', async () => {
     await using place = await servers.open();
     const { store, direct, proxy } = place;
     const { id } = taskOf(await store.create(WANTED));
-    await lose(proxy, () => store.claim(id, 'w', LEASE_MS));
-    expect(await store.claim(id, 'w', LEASE_MS)).toMatchObject({ answer: 'held' });
+    const ask = () => store.claim(id, { ...REQUEST, session: 'one', claim: 'one' });
+    await lose(proxy, ask);
+    expect(await ask()).toMatchObject({ answer: 'claimed', claim: { epoch: 1 } });
     expect(await direct.get({ tenant: TENANT, id })).toMatchObject({ epoch: 1, attempts: 1, worker: 'w' });
   });
 
-  test('renew: the claim is kept', async () => {
+  test('take: asked again it hands out the same tasks, and no others', async () => {
     await using place = await servers.open();
     const { store, direct, proxy } = place;
-    const { id, ref } = await running(store);
-    const before = (await direct.get(ref))!.leaseUntil!;
-    await lose(proxy, () => store.renew(id, 1, 2 * LEASE_MS));
-    const lost = (await direct.get(ref))!.leaseUntil!;
-    expect(lost).toBeGreaterThan(before);
-    expect((await store.renew(id, 1, 2 * LEASE_MS)).leaseUntil).toBeGreaterThanOrEqual(lost);
+    for (let i = 0; i < 3; i++) await store.create(WANTED);
+    const request = { ...REQUEST, domain: 0, session: 'one', claim: 'one', agents: [WANTED.agent], limit: 2 };
+    await lose(proxy, () => store.take({ ...request, number: 1 }));
+    const held = await direct.held({ domain: 0, session: 'one' });
+    expect(held).toHaveLength(2);
+    const again = await store.take({ ...request, number: 1 });
+    expect(again).toMatchObject({ answer: 'taken', repeat: true });
+    const ids = again.answer === 'taken' ? again.tasks.map(({ task }) => task.id) : [];
+    expect(ids.toSorted()).toEqual(held.map(({ id }) => id).toSorted());
+    expect(await store.take({ ...request, number: 2 })).toMatchObject({ answer: 'taken', tasks: [{}] });
+  });
+
+  test('beat: the session is kept, and its orders come again', async () => {
+    await using place = await servers.open();
+    const { store, proxy } = place;
+    const { ref, by } = await running(store);
+    await store.cancel(ref, { by: 'ann' });
+    const ask = () => store.beat({ domain: 0, session: by.session, count: 1 });
+    await lose(proxy, ask);
+    expect(await ask()).toMatchObject({ answer: 'alive', orders: [{ stop: { reason: { by: 'ann' } } }] });
   });
 
   test('cancel: the first reason stays, and the deadlines do not move', async () => {
@@ -214,16 +243,16 @@ describe.each([
   test('release: the task is free, and has lost no attempt', async () => {
     await using place = await servers.open();
     const { store, direct, proxy } = place;
-    const { id, ref } = await running(store);
-    await lose(proxy, () => store.release(id, 1));
-    expect(await store.release(id, 1)).toEqual({ answer: 'already' });
+    const { ref, by } = await running(store);
+    await lose(proxy, () => store.release(by));
+    expect(await store.release(by)).toEqual({ answer: 'already' });
     expect(await direct.get(ref)).toMatchObject({ status: 'init', attempts: 0 });
   });
 
   test('a message whose creation was not answered is answered all the same, here and once', async () => {
     await using place = await servers.open();
     const { store, direct, proxy } = place;
-    await store.due();
+    await store.sweep();
     const agent = createAgent({ name: 'echo', planner: { next: () => reply('heard') } });
     const sent: string[] = [];
     const onReply = ({ messageId }: { messageId: string }): void => void sent.push(messageId);
@@ -243,10 +272,10 @@ describe.each([
   test('finish: it has ended once, and one successor was woken', async () => {
     await using place = await servers.open();
     const { store, direct, proxy } = place;
-    const { id, ref } = await running(store, { conversation: 'c' });
+    const { ref, by } = await running(store, { conversation: 'c' });
     const next = taskOf(await store.create({ ...WANTED, ...LINE }, { policy: 'queue' }));
     const third = taskOf(await store.create({ ...WANTED, ...LINE }, { policy: 'queue' }));
-    const ask = () => store.finish(id, 1, { status: 'success', answer: 'done', history: ['said'] });
+    const ask = () => store.finish(by, { status: 'success', answer: 'done', history: ['said'] });
     await lose(proxy, ask);
     expect(await ask()).toEqual({ answer: 'already', status: 'success' });
     expect(await direct.get(ref)).toMatchObject({ status: 'success', outcome: { answer: 'done' } });

@@ -1,7 +1,11 @@
+import type { World } from '@whoa/core';
 import { createSqliteStore, createTaskStore, type TaskStore, type TaskStoreConfig } from '@whoa/tasks';
 
 /** The store a child is told to use: a SQLite file, or a configuration as JSON. */
-export function openStore(place: string, more: { attemptsMax?: number } = {}): TaskStore {
+export function openStore(
+  place: string,
+  more: { attemptsMax?: number; retentionMs?: number; world?: World } = {},
+): TaskStore {
   if (!place.startsWith('{')) return createSqliteStore({ file: place, ...more });
   return createTaskStore({ ...(JSON.parse(place) as TaskStoreConfig), ...more });
 }

@@ -16,7 +16,7 @@ test('3,000 cancels while the connection that listens is killed every 100 ms: no
   const told = { hints: 0, resyncs: 0 };
   let lookAgain = (): void => {};
   const ref = { tenant: 'acme' };
-  // What a worker does: a hint makes it look at a task, a resync at everything.
+  // A hint makes a watcher look at a task, a resync at everything.
   await using watching = await subscriber.watch({ worker: 'w' }, (hint) => {
     if (hint.type === 'cancel') {
       told.hints++;
@@ -52,7 +52,8 @@ async function createRunning(store: TaskStore, count: number): Promise<string[]>
       const place = ids.push('') - 1;
       const receipt = await store.create({ tenant: 'acme', agent: 'a', input: place });
       ids[place] = (receipt as { task: TaskRecord }).task.id;
-      await store.claim(ids[place], 'w', LEASE_MS);
+      const claim = { worker: 'w', leaseMs: LEASE_MS, session: 'session', claim: `${place}` };
+      await store.claim(ids[place], claim);
     }
   };
   await Promise.all(Array.from({ length: 8 }, createSome));
@@ -92,7 +93,7 @@ test('a server that crashes, restarts and freezes under load loses nothing it ac
   {
     // Shorter than the freeze, so that answers are lost on the way.
     await using store = createPostgresStore({ url: server.url, statementTimeoutMs: 1_000, attemptsMax: 10_000 });
-    await store.due();
+    await store.list({ tenant: 'acme' });
     const load = Array.from({ length: 6 }, async (_, writer) => {
       for (let i = 0; !isOver; i++) await liveOneLife(store, { key: `${writer}-${i}`, acknowledged, counts });
     });
@@ -152,20 +153,17 @@ async function liveOneLife(store: TaskStore, { key, acknowledged, counts }: Life
   const { id } = (created as { task: TaskRecord }).task;
   const known: Acknowledged = { events: [] };
   acknowledged.set(id, known);
-  let epoch = 0;
-  while (epoch === 0) {
-    const claim = await insist(() => store.claim(id, 'w', 500));
-    if (claim.answer === 'claimed') epoch = claim.task.epoch;
-    // The answer to a claim was lost, and it holds: wait it out.
-    else await wait(100);
-  }
+  const request = { worker: 'w', leaseMs: LEASE_MS, session: key, claim: key };
+  const claimed = await insist(() => store.claim(id, request));
+  if (claimed.answer !== 'claimed') return expect.unreachable(`the claim of ${id} was answered ${claimed.answer}`);
+  const by = claimed.claim;
   for (let i = 0; i < 5; i++) {
-    await insist(() => store.append(id, epoch, { after: i, events: [`${key}/${i}`] }));
+    await insist(() => store.append(by, { after: i, events: [`${key}/${i}`] }));
     known.events.push(`${key}/${i}`);
   }
   const end = key.endsWith('3') ? 'cancelled' : 'success';
   if (end === 'cancelled') await insist(() => store.cancel({ tenant: 'acme', id }));
-  const receipt = await insist(() => store.finish(id, epoch, { status: 'success' }));
+  const receipt = await insist(() => store.finish(by, { status: 'success' }));
   expect(receipt.status).toBe(end);
   known.end = end;
 }

@@ -1,9 +1,14 @@
 import { execFileSync } from 'node:child_process';
-import { createHash } from 'node:crypto';
-import { createPostgresStore, type Hint, type TaskRecord, type TaskStore } from '@whoa/tasks';
+import {
+  type ClaimRef,
+  createPostgresStore,
+  type Hint,
+  type TaskRecord,
+  type TaskRef,
+  type TaskStore,
+} from '@whoa/tasks';
 import pg from 'pg';
 import { afterAll, beforeAll, expect, test } from 'vitest';
-import { TABLES } from '../../packages/tasks/src/stores/postgres/sql/tables.ts';
 import { type PostgresServer, startPostgres } from '../servers/postgres.ts';
 import { query } from '../servers/postgres-kind.ts';
 import { startProxy } from '../servers/proxy.ts';
@@ -25,10 +30,16 @@ async function createTask(store: TaskStore, rest: object = {}): Promise<TaskReco
   return (receipt as { task: TaskRecord }).task;
 }
 
-async function createRunning(store: TaskStore, rest: object = {}): Promise<{ tenant: string; id: string }> {
+interface Running {
+  readonly ref: TaskRef;
+  readonly by: ClaimRef;
+}
+
+async function createRunning(store: TaskStore, rest: object = {}): Promise<Running> {
   const { tenant, id } = await createTask(store, rest);
-  await store.claim(id, 'w', LEASE_MS);
-  return { tenant, id };
+  const claim = { worker: 'w', leaseMs: LEASE_MS, session: 'session', claim: `claim of ${id}` };
+  const answer = await store.claim(id, claim);
+  return answer.answer === 'claimed' ? { ref: { tenant, id }, by: answer.claim } : expect.unreachable();
 }
 
 const failureOf = (work: Promise<unknown>): Promise<unknown> =>
@@ -44,12 +55,10 @@ test('many stores that start at once make the schema once', async () => {
   const { tasks } = await stores[0]!.list({ tenant: 'acme' });
   expect(tasks).toHaveLength(16);
   await Promise.all(stores.map((store) => store[Symbol.asyncDispose]()));
-  expect(await ask(`SELECT version FROM ${schema}.migrations ORDER BY 1`)).toEqual(
-    [1, 2, 3, 4].map((version) => ({ version })),
-  );
+  expect(await ask(`SELECT format FROM ${schema}.layout`)).toEqual([{ format: 1 }]);
 });
 
-test('two schemas in one database know nothing of each other, not even by the bell', async () => {
+test('two schemas in one database know nothing of each other, not even by what is rung', async () => {
   await using one = createPostgresStore({ url: server.url, schema: newSchema() });
   await using other = createPostgresStore({ url: server.url, schema: newSchema() });
   const heard: Hint[] = [];
@@ -61,40 +70,66 @@ test('two schemas in one database know nothing of each other, not even by the be
   expect(watching).toBeDefined();
 });
 
-test('a schema of the first version is brought up to date, with its tasks and its functions', async () => {
+test('a schema of another format or of other functions is refused aloud and left alone', async () => {
   const schema = newSchema();
-  const first = `CREATE SCHEMA ${schema};
-    CREATE TABLE ${schema}.migrations (version int PRIMARY KEY, applied_at timestamptz NOT NULL DEFAULT now());
-    INSERT INTO ${schema}.migrations (version) VALUES (1);
-    ${TABLES.replaceAll('whoa.', `${schema}.`)}
-    CREATE FUNCTION ${schema}.send(a text, b text, c json, d text, e float8) RETURNS json LANGUAGE sql AS 'SELECT NULL::json';
-    INSERT INTO ${schema}.tasks (id, tenant, agent, inputs, due_at, created_at) VALUES ('t0-old', 'acme', 'a', '{1}', 1, 1);
-    INSERT INTO ${schema}.due (id, shard, due_at) VALUES ('t0-old', 0, 1);
-    INSERT INTO ${schema}.journal (task, position, epoch, at, event) VALUES ('t0-old', 1, 1, 1, '"ñ"');
-    INSERT INTO ${schema}.conversations (tenant, conversation, history, changed_at) VALUES ('acme', 'c', '["a", {"b": null}]', ${Date.now()})`;
-  await ask(first);
-  await using store = createPostgresStore({ url: server.url, schema });
-  expect(await store.due()).toEqual(['t0-old']);
-  const ref = { tenant: 'acme', id: 't0-old' };
-  expect((await store.get(ref))?.journalBytes).toBe(4);
-  expect(await store.conversation({ tenant: 'acme', conversation: 'c' })).toMatchObject({
-    history: ['a', { b: null }],
+  const refusal = async (): Promise<unknown> => {
+    await using store = createPostgresStore({ url: server.url, schema });
+    return await failureOf(store.list({ tenant: 'acme' }));
+  };
+  expect(await refusal()).toBeUndefined();
+  await ask(`UPDATE ${schema}.functions SET digest = 'other'`);
+  expect(await refusal()).toMatchObject({ message: expect.stringMatching(/other functions.*same build/) as string });
+  await ask(`UPDATE ${schema}.layout SET format = 2`);
+  expect(await refusal()).toMatchObject({
+    code: 'STORE_SETUP',
+    message: expect.stringMatching(/format 2, this version of Whoa has 1; update Whoa/) as string,
   });
-  expect(await store.send(ref, { type: 'steer', message: 'x' })).toEqual({ answer: 'accepted', number: 1 });
-  expect(await store.claim('t0-old', 'w', LEASE_MS)).toMatchObject({ answer: 'claimed', task: { inputs: [1] } });
-  expect(await store.finish('t0-old', 1, { status: 'success' })).toMatchObject({ answer: 'finished' });
-  expect(await store.due()).toEqual([]);
+  expect(await ask(`SELECT format FROM ${schema}.layout`)).toEqual([{ format: 2 }]);
 });
 
-test('a schema of a newer version is left alone', async () => {
+test('a move that waits for a change of the format is refused once it is made', async () => {
   const schema = newSchema();
-  {
-    await using store = createPostgresStore({ url: server.url, schema });
-    await store.due();
-  }
-  await ask(`INSERT INTO ${schema}.migrations (version) VALUES (99)`);
   await using store = createPostgresStore({ url: server.url, schema });
-  await expect(store.due()).rejects.toThrow(/newer version.*update Whoa/);
+  await createTask(store);
+  const migration = new pg.Client(server.url);
+  await migration.connect();
+  await migration.query(`BEGIN; LOCK TABLE ${schema}.layout IN ACCESS EXCLUSIVE MODE`);
+  const refused = failureOf(createTask(store));
+  const waiting = "SELECT FROM pg_stat_activity WHERE application_name = 'whoa' AND wait_event_type = 'Lock'";
+  await expect.poll(async () => (await ask(waiting)).length, SOON).toBe(1);
+  await migration.query(`UPDATE ${schema}.layout SET format = 2; COMMIT`);
+  await migration.end();
+  expect(await refused).toMatchObject({ code: 'STORE_SETUP', message: expect.stringContaining('format 2') as string });
+  expect(await ask(`SELECT count(*)::int FROM ${schema}.tasks`)).toEqual([{ count: 1 }]);
+});
+
+test('a role that may not create anything works once the schemas exist, and is told what to do before', async () => {
+  const schema = newSchema();
+  await ask('CREATE ROLE plain LOGIN; REVOKE CREATE ON DATABASE postgres FROM PUBLIC');
+  const url = server.url.replace('postgres@', 'plain@');
+  {
+    await using store = createPostgresStore({ url, schema });
+    await expect(createTask(store)).rejects.toMatchObject({
+      code: 'STORE_SETUP',
+      message: expect.stringContaining(`CREATE SCHEMA ${schema}`) as string,
+    });
+  }
+  // Either an owner makes the empty schemas, or everything in them.
+  await ask(`CREATE SCHEMA ${schema} AUTHORIZATION plain; CREATE SCHEMA ${schema}_v1 AUTHORIZATION plain`);
+  {
+    await using store = createPostgresStore({ url, schema });
+    expect(await createTask(store)).toMatchObject({ status: 'init' });
+  }
+  const other = newSchema();
+  {
+    await using owner = createPostgresStore({ url: server.url, schema: other });
+    await owner.list({ tenant: 'acme' });
+  }
+  await ask(
+    `GRANT USAGE ON SCHEMA ${other}, ${other}_v1 TO plain; GRANT ALL ON ALL TABLES IN SCHEMA ${other} TO plain`,
+  );
+  await using store = createPostgresStore({ url, schema: other });
+  expect(await createTask(store)).toMatchObject({ status: 'init' });
 });
 
 test('a schema that is no name is refused at once', () => {
@@ -114,70 +149,82 @@ test('names that Postgres would change are refused by name', async () => {
 test('what people say comes back exactly: nulls, the order of keys, halves of characters', async () => {
   await using store = createPostgresStore({ url: server.url });
   const said = { z: null, a: [1e300, 0.1, -5], text: '\0 \ud800 \u2028 ñ 🙂', nested: { '': '\\u0000' } };
-  const { tenant, id } = await createRunning(store, { input: said, conversation: 'exact' });
-  await store.append(id, 1, { after: 0, events: [said, null, '\0'] });
-  await store.send({ tenant, id }, { type: 'steer', message: said });
+  const { ref, by } = await createRunning(store, { input: said, conversation: 'exact' });
+  const { tenant, id } = ref;
+  await store.append(by, { after: 0, events: [said, null, '\0'] });
+  await store.send(ref, { type: 'steer', message: said });
   await store.cancel({ tenant, id }, { message: '\0 why', by: 'ann', kind: 'odd\0' });
   const before = (await store.get({ tenant, id }))!;
   expect(JSON.stringify(before.inputs[0])).toBe(JSON.stringify(said));
   expect(before.commands).toEqual([{ type: 'steer', message: said, number: 1 }]);
   expect(before.stop?.reason).toMatchObject({ message: '\0 why', by: 'ann', kind: 'odd\0' });
-  await store.finish(id, 1, { status: 'success', result: said, answer: '\0', history: [said] });
+  await store.finish(by, { status: 'success', result: said, answer: '\0', history: [said] });
   const { outcome } = (await store.get({ tenant, id }))!;
   expect(JSON.stringify(outcome?.result)).toBe(JSON.stringify(said));
   expect((await store.read({ tenant, id })).map(({ event }) => event)).toEqual([said, null, '\0']);
   expect((await store.conversation({ tenant, conversation: 'exact' }))?.history).toEqual([said]);
 });
 
-test('a hint too long for a notification makes watchers look at everything', async () => {
-  await using store = createPostgresStore({ url: server.url, schema: newSchema() });
-  const heard: Hint[] = [];
-  const name = '\u0001'.repeat(512);
-  await using watching = await store.watch({ tenant: name }, (hint) => heard.push(hint));
-  await createTask(store, { tenant: name, conversation: name, worker: name });
-  await expect.poll(() => heard, SOON).toEqual([{ type: 'resync' }]);
-  expect(watching).toBeDefined();
-});
-
-test('anybody can ring the bell, but an order comes from the table and from nowhere else', async () => {
+test('a hint too long for a notification comes without its order, or makes watchers look at everything', async () => {
   const schema = newSchema();
   await using store = createPostgresStore({ url: server.url, schema });
-  const { id } = await createRunning(store);
-  const other = await createRunning(store);
+  await using other = createPostgresStore({ url: server.url, schema });
+  const heard: Hint[] = [];
+  const { ref } = await createRunning(store);
+  await using watching = await other.watch({ worker: 'w' }, (hint) => heard.push(hint));
+  await store.cancel(ref, { message: 'x'.repeat(8_000) });
+  await expect.poll(() => heard, SOON).toMatchObject([{ type: 'cancel', ...ref, worker: 'w' }]);
+  expect(heard[0]).not.toHaveProperty('order');
+  const name = '\u0001'.repeat(512);
+  await using naming = await other.watch({ tenant: name }, (hint) => heard.push(hint));
+  await createTask(store, { tenant: name, conversation: name, worker: name });
+  await expect.poll(() => heard.at(-1), SOON).toEqual({ type: 'resync' });
+  expect([watching, naming]).toHaveLength(2);
+});
+
+test('an order is rung under a name that cannot be guessed, for a claim that only its holder knows', async () => {
+  const schema = newSchema();
+  await using store = createPostgresStore({ url: server.url, schema });
+  await using canceller = createPostgresStore({ url: server.url, schema });
+  const { ref, by } = await createRunning(store);
   const heard: Hint[] = [];
   await using watching = await store.watch({ worker: 'w' }, (hint) => heard.push(hint));
+  const others: Hint[] = [];
+  await using other = await canceller.watch({ tenant: 'acme' }, (hint) => others.push(hint));
   await ask('CREATE ROLE stranger LOGIN');
-  const channel = `whoa_${createHash('sha256').update(`"${schema}"./w`).digest('hex').slice(0, 40)}`;
   const url = server.url.replace('postgres@', 'stranger@');
   await expect(query(url, `SELECT * FROM ${schema}.tasks`)).rejects.toThrow(/permission denied/);
-  const ring = (id: string, tenant: string, ...more: unknown[]): Promise<unknown> =>
-    query(url, 'SELECT pg_notify($1, $2)', [channel, JSON.stringify(['cancel', id, tenant, 'w', null, ...more])]);
-  await ring(id, 'acme', { epoch: 1, stop: { level: 'kill' } });
-  await ring(id, 'acme');
-  await store.cancel(other, { message: 'mine' }, { how: 'now' });
-  await ring(other.id, 'stranger');
-  await ring('\0', 'acme');
-  await expect.poll(() => heard.length, SOON).toBe(5);
-  const { stop } = (await store.get(other))!;
-  expect(stop).toMatchObject({ level: 'abort', reason: { message: 'mine' } });
-  const orders = heard.flatMap((hint) =>
-    'order' in hint ? [{ ...hint.order, id: hint.id, tenant: hint.tenant }] : [],
-  );
-  expect(orders).toEqual([{ epoch: 1, stop, ...other }]);
-  expect(watching).toBeDefined();
+  await expect(query(url, `SELECT * FROM ${schema}.watchers`)).rejects.toThrow(/permission denied/);
+  const channels = (await ask(`SELECT channel FROM ${schema}.watchers`)).map(({ channel }) => channel);
+  expect(channels).toHaveLength(2);
+  for (const channel of channels) expect(channel).toMatch(/^whoa_[0-9a-f]{24}$/);
+  await canceller.cancel(ref, { message: 'mine' }, { how: 'now' });
+  await expect.poll(() => heard.length, SOON).toBe(1);
+  const { stop, orderNumber } = (await store.get(ref))!;
+  expect(heard).toEqual([
+    { type: 'cancel', ...ref, worker: 'w', order: { epoch: 1, claim: by.claim, orderNumber, stop } },
+  ]);
+  // Who watches the tenant learns that, and not for which claim.
+  await expect.poll(() => others.length, SOON).toBe(1);
+  expect(JSON.stringify(others)).not.toContain(by.claim);
+  expect([watching, other]).toHaveLength(2);
 });
 
 test('a burst of cancels brings every order along', async () => {
-  await using store = createPostgresStore({ url: server.url, schema: newSchema() });
-  const tasks = await Promise.all(Array.from({ length: 400 }, () => createRunning(store)));
+  const schema = newSchema();
+  await using store = createPostgresStore({ url: server.url, schema });
+  await using canceller = createPostgresStore({ url: server.url, schema });
+  const tasks = await Promise.all(Array.from({ length: 200 }, () => createRunning(store)));
   const orders = new Map<string, unknown>();
   await using watching = await store.watch(
     { worker: 'w' },
     (hint) => 'order' in hint && orders.set(hint.id, hint.order),
   );
-  await Promise.all(tasks.map((ref) => store.cancel(ref, { message: ref.id })));
-  await expect.poll(() => orders.size, SOON).toBe(400);
-  for (const { id } of tasks) expect(orders.get(id)).toMatchObject({ epoch: 1, stop: { reason: { message: id } } });
+  await Promise.all(tasks.map(({ ref }) => canceller.cancel(ref, { message: ref.id })));
+  await expect.poll(() => orders.size, SOON).toBe(200);
+  for (const { ref, by } of tasks) {
+    expect(orders.get(ref.id)).toMatchObject({ epoch: 1, claim: by.claim, stop: { reason: { message: ref.id } } });
+  }
   expect(watching).toBeDefined();
 });
 
@@ -185,41 +232,51 @@ test('no operation reads a whole table', async () => {
   const schema = newSchema();
   const options = { url: server.url, schema, retentionMs: 1_000_000 };
   const scans = (): Promise<Record<string, unknown>[]> =>
-    ask('SELECT relname, seq_scan::int FROM pg_stat_user_tables WHERE schemaname = $1 AND relname <> $2 ORDER BY 1', [
-      schema,
-      'migrations',
-    ]);
+    ask(
+      'SELECT relname, seq_scan::int FROM pg_stat_user_tables WHERE schemaname = $1 AND relname <> ALL ($2) ORDER BY 1',
+      [schema, ['layout', 'functions', 'pulse']],
+    );
   {
     await using store = createPostgresStore(options);
     const fill = async (i: number): Promise<void> => {
-      const { id } = await createRunning(store, { conversation: `c${i}` });
-      await store.append(id, 1, { after: 0, events: [i] });
-      if (i % 2 === 0) await store.finish(id, 1, { status: 'success' });
+      const { by } = await createRunning(store, { conversation: `c${i}` });
+      await store.append(by, { after: 0, events: [i] });
+      if (i % 2 === 0) await store.finish(by, { status: 'success' });
     };
     for (let i = 0; i < 600; i += 20) await Promise.all(Array.from({ length: 20 }, (_, j) => fill(i + j)));
   }
   await ask(
-    `ANALYZE ${['tasks', 'due', 'journal', 'conversations', 'commands'].map((t) => `${schema}.${t}`).join(', ')}`,
+    `ANALYZE ${['tasks', 'inputs', 'journal', 'conversations', 'commands', 'sessions'].map((t) => `${schema}.${t}`).join(', ')}`,
   );
   const before = await scans();
   {
     await using store = createPostgresStore(options);
-    const ref = await createRunning(store, { conversation: 'last' });
+    const { ref, by } = await createRunning(store, { conversation: 'last' });
     await createTask(store, { conversation: 'last' });
     await createTask(store, { conversation: 'last', holdMs: 1 });
-    await store.renew(ref.id, 1, LEASE_MS);
-    await store.append(ref.id, 1, { after: 0, events: ['x'], done: [1] });
+    await createTask(store, { concurrency: { key: 'k', limit: 1 } });
+    await createTask(store, { key: 'k', notBefore: 1 });
+    const request = { domain: 0, session: 'taker', worker: 'w2', leaseMs: LEASE_MS, claim: 'c', number: 1 };
+    await store.take({ ...request, agents: ['a', 'b'], limit: 5 });
+    await store.append(by, { after: 0, events: ['x'], done: [1] });
     await store.send(ref, { type: 'steer', message: 'x' });
     await store.cancel(ref);
+    const confirmed = [{ ...by, orderNumber: 2 }];
+    await store.beat({ domain: 0, session: by.session, count: 1, confirmed });
+    await store.held({ domain: 0, session: by.session });
+    await store.sweep();
     await store.get(ref);
     await store.list({ tenant: 'acme', limit: 5 });
+    await store.list({ tenant: 'acme', limit: 5, status: 'running' });
     await store.list({ tenant: 'acme', limit: 5, status: 'running', conversation: 'c1' });
     await store.read(ref, { watchMs: 1_000 });
-    await store.due({ limit: 5 });
-    await store.due({ limit: 5, shard: 0 });
     await store.conversation({ tenant: 'acme', conversation: 'last' });
-    await store.finish(ref.id, 1, { status: 'success', history: [] });
+    await store.release((await createRunning(store)).by);
+    await store.finish(by, { status: 'success', history: [] });
     await store.cancel({ tenant: 'acme', conversation: 'last' });
+    await using watching = await store.watch({ tenant: 'acme' }, () => {});
+    await createTask(store);
+    expect(watching).toBeDefined();
   }
   // Connections hand their figures in when they end.
   await expect
@@ -234,14 +291,14 @@ test('an answer that was lost is an unknown outcome, and asking again is safe', 
   const schema = newSchema();
   await using direct = createPostgresStore({ url: server.url, schema });
   await using store = createPostgresStore({ url: server.url.replace(port, `${proxy.port}`), schema });
-  const { id } = await createRunning(store);
+  const { ref, by } = await createRunning(store);
   proxy.swallowAnswers();
-  const failure = failureOf(store.finish(id, 1, { status: 'success', answer: 'done' }));
+  const failure = failureOf(store.finish(by, { status: 'success', answer: 'done' }));
   await proxy.swallowed;
   proxy.cut();
   expect(await failure).toMatchObject({ code: 'UNKNOWN_OUTCOME', operation: 'finish' });
-  expect(await direct.get({ tenant: 'acme', id })).toMatchObject({ status: 'success', outcome: { answer: 'done' } });
-  expect(await store.finish(id, 1, { status: 'success', answer: 'done' })).toEqual({
+  expect(await direct.get(ref)).toMatchObject({ status: 'success', outcome: { answer: 'done' } });
+  expect(await store.finish(by, { status: 'success', answer: 'done' })).toEqual({
     answer: 'already',
     status: 'success',
   });
@@ -250,13 +307,13 @@ test('an answer that was lost is an unknown outcome, and asking again is safe', 
 test('a connection that the server ends while it works is an unknown outcome', async () => {
   const schema = newSchema();
   await using store = createPostgresStore({ url: server.url, schema });
-  const ref = await createRunning(store);
+  const { ref } = await createRunning(store);
   const holder = new pg.Client(server.url);
   await holder.connect();
   await holder.query(`BEGIN; SELECT FROM ${schema}.tasks WHERE id = '${ref.id}' FOR UPDATE`);
   const failure = failureOf(store.cancel(ref));
   const kill =
-    "SELECT pg_terminate_backend(pid) FROM pg_stat_activity WHERE query LIKE '%cancel_task%' AND wait_event_type = 'Lock'";
+    "SELECT pg_terminate_backend(pid) FROM pg_stat_activity WHERE query LIKE '%cancel_many%' AND wait_event_type = 'Lock'";
   await expect.poll(() => ask(kill), SOON).toHaveLength(1);
   expect(await failure).toMatchObject({ code: 'UNKNOWN_OUTCOME' });
   await holder.end();
@@ -266,7 +323,7 @@ test('a connection that the server ends while it works is an unknown outcome', a
 test('an operation that takes too long is ended by the database, and nothing was changed', async () => {
   const schema = newSchema();
   await using store = createPostgresStore({ url: server.url, schema, statementTimeoutMs: 200 });
-  const ref = await createRunning(store);
+  const { ref } = await createRunning(store);
   const holder = new pg.Client(server.url);
   await holder.connect();
   await holder.query(`BEGIN; SELECT FROM ${schema}.tasks WHERE id = '${ref.id}' FOR UPDATE`);
@@ -279,31 +336,24 @@ test('a database that cannot be reached is said so, for every kind of question',
   await using store = createPostgresStore({ url: 'postgres://127.0.0.1:1/none', connectTimeoutMs: 500 });
   const expected = { code: 'STORE_BUSY', message: expect.stringContaining('is it running') as string };
   await expect(createTask(store)).rejects.toMatchObject(expected);
-  await expect(store.due()).rejects.toMatchObject(expected);
+  await expect(store.list({ tenant: 'acme' })).rejects.toMatchObject(expected);
   await expect(store.watch({}, () => {})).rejects.toMatchObject(expected);
 });
 
-test('a bell that has gone silent is noticed: the connection is replaced and everything looked at', async () => {
+test('a connection that listens and has gone silent is noticed: it is replaced and everything looked at', async () => {
   const { hostname, port } = new URL(server.url);
-  await using proxy = await startProxy({ host: hostname, port: Number(port) });
+  await using network = await startProxy({ host: hostname, port: Number(port) });
   const schema = newSchema();
   await using direct = createPostgresStore({ url: server.url, schema });
-  const ref = await createRunning(direct);
-  await using store = createPostgresStore({
-    url: server.url.replace(port, `${proxy.port}`),
-    schema,
-    pollMs: 50,
-    statementTimeoutMs: 500,
-  });
+  const { ref } = await createRunning(direct);
+  const url = server.url.replace(port, `${network.port}`);
+  await using store = createPostgresStore({ url, schema, pollMs: 100, statementTimeoutMs: 500 });
   let resynced = (): void => {};
-  const resync = new Promise<void>((resolve) => (resynced = resolve));
   await using watching = await store.watch({ worker: 'w' }, ({ type }) => type === 'resync' && resynced());
-  proxy.swallowAnswers();
+  network.freeze();
+  const resync = new Promise<void>((resolve) => (resynced = resolve));
   await direct.cancel(ref);
-  await proxy.swallowed;
-  const giveBack = setTimeout(() => proxy.cut(), 200);
   await resync;
-  clearTimeout(giveBack);
   expect(await store.get(ref)).toMatchObject({ status: 'cancelling' });
   expect(watching).toBeDefined();
 });
@@ -331,7 +381,7 @@ test('without the package pg the first question says what to install', () => {
   const hook =
     "import { registerHooks } from 'node:module'; registerHooks({ resolve(name, context, next) { if (name === 'pg') throw new Error('missing'); return next(name, context); } });";
   const program =
-    "import { createPostgresStore } from '@whoa/tasks'; try { await createPostgresStore().due(); } catch (error) { console.log(error.message); }";
+    "import { createPostgresStore } from '@whoa/tasks'; try { await createPostgresStore().list({ tenant: 'acme' }); } catch (error) { console.log(error.message); }";
   const args = [
     '--conditions=@whoa/source',
     '--import',
@@ -343,4 +393,46 @@ test('without the package pg the first question says what to install', () => {
   expect(execFileSync(process.execPath, args, { encoding: 'utf8', cwd: import.meta.dirname })).toMatch(
     /npm install pg/,
   );
+});
+
+test('the stores of one process hear through one connection, which goes with the last of them', async () => {
+  const stores = Array.from({ length: 4 }, () => createPostgresStore({ url: server.url, schema: newSchema() }));
+  const heard: string[] = [];
+  await Promise.all(stores.map((store, i) => store.watch({ tenant: 'acme' }, () => heard.push(`${i}`))));
+  const listening = "SELECT count(*)::int FROM pg_stat_activity WHERE application_name = 'whoa listens'";
+  expect(await ask(listening)).toEqual([{ count: 1 }]);
+  await stores[0]![Symbol.asyncDispose]();
+  for (const store of stores.slice(1)) await createTask(store);
+  await expect.poll(() => heard.toSorted(), SOON).toEqual(['1', '2', '3']);
+  await Promise.all(stores.map((store) => store[Symbol.asyncDispose]()));
+  await expect.poll(() => ask(listening), SOON).toEqual([{ count: 0 }]);
+});
+
+test('nothing is rung before it is committed, many changes are rung together, and only where somebody listens', async () => {
+  const schema = newSchema();
+  await using store = createPostgresStore({ url: server.url, schema });
+  await using listening = createPostgresStore({ url: server.url, schema });
+  await store.list({ tenant: 'acme' });
+  await ask(
+    `CREATE FUNCTION ${schema}.refuse() RETURNS trigger LANGUAGE plpgsql AS 'BEGIN RAISE EXCEPTION ''no''; END';
+     CREATE CONSTRAINT TRIGGER refuse AFTER INSERT ON ${schema}.tasks DEFERRABLE INITIALLY DEFERRED
+       FOR EACH ROW WHEN (NEW.agent = 'refused') EXECUTE FUNCTION ${schema}.refuse()`,
+  );
+  await ask("ALTER SYSTEM SET track_functions = 'all'");
+  await ask('SELECT pg_reload_conf()');
+  const rings = async (): Promise<number> => {
+    const sql = `SELECT coalesce(sum(calls), 0)::int AS calls FROM pg_stat_user_functions WHERE schemaname = '${schema}_v1' AND funcname = 'ring'`;
+    return Number((await ask(sql))[0]!['calls']);
+  };
+  const heard: Hint[] = [];
+  await using watching = await listening.watch({ tenant: 'acme' }, (hint) => heard.push(hint));
+  await expect(createTask(store, { agent: 'refused' })).rejects.toThrow('no');
+  await createTask(store, { tenant: 'other' });
+  const tasks = await Promise.all(Array.from({ length: 100 }, () => createTask(store)));
+  await expect.poll(() => heard.length, SOON).toBe(tasks.length);
+  expect(heard.map((hint) => ('id' in hint ? hint.id : '')).toSorted()).toEqual(tasks.map(({ id }) => id).toSorted());
+  await store[Symbol.asyncDispose]();
+  await expect.poll(rings, SOON).toBeGreaterThan(0);
+  expect(await rings()).toBeLessThan(20);
+  expect(watching).toBeDefined();
 });

@@ -1,5 +1,6 @@
 import { writeFileSync } from 'node:fs';
 import { join } from 'node:path';
+import type { ClaimRef } from '@whoa/tasks';
 import { startChild, temporaryFolder } from './child.ts';
 import { openStore } from './open-store.ts';
 import type { PlaceKind } from './places.ts';
@@ -15,21 +16,23 @@ export async function runRace(kind: PlaceKind, tasks: number): Promise<RaceRepor
   using folder = temporaryFolder();
   await using shared = await kind.open();
   await using store = openStore(shared.place);
-  const ids: string[] = [];
+  const claims: ClaimRef[] = [];
   let begun = 0;
   const createSome = async (): Promise<void> => {
     for (let next = begun++; next < tasks; next = begun++) {
       const receipt = await store.create({ tenant: 'race', agent: 'a', input: next });
       if (receipt.answer !== 'created') throw new Error('not created');
-      ids.push(receipt.task.id);
-      await store.claim(receipt.task.id, 'w', 3_600_000);
+      const { id } = receipt.task;
+      const answer = await store.claim(id, { session: 's', claim: `claim-${next}`, worker: 'w', leaseMs: 3_600_000 });
+      if (answer.answer !== 'claimed') throw new Error('not claimed');
+      claims.push(answer.claim);
     }
   };
   await Promise.all(Array.from({ length: 8 }, createSome));
-  const idsFile = join(folder.path, 'ids.json');
-  writeFileSync(idsFile, JSON.stringify(ids));
+  const claimsFile = join(folder.path, 'claims.json');
+  writeFileSync(claimsFile, JSON.stringify(claims));
   const ways = ['success', 'failed', 'cancel'];
-  const children = ways.map((way) => startChild('race-writer', [shared.place, idsFile, way]));
+  const children = ways.map((way) => startChild('race-writer', [shared.place, claimsFile, way]));
   let ready = 0;
   for (const child of children) {
     child.process.on('message', ({ type }: { type: string }) => {
@@ -42,7 +45,7 @@ export async function runRace(kind: PlaceKind, tasks: number): Promise<RaceRepor
   const [success, failed, cancel] = done.map(({ answers }) => answers);
   const counts: Record<string, number> = {};
   const violations: string[] = [];
-  for (const id of ids) {
+  for (const { id } of claims) {
     const status = (await store.get({ tenant: 'race', id }))!.status;
     counts[status] = (counts[status] ?? 0) + 1;
     const finishes = [success![id]!, failed![id]!];

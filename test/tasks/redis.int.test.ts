@@ -1,25 +1,14 @@
+import { createHash } from 'node:crypto';
 import { setTimeout as wait } from 'node:timers/promises';
-import { createRedisStore, type Hint, type TaskRecord, type TaskStore } from '@whoa/tasks';
+import { createRedisStore, type Hint } from '@whoa/tasks';
 import { Redis } from 'ioredis';
 import { afterAll, beforeAll, describe, expect, test } from 'vitest';
 import { createCertificate } from '../servers/certificates.ts';
 import { ask, type RedisServer, startRedis, startRedisCluster, startRedisSentinels } from '../servers/redis.ts';
 import { temporaryFolder } from './child.ts';
+import { claim, create, running } from './held-task.ts';
 
 const TENANT = 'acme';
-
-async function create(store: TaskStore): Promise<TaskRecord> {
-  const receipt = await store.create({ tenant: TENANT, agent: 'a', input: 'hello' });
-  if (receipt.answer !== 'created') throw new Error(`not created: ${receipt.answer}`);
-  return receipt.task;
-}
-
-async function running(store: TaskStore): Promise<TaskRecord> {
-  const { id } = await create(store);
-  const claim = await store.claim(id, 'w', 600_000);
-  if (claim.answer !== 'claimed') throw new Error(`not claimed: ${claim.answer}`);
-  return claim.task;
-}
 
 describe('a server that can be had', () => {
   let server: RedisServer;
@@ -30,8 +19,8 @@ describe('a server that can be had', () => {
 
   test('a server that was restarted is given the scripts again, and has everything', async () => {
     await using store = createRedisStore({ url: server.url, prefix: 'restart' });
-    const { id } = await running(store);
-    await store.append(id, 1, { after: 0, events: ['said'] });
+    const { id, by } = await running(store);
+    await store.append(by, { after: 0, events: ['said'] });
     await server.kill('SIGKILL');
     await server.start();
     expect(await ask(server.port, 'SCRIPT', 'EXISTS', 'x')).toBe('0');
@@ -40,9 +29,8 @@ describe('a server that can be had', () => {
   });
 
   test('a cancel whose answer is lost has an unknown outcome, and repeating it is safe', async () => {
-    await using store = createRedisStore({ url: server.url, prefix: 'unknown', timeoutMs: 300 });
-    const { id } = await running(store);
-    const ref = { tenant: TENANT, id };
+    await using store = createRedisStore({ url: server.url, prefix: 'unknown', timeoutMs: 3_000 });
+    const { ref } = await running(store);
     server.process.kill('SIGSTOP');
     try {
       await expect(store.cancel(ref, { by: 'ann' })).rejects.toMatchObject({ code: 'UNKNOWN_OUTCOME' });
@@ -50,14 +38,16 @@ describe('a server that can be had', () => {
       server.process.kill('SIGCONT');
     }
     const again = await store.cancel(ref, { by: 'ann' });
-    expect(again).toMatchObject({ answer: 'already', reason: { by: 'ann' } });
+    // What stood in the connection that was left may have been read or not.
+    expect(again.answer).toMatch(/^(already|accepted)$/);
+    expect(again).toMatchObject({ status: 'cancelling', reason: { by: 'ann' } });
   });
 
   test('an append whose server died under it has an unknown outcome, and is written once', async () => {
     await using store = createRedisStore({ url: server.url, prefix: 'died' });
-    const { id } = await running(store);
+    const { id, by } = await running(store);
     server.process.kill('SIGSTOP');
-    const appended = store.append(id, 1, { after: 0, events: ['one'] });
+    const appended = store.append(by, { after: 0, events: ['one'] });
     const code = appended.then(
       () => 'answered',
       (error: { code: string }) => error.code,
@@ -65,7 +55,7 @@ describe('a server that can be had', () => {
     await server.kill('SIGKILL');
     expect(await code).toBe('UNKNOWN_OUTCOME');
     await server.start();
-    for (let i = 0; i < 2; i++) await store.append(id, 1, { after: 0, events: ['one'] });
+    for (let i = 0; i < 2; i++) await store.append(by, { after: 0, events: ['one'] });
     expect(await store.read({ tenant: TENANT, id })).toHaveLength(1);
   });
 
@@ -88,11 +78,9 @@ describe('a server that can be had', () => {
   test.each([
     ['READONLY', ['REPLICAOF', '127.0.0.1', '1'], ['REPLICAOF', 'NO', 'ONE']],
     ['NOREPLICAS', ['CONFIG', 'SET', 'min-replicas-to-write', '1'], ['CONFIG', 'SET', 'min-replicas-to-write', '0']],
-    ['OOM', ['CONFIG', 'SET', 'maxmemory', '1mb'], ['CONFIG', 'SET', 'maxmemory', '0']],
   ])('a server that answers %s changes nothing, and works again when it can', async (code, before, after) => {
     await using store = createRedisStore({ url: server.url, prefix: `not-${code}`, timeoutMs: 1_000 });
-    const { id } = await running(store);
-    const ref = { tenant: TENANT, id };
+    const { ref } = await running(store);
     await ask(server.port, ...before);
     try {
       await expect(store.cancel(ref)).rejects.toMatchObject({ code: 'STORE_BUSY' });
@@ -121,24 +109,19 @@ describe('a server that can be had', () => {
       conversationRetentionMs: 50,
     });
     const task = { tenant: TENANT, agent: 'a', input: 1, conversation: 'c', key: 'k' };
-    const receipt = await store.create(task);
-    const { id } = (receipt as { task: TaskRecord }).task;
-    await store.claim(id, 'w', 60_000);
-    await store.append(id, 1, { after: 0, events: ['x'] });
-    await store.send({ tenant: TENANT, id }, { type: 'steer', message: 'x' });
-    await store.finish(id, 1, { status: 'success', history: ['x'] });
-    const keys = async (): Promise<string[]> => (await ask(server.port, 'KEYS', 'gone:*')).split(',').toSorted();
-    await expect
-      .poll(keys)
-      .toEqual([
-        'gone:{s0}:ended',
-        'gone:{s0}:said:4:acme:c',
-        'gone:{s0}:status:success:acme',
-        'gone:{s0}:tenant:acme',
-      ]);
-    const next = await create(store);
-    const left = ['due', `inputs:${next.id}`, 'status:init:acme', `task:${next.id}`, 'tenant:acme'];
-    expect(await keys()).toEqual(left.map((key) => `gone:{s0}:${key}`).toSorted());
+    const { ref, by } = await running(store, task);
+    await store.append(by, { after: 0, events: ['x'] });
+    await store.send(ref, { type: 'steer', message: 'x' });
+    await store.finish(by, { status: 'success', history: ['x'] });
+    const request = { domain: 0, session: 's', claim: 'c', worker: 'w', leaseMs: 60_000, agents: ['a'], limit: 1 };
+    const keys = async (): Promise<string[]> => {
+      // A worker that looks for work clears away what it finds.
+      await store.take({ ...request, number: 1 });
+      return (await ask(server.port, 'KEYS', 'gone:*')).split(',').toSorted();
+    };
+    const left = ['domain', 'layout', 'running', `session:${by.session}`, 'sessions'];
+    const waits = ['waiters:*', 'waiters:a', 'waiting'];
+    await expect.poll(keys).toEqual([...left, ...waits].map((key) => `gone:{s0}:${key}`).toSorted());
   });
 
   test('a name that is used again is a new task, whatever is left of the old one', async () => {
@@ -147,8 +130,7 @@ describe('a server that can be had', () => {
     for (let round = 0; round < 3; round++) {
       const receipt = await store.create(wanted);
       if (receipt.answer !== 'created') throw new Error(`round ${round}: ${receipt.answer}`);
-      await store.claim(receipt.task.id, 'w', 60_000);
-      await store.finish(receipt.task.id, 1, { status: 'success' });
+      await store.finish(await claim(store, receipt.task.id), { status: 'success' });
       await expect.poll(() => store.get({ tenant: TENANT, id: receipt.task.id })).toBeUndefined();
     }
     await store.create(wanted);
@@ -160,8 +142,10 @@ describe('a server that can be had', () => {
     const rules = [
       '~app:*',
       'resetchannels',
+      '&app:*',
       '+@read',
       '+@write',
+      '+@pubsub',
       '+@connection',
       '-@dangerous',
       '+eval',
@@ -181,32 +165,22 @@ describe('a server that can be had', () => {
     await expect(create(other)).rejects.toThrow(/NOPERM|No permissions|can't access/i);
   });
 
-  test('the stream of a worker brings the order along, escalations too, and nothing else is taken for one', async () => {
+  test('the channel of a worker brings the order along, escalations too, and nothing else is taken for one', async () => {
     await using store = createRedisStore({ url: server.url, prefix: 'order' });
-    const { id } = await running(store);
-    const ref = { tenant: TENANT, id };
+    const { id, ref, by } = await running(store);
     const heard: Hint[] = [];
     await store.watch({ worker: 'w' }, (hint) => heard.push(hint));
     const orders: unknown[] = [];
     for (const how of ['graceful', 'now', 'kill'] as const) {
       await store.cancel(ref, { message: how }, { how, undo: how === 'kill' });
-      orders.push({ epoch: 1, stop: (await store.get(ref))!.stop });
+      const { stop, orderNumber } = (await store.get(ref))!;
+      // Signed for this task: who reads it learns no claim, and cannot send it again for another.
+      const signature = createHash('sha1').update(`${by.claim} ${id}`).digest('hex');
+      orders.push({ epoch: 1, claim: signature, orderNumber, stop });
     }
     const admin = new Redis(server.port);
-    await admin.xadd(
-      'order:{s0}:inbox:w',
-      '*',
-      'type',
-      'cancel',
-      'id',
-      id,
-      'tenant',
-      TENANT,
-      'worker',
-      'w',
-      'order',
-      '1 kill 0 0',
-    );
+    const forged = JSON.stringify(['cancel', id, TENANT, 'w', '', '1 kill 0 0']);
+    await admin.spublish('order:{s0}:inbox:w', forged);
     admin.disconnect();
     await expect.poll(() => heard.length).toBe(4);
     expect(heard.map((hint) => ('order' in hint ? hint.order : undefined))).toEqual([...orders, undefined]);
@@ -215,49 +189,49 @@ describe('a server that can be had', () => {
     );
   });
 
-  test('a listener that was away so long that its stream is gone is told to look at everything', async () => {
-    await using store = createRedisStore({ url: server.url, prefix: 'away' });
-    const heard = Promise.withResolvers<string>();
-    await store.watch({ worker: 'w' }, ({ type }) => heard.resolve(type));
-    const admin = new Redis(server.port);
-    await admin.del('away:{s0}:inbox:w');
-    await killInboxes(admin);
-    admin.disconnect();
-    expect(await heard.promise).toBe('resync');
-  });
-
-  test('3,000 cancels while the connection of the listener is killed every 100 ms: none is lost', async () => {
+  test('1,000 cancels while the connection is killed every 100 ms: of each the listener hears, or is told to look', async () => {
     await using store = createRedisStore({ url: server.url, prefix: 'lossy' });
-    const heard = new Set<string>();
+    await using other = createRedisStore({ url: server.url, prefix: 'lossy' });
+    const [heard, cancelled] = [new Set<string>(), new Set<string>()];
+    let [resyncs, kills] = [0, 0];
+    const look = async (): Promise<void> => {
+      for (const id of cancelled) {
+        if (!heard.has(id) && (await other.get({ tenant: TENANT, id }))?.stop !== undefined) heard.add(id);
+      }
+    };
+    const looking: Promise<void>[] = [];
     await store.watch({ worker: 'w' }, (hint) => {
       if (hint.type === 'cancel') heard.add(hint.id);
-      if (hint.type === 'resync') resyncs++;
+      if (hint.type !== 'resync') return;
+      resyncs++;
+      looking.push(look());
     });
-    let [resyncs, kills] = [0, 0];
     const ids: string[] = [];
-    for (let i = 0; i < 3_000; i += 50) {
-      const some = await Promise.all(Array.from({ length: 50 }, () => running(store)));
+    for (let i = 0; i < 1_000; i += 50) {
+      const some = await Promise.all(Array.from({ length: 50 }, () => running(other)));
       ids.push(...some.map(({ id }) => id));
     }
     const admin = new Redis(server.port);
     const done = new AbortController();
     const killing = (async () => {
       while (!done.signal.aborted) {
-        kills += await killInboxes(admin);
+        kills += await killListeners(admin);
         await wait(100);
       }
     })();
     for (const id of ids) {
-      await store.cancel({ tenant: TENANT, id }, {}, { how: 'kill' });
+      await other.cancel({ tenant: TENANT, id }, {}, { how: 'kill' });
+      cancelled.add(id);
       await wait(1);
     }
-    await expect.poll(() => heard.size, { timeout: 10_000 }).toBe(3_000);
     done.abort();
     await killing;
+    await expect.poll(() => heard.size, { timeout: 10_000 }).toBe(1_000);
+    while (looking.length > 0) await looking.pop();
     admin.disconnect();
     console.log({ cancels: ids.length, heard: heard.size, kills, resyncs });
-    expect(kills).toBeGreaterThan(20);
-    expect(resyncs).toBe(0);
+    expect(kills).toBeGreaterThan(5);
+    expect(resyncs).toBeGreaterThan(5);
   });
 });
 
@@ -277,7 +251,7 @@ test('a failover moves the store and its listeners to the new master', async () 
   await using sentinels = await startRedisSentinels();
   const place = { url: sentinels.urls, sentinel: { name: sentinels.name }, timeoutMs: 20_000 };
   await using store = createRedisStore({ ...place, replicas: { atLeast: 1 } });
-  const { id } = await running(store);
+  const { id, by } = await running(store);
   const heard = Promise.withResolvers<void>();
   await store.watch({ worker: 'w' }, ({ type }) => (type === 'cancel' || type === 'resync') && heard.resolve());
   await sentinels.master.kill('SIGKILL');
@@ -285,7 +259,7 @@ test('a failover moves the store and its listeners to the new master', async () 
   await using other = createRedisStore(place);
   expect(await other.cancel({ tenant: TENANT, id })).toMatchObject({ answer: 'accepted' });
   await heard.promise;
-  const alone = store.renew(id, 1, 600_000);
+  const alone = store.append(by, { after: 0, events: ['x'] });
   await expect(alone).rejects.toMatchObject({ code: 'UNKNOWN_OUTCOME' });
   expect(await sentinels.masterPort()).toBe(sentinels.replica.port);
 });
@@ -310,9 +284,10 @@ test('a node of a Cluster that is taken for a single server says what to do', as
   for (const message of errors) expect(message).toContain('cluster: true');
 });
 
-async function killInboxes(admin: Redis): Promise<number> {
+/** Ends the connections that listen to something. */
+async function killListeners(admin: Redis): Promise<number> {
   const clients = String(await admin.call('CLIENT', 'LIST')).split('\n');
-  const ids = clients.filter((line) => line.includes('name=whoa-inbox')).map((line) => /id=(\d+)/.exec(line)![1]!);
+  const ids = clients.filter((line) => / ssub=[1-9]/.test(line)).map((line) => /id=(\d+)/.exec(line)![1]!);
   for (const id of ids) await admin.call('CLIENT', 'KILL', 'ID', id);
   return ids.length;
 }

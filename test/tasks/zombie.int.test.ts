@@ -1,8 +1,9 @@
-import type { TaskRecord, TaskStore } from '@whoa/tasks';
+import { shardOf, type TaskRecord, type TaskStore } from '@whoa/tasks';
 import { expect, test } from 'vitest';
 import { startChild } from './child.ts';
 import { openStore } from './open-store.ts';
 import { places } from './places.ts';
+import { stopBetweenWrites } from './stop-process.ts';
 
 const LEASE_MS = 1_000;
 
@@ -16,13 +17,13 @@ test.each(places)(
     const ref = { tenant: 'acme', id };
     await using sleeper = startChild('stopped-worker', [shared.place, id, `${LEASE_MS}`]);
     const { pid } = await sleeper.hear<{ type: string; pid: number }>(({ type }) => type === 'working');
-    // Don't stop it inside a transaction: it would keep the whole file locked.
     await writtenOnce(store, ref);
-    sleeper.process.kill('SIGSTOP');
+    await stopBetweenWrites(shared.place, sleeper.process);
 
-    const claim = await claimWhenFree(() => store.claim(id, 'successor', 60_000));
-    expect(claim.task).toMatchObject({ epoch: 2, worker: 'successor' });
-    await store.append(id, 2, { after: claim.task.position, events: [{ type: 'mine' }] });
+    const { task, claim } = await claimWhenFree(store, id);
+    // Taken away from one session, given to another.
+    expect(task).toMatchObject({ epoch: 3, deaths: 1, worker: 'successor' });
+    await store.append(claim, { after: task.position, events: [{ type: 'mine' }] });
     const before = await store.get(ref);
 
     sleeper.process.kill('SIGCONT');
@@ -32,9 +33,9 @@ test.each(places)(
     });
     expect(await sleeper.ended).toBe(0);
     expect(await store.get(ref)).toEqual(before);
-    expect((await store.read(ref)).findLast(({ epoch }) => epoch === 1)!.position).toBe(claim.task.position);
+    expect((await store.read(ref)).findLast(({ epoch }) => epoch === 1)!.position).toBe(task.position);
     expect(() => process.kill(pid, 0)).toThrow(/ESRCH/);
-    expect(await store.finish(id, 2, { status: 'success' })).toMatchObject({ answer: 'finished', status: 'success' });
+    expect(await store.finish(claim, { status: 'success' })).toMatchObject({ answer: 'finished', status: 'success' });
   },
 );
 
@@ -46,12 +47,14 @@ async function writtenOnce(store: TaskStore, ref: { tenant: string; id: string }
   expect(watching).toBeDefined();
 }
 
-/** Asks again when the lease ends: the store says when that is. */
-async function claimWhenFree(claim: () => ReturnType<TaskStore['claim']>) {
+/** Asks again when the session of the other has run out, and frees what it held: the store says when that is. */
+async function claimWhenFree(store: TaskStore, id: string) {
+  const request = { session: 'of-successor', claim: 'claim-1', worker: 'successor', leaseMs: 60_000 };
   for (;;) {
-    const answer = await claim();
+    const answer = await store.claim(id, request);
     if (answer.answer === 'claimed') return answer;
     if (answer.answer !== 'held') throw new Error(`expected held, got ${answer.answer}`);
-    await new Promise((resolve) => setTimeout(resolve, Math.max(1, answer.until - Date.now())));
+    await new Promise((resolve) => setTimeout(resolve, Math.min(LEASE_MS / 4, Math.max(1, answer.until - Date.now()))));
+    await store.sweep({ domain: shardOf(id) });
   }
 }

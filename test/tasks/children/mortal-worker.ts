@@ -48,12 +48,26 @@ const store = openStore(file, { attemptsMax: 10_000 });
 const watched = Object.assign(Object.create(store) as typeof store, {
   append: async (...args: Parameters<typeof store.append>) => {
     const orders = await store.append(...args);
-    const [id, epoch, batch] = args;
+    const [{ id, epoch }, batch] = args;
     appendFileSync(join(folder, 'appends.log'), `${id} ${epoch} ${batch.after + batch.events.length}\n`);
     return orders;
   },
 });
-for (const name of ['claim', 'renew', 'release', 'finish', 'cancel', 'get', 'read', 'due', 'watch'] as const) {
+const others = [
+  'take',
+  'claim',
+  'load',
+  'beat',
+  'held',
+  'sweep',
+  'release',
+  'finish',
+  'cancel',
+  'get',
+  'read',
+  'watch',
+] as const;
+for (const name of others) {
   Object.assign(watched, { [name]: (store[name] as (...args: unknown[]) => unknown).bind(store) });
 }
 const runner = createRunner({ store: watched, agents: { assistant: agent }, leaseMs: 400, pollMs: 40, flushMs: 10 });

@@ -1,24 +1,26 @@
 // Ends tasks, one after the other, in its own order, in one way: success, failed or cancel. Says what it was answered.
 
 import { readFileSync } from 'node:fs';
+import type { ClaimRef } from '@whoa/tasks';
 import { openStore } from '../open-store.ts';
 
-const [file = '', idsFile = '', way = ''] = process.argv.slice(2);
-const ids = JSON.parse(readFileSync(idsFile, 'utf8')) as string[];
+const [file = '', claimsFile = '', way = ''] = process.argv.slice(2);
+const claims = JSON.parse(readFileSync(claimsFile, 'utf8')) as ClaimRef[];
 const store = openStore(file);
 const answers: Record<string, string> = {};
 const offset = { success: 0, failed: 1, cancel: 2 }[way] ?? 0;
 // Neighbours in small blocks, begun together, each way in another order: the three meet at most tasks.
-for (let block = 0; block < ids.length; block += 30) {
+for (let block = 0; block < claims.length; block += 30) {
   process.send?.({ type: 'ready', block });
   await new Promise((resolve) => process.once('message', resolve));
   for (let i = 0; i < 30; i++) {
-    const id = ids[block + ((i + offset * 10) % 30)];
-    if (id === undefined) continue;
+    const claim = claims[block + ((i + offset * 10) % 30)];
+    if (claim === undefined) continue;
+    const { id } = claim;
     const receipt =
       way === 'cancel'
         ? await store.cancel({ tenant: 'race', id }, { by: 'racer' })
-        : await store.finish(id, 1, { status: way as 'success', answer: way });
+        : await store.finish(claim, { status: way as 'success', answer: way });
     answers[id] = 'status' in receipt ? `${receipt.answer} ${receipt.status}` : receipt.answer;
   }
 }

@@ -21,7 +21,7 @@ test('many who begin and cease to watch at once take turns on the one connection
     workers.map(async (worker) => {
       const receipt = await store.create({ tenant: 'acme', agent: 'a', input: 'x' });
       const { id } = (receipt as { task: TaskRecord }).task;
-      await store.claim(id, worker, 60_000);
+      await store.claim(id, { worker, leaseMs: 60_000, session: worker, claim: id });
       expect(await store.cancel({ tenant: 'acme', id })).toMatchObject({ answer: 'accepted' });
     }),
   );

@@ -1,0 +1,255 @@
+import type { Violation } from '@whoa/core/testing';
+import type {
+  Batch,
+  Beat,
+  BeatAnswer,
+  ClaimRef,
+  CreateReceipt,
+  Hint,
+  TakeAnswer,
+  TakeRequest,
+  TaskStore,
+} from '@whoa/tasks';
+import type { Commit } from './network.ts';
+import type { SimulatedProcess } from './process.ts';
+import type { Effect } from './work.ts';
+
+type Taken = Extract<TakeAnswer, { answer: 'taken' }>;
+
+interface CheckOptions {
+  readonly store: TaskStore;
+  readonly leaseMs: number;
+  readonly now: () => number;
+  /** Runs later, by the simulated clock. */
+  readonly after: (ms: number, happen: () => void) => void;
+  readonly tenantOf: (id: string) => string;
+  readonly violations: Violation[];
+}
+
+/** Beats are due every third of a lease: one that was asked for comes much sooner. */
+const AT_ONCE_SHARE = 1 / 6;
+
+/**
+ * Judges the protocol between workers and their store where a broken step is made good by another, so that no promise to
+ * users breaks: answers that are repeated, orders that are told, rings, and workers that fence themselves.
+ */
+export class DeliveryChecks {
+  readonly #options: CheckOptions;
+  /** What each take of each session handed out. */
+  readonly #took = new Map<string, readonly ClaimRef[]>();
+  /** The latest order that the holder of a claim has confirmed. */
+  readonly #confirmed = new Map<string, number>();
+  /** Workers whose last take came back short and that were not rung since. */
+  readonly #parked = new Set<string>();
+  /** When the request was sent that a session was last kept by, on the worker's clock, and how long that had slept. */
+  readonly #kept = new Map<string, { readonly at: number; readonly slept: number }>();
+  readonly #used = new Set<string>();
+  /** The session that a process began last. */
+  readonly #sessions = new Map<string, string>();
+  /** Tasks of which a process was told something during a beat. */
+  readonly #missed = new Map<string, Set<string>>();
+  /** Which tasks a process has. */
+  readonly #atWork = new Set<string>();
+  readonly #beatsSent = new Map<string, number>();
+  readonly #created = new Set<string>();
+  /** Under which claim a call began. */
+  readonly #calls = new Map<string, ClaimRef>();
+  /** When a worker was told that a session or a claim is lost. */
+  readonly #lostAt = new Map<string, number>();
+  #hasRung = false;
+  #looking: Promise<void>[] = [];
+
+  constructor(options: CheckOptions) {
+    this.#options = options;
+  }
+
+  /** A process asks the store. */
+  sent(process: SimulatedProcess, name: string, args: readonly unknown[]): void {
+    const used = sessionIn(name, args);
+    // A claim is insisted on, also under a session that was given up meanwhile.
+    if (used !== undefined && !this.#used.has(used)) this.#sessions.set(process.name, used);
+    if (used !== undefined) this.#used.add(used);
+    if (name === 'beat') {
+      this.#beatsSent.set(process.name, (this.#beatsSent.get(process.name) ?? 0) + 1);
+      this.#missed.set(process.name, new Set());
+    }
+    if (name !== 'append') return;
+    const { id, session } = args[0] as ClaimRef;
+    const { leaseMs, now } = this.#options;
+    const own = process.world.clock.now();
+    const kept = this.#kept.get(session) ?? { at: own, slept: now() - own };
+    if (session !== this.#sessions.get(process.name)) {
+      this.#broken('P10', `${id}: ${process.name} wrote under a session that it had given up`);
+    }
+    if (own - kept.at >= leaseMs) {
+      this.#broken('P10', `${id}: ${process.name} wrote though its lease was over by its own clock`);
+    }
+    if (now() - own - kept.slept > leaseMs / 2) {
+      this.#broken('P10', `${id}: ${process.name} slept, and wrote before it asked whether it still has the task`);
+    }
+  }
+
+  /** The store did something. */
+  committed({ name, args, answer, error }: Commit): void {
+    if (error === undefined && name === 'take' && (answer as TakeAnswer).answer === 'taken') {
+      this.#taken(args[0] as TakeRequest, answer as Taken);
+    }
+    if (error === undefined && name === 'beat') this.#beaten(args[0] as Beat, answer as BeatAnswer);
+    if (error === undefined && name === 'append') this.#appended(args[0] as ClaimRef, args[1] as Batch);
+    if (error === undefined && name === 'create') this.#wasCreated(answer as CreateReceipt);
+    this.#hasRung = false;
+  }
+
+  /** An answer has reached the process that asked for it. */
+  answered(
+    process: SimulatedProcess,
+    { name, args, answer, error, sentAt }: Commit & { readonly sentAt: number },
+  ): void {
+    const session = sessionIn(name, args);
+    const said = (answer as { answer?: string } | undefined)?.answer;
+    if (session !== undefined && said === 'gone') this.#lostAt.set(session, this.#options.now());
+    if (name === 'append' && (error as { code?: string } | undefined)?.code === 'LEASE_LOST') {
+      this.#lostAt.set((args[0] as ClaimRef).claim, this.#options.now());
+    }
+    const isKept =
+      said === 'alive' ||
+      said === 'claimed' ||
+      (said === 'taken' && ((answer as Partial<Taken>).tasks?.length ?? 0) > 0);
+    if (session === undefined || !isKept) return;
+    const slept = this.#options.now() - process.world.clock.now();
+    if (sentAt >= (this.#kept.get(session)?.at ?? 0)) this.#kept.set(session, { at: sentAt, slept });
+    if (name === 'beat') this.#beatAnswered(process, session, sentAt);
+  }
+
+  /** The store tells a worker something; whether it arrives is another matter. */
+  told(hint: Hint): void {
+    if (hint.type !== 'work') return;
+    this.#parked.delete(hint.worker);
+    this.#hasRung = true;
+  }
+
+  /** A worker hears something. */
+  heard(process: SimulatedProcess, hint: Hint): void {
+    if (hint.type === 'command') this.#missed.get(process.name)?.add(hint.id);
+  }
+
+  /** A worker says that it has begun or ended a task, or lost it. */
+  reported(
+    process: SimulatedProcess,
+    { type, id }: { readonly type: 'task-start' | 'task-end'; readonly id: string },
+  ): void {
+    if (type === 'task-start') this.#atWork.add(`${process.name} ${id}`);
+    else this.#atWork.delete(`${process.name} ${id}`);
+  }
+
+  #isAtWork(process: SimulatedProcess, id: string): boolean {
+    return this.#atWork.has(`${process.name} ${id}`);
+  }
+
+  /** A tool did something. */
+  effect({ callId, tool, process, phase }: Effect): void {
+    if (phase !== 'end') return;
+    const { id, session, claim } = this.#calls.get(callId) ?? { session: '', claim: '' };
+    const lostAt = this.#lostAt.get(claim) ?? this.#lostAt.get(session) ?? Infinity;
+    if (lostAt < this.#options.now()) {
+      this.#broken('P4', `${id}: ${tool} went on to its end in ${process}, which knew that it had lost the task`);
+    }
+  }
+
+  /** Resolves when everything that was looked up has been judged. */
+  async settled(): Promise<void> {
+    while (this.#looking.length > 0) await Promise.all(this.#looking.splice(0));
+  }
+
+  #taken({ session, number, worker, limit }: TakeRequest, { tasks, repeat }: Taken): void {
+    const key = `${session} ${number}`;
+    if (repeat) this.#looking.push(this.#compareRepeat(session, { given: tasks.map(({ claim }) => claim), key }));
+    else
+      this.#took.set(
+        key,
+        tasks.map(({ claim }) => claim),
+      );
+    if (repeat) return;
+    if (tasks.length < limit) this.#parked.add(worker);
+    else this.#parked.delete(worker);
+  }
+
+  #appended(by: ClaimRef, { events }: Batch): void {
+    for (const event of events) {
+      const { type, callId } = event as { type?: string; callId?: string };
+      if (type === 'call-intent') this.#calls.set(callId!, by);
+    }
+  }
+
+  async #compareRepeat(session: string, { given, key }: { given: readonly ClaimRef[]; key: string }): Promise<void> {
+    const held = new Set(
+      (await this.#options.store.held({ domain: 0, session })).map(({ claim, id }) => `${id} ${claim}`),
+    );
+    const names = (claims: readonly ClaimRef[]): string[] => claims.map(({ id, claim }) => `${id} ${claim}`).toSorted();
+    const expected = names(this.#took.get(key) ?? []).filter((name) => held.has(name));
+    if (expected.join() !== names(given).join()) this.#broken('P1', `${key}: a repeated take forgot what it took`);
+  }
+
+  #beaten({ session, confirmed = [] }: Beat, answer: BeatAnswer): void {
+    if (answer.answer !== 'alive') return;
+    for (const { claim, id, orderNumber } of confirmed) {
+      const key = `${id} ${claim}`;
+      this.#confirmed.set(key, Math.max(orderNumber, this.#confirmed.get(key) ?? 0));
+    }
+    if (!answer.more) this.#looking.push(this.#compareOrders(session, new Set(answer.orders.map(({ id }) => id))));
+  }
+
+  /** Whatever was ordered and is not confirmed is told, every time. */
+  async #compareOrders(session: string, told: ReadonlySet<string>): Promise<void> {
+    const { store, tenantOf } = this.#options;
+    const held = await store.held({ domain: 0, session });
+    for (const { id, claim } of held) {
+      const confirmed = this.#confirmed.get(`${id} ${claim}`) ?? 0;
+      const task = await store.get({ tenant: tenantOf(id), id });
+      if (task !== undefined && task.orderNumber > confirmed && !told.has(id)) {
+        this.#broken('P3', `${id}: order ${task.orderNumber} is not told, and only ${confirmed} was confirmed`);
+      }
+    }
+  }
+
+  #wasCreated(receipt: CreateReceipt): void {
+    if (receipt.answer !== 'created') return;
+    const { id, stage } = receipt.task;
+    const isNew = !this.#created.has(id);
+    this.#created.add(id);
+    if (isNew && stage === 'ready' && this.#parked.size > 0 && !this.#hasRung) {
+      this.#broken('P2', `${id}: it is ready, workers wait for it, and none was rung`);
+    }
+  }
+
+  /** What a worker is told while it beats, the answer may not hold: it must ask again at once. */
+  #beatAnswered(process: SimulatedProcess, session: string, sentAt: number): void {
+    const { store, leaseMs, after } = this.#options;
+    const missed = this.#missed.get(process.name);
+    this.#missed.delete(process.name);
+    if (missed === undefined || missed.size === 0 || process.world.clock.now() - sentAt > leaseMs / 2) return;
+    const [beats, stops] = [this.#beatsSent.get(process.name), process.stops];
+    after(leaseMs * AT_ONCE_SHARE, () => {
+      if (this.#beatsSent.get(process.name) !== beats || process.stops !== stops) return;
+      if (this.#sessions.get(process.name) !== session) return;
+      const held = store.held({ domain: 0, session });
+      this.#looking.push(
+        held.then((tasks) => {
+          const id = tasks.map((task) => task.id).find((one) => missed.has(one) && this.#isAtWork(process, one));
+          if (id !== undefined)
+            this.#broken('P3', `${id}: ${process.name} was told of an order and did not ask for it`);
+        }),
+      );
+    });
+  }
+
+  #broken(promise: Violation['promise'], what: string): void {
+    this.#options.violations.push({ promise, what });
+  }
+}
+
+/** The session under which something is asked for. */
+function sessionIn(name: string, args: readonly unknown[]): string | undefined {
+  if (name === 'take' || name === 'beat') return (args[0] as { session: string }).session;
+  return name === 'claim' ? (args[1] as { session: string }).session : undefined;
+}

@@ -1,0 +1,210 @@
+import type { HistoryEntry, Violation } from '@whoa/core/testing';
+import type { ClaimRef, JournalEntry, TakenTask, TaskRecord, TaskStore } from '@whoa/tasks';
+import type { Commit } from './network.ts';
+import type { Effect } from './work.ts';
+
+const FINAL: ReadonlySet<string> = new Set(['success', 'failed', 'cancelled']);
+const ATTEMPTS_MAX = 3;
+const WRITES: ReadonlySet<string> = new Set(['append', 'release', 'finish']);
+
+interface Created {
+  readonly task?: TaskRecord;
+  readonly superseded?: readonly string[];
+}
+
+/** Writes down what the store did and what tools did, and judges what the checker of recorded histories cannot see. */
+export class SimulatedHistory {
+  readonly entries: HistoryEntry[] = [];
+  readonly violations: Violation[] = [];
+  readonly #store: TaskStore;
+  readonly #rules: { readonly maxRunningPerTenant?: number };
+  /** The latest claim that was given out, by task. */
+  readonly #claims = new Map<string, ClaimRef>();
+  readonly #ended = new Map<string, string>();
+  /** How tasks ended that a worker ended. */
+  readonly #finished = new Map<string, string>();
+  /** Which task a call belongs to. */
+  readonly #calls = new Map<string, string>();
+  /** Tasks of which a cancel was accepted. */
+  readonly #stopping = new Set<string>();
+  /** Tasks by id, with their tenants. */
+  readonly #tenants = new Map<string, string>();
+  readonly #undone = new Set<string>();
+  /** Tasks that a worker was asked for by their id: no limit holds those back. */
+  readonly #claimedById = new Set<string>();
+  /** Tasks that a newer one was said to have ended, or to be ending. */
+  readonly #superseded = new Set<string>();
+  /** The sessions that have held something: no more of them can have died. */
+  readonly deaths = new Set<string>();
+
+  constructor(store: TaskStore, rules: { readonly maxRunningPerTenant?: number }) {
+    this.#store = store;
+    this.#rules = rules;
+  }
+
+  get tasks(): number {
+    return this.#tenants.size;
+  }
+
+  tenantOf(id: string): string {
+    return this.#tenants.get(id) ?? 'unknown';
+  }
+
+  commit(commit: Commit): void {
+    const { name, args, answer, error } = commit;
+    if (name === 'create' && answer !== undefined) this.#created(answer as Created);
+    if (name === 'take') this.#taken(answer as { tasks?: readonly TakenTask[]; repeat?: boolean } | undefined);
+    if (name === 'claim') this.#claimed(answer as { answer?: string; claim?: ClaimRef } | undefined);
+    if (name === 'cancel' && answer !== undefined) this.#cancelled(args[0] as { id?: string }, answer as never);
+    if (WRITES.has(name)) this.#written(args[0] as ClaimRef, { name, answer, isRefused: error !== undefined });
+    if (name === 'append' && error === undefined) this.#calledIn(args);
+  }
+
+  /** A tool began. Nothing of a task begins before it is written down that it will, or once its end can be read. */
+  effect({ callId, tool, process, phase }: Effect): void {
+    if (phase === 'undo') {
+      if (this.#undone.has(callId)) this.#broken('P9', `the undo of ${callId} began twice`);
+      this.#undone.add(callId);
+    }
+    if (phase !== 'begin') return;
+    const id = this.#calls.get(callId);
+    if (id === undefined) this.#broken('P9', `${tool} began in ${process} before the store knew of ${callId}`);
+    const status = id === undefined ? undefined : this.#ended.get(id);
+    if (status !== undefined) this.#broken('P4', `${id}: ${tool} began in ${process} after it had ended '${status}'`);
+  }
+
+  /** A worker says that a task has ended. */
+  reported(id: string, status: string): void {
+    const ended = this.#finished.get(id);
+    if (FINAL.has(status) && ended !== status) {
+      this.#broken('P1', `${id}: it was reported as '${status}', and the store says '${ended ?? 'not ended'}'`);
+    }
+  }
+
+  /** Reads what has not been seen to have ended, or everything; returns whether all of it has. */
+  async look({ all = false } = {}): Promise<boolean> {
+    let allEnded = true;
+    const running = new Map<string, number>();
+    for (const [id, tenant] of this.#tenants) {
+      if (!all && this.#ended.has(id)) continue;
+      const task = await this.#store.get({ tenant, id });
+      if (task === undefined) {
+        this.#broken('P1', `${id}: it is gone`);
+        continue;
+      }
+      this.#read(task);
+      if (!FINAL.has(task.status)) allEnded = false;
+      const isCounted = task.status === 'running' && !this.#claimedById.has(id);
+      if (isCounted) running.set(tenant, (running.get(tenant) ?? 0) + 1);
+    }
+    const { maxRunningPerTenant = Infinity } = this.#rules;
+    for (const [tenant, count] of running) {
+      if (count > maxRunningPerTenant) this.#broken('P8', `${tenant}: ${count} of its tasks run at once`);
+    }
+    return allEnded;
+  }
+
+  async journals(): Promise<void> {
+    for (const [id, tenant] of this.#tenants) {
+      const entries: JournalEntry[] = [];
+      for (;;) {
+        const piece = await this.#store.read({ tenant, id }, { after: entries.at(-1)?.position ?? 0 });
+        // A reader that is given what it has read already never gets on.
+        const isBehind = (piece[0]?.position ?? 0) <= (entries.at(-1)?.position ?? 0);
+        if (piece.length > 0 && isBehind) this.#broken('P5', `${id}: its journal repeats ${piece[0]!.position}`);
+        if (isBehind) break;
+        entries.push(...piece);
+      }
+      this.entries.push({ seen: 'journal', id, entries });
+      const { agent, status, outcome } = (await this.#store.get({ tenant, id })) ?? {};
+      const isSaid = JSON.stringify(entries).includes(JSON.stringify(outcome?.answer ?? ''));
+      if (agent === 'assistant' && status === 'success' && !isSaid) {
+        this.#broken('P5', `${id}: what it answered last is not in its journal`);
+      }
+    }
+  }
+
+  #read(task: TaskRecord): void {
+    this.entries.push({ seen: 'task', task: task as never });
+    if (FINAL.has(task.status)) this.#ended.set(task.id, task.status);
+    const { error } = task.outcome ?? {};
+    if (error?.code === 'WORKERS_LOST' && task.deaths < ATTEMPTS_MAX) {
+      this.#broken('P1', `${task.id}: it failed after ${task.deaths} deaths of its workers`);
+    }
+    if (task.deaths > this.deaths.size) {
+      this.#broken('P1', `${task.id}: ${task.deaths} deaths, and not so many sessions ended`);
+    }
+    const isLive = !FINAL.has(task.status);
+    if (isLive !== (task.stage !== undefined)) {
+      this.#broken('P2', `${task.id}: ${task.status} and in stage ${task.stage ?? 'none'}`);
+    }
+    if (this.#superseded.has(task.id) && task.status !== 'cancelling' && task.status !== 'cancelled') {
+      this.#broken('P3', `${task.id}: it is '${task.status}', and was said to be superseded`);
+    }
+    const claim = this.#claims.get(task.id);
+    if (isLive && task.stage !== 'held' && claim !== undefined && task.epoch <= claim.epoch) {
+      this.#broken('P10', `${task.id}: it was freed and its epoch did not rise`);
+    }
+  }
+
+  #created({ task, superseded = [] }: Created): void {
+    if (task !== undefined) this.#tenants.set(task.id, task.tenant);
+    for (const id of superseded) this.#superseded.add(id);
+  }
+
+  #taken(answer: { tasks?: readonly TakenTask[]; repeat?: boolean } | undefined): void {
+    for (const { claim, task } of answer?.tasks ?? []) {
+      const before = this.#claims.get(claim.id);
+      if (answer?.repeat !== true && before?.claim === claim.claim && before.epoch >= claim.epoch) {
+        this.#broken('P10', `${claim.id}: it was taken twice with one claim`);
+      }
+      this.#grant(claim);
+      if (this.#stopping.has(claim.id) && task.status !== 'cancelling') {
+        this.#broken('P3', `${claim.id}: it was taken as '${task.status}' after a cancel was accepted`);
+      }
+    }
+  }
+
+  #claimed(answer: { answer?: string; claim?: ClaimRef } | undefined): void {
+    if (answer?.answer !== 'claimed') return;
+    this.#grant(answer.claim!);
+    this.#claimedById.add(answer.claim!.id);
+  }
+
+  #grant(claim: ClaimRef): void {
+    const before = this.#claims.get(claim.id);
+    if (before !== undefined && before.epoch > claim.epoch) {
+      this.#broken('P10', `${claim.id}: epoch ${claim.epoch} was given out after ${before.epoch}`);
+    }
+    this.#claims.set(claim.id, claim);
+    this.deaths.add(claim.session);
+  }
+
+  #cancelled({ id }: { id?: string }, receipt: { answer: string; status?: string }): void {
+    if (id === undefined) return;
+    if (receipt.status === 'cancelling') this.#stopping.add(id);
+    this.entries.push({ seen: 'task-receipt', id, receipt: receipt as never });
+  }
+
+  #written(claim: ClaimRef, { name, answer, isRefused }: { name: string; answer: unknown; isRefused: boolean }): void {
+    const isRepeat = (answer as { answer?: string } | undefined)?.answer === 'already';
+    if (isRepeat) return;
+    this.entries.push({ seen: 'write', id: claim.id, epoch: claim.epoch, accepted: !isRefused });
+    if (name === 'finish' && !isRefused) this.#finished.set(claim.id, (answer as { status: string }).status);
+    const latest = this.#claims.get(claim.id);
+    if (!isRefused && latest?.claim !== claim.claim) {
+      this.#broken('P10', `${claim.id}: a ${name} of an old claim was taken`);
+    }
+  }
+
+  #calledIn([claim, batch]: readonly unknown[]): void {
+    for (const event of (batch as { events: readonly unknown[] }).events) {
+      const { type, callId } = event as { type?: string; callId?: string };
+      if (type === 'call-intent' && callId !== undefined) this.#calls.set(callId, (claim as ClaimRef).id);
+    }
+  }
+
+  #broken(promise: Violation['promise'], what: string): void {
+    this.violations.push({ promise, what });
+  }
+}

@@ -1,0 +1,145 @@
+import type { VirtualClock } from '@whoa/core/testing';
+import type { Hint, TaskStore } from '@whoa/tasks';
+import type { Chance } from './chance.ts';
+import type { DeliveryChecks } from './delivery-checks.ts';
+import type { SimulatedProcess } from './process.ts';
+
+type Tasks = typeof import('@whoa/tasks');
+
+/** What the network does, while it may. */
+export interface Faults {
+  /** Nothing reaches the store. */
+  isDown: boolean;
+  /** Whom nothing reaches. */
+  readonly cutOff: Set<string>;
+  /** Off: everything arrives, in order, soon. */
+  isCalm: boolean;
+  /** Once in so many times something takes seconds. */
+  readonly slowOneIn: number;
+  /** Once in so many times something is lost. */
+  readonly lostOneIn: number;
+}
+
+export interface Commit {
+  readonly name: string;
+  readonly args: readonly unknown[];
+  readonly answer?: unknown;
+  readonly error?: unknown;
+}
+
+interface NetworkOptions {
+  readonly store: TaskStore;
+  readonly clock: VirtualClock;
+  readonly chance: Chance;
+  readonly faults: Faults;
+  readonly tasks: Pick<Tasks, 'StoreBusyError' | 'UnknownOutcomeError'>;
+  readonly checks: DeliveryChecks;
+  /** Told of everything the store did, in the order in which it did it. */
+  readonly onCommit: (commit: Commit) => void;
+}
+
+const LOOKS = new Set(['get', 'find', 'list', 'read', 'conversation', 'load', 'held']);
+const TIMEOUT_MS = 1_000;
+
+/** The store as one process reaches it: requests, answers and pushes are late, lost, doubled and overtake each other. */
+export function connect(process: SimulatedProcess, options: NetworkOptions): TaskStore {
+  const { store, clock, chance, faults, tasks, checks, onCommit } = options;
+  const wait = (ms: number): Promise<void> => new Promise((resolve) => clock.setTimer(ms, resolve));
+  const isCutOff = (): boolean => faults.isDown || faults.cutOff.has(process.name);
+  const transitMs = (): number => {
+    if (faults.isCalm) return 1;
+    if (chance.oneIn(faults.slowOneIn)) return chance.below(5_000);
+    return chance.below(8);
+  };
+
+  async function carryOut(name: string, args: readonly unknown[]): Promise<Commit> {
+    const operation = Reflect.get(store, name) as (...given: unknown[]) => Promise<unknown>;
+    let commit: Commit;
+    try {
+      commit = { name, args, answer: await operation.apply(store, args as unknown[]) };
+    } catch (error) {
+      commit = { name, args, error };
+    }
+    onCommit(commit);
+    return commit;
+  }
+
+  function unknownOutcome(name: string, args: readonly unknown[]): Error {
+    const { nonce } = (args.find((one) => typeof one === 'object' && one !== null && 'nonce' in one) ?? {}) as {
+      nonce?: string;
+    };
+    return new tasks.UnknownOutcomeError(name, nonce === undefined ? {} : { nonce });
+  }
+
+  async function request(name: string, args: readonly unknown[]): Promise<unknown> {
+    const isLost = !faults.isCalm && chance.oneIn(faults.lostOneIn);
+    // Given up by whoever asked, and it arrives all the same.
+    const isLate = !faults.isCalm && !LOOKS.has(name) && chance.oneIn(faults.lostOneIn);
+    if (isLate) {
+      const lateMs = chance.below(5_000);
+      clock.setTimer(TIMEOUT_MS + lateMs, () => void carryOut(name, args));
+      await wait(TIMEOUT_MS);
+      throw unknownOutcome(name, args);
+    }
+    await wait(transitMs());
+    if (isCutOff() || isLost) {
+      await wait(TIMEOUT_MS);
+      throw new tasks.StoreBusyError(`${name} did not reach the store`);
+    }
+    const commit = await carryOut(name, args);
+    await wait(transitMs());
+    if (isCutOff() || (!faults.isCalm && chance.oneIn(faults.lostOneIn))) {
+      await wait(TIMEOUT_MS);
+      if (LOOKS.has(name)) throw new tasks.StoreBusyError(`the answer to ${name} was lost`);
+      throw unknownOutcome(name, args);
+    }
+    if ('error' in commit) throw commit.error;
+    return commit.answer;
+  }
+
+  /** Whatever comes back comes back to the process: not while it is stopped, and never after its death. */
+  function ask(name: string, args: readonly unknown[]): Promise<unknown> {
+    return new Promise((resolve, reject) => {
+      if (process.isDead) return;
+      const sentAt = process.world.clock.now();
+      checks.sent(process, name, args);
+      request(name, args).then(
+        (answer) =>
+          process.deliver(() => {
+            checks.answered(process, { name, args, answer, sentAt });
+            resolve(answer);
+          }),
+        (error: unknown) =>
+          process.deliver(() => {
+            checks.answered(process, { name, args, error, sentAt });
+            reject(error as Error);
+          }),
+      );
+    });
+  }
+
+  function watch(filter: Parameters<TaskStore['watch']>[0], listener: (hint: Hint) => void): Promise<AsyncDisposable> {
+    const arrive = (hint: Hint): void => {
+      if (isCutOff()) return;
+      process.deliver(() => {
+        checks.heard(process, hint);
+        listener(hint);
+      });
+    };
+    return store.watch(filter, (hint) => {
+      if (isCutOff() || (!faults.isCalm && chance.oneIn(10))) return;
+      clock.setTimer(transitMs(), () => arrive(hint));
+      if (!faults.isCalm && chance.oneIn(20)) clock.setTimer(transitMs(), () => arrive(hint));
+    });
+  }
+
+  return new Proxy(store, {
+    get(target, name) {
+      const value: unknown = Reflect.get(target, name);
+      if (typeof value !== 'function') return value;
+      if (name === 'watch') return watch;
+      if (name === Symbol.asyncDispose) return () => Promise.resolve();
+      return (...args: unknown[]) => ask(String(name), args);
+    },
+  });
+}

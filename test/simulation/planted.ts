@@ -1,0 +1,218 @@
+import type { Change } from '../plant.ts';
+
+/** A bug that the simulation must find: a change to the sources of the tasks package. */
+export interface PlantedBug {
+  readonly name: string;
+  readonly changes: readonly Change[];
+}
+
+const one = (name: string, file: string, find: string, replace: string): PlantedBug => ({
+  name,
+  changes: [{ file, find, replace }],
+});
+
+/** What could be wrong with delivery, and was, in one engine or another. */
+export const plantedBugs: readonly PlantedBug[] = [
+  one(
+    'blind final write',
+    'moves/work.ts',
+    'const { status } = move(task.status, outcome.status);',
+    'const status = outcome.status as TaskStatus;',
+  ),
+  one('no fence', 'moves/work.ts', 'if (!isOwn || (task.status', 'if (task === undefined || (task.status'),
+  one(
+    'session and claim not compared, epoch not raised',
+    'moves/work.ts',
+    'task?.epoch === epoch && task.session === session && task.claim === claim;',
+    'task !== undefined && (task.epoch === epoch || true);',
+  ),
+  one(
+    'a sweep fails what is being cancelled',
+    'moves/session.ts',
+    "if (task.status === 'running' && (attempts",
+    "if (task.status === 'cancelling' || (attempts",
+  ),
+  one('a release forgets the cancel', 'status.ts', "release: 'cancelling',", "release: 'init',"),
+  one(
+    'a cancel that is accepted is not written',
+    'moves/stop-order.ts',
+    "if (task.stage === 'held') giveOrder(stopping, 'cancel', moment);",
+    "if (task.stage === 'held') void stopping;",
+  ),
+  one('the last reason wins', 'moves/stop-order.ts', 'reason: before?.reason ?? reason,', 'reason,'),
+  one(
+    'an end keeps its place in the conversation',
+    'moves/work.ts',
+    'const successor = leaveQueue(ended, moment);',
+    'const successor = undefined as string | undefined;',
+  ),
+  one(
+    'a concurrency key is never given back',
+    'moves/queue.ts',
+    'if (next === undefined) return undefined;',
+    'if (next !== undefined) return undefined;',
+  ),
+  one('what is due later is never brought on', 'moves/take.ts', 'bringOnDue(moment);\n', ''),
+  one(
+    'a lane is closed while something is ready in it',
+    'moves/take.ts',
+    'if (tables.firstReady(lane) === undefined) tables.closeLane(lane);',
+    'if (tables.firstReady(lane) !== undefined) tables.closeLane(lane);',
+  ),
+  one('a lane is not opened again', 'moves/stage.ts', 'tables.openLane(lane);\n', ''),
+  one('grace is given again and again', 'moves/visit.ts', '&& !state.graceGiven', ''),
+  one(
+    'a session is never swept',
+    'moves/session.ts',
+    'while (first !== undefined && first.expiresAt! <= now && freed < limit)',
+    'while (first !== undefined && first.expiresAt! <= now && freed < -limit)',
+  ),
+  one('attempts are counted twice', 'moves/take.ts', 'attempts: task.attempts + 1,', 'attempts: task.attempts + 2,'),
+  one(
+    'a release loses an attempt, and a death two',
+    'moves/session.ts',
+    'const deaths = task.deaths + 1;',
+    'const deaths = task.deaths + 7;',
+  ),
+  one(
+    'a task created again is created anew',
+    'moves/create.ts',
+    'if (existing !== undefined) {',
+    'if (existing !== undefined && existing.endedAt === undefined && existing.epoch > 99) {',
+  ),
+  one(
+    'a take that is repeated forgets what it took',
+    'moves/take.ts',
+    "const held = tasks.filter((task) => task.stage === 'held' && task.claim === session.tookBy);",
+    'const held = tasks.filter((task) => task.attempts > 99);',
+  ),
+  one(
+    'an append is written twice',
+    'moves/work.ts',
+    'const added = alreadyThere ? [] : events;',
+    'const added = events;',
+  ),
+  one(
+    'positions go back',
+    'moves/work.ts',
+    'const position = task.position + added.length;',
+    'const position = Math.max(1, task.position + added.length - 1);',
+  ),
+  one('the end of a superseded task is forgotten', 'moves/queue.ts', 'endUnstarted(current, reason, moment);\n', ''),
+  one(
+    'what waited is dropped without an end',
+    'moves/queue.ts',
+    'for (const id of conversation.waiting) endUnstarted(tables.task(id)!, reason, moment);',
+    '',
+  ),
+  one(
+    'an ended task is held on',
+    'moves/stage.ts',
+    'const { stage, stageAt: _stageAt, policy: _policy, told: _told, ...rest } = task;',
+    'const { told: _told, ...rest } = task; const { stage } = task;',
+  ),
+  one(
+    'a held task is in no session',
+    'moves/take.ts',
+    '    session,\n    claim,\n    worker,',
+    '    claim,\n    worker,',
+  ),
+  one(
+    'a worker that lost its task goes on',
+    'run/execution.ts',
+    "this.token.cancel({ kind: 'lease-lost', message: error.message }, { how: { abortMs: 1_000 } });",
+    '',
+  ),
+  one(
+    'a worker never beats',
+    'run/domain-session.ts',
+    'if (this.#holders.size === 0) return false;',
+    'if (this.#holders.size >= 0) return false;',
+  ),
+  one(
+    'a worker takes an answer of an older session',
+    'run/domain-session.ts',
+    "if (session !== this.#id) return { answer: 'gone' };\n    this.#asking = undefined;",
+    'this.#asking = undefined;',
+  ),
+  one(
+    'a beat asked for during a beat is lost',
+    'run/domain-session.ts',
+    'this.#beating = this.#beatUntilHeard();\n    else this.#beatAgain = true;',
+    'this.#beating = this.#beatUntilHeard();',
+  ),
+  one(
+    'intents are not written before a call',
+    'run/agent-work.ts',
+    'await journal.flushWhole();\n    // A process',
+    '// A process',
+  ),
+  one(
+    'a journal is written though the claim is known to be lost',
+    'run/journal.ts',
+    'if (this.#lost !== undefined) return;\n        const orders',
+    'const orders',
+  ),
+  one(
+    'what a worker wrote last is not flushed',
+    'run/execution.ts',
+    'await this.#journal.flush();\n      const status',
+    'const status',
+  ),
+  one(
+    'the end of a task is reported though it was not written',
+    'run/execution.ts',
+    'return (await store.finish(claim, outcome)).status;',
+    'store.finish(claim, outcome).catch(() => {}); return outcome.status;',
+  ),
+  one(
+    'a session is reused after its end',
+    'run/domain-session.ts',
+    'this.#confirmed.clear();\n    this.#id = this.#newId();',
+    'this.#confirmed.clear();',
+  ),
+  one(
+    'a task is freed without raising its epoch',
+    'moves/session.ts',
+    'return { ...rest, epoch: task.epoch + 1 };',
+    'return rest;',
+  ),
+  one(
+    'an order is confirmed by the wrong number',
+    'moves/session.ts',
+    'if (task.orderNumber === orderNumber) tables.saveTask',
+    'tables.saveTask',
+  ),
+  one(
+    'a former holder confirms for the new one',
+    'moves/session.ts',
+    'if (task?.told !== true || task.session !== session || task.epoch !== epoch || task.claim !== claim) return;',
+    'if (task?.told !== true) return;',
+  ),
+  one('orders of before are not told to a new holder', 'moves/take.ts', 'told: task.orderNumber > 0,', 'told: false,'),
+  one(
+    'a worker that waits is not parked',
+    'moves/take.ts',
+    'if (claimed.length < limit) tables.park(worker, agents, now);\n  else tables.unpark(worker);',
+    '',
+  ),
+  one(
+    'a limit on what runs at once is not kept',
+    'moves/take.ts',
+    'const isFull =\n      !isSettled && ',
+    'const isFull =\n      !isSettled && false && ',
+  ),
+  one(
+    'a worker goes on after its lease by its own clock',
+    'run/domain-session.ts',
+    'if (ageMs >= leaseMs) this.#end();\n    else if (ageMs >= leaseMs * FENCE) this.#fence();',
+    '',
+  ),
+  one('a call begins in a process that was stopped or slept', 'run/agent-work.ts', 'await this.#work.checkHeld();', ''),
+  one(
+    'a worker that slept writes before it asks',
+    'run/domain-session.ts',
+    'return this.#lease.hasSlept ? this.#askAwake() : undefined;',
+    'return undefined;',
+  ),
+];

@@ -1,0 +1,32 @@
+import { expect, test } from 'vitest';
+import { plantedBugs } from './planted.ts';
+import { simulate, tryPlanted } from './try-planted.ts';
+
+/** Those that few seeds find: all of them are tried by `npm run long -- planted`. */
+const QUICK = [
+  'blind final write',
+  'a cancel that is accepted is not written',
+  'the last reason wins',
+  'an end keeps its place in the conversation',
+  'a concurrency key is never given back',
+  'a lane is closed while something is ready in it',
+  'a lane is not opened again',
+  'no fence',
+];
+
+test('300 histories with faults keep every promise', async () => {
+  const { broken, firstBroken, seeds } = await simulate('--seeds', '300');
+  expect({ broken, firstBroken, seeds }).toEqual({ broken: 0, firstBroken: undefined, seeds: 300 });
+});
+
+test('a seed gives the same history each time', async () => {
+  const [one, other] = [await simulate('--seeds', '60'), await simulate('--seeds', '60')];
+  expect(one.digest).toHaveLength(60 * 8);
+  expect(other.digest).toBe(one.digest);
+});
+
+test.for(QUICK)('the simulation finds a planted bug: %s', async (name) => {
+  const bug = plantedBugs.find((one) => one.name === name)!;
+  const { broken, firstBroken } = await tryPlanted(bug, 150);
+  expect(broken, firstBroken?.violation).toBeGreaterThan(0);
+});

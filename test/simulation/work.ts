@@ -1,0 +1,116 @@
+import type { Agent, Tool } from '@whoa/core';
+import type { Work } from '@whoa/tasks';
+import type { Chance } from './chance.ts';
+import type { SimulatedProcess } from './process.ts';
+
+type Core = typeof import('@whoa/core');
+
+/** What a tool of a task did, in which process. */
+export interface Effect {
+  readonly process: string;
+  readonly tool: string;
+  readonly callId: string;
+  /** `end`: it was never asked to stop. */
+  readonly phase: 'begin' | 'end' | 'undo';
+}
+
+interface WorkOptions {
+  readonly core: Core;
+  readonly process: SimulatedProcess;
+  readonly chance: Chance;
+  readonly onEffect: (effect: Effect) => void;
+}
+
+/** Everything that tasks of the simulation can run: well-behaved, slow, deaf and hostile. */
+export function createWork({ core, process, chance, onEffect }: WorkOptions): Readonly<Record<string, Work>> {
+  const { world } = process;
+  const never = new core.CancellationToken({ name: 'never', clock: world.clock });
+  const sleep = (ms: number, token?: Parameters<Core['sleep']>[1]['token']): Promise<void> =>
+    core.sleep(ms, { clock: world.clock, token: token ?? never });
+  const anything = { '~standard': { version: 1, vendor: 'simulation', validate: (value: unknown) => ({ value }) } };
+  const tool = (name: string, rest: object): Tool =>
+    core.defineTool({
+      name,
+      description: name,
+      input: anything,
+      effects: 'read',
+      ...rest,
+    } as unknown as Parameters<Core['defineTool']>[0]) as Tool;
+  const begin = (name: string, callId: string): void =>
+    onEffect({ process: process.name, tool: name, callId, phase: 'begin' });
+  const tools = [
+    tool('quick', {
+      replay: 'safe',
+      execute: async (_input: unknown, { callId }: { callId: string }) => {
+        begin('quick', callId);
+        await sleep(chance.below(50));
+        return 'quick';
+      },
+    }),
+    tool('slow', {
+      execute: async (_input: unknown, { callId, token }: { callId: string; token: never }) => {
+        begin('slow', callId);
+        await sleep(2_000 + chance.below(4_000), token);
+        onEffect({ process: process.name, tool: 'slow', callId, phase: 'end' });
+        return 'slow';
+      },
+    }),
+    tool('deaf', {
+      execute: async (_input: unknown, { callId }: { callId: string }) => {
+        begin('deaf', callId);
+        await sleep(chance.below(20_000));
+        return 'deaf';
+      },
+    }),
+    tool('hostile', {
+      execute: async (_input: unknown, { callId }: { callId: string }) => {
+        begin('hostile', callId);
+        await sleep(chance.below(20));
+        throw Object.assign(new Error('hostile'), { message: { toString: null } });
+      },
+    }),
+    tool('pay', {
+      whenCancelled: 'finish',
+      timeoutMs: 5_000,
+      execute: async (_input: unknown, { callId }: { callId: string }) => {
+        begin('pay', callId);
+        await sleep(chance.below(1_000));
+        return 'paid';
+      },
+      undo: (_result: unknown, { callId }: { callId: string }) => {
+        onEffect({ process: process.name, tool: 'pay', callId, phase: 'undo' });
+        return sleep(chance.below(100));
+      },
+    }),
+  ];
+  let plans = 0;
+  const assistant: Agent = core.createAgent({
+    name: 'assistant',
+    world,
+    tools,
+    planner: {
+      async next(_history, { turn, token }) {
+        await sleep(chance.below(300), token);
+        if (turn > 1 + chance.below(3)) return core.reply(`said by ${process.name}`);
+        const names = Array.from({ length: 1 + chance.below(2) }, () => chance.pick(tools).name);
+        const plan = ++plans;
+        return core.callTools(names.map((name, i) => ({ id: `${process.name}-${plan}-${i}`, tool: name, input: {} })));
+      },
+    },
+  });
+  return {
+    assistant,
+    brief: async ({ token }) => {
+      await sleep(chance.below(100), token);
+      return 'done';
+    },
+    long: async ({ token, journal }) => {
+      for (let step = 0; step < 4; step++) {
+        await sleep(chance.below(3_000), token);
+        await journal({ type: 'step', step });
+      }
+      return 'done';
+    },
+    broken: () => Promise.reject(new Error('broken')),
+  };
+}

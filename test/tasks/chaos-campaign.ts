@@ -1,0 +1,260 @@
+import { randomUUID } from 'node:crypto';
+import { setTimeout as wait } from 'node:timers/promises';
+import { systemClock, systemWorld } from '@whoa/core';
+import type { StoreCancelReceipt, TaskStore } from '@whoa/tasks';
+import { createSteppedClock, type SteppedClock } from '../servers/stepped-clock.ts';
+import { judgeChaos } from './chaos-judge.ts';
+import { type ChaosReport, type Life, TENANT } from './chaos-life.ts';
+import type { ChaosPlace, ChaosPlaceKind } from './chaos-places.ts';
+import { type Child, startChild, temporaryFolder } from './child.ts';
+import { insist } from './insist.ts';
+import { openStore } from './open-store.ts';
+
+const WORKERS = 3;
+const CANCELLERS = 2;
+/** So many live at once. */
+const LIVES_MAX = 300;
+const CREATORS = 4;
+/** Shards are added after equal parts of the campaign. */
+const GROWTHS = 4;
+/** So far a clock may be off: twenty leases. */
+const CLOCK_MS = 20_000;
+/** After the last strike everything ends within this: leases, delays after deaths, ladders. */
+const HEAL_MS = 180_000;
+
+/** Lets tasks live while workers, connections and the server fail, and judges every life by what was answered. */
+export async function runChaos(
+  kind: ChaosPlaceKind,
+  { lives, random }: { readonly lives: number; readonly random: () => number },
+): Promise<ChaosReport> {
+  using folder = temporaryFolder();
+  using servers = createSteppedClock();
+  using workers = createSteppedClock();
+  await using place = await kind.open(servers);
+  await using chaos = new Chaos({
+    place,
+    clocks: { servers, workers },
+    log: `${folder.path}/log.jsonl`,
+    random,
+    lives,
+  });
+  const started = performance.now();
+  await chaos.play();
+  const seconds = Math.round((performance.now() - started) / 1_000);
+  const judged = await judgeChaos({ store: chaos.store, lives: chaos.lives, log: chaos.log });
+  return {
+    ...judged,
+    lives: chaos.lives.size,
+    seconds,
+    strikes: chaos.strikes,
+    cannot: place.cannot,
+    violations: [...chaos.violations, ...judged.violations],
+  };
+}
+
+interface ChaosOptions {
+  readonly place: ChaosPlace;
+  readonly clocks: { readonly servers: SteppedClock; readonly workers: SteppedClock };
+  readonly lives: number;
+  readonly log: string;
+  readonly random: () => number;
+}
+
+class Chaos implements AsyncDisposable {
+  readonly lives = new Map<string, Life>();
+  readonly strikes: Record<string, number> = {};
+  readonly violations: string[] = [];
+  readonly log: string;
+  readonly #options: ChaosOptions;
+  readonly #open = new Set<string>();
+  readonly #stores: TaskStore[] = [];
+  #workers: Child[];
+  readonly #cancellers: Child[];
+  #asked = 0;
+  #answered = 0;
+  #started = 0;
+  #isOver = false;
+
+  constructor(options: ChaosOptions) {
+    this.#options = options;
+    this.log = options.log;
+    this.#openStore();
+    this.#workers = Array.from({ length: WORKERS }, () => this.#startWorker());
+    this.#cancellers = Array.from({ length: CANCELLERS }, () => this.#startCanceller());
+  }
+
+  /** As whoever knows all shards sees it. */
+  get store(): TaskStore {
+    return this.#stores.at(-1)!;
+  }
+
+  async play(): Promise<void> {
+    const { lives, clocks } = this.#options;
+    await Promise.all(this.#cancellers.map((one) => one.hear<{ type: string }>(({ type }) => type === 'ready')));
+    const striking = this.#strikeOn();
+    const looking = this.#lookOn();
+    const create = async (): Promise<void> => {
+      while (this.lives.size < lives) {
+        await this.#create();
+        while (this.#open.size >= LIVES_MAX) await wait(5);
+      }
+    };
+    await Promise.all(Array.from({ length: CREATORS }, create));
+    this.#isOver = true;
+    await striking;
+    clocks.servers.setAhead(0);
+    clocks.workers.setAhead(0);
+    for (const { process } of this.#workers) process.kill('SIGCONT');
+    const until = performance.now() + HEAL_MS;
+    while ((this.#open.size > 0 || this.#answered < this.#asked) && performance.now() < until) await wait(50);
+    if (this.#answered < this.#asked)
+      this.violations.push(`${this.#asked - this.#answered} cancels were never answered`);
+    for (const id of this.#open) this.violations.push(`${id}: it never ended`);
+    this.#open.clear();
+    await looking;
+  }
+
+  async [Symbol.asyncDispose](): Promise<void> {
+    await Promise.all([...this.#workers, ...this.#cancellers].map((child) => child[Symbol.asyncDispose]()));
+    await Promise.all(this.#stores.map((store) => store[Symbol.asyncDispose]()));
+  }
+
+  #openStore(): void {
+    const { place, clocks } = this.#options;
+    // A store in a file goes by the clock of whoever uses it.
+    const clock = { ...systemClock, now: () => Date.now() + clocks.workers.aheadMs };
+    this.#stores.push(openStore(place.place, { attemptsMax: 10_000, world: { ...systemWorld, clock } }));
+  }
+
+  #startWorker(): Child {
+    const { place, log, clocks } = this.#options;
+    return startChild('chaos-worker', [place.place, log, `worker-${++this.#started}`], clocks.workers.env);
+  }
+
+  #startCanceller(): Child {
+    const { place, clocks } = this.#options;
+    const child = startChild('chaos-canceller', [place.place], clocks.workers.env);
+    child.process.on('message', (message: { id?: string; receipt?: StoreCancelReceipt; error?: string }) => {
+      if (message.id === undefined) return;
+      this.#answered++;
+      if (message.receipt !== undefined) this.lives.get(message.id)!.receipts.push(message.receipt);
+      else this.violations.push(`${message.id}: a cancel was answered ${message.error}`);
+    });
+    return child;
+  }
+
+  async #create(): Promise<void> {
+    const [fails, steps] = [this.#isOneIn(8), 1 + this.#below(5)];
+    const task = { tenant: TENANT, agent: 'job', input: { steps, fails }, ...this.#where() };
+    const policy = this.#pick(['replace', 'queue', 'queue', 'steer', 'reject'] as const);
+    const nonce = randomUUID();
+    const receipt = await this.#insist((store) => store.create(task, { policy, nonce }));
+    if (receipt.answer !== 'created') return;
+    const { id } = receipt.task;
+    const isTalk = receipt.task.conversation !== undefined;
+    const isRefusable = isTalk && policy === 'reject' && receipt.task.stage === 'later';
+    this.lives.set(id, { task: receipt.task, fails, isTalk, isRefusable, asked: 0, receipts: [] });
+    this.#open.add(id);
+    if (this.#isOneIn(3)) this.#cancel(id);
+  }
+
+  #where(): object {
+    if (this.#isOneIn(3))
+      return { conversation: `c${this.#below(40)}`, ...(this.#isOneIn(4) && { holdMs: this.#below(100) }) };
+    if (this.#isOneIn(4)) return { concurrency: { key: `k${this.#below(10)}`, limit: 2 } };
+    return { priority: this.#below(3), ...(this.#isOneIn(6) && { notBefore: Date.now() + this.#below(500) }) };
+  }
+
+  #cancel(id: string): void {
+    const how = this.#pick(['graceful', 'now', 'kill'] as const);
+    const times = this.#isOneIn(4) ? 2 : 1;
+    for (let i = 0; i < times; i++) {
+      this.#asked++;
+      this.lives.get(id)!.asked++;
+      const canceller = this.#pick(this.#cancellers);
+      const afterMs = this.#below(400);
+      const asking = wait(afterMs).then(() => canceller.process.send({ ref: { tenant: TENANT, id }, how }));
+      asking.catch((error: unknown) => this.violations.push(`${id}: ${String(error)}`));
+    }
+  }
+
+  /** Looks at what lives, until nothing does. */
+  async #lookOn(): Promise<void> {
+    while (!this.#isOver || this.#open.size > 0) {
+      for (const id of this.#open) {
+        const task = await this.#insist((store) => store.get({ tenant: TENANT, id }));
+        if (task !== undefined && task.endedAt === undefined) continue;
+        this.#open.delete(id);
+        if (task === undefined) this.violations.push(`${id}: it is gone`);
+        else this.lives.get(id)!.ended = task as NonNullable<Life['ended']>;
+      }
+      await wait(20);
+    }
+  }
+
+  async #strikeOn(): Promise<void> {
+    const { place, clocks } = this.#options;
+    const strikes: Record<string, () => Promise<void>> = {
+      'kill a worker': () => this.#endWorker(this.#below(WORKERS), 'SIGKILL'),
+      'kill another': () => this.#endWorker(this.#below(WORKERS), 'SIGKILL'),
+      'hand over': () => this.#endWorker(this.#below(WORKERS), 'SIGTERM'),
+      'stop a worker past its lease': () => this.#stopWorker(),
+      'step the clock of the servers': () => this.#step(clocks.servers),
+      'step the clock of the workers': () => this.#step(clocks.workers),
+      ...place.faults,
+    };
+    for (let grown = 1; !this.#isOver; ) {
+      const isTimeToGrow = this.lives.size > (this.#options.lives * grown) / GROWTHS;
+      if (isTimeToGrow) grown++;
+      const name = isTimeToGrow && place.grow?.() ? 'grow the shards' : this.#pick(Object.keys(strikes));
+      this.strikes[name] = (this.strikes[name] ?? 0) + 1;
+      await (strikes[name] ?? (() => this.#moveAll()))();
+      await wait(200 + this.#below(600));
+    }
+  }
+
+  #step(clock: SteppedClock): Promise<void> {
+    clock.setAhead(this.#below(2 * CLOCK_MS) - CLOCK_MS);
+    return Promise.resolve();
+  }
+
+  /** Everybody is told of the shards that there are now; workers one after the other, as they are replaced. */
+  async #moveAll(): Promise<void> {
+    this.#openStore();
+    for (const { process } of this.#cancellers) process.send({ place: this.#options.place.place });
+    for (let victim = 0; victim < WORKERS; victim++) await this.#endWorker(victim, 'SIGTERM');
+  }
+
+  /** Whoever is refused because shards were added asks the store that knows of them. */
+  #insist<T>(ask: (store: TaskStore) => Promise<T>): Promise<T> {
+    return insist(() => ask(this.store), { isGrowing: true });
+  }
+
+  async #endWorker(victim: number, signal: 'SIGKILL' | 'SIGTERM'): Promise<void> {
+    const worker = this.#workers[victim]!;
+    // One that still starts would not hear it, and nothing of it would be lost.
+    const { type } = await worker.hear<{ type: string }>(({ type: said }) => said === 'serving' || said === 'refused');
+    worker.process.kill(type === 'refused' ? 'SIGKILL' : signal);
+    await worker.ended;
+    this.#workers = this.#workers.with(victim, this.#startWorker());
+  }
+
+  async #stopWorker(): Promise<void> {
+    const { process } = this.#pick(this.#workers);
+    process.kill('SIGSTOP');
+    await wait(1_500 + this.#below(1_000));
+    process.kill('SIGCONT');
+  }
+
+  #below(limit: number): number {
+    return Math.floor(this.#options.random() * limit);
+  }
+
+  #isOneIn(times: number): boolean {
+    return this.#below(times) === 0;
+  }
+
+  #pick<T>(from: readonly T[]): T {
+    return from[this.#below(from.length)]!;
+  }
+}

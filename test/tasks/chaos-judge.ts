@@ -1,0 +1,180 @@
+import { existsSync, readFileSync } from 'node:fs';
+import { isDeepStrictEqual } from 'node:util';
+import type { JournalEntry, TaskRecord, TaskStore } from '@whoa/tasks';
+import { LIMITS } from '../../packages/tasks/src/rules/rules.ts';
+import { type ChaosReport, type Life, TENANT } from './chaos-life.ts';
+import { insist } from './insist.ts';
+
+interface Judged extends Pick<ChaosReport, 'ends' | 'receipts' | 'takenAgain' | 'wornOut' | 'entries' | 'violations'> {}
+
+interface Logged {
+  readonly entries: ReadonlyMap<string, readonly string[]>;
+  readonly ends: ReadonlyMap<string, readonly string[]>;
+  readonly crashes: readonly string[];
+}
+
+/** So many lives are read at once. */
+const JUDGES = 16;
+const FINAL: ReadonlySet<string> = new Set(['success', 'failed', 'cancelled']);
+
+/** Holds every life against what was answered, what workers wrote down and what the store still says. */
+export async function judgeChaos({
+  store,
+  lives,
+  log,
+}: {
+  readonly store: TaskStore;
+  readonly lives: ReadonlyMap<string, Life>;
+  readonly log: string;
+}): Promise<Judged> {
+  const logged = readLog(log);
+  const violations = logged.crashes.map((error) => `a worker crashed: ${error}`);
+  const [ends, receipts] = [new Map<string, number>(), new Map<string, number>()];
+  let [takenAgain, wornOut, entries] = [0, 0, 0];
+  const judge = async ([id, life]: [string, Life]): Promise<void> => {
+    const task = await insist(() => store.get({ tenant: TENANT, id }));
+    for (const { answer } of life.receipts) count(receipts, answer);
+    if (task === undefined) {
+      violations.push(`${id}: it is gone`);
+      return;
+    }
+    count(ends, task.status);
+    if (task.epoch > 2) takenAgain++;
+    if (isWornOut(task)) wornOut++;
+    const journal = await journalOf(store, id);
+    entries += journal.length;
+    for (const what of [
+      ...faultsOfEnd(task, life),
+      ...faultsOfReceipts(task, life),
+      ...faultsOfJournal(task, { journal, acknowledged: logged.entries.get(id) ?? [] }),
+      ...faultsOfReports(task, logged.ends.get(id) ?? []),
+    ]) {
+      violations.push(`${id}: ${what}`);
+    }
+  };
+  // One iterator for all of them: each takes the next.
+  const left = lives.entries();
+  const judgeOn = async (): Promise<void> => {
+    for (const one of left) await judge(one);
+  };
+  await Promise.all(Array.from({ length: JUDGES }, judgeOn));
+  violations.push(...(await whatIsLeft(store, lives)));
+  return {
+    ends: Object.fromEntries(ends),
+    receipts: Object.fromEntries(receipts),
+    takenAgain,
+    wornOut,
+    entries,
+    violations,
+  };
+}
+
+/** One end each, the one that its work or its cancel gave it; and it stays. */
+function* faultsOfEnd(task: TaskRecord, life: Life): Generator<string> {
+  const { ended, fails, asked, isTalk, isRefusable } = life;
+  if (!FINAL.has(task.status)) yield `it is '${task.status}'`;
+  if (ended !== undefined && !isDeepStrictEqual(task, ended)) yield 'its record changed after its end';
+  const kind = task.outcome?.reason?.kind;
+  const wasAsked = asked > 0 && task.outcome?.reason?.by === 'chaos';
+  const isReplaced =
+    (isTalk && (kind === 'superseded' || kind === 'steered' || kind === 'merged')) ||
+    (isRefusable && kind === 'rejected');
+  if (task.status === 'cancelled' && !wasAsked && !isReplaced)
+    yield `it was cancelled (${kind}), and nobody asked for it`;
+  if (task.status === 'success' && fails) yield 'it succeeded, and was asked to fail';
+  if (task.status === 'failed' && !fails && !isWornOut(task)) yield `it failed: ${JSON.stringify(task.outcome?.error)}`;
+}
+
+/** It was handed out and taken away again so often that it fails by the rules, and its epochs say so too. */
+function isWornOut({ outcome, deaths, epoch }: TaskRecord): boolean {
+  return outcome?.error?.code === 'WORKERS_LOST' && deaths >= LIMITS.maxDeaths && epoch >= 2 * LIMITS.maxDeaths;
+}
+
+function* faultsOfReceipts(task: TaskRecord, { receipts }: Life): Generator<string> {
+  if (receipts.filter(({ answer }) => answer === 'accepted').length > 1) yield 'two cancels were accepted';
+  for (const receipt of receipts) {
+    if (receipt.answer === 'unknown') yield 'a cancel was told that it is unknown';
+    else if (receipt.answer === 'too-late') {
+      if (receipt.status !== task.status) yield `a cancel was told '${receipt.status}', and it is '${task.status}'`;
+    } else if (task.status !== 'cancelled') yield `a cancel was ${receipt.answer}, and it ended '${task.status}'`;
+    else if (!isDeepStrictEqual(receipt.reason, task.outcome?.reason)) yield 'a receipt gives another reason';
+  }
+}
+
+function* faultsOfJournal(
+  { position }: TaskRecord,
+  { journal, acknowledged }: { readonly journal: readonly JournalEntry[]; readonly acknowledged: readonly string[] },
+): Generator<string> {
+  if (journal.length !== position) yield `its journal has ${journal.length} of ${position} entries`;
+  const there = new Set<string>();
+  let last: JournalEntry | undefined;
+  for (const one of journal) {
+    if (one.position !== (last?.position ?? 0) + 1)
+      yield `its journal has ${one.position} after ${last?.position ?? 0}`;
+    if (one.epoch < (last?.epoch ?? 0)) yield `epoch ${one.epoch} wrote after epoch ${last?.epoch}`;
+    const { entry } = one.event as { entry: string };
+    if (there.has(entry)) yield `entry ${entry} was written twice`;
+    there.add(entry);
+    last = one;
+  }
+  for (const entry of acknowledged) if (!there.has(entry)) yield `entry ${entry} was acknowledged and is gone`;
+}
+
+/** Workers report an end only when the store has it. */
+function* faultsOfReports({ status }: TaskRecord, reports: readonly string[]): Generator<string> {
+  const finals = reports.filter((report) => FINAL.has(report));
+  if (finals.some((report) => report !== status)) yield `it was reported as ${finals.join()}, and is '${status}'`;
+  if (finals.length > 1) yield `its end was reported ${finals.length} times`;
+}
+
+async function whatIsLeft(store: TaskStore, lives: ReadonlyMap<string, Life>): Promise<string[]> {
+  const left: string[] = [];
+  for (const status of ['init', 'running', 'cancelling'] as const) {
+    const { tasks } = await insist(() => store.list({ tenant: TENANT, status, limit: 10 }));
+    for (const { id } of tasks) left.push(`${id}: it is left as '${status}'`);
+  }
+  const conversations = new Set([...lives.values()].flatMap(({ task }) => task.conversation ?? []));
+  for (const conversation of conversations) {
+    const {
+      current,
+      gathering,
+      waiting = [],
+    } = (await insist(() => store.conversation({ tenant: TENANT, conversation }))) ?? {};
+    const ids = [current, gathering, ...waiting].filter((id) => id !== undefined);
+    if (ids.length > 0) left.push(`conversation ${conversation} still has ${ids.join()}`);
+  }
+  return left;
+}
+
+async function journalOf(store: TaskStore, id: string): Promise<JournalEntry[]> {
+  const entries: JournalEntry[] = [];
+  for (;;) {
+    const after = entries.at(-1)?.position ?? 0;
+    const piece = await insist(() => store.read({ tenant: TENANT, id }, { after }));
+    if (piece.length === 0) return entries;
+    entries.push(...piece);
+  }
+}
+
+/** Each line is one write, so none is cut in half. */
+function readLog(path: string): Logged {
+  const [entries, ends] = [new Map<string, string[]>(), new Map<string, string[]>()];
+  const crashes: string[] = [];
+  const lines = existsSync(path) ? readFileSync(path, 'utf8').split('\n') : [];
+  for (const line of lines.filter((one) => one !== '')) {
+    const said = JSON.parse(line) as { type: string; id: string; entry: string; status: string; error: string };
+    if (said.type === 'crash') crashes.push(said.error);
+    else addTo(said.type === 'entry' ? entries : ends, said.id, said.type === 'entry' ? said.entry : said.status);
+  }
+  return { entries, ends, crashes };
+}
+
+function addTo(lists: Map<string, string[]>, key: string, value: string): void {
+  const list = lists.get(key) ?? [];
+  lists.set(key, list);
+  list.push(value);
+}
+
+function count(counts: Map<string, number>, key: string): void {
+  counts.set(key, (counts.get(key) ?? 0) + 1);
+}

@@ -1,0 +1,24 @@
+// Cancels the tasks it is told of, from a process that has nothing else to do with them, and says what it was answered.
+import type { TaskRef } from '@whoa/tasks';
+import { insist } from '../insist.ts';
+import { openStore } from '../open-store.ts';
+
+let store = openStore(process.argv[2]!);
+
+interface Wish {
+  readonly ref: TaskRef;
+  readonly how: 'graceful' | 'now' | 'kill';
+}
+
+process.on('message', (message: Wish | { readonly place: string }) => {
+  if ('place' in message) {
+    store = openStore(message.place);
+    return;
+  }
+  const { ref, how } = message;
+  insist(() => store.cancel(ref, { by: 'chaos' }, { how }), { isGrowing: true }).then(
+    (receipt) => process.send?.({ id: ref.id, receipt }),
+    (error: unknown) => process.send?.({ id: ref.id, error: String(error) }),
+  );
+});
+process.send?.({ type: 'ready' });

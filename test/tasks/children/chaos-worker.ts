@@ -1,0 +1,51 @@
+// Works on whatever is due until it is killed or told to end. Writes down which entries were acknowledged, and which ends.
+import { appendFileSync } from 'node:fs';
+import { setTimeout as wait } from 'node:timers/promises';
+import { createRunner, type TaskContext } from '@whoa/tasks';
+import { openStore } from '../open-store.ts';
+
+const [place = '', log = '', worker = ''] = process.argv.slice(2);
+const write = (line: object): void => appendFileSync(log, `${JSON.stringify(line)}\n`);
+
+async function job({ task: { id, epoch, inputs }, token, journal }: TaskContext): Promise<string> {
+  const { steps, fails } = inputs.at(-1) as { steps: number; fails: boolean };
+  for (let step = 0; step < steps; step++) {
+    token.throwIfCancelled();
+    const entry = `${epoch}.${step}`;
+    await journal({ type: 'step', entry });
+    write({ type: 'entry', id, entry });
+    await wait(Math.random() * 20);
+  }
+  if (fails) throw new Error('it was asked to');
+  return 'done';
+}
+
+const store = openStore(place, { attemptsMax: 10_000 });
+const runner = createRunner({
+  store,
+  worker,
+  agents: { job },
+  leaseMs: 1_000,
+  pollMs: 200,
+  hooks: { 'task-end': ({ id, status }) => write({ type: 'end', id, status }) },
+});
+process.once('SIGTERM', () => {
+  runner[Symbol.asyncDispose]()
+    .then(() => store[Symbol.asyncDispose]())
+    .then(
+      () => process.connected && process.disconnect(),
+      (error: unknown) => write({ type: 'crash', error: String(error) }),
+    );
+});
+process.on('uncaughtExceptionMonitor', (error) => write({ type: 'crash', error: String(error.stack) }));
+for (;;) {
+  try {
+    await runner.serve({ concurrency: 16 });
+    break;
+  } catch (error) {
+    // The store is away: it comes back. One that is laid out anew is for the worker that takes this one's place.
+    if ((error as { code?: string }).code === 'STORE_SETUP') process.send?.({ type: 'refused' });
+    await wait(100);
+  }
+}
+process.send?.({ type: 'serving' });

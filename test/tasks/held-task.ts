@@ -1,0 +1,32 @@
+import { randomUUID } from 'node:crypto';
+import type { ClaimRef, NewTask, TaskRecord, TaskRef, TaskStore } from '@whoa/tasks';
+
+const TENANT = 'acme';
+const LEASE_MS = 600_000;
+
+/** Creates a task; a test that expects something else asks the store itself. */
+export async function create(store: TaskStore, rest: Partial<NewTask> = {}): Promise<TaskRecord> {
+  const receipt = await store.create({ tenant: TENANT, agent: 'a', input: 'hello', ...rest });
+  if (receipt.answer !== 'created') throw new Error(`not created: ${receipt.answer}`);
+  return receipt.task;
+}
+
+/** Claims a task for a session of its own. */
+export async function claim(store: TaskStore, id: string, worker = 'w'): Promise<ClaimRef> {
+  const request = { session: randomUUID(), claim: randomUUID(), worker, leaseMs: LEASE_MS };
+  const answer = await store.claim(id, request);
+  if (answer.answer !== 'claimed') throw new Error(`not claimed: ${answer.answer}`);
+  return answer.claim;
+}
+
+export interface HeldTask {
+  readonly id: string;
+  readonly ref: TaskRef;
+  readonly by: ClaimRef;
+}
+
+/** A task that a worker named `w` has. */
+export async function running(store: TaskStore, rest: Partial<NewTask> = {}): Promise<HeldTask> {
+  const { id, tenant } = await create(store, rest);
+  return { id, ref: { tenant, id }, by: await claim(store, id) };
+}

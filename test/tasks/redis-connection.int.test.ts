@@ -1,0 +1,29 @@
+import { Redis, ReplyError } from 'ioredis';
+import { expect, test } from 'vitest';
+import { Connection } from '../../packages/tasks/src/stores/redis/connection.ts';
+import { startRedis } from '../servers/redis.ts';
+
+const events = { message: () => {}, lost: () => {}, slotGone: () => {} };
+
+test('a connection that the library has given up for good is made again, and one that was closed is not', async () => {
+  await using server = await startRedis();
+  let client: Redis | undefined;
+  class Watched extends Redis {
+    constructor(options: object) {
+      super(options);
+      client = this as unknown as Redis;
+    }
+  }
+  const library = { Redis: Watched as unknown as typeof Redis, ReplyError: ReplyError as new () => Error };
+  const connection = new Connection(library, { port: server.port, enableOfflineQueue: false }, events);
+  expect(await connection.waitForReady(10_000)).toBe(true);
+  const ended = new Promise((resolve) => client!.once('end', resolve));
+  // What it does itself when the Sentinels name another master while it connects.
+  client!.disconnect();
+  await ended;
+  await expect.poll(() => connection.isReady, { timeout: 10_000 }).toBe(true);
+  const closed = new Promise((resolve) => client!.once('end', resolve));
+  connection.close();
+  await closed;
+  expect(client!.status).toBe('end');
+});

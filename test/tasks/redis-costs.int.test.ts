@@ -1,0 +1,88 @@
+import { createRedisStore, type TaskStore } from '@whoa/tasks';
+import { Redis } from 'ioredis';
+import { afterAll, beforeAll, beforeEach, expect, test } from 'vitest';
+import { type RedisServer, startRedis } from '../servers/redis.ts';
+import { create, running } from './held-task.ts';
+
+let server: RedisServer;
+let redis: Redis;
+
+beforeAll(async () => {
+  server = await startRedis({ appendfsync: 'none' });
+  redis = new Redis(server.port, '127.0.0.1');
+});
+
+afterAll(async () => {
+  redis.disconnect();
+  await server[Symbol.asyncDispose]();
+});
+
+beforeEach(() => redis.flushall());
+
+/** How many commands the server carries out for something, those inside of scripts included. */
+async function commandsOf(work: () => Promise<unknown>): Promise<number> {
+  // The first time a script is told.
+  await work();
+  await redis.config('RESETSTAT');
+  await work();
+  const counts = [...(await redis.info('commandstats')).matchAll(/^cmdstat_(\S+):calls=(\d+)/gmu)];
+  const own = counts.filter(([, name]) => !name!.startsWith('config') && name !== 'info');
+  return own.reduce((sum, [, , calls]) => sum + Number(calls), 0);
+}
+
+async function createMany(store: TaskStore, count: number, rest: Parameters<typeof create>[1]): Promise<void> {
+  for (let i = 0; i < count; i += 50) await Promise.all(Array.from({ length: 50 }, () => create(store, rest)));
+}
+
+test('a page costs the same however many tasks there are', async () => {
+  await using store = createRedisStore({ url: server.url });
+  await createMany(store, 1_000, { conversation: 'c' });
+  const pages = [{}, { status: 'cancelled' }, { conversation: 'c' }] as const;
+  const costs = async (): Promise<number[]> => {
+    const counts: number[] = [];
+    for (const page of pages) counts.push(await commandsOf(() => store.list({ tenant: 'acme', limit: 10, ...page })));
+    return counts;
+  };
+  const few = await costs();
+  await createMany(store, 1_000, { conversation: 'c' });
+  expect(await costs()).toEqual(few);
+});
+
+test('a message that is held back costs the same however many are held back before it', async () => {
+  await using store = createRedisStore({ url: server.url });
+  const say = (): Promise<unknown> => create(store, { conversation: 'c', holdMs: 600_000 });
+  await say();
+  const first = await commandsOf(say);
+  for (let i = 0; i < 300; i++) await say();
+  expect(await commandsOf(say)).toBe(first);
+});
+
+test('tasks of agents that nobody serves cost those who serve others nothing', async () => {
+  await using store = createRedisStore({ url: server.url });
+  const request = { domain: 0, worker: 'w', leaseMs: 60_000, number: 1, agents: ['mine'], limit: 10 };
+  let takes = 0;
+  const take = (): Promise<unknown> => store.take({ ...request, session: 's', claim: `claim-${++takes}` });
+  const alone = await commandsOf(take);
+  await createMany(store, 500, { agent: 'nobody' });
+  expect(await commandsOf(take)).toBe(alone);
+});
+
+test('a small task that has ended takes at most 2 KB', async () => {
+  await using store = createRedisStore({ url: server.url });
+  const usedMemory = async (): Promise<number> => Number(/^used_memory:(\d+)/mu.exec(await redis.info('memory'))![1]);
+  const live = async (): Promise<void> => {
+    const { by } = await running(store);
+    await store.append(by, {
+      after: 0,
+      events: [
+        { type: 'said', text: 'hello' },
+        { type: 'said', text: 'bye' },
+      ],
+    });
+    await store.finish(by, { status: 'success', answer: 'done' });
+  };
+  await live();
+  const before = await usedMemory();
+  for (let i = 0; i < 500; i++) await live();
+  expect(((await usedMemory()) - before) / 500).toBeLessThan(2_048);
+});
