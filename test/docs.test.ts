@@ -44,6 +44,29 @@ test.each(PAGES)('%s names files that are there', (page) => {
   }
 });
 
+test.each(PAGES)('%s names tests that are there', (page) => {
+  for (const [, path = ''] of proseOf(page).matchAll(/`((?:test|packages)\/[\w/-]+)`/g)) {
+    const isThere = [path, `${path}.ts`, `${path}.test.ts`, `${path}.int.test.ts`].some((file) =>
+      existsSync(join(ROOT, file)),
+    );
+    expect(isThere, `${path} in ${page}`).toBe(true);
+  }
+});
+
+test('every threat of the threat model has its test', () => {
+  const threats = [...read('docs/security.md').matchAll(/^\| (.*) \| .* \| (.*) \|$/gm)];
+  const untested = threats.filter(([, threat, proof]) => threat !== 'threat' && !/`(?:test|packages)\//.test(proof!));
+  expect(threats.length).toBeGreaterThan(20);
+  expect(untested.map(([row]) => row)).toEqual([]);
+});
+
+test('no page has an editor start whatever npx finds', () => {
+  const settings = PAGES.flatMap(blocksOf).filter(({ language, text }) => language !== '' && /["']acp["']/.test(text));
+  expect(settings.length).toBeGreaterThanOrEqual(3);
+  for (const { text } of settings) expect(text).toMatch(/command"? ?[:=] ?"\//);
+  for (const page of PAGES) expect(read(page).replace('Do not write `npx whoa acp`', '')).not.toMatch(/npx .*whoa acp/);
+});
+
 /** Files that are the reader's. */
 const YOURS = ['first.ts', 'whoa.config.ts'];
 

@@ -16,8 +16,14 @@ const shared = manifestOf('packages/core');
 
 test.each(folders)('%s can be published', (folder) => {
   const manifest = manifestOf(folder);
-  const { version, license, engines, type, sideEffects } = shared;
-  expect(manifest).toMatchObject({ version, license, engines, type, sideEffects });
+  const { version, license, engines, type } = shared;
+  expect(manifest).toMatchObject({ version, license, engines, type });
+  // A list names the programs that bundlers must not drop; all other modules only export.
+  const programs = manifest['sideEffects'] === false ? [] : (manifest['sideEffects'] as readonly string[]);
+  for (const file of programs) {
+    const source = file.replace('./dist/', './src/').replace(/\.js$/, '.ts');
+    expect(existsSync(join(ROOT, folder, source)), file).toBe(true);
+  }
   expect(manifest['description']).toMatch(/^[A-Z].+\.$/);
   expect(manifest['files']).toEqual(expect.arrayContaining(['dist', '!dist/.tsbuildinfo']));
   if (manifest.name.startsWith('@')) expect(manifest['publishConfig']).toEqual({ access: 'public' });

@@ -21,20 +21,30 @@ afterAll(async () => {
   // Give a rejection that nobody handles the turn it needs to be noticed.
   await new Promise((resolve) => setImmediate(resolve));
   process.off('unhandledRejection', note);
-  noteProcesses();
+  await noteProcesses();
   if (complaints.length > 0) throw new AggregateError(complaints, `unhandled or warned of: ${complaints.join('; ')}`);
 });
 
 /** Where the kernel tells: no child and no folder of a host is left. */
-function noteProcesses(): void {
+async function noteProcesses(): Promise<void> {
   if (process.platform !== 'linux' || !isMainThread) return;
-  const children = readFileSync(`/proc/self/task/${process.pid}/children`, 'latin1').split(' ').filter(Boolean);
-  for (const pid of children) note(new Error(`a process was left: ${pid} ${readOrNothing(`/proc/${pid}/cmdline`)}`));
+  for (const pid of childProcesses()) {
+    // A child without a command line has ended, and Node reads its end within a turn or two. A running one was left.
+    while (isEnding(pid) && childProcesses().includes(pid)) await new Promise((resolve) => setImmediate(resolve));
+    if (childProcesses().includes(pid)) note(new Error(`a process was left: ${pid} ${commandLineOf(pid)}`));
+  }
   for (const name of readdirSync(tmpdir()).filter((entry) => entry.startsWith('whoa-host-'))) {
     const isOurs = readOrNothing(`${tmpdir()}/${name}/host.json`).includes(`"pid":${process.pid},`);
     if (isOurs) note(new Error(`a folder was left: ${name}`));
   }
 }
+
+const childProcesses = (): string[] =>
+  readFileSync(`/proc/self/task/${process.pid}/children`, 'latin1').split(' ').filter(Boolean);
+
+const commandLineOf = (pid: string): string => readOrNothing(`/proc/${pid}/cmdline`);
+
+const isEnding = (pid: string): boolean => commandLineOf(pid) === '';
 
 function readOrNothing(path: string): string {
   try {

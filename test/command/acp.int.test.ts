@@ -64,7 +64,7 @@ const SLOW = [['Let me see. ', { call: 'bash', input: { command: 'echo begun; sl
 
 test("a prompt in an editor is a task that 'whoa cancel' stops", async () => {
   const place = home(SLOW);
-  const editor = edit(place, ['acp', '--yes', '--model', 'scripted:script.json']);
+  const editor = edit(place, ['acp', '--yes', '--sandbox', 'none', '--model', 'scripted:script.json']);
   const session = await editor.start();
   const answer = editor.send('session/prompt', ask(session, 'Is all well?'));
   await editor.waitFor(({ params }) => params?.update?.status === 'in_progress');
@@ -79,7 +79,7 @@ test("a prompt in an editor is a task that 'whoa cancel' stops", async () => {
 
 test('a cancel in the editor ends the task, with the same reason in the store', async () => {
   const place = home(SLOW);
-  const editor = edit(place, ['acp', '--yes', '--model', 'scripted:script.json']);
+  const editor = edit(place, ['acp', '--yes', '--sandbox', 'none', '--model', 'scripted:script.json']);
   const session = await editor.start();
   const answer = editor.send('session/prompt', ask(session, 'Is all well?'));
   await editor.waitFor(({ params }) => params?.update?.status === 'in_progress');
@@ -108,7 +108,7 @@ test('a prompt that succeeds is a task that succeeded, and signals end the comma
 
 test('a session of a command that was killed mid-answer is loaded with the partial answer and the stopped call', async () => {
   const place = home(SLOW);
-  const command = ['acp', '--yes', '--model', 'scripted:script.json'];
+  const command = ['acp', '--yes', '--sandbox', 'none', '--model', 'scripted:script.json'];
   const killed = edit(place, command);
   const sessionId = await killed.start();
   killed.child.stdin.write(
@@ -180,3 +180,29 @@ async function waitUntilKept(
     await new Promise((resolve) => setTimeout(resolve, 5));
   }
 }
+
+/** Reads nothing more of the command, and waits until its output is stuck. */
+async function stopReading({ child, waitFor }: ReturnType<typeof edit>): Promise<void> {
+  await waitFor(({ params }) => JSON.stringify(params ?? '').includes('PRINTED'));
+  child.stdout.pause();
+}
+
+test.each(['SIGTERM', 'the end of the input'])(
+  'when nothing reads the output, %s still ends the command',
+  async (how) => {
+    const place = home([[{ call: 'bash', input: { command: 'yes PRINTED' } }], ['x']]);
+    const editor = edit(place, ['acp', '--yes', '--sandbox', 'none', '--model', 'scripted:script.json']);
+    const session = await editor.start();
+    editor.child.stdin.write(
+      `${JSON.stringify({ jsonrpc: '2.0', id: 'p', method: 'session/prompt', params: ask(session, 'go') })}\n`,
+    );
+    await stopReading(editor);
+    const exited = once(editor.child, 'exit');
+    const begun = performance.now();
+    if (how === 'SIGTERM') editor.child.kill('SIGTERM');
+    else editor.child.stdin.end();
+    await exited;
+    expect(performance.now() - begun).toBeLessThan(15_000);
+    expect(editor.child.exitCode).not.toBeNull();
+  },
+);

@@ -24,7 +24,7 @@ const edit = (path: string, oldText: string, newText: string): Call => ({
 });
 
 /** An editor's buffers, none of which is ever saved. */
-function unsaved(buffers: Map<string, string>): Required<EditorFiles> {
+function unsaved(buffers: Map<string, string>): Required<Pick<EditorFiles, 'read' | 'write'>> {
   return {
     read: (path) => {
       const text = buffers.get(path);
@@ -107,6 +107,12 @@ test('the editor is never asked about a file outside the folder, and what it ref
   expect(asked).toEqual([place.folder.at('a.txt')]);
 });
 
+test.each([7, undefined, null])('an answer of the editor that is no text (%s) is told', async (content) => {
+  const [result] = await ends(home([read('a.txt')], { 'a.txt': 'saved\n' }), { read: () => content as never });
+  expect(result!.status).toBe('failed');
+  expect(JSON.stringify(result!.content)).toContain('The editor did not read the file: the answer holds no text');
+});
+
 test.each([
   ['read', read('a.txt'), 'interrupted'],
   ['edit', edit('a.txt', 'saved', 'edited'), 'unknown'],
@@ -140,3 +146,34 @@ test.each([
     expect(place.folder.read('a.txt')).toBe('saved\n');
   },
 );
+
+test('of a large file only the wanted lines are asked for, and an answer that is too long is told, not waited for', async () => {
+  const lines = Array.from({ length: 700_000 }, (_, i) => `line ${i + 1} ${'x'.repeat(40)}`);
+  const wanted: Call = { call: 'read', input: { path: 'big.log', offset: 500_000, limit: 2 } };
+  const place = home([wanted, edit('big.log', 'line 7 ', 'line seven ')], { 'big.log': lines.join('\n') });
+  const asked: unknown[] = [];
+  const [part, whole] = await ends(place, {
+    read: (_, __, { line, limit }) => {
+      asked.push([line, limit]);
+      return line === undefined ? 'y'.repeat(33 * 1024 * 1024) : lines.slice(line - 1, line - 1 + limit!).join('\n');
+    },
+  });
+  expect(asked).toEqual([[500_000, 3]]);
+  expect(JSON.stringify(part!.content)).toMatch(
+    /line 500000 x+\\nline 500001 x+\\n\[2 lines shown; continue with offset 500002\]/,
+  );
+  expect(whole).toMatchObject({ status: 'failed' });
+});
+
+test('an answer of the editor that is too long fails the call at once', async () => {
+  const place = home([edit('a.txt', 'a', 'b')], { 'a.txt': 'a' });
+  const [end] = await ends(place, { read: () => 'y'.repeat(33 * 1024 * 1024) });
+  expect(JSON.stringify(end!.content)).toContain('longer than 33554432 bytes');
+});
+
+test('an editor that does not know ranges is read all the same', async () => {
+  const text = Array.from({ length: 40_000 }, (_, i) => `line ${i + 1} ${'x'.repeat(30)}`).join('\n');
+  const place = home([{ call: 'read', input: { path: 'big.log', offset: 3, limit: 1 } }], { 'big.log': text });
+  const [end] = await ends(place, { read: () => text });
+  expect(JSON.stringify(end!.content)).toMatch(/"line 3 x/);
+});

@@ -8,8 +8,16 @@ import { BIN, type Home } from './terminal.ts';
 
 /** What the editor answers when it is asked about files. */
 export interface EditorFiles {
-  readonly read?: (path: string, signal: AbortSignal) => string | Promise<string>;
+  readonly read?: (
+    path: string,
+    signal: AbortSignal,
+    range: { readonly line: number | undefined; readonly limit: number | undefined },
+  ) => string | Promise<string>;
   readonly write?: (path: string, content: string, signal: AbortSignal) => void | Promise<void>;
+  /** Answers questions with the id of an option; without it the agent asks nothing but what is protected. */
+  readonly permit?: (question: acp.RequestPermissionRequest) => string | Promise<string>;
+  /** More arguments of the command. */
+  readonly args?: readonly string[];
 }
 
 interface Editor {
@@ -28,10 +36,10 @@ interface Editor {
  */
 export async function openEditor(
   { folder, env }: Home,
-  { read, write }: EditorFiles = {},
+  { read, write, permit, args: more = permit === undefined ? ['--yes'] : [] }: EditorFiles = {},
   onEnd: (cleanup: () => Promise<void>) => void = onTestFinished,
 ): Promise<Editor> {
-  const [file, ...args] = [...BIN, 'acp', '--yes', '--model', 'scripted:script.json'];
+  const [file, ...args] = [...BIN, 'acp', ...more, '--sandbox', 'none', '--model', 'scripted:script.json'];
   const child = spawn(file, args, { cwd: folder.path, env, detached: true, stdio: ['pipe', 'pipe', 'inherit'] });
   const exited = once(child, 'exit');
   onEnd(async () => {
@@ -46,8 +54,11 @@ export async function openEditor(
     .onNotification(acp.methods.client.session.update, ({ params }) => {
       shown.push(params.update);
     })
+    .onRequest(acp.methods.client.session.requestPermission, async ({ params }) => ({
+      outcome: { outcome: 'selected', optionId: (await permit?.(params)) ?? 'reject' },
+    }))
     .onRequest(acp.methods.client.fs.readTextFile, async ({ params, signal }) => ({
-      content: await read!(params.path, signal),
+      content: await read!(params.path, signal, { line: params.line ?? undefined, limit: params.limit ?? undefined }),
     }))
     .onRequest(acp.methods.client.fs.writeTextFile, async ({ params, signal }) => {
       await write!(params.path, params.content, signal);

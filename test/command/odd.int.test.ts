@@ -1,5 +1,5 @@
 import { spawnSync } from 'node:child_process';
-import { mkdirSync } from 'node:fs';
+import { mkdirSync, statSync } from 'node:fs';
 import { DatabaseSync } from 'node:sqlite';
 import { expect, onTestFinished, test } from 'vitest';
 import { BIN, createHome, type Home } from './terminal.ts';
@@ -14,7 +14,12 @@ const RUN = ['run', '--model', 'scripted:script.json', 'How?'];
 
 test.each<[string[], RegExp]>([
   [['tasks', 'all'], /^whoa tasks: 'all' is too much; --help says what it takes\n$/],
-  [['cancel', 'one', 'two'], /^whoa cancel: 'two' is too much/],
+  [['cancel', 'one', '--all'], /^whoa cancel: name tasks or say --all, not both\n$/],
+  [['cancel', 'one', '--agent', 'a'], /^whoa cancel: --status, --agent and --conversation go with --all\n$/],
+  [['cancel', '--all', '--call', 'c'], /^whoa cancel: --call: name one task\n$/],
+  [['tasks', '--all-tenants'], /^whoa tasks: --all-tenants: no store can list .* without a scan; use --tenant\n$/],
+  [['tasks', '--server', 'tasks'], /^whoa tasks: --server: 'tasks' is no address/],
+  [['tasks', '--server', 'http://127.0.0.1:9'], /^whoa tasks: --server: set WHOA_TOKEN/],
   [['watch', 'one', 'two'], /^whoa watch: 'two' is too much/],
   [['doctor', 'who'], /^whoa doctor: 'who' is too much/],
   [['acp', 'zed'], /^whoa acp: 'zed' is too much/],
@@ -65,11 +70,22 @@ test('a home that cannot be written to is named, with what to do', () => {
   const env = { XDG_STATE_HOME: place.folder.at('file'), HOME: place.folder.at('file') };
   const { status, stderr } = place.whoa(RUN, { env });
   expect(stderr).toMatch(
-    /^whoa run: tasks cannot be kept in .*: ENOTDIR.*; set XDG_STATE_HOME to a folder of your own/,
+    /^whoa run: tasks cannot be kept in .*: ENOTDIR.*; set XDG_STATE_HOME to a folder of your own/m,
   );
   expect(status).toBe(1);
   mkdirSync(place.folder.at('mine'));
   expect(place.whoa(RUN, { env: { ...env, XDG_STATE_HOME: place.folder.at('mine') } }).stdout).toBe('Fine.\n');
+});
+
+test('whatever the umask, nothing that is kept can be read or changed by others', () => {
+  const place = home();
+  const command = [...BIN, ...RUN];
+  const env = { ...place.env, XDG_CACHE_HOME: place.folder.at('cache'), NODE_DISABLE_COMPILE_CACHE: '' };
+  const { status } = spawnSync('sh', ['-c', 'umask 000; exec "$@"', 'sh', ...command], { cwd: place.folder.path, env });
+  expect(status).toBe(0);
+  const folders = ['state', 'state/whoa', 'cache', 'cache/whoa', 'cache/whoa/compiled', 'state/whoa/tasks.db'];
+  const open = folders.filter((name) => (statSync(place.folder.at(name)).mode & 0o077) !== 0);
+  expect(open).toEqual([]);
 });
 
 const SLOW_TO_OPEN = `
@@ -132,14 +148,14 @@ test('a list of tasks fits a narrow terminal', async () => {
   terminal.type('clear; whoa tasks');
   terminal.press('Enter');
   const seen = await terminal.waitFor(/success/);
-  expect(seen).toMatch(/TASK\s+STATUS\s+INPUT\nt0-\w+\s+success\s+How\?/);
+  expect(seen).toMatch(/TASK\s+STATUS\s+INPUT\nt0-[\w-]+\s+success\s+How\?/);
 });
 
 test("Ctrl-C goes on where 'whoa cancel' has begun", async () => {
   const script = [[{ call: 'bash', input: { command: 'echo begun; sleep 300' } }], ['Next.']];
   const place = home({ 'script.json': JSON.stringify(script) });
   const terminal = place.openTerminal();
-  terminal.type(`whoa run --yes --model scripted:script.json 'How?'; echo "exit:$?"`);
+  terminal.type(`whoa run --yes --sandbox none --model scripted:script.json 'How?'; echo "exit:$?"`);
   terminal.press('Enter');
   await terminal.waitFor(/bash: begun/);
   const { id } = JSON.parse(place.whoa(['tasks', '--json']).stdout) as { id: string };

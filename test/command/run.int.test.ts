@@ -12,7 +12,7 @@ function home(script: unknown, files: Record<string, string> = {}): Home {
   return made;
 }
 
-function start(terminal: Terminal, options = '--yes'): void {
+function start(terminal: Terminal, options = '--yes --sandbox none'): void {
   terminal.type(`whoa run --model scripted:script.json ${options} 'Is all well?'; echo "exit:$?"`);
   terminal.press('Enter');
 }
@@ -167,6 +167,66 @@ test('a person is asked before a command runs, and what they say against it reac
   expect(place.folder.read('log')).toBe('one\n');
 });
 
+test('what was typed before a question does not answer it, neither whole lines nor half ones', async () => {
+  const call = (command: string) => ({ call: 'bash', input: { command } });
+  const place = home([
+    ['Thinking. ', { waitMs: 1_500 }, call('touch one')],
+    [call('touch two; sleep 1')],
+    [call('touch three')],
+    ['Done.'],
+  ]);
+  const terminal = place.openTerminal();
+  start(terminal, '');
+  await terminal.waitFor(/Thinking/);
+  terminal.type('y\ny');
+  await terminal.waitFor(/touch one[\s\S]*why not:$/);
+  terminal.press('Enter');
+  await terminal.waitFor(/touch two[\s\S]*why not:$/);
+  // Twice for one question, and once more while the command runs: none of it is for the next.
+  terminal.type('y\ny\n');
+  await terminal.waitFor(/▸ bash touch two/);
+  terminal.type('y\n');
+  await terminal.waitFor(/touch three[\s\S]*why not:$/);
+  terminal.press('Enter');
+  await terminal.waitFor(/exit:0/);
+  expect(place.folder.list().filter((name) => /^(one|two|three)$/.test(name))).toEqual(['two']);
+});
+
+test("--yes where no sandbox works asks once, in words, and takes no 'yes' that was typed before", async () => {
+  // In a home folder no sandbox works.
+  const place = home([[{ call: 'bash', input: { command: 'touch ran' } }], ['Done.']]);
+  const terminal = place.openTerminal();
+  terminal.type("whoa run --yes --model scripted:script.json 'Go.'; echo exit:$?\nyes\nyes\nye");
+  const seen = await terminal.waitFor(/Type 'yes' to go on:$/);
+  expect(seen).toMatch(/sandbox none: commands can read and change everything that you can \(no other works here:/);
+  terminal.type('s\n');
+  expect(await terminal.waitFor(/exit:2/)).toContain(
+    "not allowed without a sandbox; leave --yes out, or add '--sandbox",
+  );
+  expect(place.folder.list()).not.toContain('ran');
+  terminal.type("clear; whoa run --yes --model scripted:script.json 'Go.'; echo exit:$?\n");
+  await terminal.waitFor(/Type 'yes' to go on:$/);
+  terminal.type('yes\n');
+  await terminal.waitFor(/exit:0/);
+  expect(place.folder.list()).toContain('ran');
+});
+
+test('an edit is asked about with a diff, page by page, and a file that changed meanwhile is not touched', async () => {
+  const lines = (word: string) => Array.from({ length: 60 }, (_, i) => `${word} ${i}`).join('\n');
+  const call = { call: 'write', input: { path: 'a.txt', content: `${lines('new')}\n` } };
+  const place = home([[call], ['Done.']]);
+  place.folder.write('a.txt', 'old\n');
+  const terminal = place.openTerminal();
+  start(terminal, '');
+  await terminal.waitFor(/changes .*a\.txt[\s\S]*-old[\s\S]*\+new 0[\s\S]*page 1 of 2[^\n]*$/);
+  terminal.type('y\n');
+  await terminal.waitFor(/\+new 59[\s\S]*always means: every write of [\s\S]*a\.txt[\s\S]*why not:$/);
+  place.folder.write('a.txt', 'older\n');
+  terminal.type('y\n');
+  expect(await terminal.waitFor(/exit:0/)).toMatch(/changed after the change was shown/);
+  expect(place.folder.read('a.txt')).toBe('older\n');
+});
+
 test('what other calls do is shown when the question is answered, not over it', async () => {
   const calls = [
     { call: 'write', input: { path: 'a.txt', content: 'x' } },
@@ -178,9 +238,9 @@ test('what other calls do is shown when the question is answered, not over it', 
   await terminal.waitFor(/why not:$/);
   // A second and more: neither the end of the other call nor a sign of life may touch the question.
   expect(place.whoa(['tasks']).stdout).toContain('running');
-  expect(terminal.see()).toMatch(/"content": "x"\n.*\n.*why not:$/);
+  expect(terminal.see()).toMatch(/│ {3}\+x\n[\s\S]*│ path: a\.txt\n.*\n.*why not:$/);
   terminal.type('y\n');
-  expect(await terminal.waitFor(/exit:0/)).toMatch(/why not: y\n[\s\S]*▸ ls[\s\S]*✔ write/);
+  expect(await terminal.waitFor(/exit:0/)).toMatch(/why not: y\n[\s\S]*✔ ls[\s\S]*✔ write/);
 });
 
 test('closing the terminal stops the run and everything it started', async () => {
@@ -205,7 +265,11 @@ test('a run whose process was killed is lost until a cancel settles it', async (
     env: place.env,
     stdio: ['ignore', 'pipe', 'inherit'] as ['ignore', 'pipe', 'inherit'],
   };
-  const child = spawn(file, [...args, 'run', '--json', '--yes', '--model', 'scripted:script.json', 'hi'], options);
+  const child = spawn(
+    file,
+    [...args, 'run', '--json', '--yes', '--sandbox', 'none', '--model', 'scripted:script.json', 'hi'],
+    options,
+  );
   for await (const chunk of child.stdout) if (String(chunk).includes('begun\\n')) break;
   child.kill('SIGKILL');
   await new Promise((resolve) => child.once('close', resolve));
@@ -245,7 +309,10 @@ test('with --json every line is an object, and the last one is the result', () =
   for (const command of ['tasks', 'doctor']) {
     for (const line of place.whoa([command, '--json']).stdout.trim().split('\n')) JSON.parse(line);
   }
-  expect(JSON.parse(place.whoa(['run', '--json', 'x']).stdout)).toMatchObject({ type: 'error', code: 'AUTH_REQUIRED' });
+  expect(JSON.parse(place.whoa(['run', '--json', 'x']).stdout.trim().split('\n').at(-1)!)).toMatchObject({
+    type: 'error',
+    code: 'AUTH_REQUIRED',
+  });
 });
 
 test('a reader that goes away ends the run', async () => {

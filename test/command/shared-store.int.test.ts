@@ -18,7 +18,18 @@ function home(config: string): Home {
 /** Starts a run and waits until its call is under way. */
 async function startRun({ folder, env }: Home) {
   const [file = '', ...rest] = BIN;
-  const args = [...rest, 'run', '--yes', '--json', '--config', 'shared.config.ts', '--model', 'scripted:script.json'];
+  const args = [
+    ...rest,
+    'run',
+    '--yes',
+    '--sandbox',
+    'none',
+    '--json',
+    '--config',
+    'shared.config.ts',
+    '--model',
+    'scripted:script.json',
+  ];
   const child = spawn(file, [...args, 'Is all well?'], { cwd: folder.path, env, stdio: ['ignore', 'pipe', 'inherit'] });
   onTestFinished(() => {
     child.kill('SIGKILL');

@@ -8,12 +8,15 @@ declare function toolsFor(cwd: string): import('@whoa/core').Tool[];
 
 declare const createTaskStore: typeof import('@whoa/tasks').createTaskStore;
 declare const createMyStore: (options: object) => import('@whoa/tasks').TaskStore;
+declare const createMyDriver: (
+  url: string,
+  rules: import('@whoa/tasks').StoreRules,
+) => import('@whoa/tasks').StoreDriver;
 declare const store: import('@whoa/tasks').TaskStore;
 declare const task: import('@whoa/tasks').TaskRef;
 declare const id: string;
 declare const taskId: string;
 declare const channel: import('@whoa/tasks').EventChannel;
-declare function show(event: unknown): void;
 
 declare const from: string;
 declare const text: string;

@@ -1,9 +1,10 @@
 import { execFile } from 'node:child_process';
-import { cp, mkdtemp, readFile, rm, writeFile } from 'node:fs/promises';
+import { cp, mkdtemp, rm, writeFile } from 'node:fs/promises';
 import { tmpdir } from 'node:os';
 import { join } from 'node:path';
 import { promisify } from 'node:util';
 import { expect, test } from 'vitest';
+import { plant } from '../plant.ts';
 import { plantedBugs } from './planted.ts';
 
 const sources = join(import.meta.dirname, '../../packages/core/src');
@@ -29,11 +30,7 @@ test.each(plantedBugs)('the exploration finds a planted bug: $name', async ({ ch
   try {
     await cp(sources, folder, { recursive: true });
     await writeFile(join(folder, 'package.json'), '{ "type": "module" }');
-    for (const { file, find, replace } of changes) {
-      const source = await readFile(join(folder, file), 'utf8');
-      expect(source.split(find), `${find} stands once in ${file}`).toHaveLength(2);
-      await writeFile(join(folder, file), source.replace(find, replace));
-    }
+    await plant(changes, folder);
     const { violation, schedules } = await explore('--schedules', '20000', '--core', folder);
     expect(violation).toContain(breaks);
     console.log(`found after ${schedules} schedules`);

@@ -1,9 +1,11 @@
+import type { Change } from '../plant.ts';
+
 /** Bugs that the exploration must find. Each is a change to the core's sources. */
 export interface PlantedBug {
   readonly name: string;
   /** A promise the checker must name. */
   readonly breaks: string;
-  readonly changes: readonly { readonly file: string; readonly find: string; readonly replace: string }[];
+  readonly changes: readonly Change[];
 }
 
 export const plantedBugs: readonly PlantedBug[] = [
@@ -38,9 +40,9 @@ export const plantedBugs: readonly PlantedBug[] = [
     breaks: 'P1',
     changes: [
       {
-        file: 'tool/begun.ts',
+        file: 'tool/live-call.ts',
         find: "tell?.({ type: 'call-late', at: end.at, ...this.#about(), late: end });",
-        replace: "Object.assign(result, { state: 'finished', content: 'late' });",
+        replace: "tell?.({ type: 'call-end', at: end.at, result: { ...result, state: 'finished', content: 'late' } });",
       },
     ],
   },
@@ -52,13 +54,21 @@ export const plantedBugs: readonly PlantedBug[] = [
       { file: 'stop/bounded.ts', find: 'if (token.isCancelled) return', replace: 'if (false as boolean) return' },
       { file: 'tool/runtime.ts', find: 'if (token.isCancelled) break;', replace: '' },
       { file: 'tool/runtime.ts', find: 'if (scope.token.isCancelled) return;', replace: '' },
-      { file: 'tool/start.ts', find: 'if (scope.token.isCancelled) return', replace: 'if (false as boolean) return' },
-      { file: 'tool/start.ts', find: 'throwIfCancelled();\n  if', replace: 'isCancelled;\n  if' },
+      {
+        file: 'stop/bounded.ts',
+        find: "return own.reason ?? (token.level === 'drain' ? undefined : token.reason);",
+        replace: 'return undefined;',
+      },
+      { file: 'tool/start.ts', find: 'if (call.stopped) return call.endUnstarted();', replace: '' },
+      { file: 'tool/start.ts', find: "prepared.by === 'value' && !call.stopped", replace: "prepared.by === 'value'" },
+      { file: 'tool/start.ts', find: 'if (!call.stopped) return runBounded', replace: 'return runBounded' },
+      { file: 'tool/start.ts', find: 'throwIfCancelled();\n  const shown', replace: 'isCancelled;\n  const shown' },
       { file: 'tool/start.ts', find: 'throwIfCancelled();\n  await', replace: 'isCancelled;\n  await' },
+      { file: 'tool/start.ts', find: 'throwIfCancelled();\n  const asking', replace: 'isCancelled;\n  const asking' },
       {
         file: 'tool/start.ts',
-        find: "waitUnder(preparing, token, 'drain')",
-        replace: "waitUnder(preparing, token, 'kill')",
+        find: "waitUnder(preparing, call.waiting, 'drain')",
+        replace: "waitUnder(preparing, call.waiting, 'kill')",
       },
     ],
   },

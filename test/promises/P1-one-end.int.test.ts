@@ -85,20 +85,22 @@ test.concurrent.each(restarts)(
     await using store = openStore(shared.place);
     const receipt = await store.create({ tenant, agent: 'a', input: 'x' });
     const { id } = (receipt as { task: { id: string } }).task;
-    await store.claim(id, 'w', 60_000);
-    await store.append(id, 1, { after: 0, events: [{ said: 'something' }] });
-    await store.finish(id, 1, { status: 'success', answer: 'done' });
+    const claimed = await store.claim(id, { worker: 'w', leaseMs: 60_000, session: 's', claim: 'c' });
+    if (claimed.answer !== 'claimed') return expect.unreachable();
+    const by = claimed.claim;
+    await store.append(by, { after: 0, events: [{ said: 'something' }] });
+    await store.finish(by, { status: 'success', answer: 'done' });
     const [record, journal] = [await store.get({ tenant, id }), await store.read({ tenant, id })];
     await shared.restart();
 
     await using again = openStore(shared.place);
     const late = [
-      () => again.finish(id, 1, { status: 'failed' }),
-      () => again.finish(id, 2, { status: 'failed' }),
-      () => again.append(id, 1, { after: 1, events: [{ said: 'more' }] }),
-      () => again.release(id, 1),
-      () => again.renew(id, 1, 60_000),
-      () => again.claim(id, 'other', 60_000),
+      () => again.finish(by, { status: 'failed' }),
+      () => again.finish({ ...by, epoch: 2 }, { status: 'failed' }),
+      () => again.append(by, { after: 1, events: [{ said: 'more' }] }),
+      () => again.release(by),
+      () => again.beat({ domain: 0, session: by.session, count: 1 }),
+      () => again.claim(id, { worker: 'other', leaseMs: 60_000, session: 'other', claim: 'other' }),
       () => again.cancel({ tenant, id }, { message: 'late' }, { how: 'kill', undo: true }),
       () => again.send({ tenant, id }, { type: 'steer', message: 'late' }),
     ];

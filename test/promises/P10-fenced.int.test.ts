@@ -3,6 +3,7 @@ import { writeFileSync } from 'node:fs';
 import { checkHistory } from '@whoa/core/testing';
 import { expect, test } from 'vitest';
 import { openStore } from '../tasks/open-store.ts';
+import { stopBetweenWrites } from '../tasks/stop-process.ts';
 import { openScene, until } from './scene.ts';
 import { castHere } from './surfaces/run.ts';
 import { followTask, MORTAL_LEASE_MS, sharedPlaces, startWorker } from './surfaces/task.ts';
@@ -39,11 +40,10 @@ test.concurrent.each(sharedPlaces())(
     const ref = { tenant: 'acme', id: (receipt as { task: { id: string } }).task.id };
     const show = followTask(store, ref, scene);
     await scene.begun('deaf');
-    // Don't stop it inside a transaction: it would keep a file locked that the other needs.
     await until(async () =>
       (await store.read(ref)).some(({ event }) => (event as { type: string }).type === 'call-start'),
     );
-    sleeper.process.kill('SIGSTOP');
+    await stopBetweenWrites(where, sleeper.process);
 
     await using successor = startWorker(where, scene, { leaseMs: MORTAL_LEASE_MS });
     expect(await show.end()).toMatchObject({ status: 'success', text: 'All done.' });
@@ -52,7 +52,8 @@ test.concurrent.each(sharedPlaces())(
     sleeper.process.kill('SIGCONT');
     await until(() => scene.effects().some(({ callId, phase }) => callId === 'd' && phase === 'resolve'));
     for (const epoch of [1, 2]) {
-      const accepted = await store.append(ref.id, epoch, { after: 0, events: [{ type: 'forged' }] }).then(
+      const forged = { id: ref.id, epoch, session: 'forged', claim: 'forged' };
+      const accepted = await store.append(forged, { after: 0, events: [{ type: 'forged' }] }).then(
         () => true,
         () => false,
       );

@@ -43,6 +43,8 @@ test(`${ROUNDS} runs stopped in every way leave nothing in this process and noth
   for (let round = 0; round < ROUNDS; round++) {
     const run = recorder.run(agent.run('go', round % 2 === 0 ? { token: root } : { signal }));
     await scene.begun('wait', round + 1);
+    // A kill does not wait for a command that is just starting; then it would be named as abandoned, and truly.
+    await until(() => scene.processes().length >= 5);
     run.cancel({ message: 'enough' }, { how: ways[round % ways.length]! });
     expect(await run.outcome).toMatchObject({ status: 'cancelled', stop: { clean: true } });
     expect(scene.processes()).toEqual([]);
@@ -89,7 +91,7 @@ test.concurrent.each(['SIGINT', 'SIGTERM', 'SIGHUP', 'SIGKILL'] as const)(
   'the command that gets %s leaves no process and no temp file',
   async (signal) => {
     await using scene = await openBusy();
-    const command = startCommand(scene, ['run', '--json', '--yes', 'go']);
+    const command = startCommand(scene, ['run', '--json', '--yes', '--sandbox', 'none', 'go']);
     await scene.begun('wait');
     await until(() => scene.processes().length >= 5);
     command.kill(signal);

@@ -4,6 +4,7 @@ import { CLEANUP_MS, LADDERS, ladderMs } from '@whoa/core';
 import { checkHistory } from '@whoa/core/testing';
 import { describe, expect, test } from 'vitest';
 import { openStore } from '../tasks/open-store.ts';
+import { stopBetweenWrites } from '../tasks/stop-process.ts';
 import { openScene } from './scene.ts';
 import { everySurface } from './surfaces/all.ts';
 import { followTask, MORTAL_LEASE_MS, POLL_MS, sharedPlaces, startWorker } from './surfaces/task.ts';
@@ -45,7 +46,7 @@ test.concurrent.each(sharedPlaces())(
     const [before, after] = [await create('before'), await create('after')];
     await scene.begun('wait', 2);
     // Both in one go: the worker has no time to obey the first.
-    doomed.process.kill('SIGSTOP');
+    await stopBetweenWrites(where, doomed.process);
     expect(await before.cancel({ message: 'before' }, { how: 'graceful' })).toMatchObject({ answer: 'accepted' });
     doomed.process.kill('SIGKILL');
     await doomed.ended;

@@ -29,7 +29,7 @@ export function createCast({ url, folder, format = 'chat', tools = [], ...parts 
   const recorder = createRecorder({
     onEntry(entry) {
       if (entry.seen !== 'effect') return;
-      const line = JSON.stringify({ ...entry, at: Date.now(), pid: process.pid });
+      const line = JSON.stringify({ ...entry, at: machineTime(), pid: process.pid });
       appendFileSync(join(folder, EFFECTS), `${line}\n`);
     },
   });
@@ -42,6 +42,11 @@ export function createCast({ url, folder, format = 'chat', tools = [], ...parts 
     ...parts,
   });
   return { agent, recorder };
+}
+
+/** One clock for all processes of this machine, fine enough that what was caused comes after its cause. */
+export function machineTime(): number {
+  return Number(process.hrtime.bigint());
 }
 
 function ownTools(folder: string): Tool[] {

@@ -149,7 +149,7 @@ test('an editor that reads nothing more can still cancel: the order does not que
   const words = Array.from({ length: 20_000 }, (_, i) => `word${i} and more words to fill every pipe on the way `);
   await using scene = await openScene([{ parts: [{ text: [...words, { stall: true }] }] }]);
   const [file = '', ...args] = BIN;
-  const child = spawn(file, [...args, 'acp', '--yes'], {
+  const child = spawn(file, [...args, 'acp', '--yes', '--sandbox', 'none'], {
     cwd: scene.folder,
     env: scene.home.env,
     stdio: ['pipe', 'pipe', 'inherit'],

@@ -8,32 +8,37 @@ let schemas = 0;
 export function postgresStoreKind(url: string): StoreKind {
   return {
     name: 'postgres',
-    async createHarness() {
+    createHarness() {
       const schema = `case_${process.pid}_${schemas++}`;
-      const open = (options: StoreOptions): Promise<TaskStore> =>
-        Promise.resolve(createPostgresStore({ ...options, url: url, schema, connectionsMax: 4 }));
       let now = Date.UTC(2030, 0, 1);
       const setClock = (): Promise<unknown> =>
         query(
           url,
-          `CREATE OR REPLACE FUNCTION ${schema}.now_ms() RETURNS float8 LANGUAGE sql VOLATILE AS 'SELECT ${now}::float8'`,
+          `CREATE OR REPLACE FUNCTION ${schema}_v1.now_ms() RETURNS float8 LANGUAGE sql VOLATILE AS 'SELECT ${now}::float8'`,
         );
-      {
-        await using first = await open({});
-        await first.due();
+      let isLaidOut = false;
+      const open = async (options: StoreOptions): Promise<TaskStore> => {
+        const store = createPostgresStore({ ...options, url, schema, connectionsMax: 4 });
+        if (isLaidOut) return store;
+        isLaidOut = true;
+        await store.list({ tenant: 'acme' });
         await setClock();
-      }
-      return {
+        return store;
+      };
+      return Promise.resolve({
         open,
         openSecond: () => open({}),
         async advance(ms) {
           now += ms;
-          await setClock();
+          if (isLaidOut) await setClock();
+        },
+        async setFormat(format) {
+          await query(url, `UPDATE ${schema}.layout SET format = ${format}`);
         },
         async [Symbol.asyncDispose]() {
-          await query(url, `DROP SCHEMA ${schema} CASCADE`);
+          await query(url, `DROP SCHEMA IF EXISTS ${schema}, ${schema}_v1 CASCADE`);
         },
-      };
+      });
     },
   };
 }

@@ -26,35 +26,42 @@ export interface PostgresServer extends AsyncDisposable {
   cpuMs(): Promise<number>;
 }
 
-/** Starts a server. `durable` flushes to disk, as a real one does; without it tests are faster. */
-export async function startPostgres({ durable = false }: { durable?: boolean } = {}): Promise<PostgresServer> {
+export interface PostgresServerOptions {
+  /** Flushes to disk, as a real one does; without it tests are faster. */
+  readonly durable?: boolean;
+  readonly settings?: Readonly<Record<string, string>>;
+  readonly env?: NodeJS.ProcessEnv;
+  /** Follows this server, and answers questions only. */
+  readonly standbyOf?: string;
+}
+
+export async function startPostgres(options: PostgresServerOptions = {}): Promise<PostgresServer> {
   const folder = mkdtempSync(join(tmpdir(), 'whoa-postgres-'));
   const data = join(folder, 'data');
   const binaries = findBinaries();
   const account = process.getuid?.() === 0 ? await accountOf(ACCOUNT) : undefined;
   if (account !== undefined) chownSync(folder, account.uid, account.gid);
   const port = await freePort();
-  await run(
-    join(binaries, 'initdb'),
-    ['-D', data, '-A', 'trust', '-U', ACCOUNT, '--no-sync', '-E', 'UTF8', '--locale=C'],
-    {
-      ...account,
-      cwd: folder,
-    },
-  );
+  const [program, ...how] =
+    options.standbyOf === undefined
+      ? ['initdb', '-A', 'trust', '-U', ACCOUNT, '-E', 'UTF8', '--locale=C']
+      : ['pg_basebackup', '-d', options.standbyOf, '-R', '--checkpoint=fast'];
+  await run(join(binaries, program!), ['-D', data, '--no-sync', ...how], { ...account, cwd: folder });
   const settings = {
     listen_addresses: '127.0.0.1',
     unix_socket_directories: '',
     port: `${port}`,
-    fsync: durable ? 'on' : 'off',
+    fsync: options.durable === true ? 'on' : 'off',
     max_connections: '200',
     log_min_messages: 'panic',
+    ...options.settings,
   };
   const args = Object.entries(settings).flatMap(([name, value]) => ['-c', `${name}=${value}`]);
   const start = async (): Promise<ChildProcess> => {
     const child = spawn(join(binaries, 'postgres'), ['-D', data, ...args], {
       ...account,
       cwd: folder,
+      env: options.env,
       stdio: 'ignore',
     });
     await ready(child, { binaries, port });
@@ -110,14 +117,14 @@ function findBinaries(): string {
 }
 
 /** It refuses to run as root. */
-async function accountOf(name: string): Promise<{ uid: number; gid: number }> {
+export async function accountOf(name: string): Promise<{ uid: number; gid: number }> {
   const [uid, gid] = await Promise.all(
     ['-u', '-g'].map(async (what) => Number((await run('id', [what, name])).stdout)),
   );
   return { uid: uid!, gid: gid! };
 }
 
-async function freePort(): Promise<number> {
+export async function freePort(): Promise<number> {
   const probe = createServer().listen(0, '127.0.0.1');
   await once(probe, 'listening');
   const { port } = probe.address() as { port: number };

@@ -8,28 +8,43 @@ export interface Proxy extends AsyncDisposable {
   swallowAnswers(): void;
   /** Resolves when the server has said something that did not arrive. */
   readonly swallowed: Promise<void>;
+  /** From now on nothing passes on the connections there are, and none of them ends; new ones work. */
+  freeze(): void;
+  /** Ends on both sides what was frozen. */
+  endFrozen(): void;
+  /** From now on nothing is taken from the server on the connections there are: what it says piles up. */
+  stopReading(): void;
+  /** New connections lead there. */
+  redirect(to: { readonly host: string; readonly port: number }): void;
+  /** How many connections have been opened. */
+  readonly opened: number;
   /** Breaks every connection off; new ones work. */
   cut(): void;
 }
 
 export async function startProxy(to: { readonly host: string; readonly port: number }): Promise<Proxy> {
   const sockets = new Set<Socket>();
+  const frozen = new Set<Socket>();
+  let target = to;
+  let opened = 0;
   let isSwallowing = false;
   let note = (): void => {};
   const swallowed = new Promise<void>((resolve) => (note = resolve));
   const server = createServer((client) => {
-    const upstream = connect(to);
+    opened++;
+    const upstream = connect(target);
     const isDeaf = (): boolean => isSwallowing && sockets.has(client);
     for (const [one, other] of [[client, upstream] as const, [upstream, client] as const]) {
       sockets.add(one);
       one.on('error', () => {});
       one.on('close', () => {
         sockets.delete(one);
-        other.destroy();
+        if (!frozen.has(one)) other.destroy();
       });
     }
-    client.on('data', (data) => upstream.write(data));
+    client.on('data', (data) => !frozen.has(client) && upstream.write(data));
     upstream.on('data', (data) => {
+      if (frozen.has(client)) return;
       if (isDeaf()) note();
       else client.write(data);
     });
@@ -40,6 +55,22 @@ export async function startProxy(to: { readonly host: string; readonly port: num
     swallowed,
     swallowAnswers: () => {
       isSwallowing = true;
+    },
+    freeze() {
+      for (const socket of sockets) frozen.add(socket);
+    },
+    endFrozen() {
+      for (const socket of frozen) socket.destroy();
+      frozen.clear();
+    },
+    stopReading() {
+      for (const socket of sockets) socket.pause();
+    },
+    redirect(other) {
+      target = other;
+    },
+    get opened() {
+      return opened;
     },
     cut() {
       isSwallowing = false;

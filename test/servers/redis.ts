@@ -15,6 +15,7 @@ export interface RedisServerOptions {
   readonly tls?: { readonly key: string; readonly cert: string };
   /** Further lines of configuration: `['maxmemory', '10mb']`. */
   readonly config?: readonly (readonly [string, string])[];
+  readonly env?: NodeJS.ProcessEnv;
 }
 
 /** One server that can be stopped and started again on the same data. */
@@ -36,6 +37,7 @@ export async function startRedis({
   appendfsync = 'everysec',
   config = [],
   tls,
+  env = process.env,
 }: RedisServerOptions = {}): Promise<RedisServer> {
   const folder = mkdtempSync(join(tmpdir(), 'whoa-redis-'));
   const port = await freePort();
@@ -50,7 +52,7 @@ export async function startRedis({
   }
   let child: ChildProcess;
   const start = async (): Promise<void> => {
-    child = spawn('redis-server', args, { stdio: 'ignore' });
+    child = spawn('redis-server', args, { stdio: 'ignore', env });
     await answers(port, child);
   };
   const kill = async (signal: NodeJS.Signals): Promise<void> => {
@@ -78,46 +80,131 @@ export async function startRedis({
   };
 }
 
-export interface RedisServers extends AsyncDisposable {
+export interface RedisCluster extends AsyncDisposable {
+  /** Addresses of the masters it began with. */
   readonly urls: readonly string[];
   readonly servers: readonly RedisServer[];
+  /** Begins to move a slot from the server that has it to the next. Meanwhile it answers `ASK`. */
+  moveSlot(slot: number): Promise<SlotMove>;
+  /** Those that have slots now. */
+  masters(): Promise<readonly RedisServer[]>;
+  /** Lets the replica of a master take its place; nothing is lost. */
+  failOver(master: RedisServer): Promise<void>;
+}
+
+interface SlotMove {
+  /** The port of the server that the slot is moved to. */
+  readonly to: number;
+  /** Carries over what is there, and gives the slot away. */
+  finish(): Promise<void>;
 }
 
 const SLOTS = 16_384;
 
-/** A Cluster of three masters. */
-export async function startRedisCluster(options: RedisServerOptions = {}): Promise<RedisServers> {
-  const servers = await Promise.all(
-    [0, 1, 2].map(async () => {
-      const bus = `${await freePort()}`;
-      const own = [
-        ['cluster-enabled', 'yes'],
-        ['cluster-port', bus],
-        ['cluster-node-timeout', '2000'],
-      ] as const;
-      return startRedis({ ...options, config: [...own, ...(options.config ?? [])] }).then((server) => ({
-        server,
-        bus,
-      }));
-    }),
-  );
-  const clients = servers.map(({ server }) => new Redis(server.port, '127.0.0.1'));
-  const size = Math.ceil(SLOTS / servers.length);
-  for (const [i, client] of clients.entries()) {
+/** A Cluster of three masters, each with a replica if asked for. */
+export async function startRedisCluster({
+  replicas = false,
+  ...options
+}: RedisServerOptions & { readonly replicas?: boolean } = {}): Promise<RedisCluster> {
+  const count = replicas ? 6 : 3;
+  const nodes = await Promise.all(Array.from({ length: count }, () => startNode(options)));
+  const servers = nodes.map(({ server }) => server);
+  const clients = servers.map((server) => new Redis(server.port, '127.0.0.1'));
+  const size = Math.ceil(SLOTS / 3);
+  for (const [i, client] of clients.slice(0, 3).entries()) {
     const last = Math.min(SLOTS, (i + 1) * size) - 1;
     await client.call('CLUSTER', 'ADDSLOTSRANGE', i * size, last);
     await client.call('CLUSTER', 'SET-CONFIG-EPOCH', i + 1);
   }
-  for (const { server, bus } of servers.slice(1)) {
+  for (const { server, bus } of nodes.slice(1)) {
     await clients[0]!.call('CLUSTER', 'MEET', '127.0.0.1', server.port, bus);
   }
-  const isWhole = async (client: Redis): Promise<boolean> => {
-    const info = String(await client.call('CLUSTER', 'INFO'));
-    return info.includes('cluster_state:ok') && info.includes('cluster_known_nodes:3');
-  };
-  await until(async () => (await Promise.all(clients.map(isWhole))).every(Boolean));
+  const everywhere = (...said: readonly string[]): Promise<void> =>
+    until(async () => {
+      const infos = await Promise.all(clients.map(async (client) => String(await client.call('CLUSTER', 'INFO'))));
+      return infos.every((info) => said.every((line) => info.includes(line)));
+    });
+  await everywhere(`cluster_known_nodes:${count}`);
+  for (const [i, client] of clients.slice(3).entries()) {
+    const master = String(await clients[i]!.call('CLUSTER', 'MYID'));
+    await until(async () => String(await client.call('CLUSTER', 'NODES')).includes(`${master} `));
+    await client.call('CLUSTER', 'REPLICATE', master);
+    await until(async () => (await client.info('replication')).includes('master_link_status:up'));
+  }
+  await everywhere('cluster_state:ok');
   for (const client of clients) client.disconnect();
-  return together(servers.map(({ server }) => server));
+  return {
+    urls: servers.slice(0, 3).map(({ url }) => url),
+    servers,
+    moveSlot: async (slot) => moveSlot(await mastersOf(servers), slot),
+    masters: () => mastersOf(servers),
+    failOver: (master) => failOver(servers, master),
+    async [Symbol.asyncDispose]() {
+      await Promise.all(servers.map((server) => server[Symbol.asyncDispose]()));
+    },
+  };
+}
+
+async function startNode(options: RedisServerOptions): Promise<{ server: RedisServer; bus: string }> {
+  const bus = `${await freePort()}`;
+  const own = [
+    ['cluster-enabled', 'yes'],
+    ['cluster-port', bus],
+    ['cluster-node-timeout', '2000'],
+  ] as const;
+  return { server: await startRedis({ ...options, config: [...own, ...(options.config ?? [])] }), bus };
+}
+
+type Node = [host: string, port: number];
+type SlotRange = [first: number, last: number, master: Node, ...replicas: Node[]];
+
+async function slotRanges({ port }: RedisServer): Promise<SlotRange[]> {
+  const client = new Redis(port, '127.0.0.1');
+  try {
+    return (await client.call('CLUSTER', 'SLOTS')) as SlotRange[];
+  } finally {
+    client.disconnect();
+  }
+}
+
+async function mastersOf(servers: readonly RedisServer[]): Promise<readonly RedisServer[]> {
+  const ports = new Set((await slotRanges(servers[0]!)).map(([, , [, port]]) => port));
+  return servers.filter(({ port }) => ports.has(port));
+}
+
+async function failOver(servers: readonly RedisServer[], master: RedisServer): Promise<void> {
+  const [, , , replica] = (await slotRanges(master)).find(([, , [, port]]) => port === master.port)!;
+  await ask(replica![1], 'CLUSTER', 'FAILOVER');
+  // Every node has heard of it, and the old master follows.
+  await until(async () => {
+    const masters = await Promise.all(servers.map(async (server) => slotRanges(server)));
+    const isReplaced = masters.flat().every(([, , [, port]]) => port !== master.port);
+    return isReplaced && (await ask(master.port, 'INFO', 'replication')).includes('master_link_status:up');
+  });
+}
+
+async function moveSlot(servers: readonly RedisServer[], slot: number): Promise<SlotMove> {
+  const clients = servers.map(({ port }) => new Redis(port, '127.0.0.1'));
+  const ids = await Promise.all(clients.map(async (client) => String(await client.call('CLUSTER', 'MYID'))));
+  const ranges = await slotRanges(servers[0]!);
+  const [, , [, port]] = ranges.find(([first, last]) => first <= slot && slot <= last)!;
+  const from = servers.findIndex((server) => server.port === port);
+  const to = (from + 1) % servers.length;
+  await clients[to]!.call('CLUSTER', 'SETSLOT', slot, 'IMPORTING', ids[from]!);
+  await clients[from]!.call('CLUSTER', 'SETSLOT', slot, 'MIGRATING', ids[to]!);
+  return {
+    to: servers[to]!.port,
+    async finish() {
+      for (;;) {
+        const keys = (await clients[from]!.call('CLUSTER', 'GETKEYSINSLOT', slot, 100)) as string[];
+        if (keys.length === 0) break;
+        const target = ['127.0.0.1', servers[to]!.port, '', 0, 5_000, 'KEYS', ...keys] as const;
+        await clients[from]!.call('MIGRATE', ...target);
+      }
+      for (const client of clients) await client.call('CLUSTER', 'SETSLOT', slot, 'NODE', ids[to]!);
+      for (const client of clients) client.disconnect();
+    },
+  };
 }
 
 export interface RedisSentinels extends AsyncDisposable {
@@ -225,16 +312,6 @@ async function startSentinel(name: string, masterPort: number): Promise<AsyncDis
       const ended = once(child, 'exit');
       if (child.exitCode === null && child.kill('SIGKILL')) await ended;
       rmSync(folder, { recursive: true, force: true });
-    },
-  };
-}
-
-function together(servers: readonly RedisServer[]): RedisServers {
-  return {
-    urls: servers.map(({ url }) => url),
-    servers,
-    async [Symbol.asyncDispose]() {
-      await Promise.all(servers.map((server) => server[Symbol.asyncDispose]()));
     },
   };
 }

@@ -43,7 +43,60 @@ sub hop {
   }
 }
 
-if    ($kind eq 'idle')                             { idle() }
+# Guards its memory, so that nobody but root reads its environment.
+sub undumpable {
+  my $pid = fork; if ($pid) { waitpid $pid, 0; exit 0 }
+  POSIX::setsid(); POSIX::_exit(0) if fork;
+  close_all(); syscall(157, 4, 0, 0, 0, 0); idle();
+}
+
+# Takes the orphans of its children in, so that they never become init's.
+sub subreaper {
+  $SIG{$_} = 'IGNORE' for qw(TERM INT HUP);
+  syscall(157, 36, 1, 0, 0, 0);
+  for (1 .. 3) {
+    my $pid = fork; next if $pid;
+    POSIX::setsid(); POSIX::_exit(0) if fork;
+    %ENV = (); exec $^X, $0, 'idle', $mark;
+  }
+  idle();
+}
+
+# Held by a tracer in a session of its own.
+sub traced {
+  my $child = fork; idle() unless $child;
+  my $tracer = fork;
+  if (!$tracer) { POSIX::setsid(); $SIG{TERM} = 'IGNORE'; syscall(101, 0x4206, $child, 0, 0); syscall(101, 0x4207, $child, 0, 0); idle() }
+  idle();
+}
+
+# Root may choose the pid of a child: one far below everybody started lately.
+sub chosen {
+  my $pid = fork; if ($pid) { waitpid $pid, 0; exit 0 }
+  POSIX::setsid();
+  for my $wanted (310 .. 30_000) {
+    my $tids = pack 'l', $wanted;
+    my $args = pack 'Q11', 0, 0, 0, 0, 17, 0, 0, 0, unpack('Q', pack 'p', $tids), 1, 0;
+    my $new = syscall 435, $args, 88;
+    if ($new == 0) { close_all(); $SIG{TERM} = 'IGNORE'; idle() }
+    POSIX::_exit(0) if $new > 0;
+  }
+  POSIX::_exit(1);
+}
+
+# Forty at once, some in sessions of their own.
+sub burst {
+  $SIG{TERM} = 'IGNORE';
+  for my $number (1 .. 40) { my $pid = fork; next if $pid; POSIX::setsid() if $number % 3 == 0; idle() }
+  idle();
+}
+
+if    ($kind eq 'undumpable')                       { undumpable() }
+elsif ($kind eq 'subreaper')                        { subreaper() }
+elsif ($kind eq 'traced')                           { traced() }
+elsif ($kind eq 'chosen')                           { chosen() }
+elsif ($kind eq 'burst')                            { burst() }
+elsif ($kind eq 'idle')                             { idle() }
 elsif ($kind eq 'daemon' || $kind eq 'stealth')     { daemon() }
 elsif ($kind eq 'hydra')                            { hydra(0) }
 elsif ($kind eq 'hop')                              { hop() }

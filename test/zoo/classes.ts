@@ -9,6 +9,8 @@ export interface ZooClass {
   readonly processes: number;
   /** What must be on the machine. */
   readonly needs?: string;
+  /** Only root can do it. */
+  readonly needsRoot?: boolean;
   /** The shell itself returns; what it left behind must be gone by then. */
   readonly returns?: boolean;
   /** Who sheds every tag on purpose escapes a containment that goes by tags. */
@@ -93,5 +95,31 @@ export const ZOO: readonly ZooClass[] = [
     name: 'escaped child that keeps printing',
     processes: 2,
     command: (mark) => `setsid sh -c 'while :; do echo tick; sleep 0.01; done' ${mark} & wait; :`,
+  },
+  {
+    name: 'daemon that guards its memory',
+    processes: 3,
+    command: (mark) => `${beast('undumpable', mark)}; ${sleep(mark)}; :`,
+  },
+  { name: 'takes in orphans', processes: 5, command: (mark) => `${beast('subreaper', mark)}; :` },
+  { name: 'held by a tracer', processes: 4, command: (mark) => `${beast('traced', mark)}; :` },
+  { name: 'burst of forty', processes: 42, command: (mark) => `${beast('burst', mark)}; :` },
+  {
+    name: 'starts another when asked to stop',
+    processes: 2,
+    command: (mark) => `trap '(env -i setsid ${sleep(mark)} ${quiet} &)' TERM; ${sleep(mark)} & wait; wait; :`,
+  },
+  {
+    name: 'namespaces of its own',
+    processes: 3,
+    needs: 'unshare',
+    needsRoot: true,
+    command: (mark) => `(unshare --pid --fork --mount setsid ${sleep(mark)} ${quiet} &); ${sleep(mark)}; :`,
+  },
+  {
+    name: 'pid chosen by root',
+    processes: 3,
+    needsRoot: true,
+    command: (mark) => `${beast('chosen', mark)}; ${sleep(mark)}; :`,
   },
 ];

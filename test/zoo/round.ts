@@ -6,6 +6,8 @@ import type { ZooClass } from './classes.ts';
 /** What one round showed. */
 export interface Round {
   readonly survivors: number;
+  /** How many of them the report names. */
+  readonly reported: number;
   readonly zombies: number;
   /** From the cancel, or from the start where the shell returns by itself, to the result. */
   readonly ms: number;
@@ -34,10 +36,11 @@ export async function playRound(zooClass: ZooClass, containment: Containment): P
   // Three looks: one alone may miss who forks and goes.
   const left = new Set([...findMarked(mark), ...findMarked(mark), ...findMarked(mark)]);
   for (const pid of left) killIfThere(pid);
-  const { cleanup } = result!.details as { cleanup: { verified: string } };
+  const { cleanup } = result!.details as { cleanup: { verified: string; survivors: number } };
   token[Symbol.dispose]();
   return {
     survivors: left.size,
+    reported: cleanup.survivors,
     zombies: countZombies(),
     ms,
     verified: cleanup.verified,

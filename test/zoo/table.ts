@@ -26,7 +26,11 @@ export async function findTechniques(): Promise<readonly DetectedTechnique[]> {
 
 /** The classes that this machine has the programs for. */
 export function findClasses(): readonly ZooClass[] {
-  return ZOO.filter(({ needs }) => needs === undefined || spawnSync('which', [needs]).status === 0);
+  const isThere = (program: string): boolean => spawnSync('which', [program]).status === 0;
+  const isRoot = process.getuid?.() === 0;
+  return ZOO.filter(
+    ({ needs, needsRoot = false }) => (needs === undefined || isThere(needs)) && (isRoot || !needsRoot),
+  );
 }
 
 export async function playCell(zooClass: ZooClass, containment: Containment, rounds: number): Promise<Cell> {
@@ -46,16 +50,24 @@ export async function playZoo(rounds: number): Promise<readonly Cell[]> {
   return cells;
 }
 
+/** The cells where somebody was left of whom the report says nothing. */
+export function findUnreported(cells: readonly Cell[]): readonly Cell[] {
+  return cells.filter(
+    ({ isPromised, rounds }) =>
+      isPromised && rounds.some(({ survivors, reported, verified }) => verified !== 'no' && survivors > reported),
+  );
+}
+
 /** Class × containment: rounds without survivors, and the median time to the result. */
 export function formatZoo(cells: readonly Cell[]): string {
   const techniques = [...new Set(cells.map(({ technique }) => technique))];
   const lines = [['', ...techniques.map((technique) => technique.padEnd(18))]];
-  for (const zooClass of new Set(cells.map((cell) => cell.zooClass))) {
+  for (const name of new Set(cells.map(({ zooClass }) => zooClass.name))) {
     const row = techniques.map((technique) => {
-      const cell = cells.find((one) => one.zooClass === zooClass && one.technique === technique);
+      const cell = cells.find((one) => one.zooClass.name === name && one.technique === technique);
       return (cell === undefined ? '' : describe(cell)).padEnd(18);
     });
-    lines.push([zooClass.name, ...row]);
+    lines.push([name, ...row]);
   }
   const table = lines.map(([name = '', ...row]) => `${name.padEnd(36)}${row.join('')}`.trimEnd());
   return [...table, '* not promised'].join('\n');

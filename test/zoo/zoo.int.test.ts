@@ -1,8 +1,10 @@
 import { type Containment, createContainment } from '@whoa/tools';
 import { afterAll, beforeAll, expect, test } from 'vitest';
-import { type Cell, findClasses, findTechniques, formatZoo, playCell } from './table.ts';
+import { ZOO } from './classes.ts';
+import { PLACES, playIn } from './places.ts';
+import { type Cell, findClasses, findTechniques, findUnreported, formatZoo, playCell } from './table.ts';
 
-const ROUNDS = 2;
+const ROUNDS = 1;
 const cells: Cell[] = [];
 let containments: Containment[] = [];
 
@@ -33,4 +35,22 @@ test('who sheds every tag on purpose is ended by every containment of the kernel
     cells.push(cell);
     if (cell.isPromised) expect(cell.rounds.map(({ survivors }) => survivors)).toEqual(cell.rounds.map(() => 0));
   }
+});
+
+test('nobody is left unreported for other users and inside another PID namespace either', async () => {
+  const played = await Promise.all(PLACES.slice(1).map((place) => playIn(place, ROUNDS)));
+  for (const [index, there] of played.entries()) {
+    const { name } = PLACES[index + 1]!;
+    console.log(`${name}\n${formatZoo(there)}`);
+    expect(findUnreported(there), name).toEqual([]);
+    expect(
+      there.flatMap(({ rounds }) => rounds.map(({ verified }) => verified)),
+      name,
+    ).not.toContain('no');
+    expect(new Set(there.map(({ zooClass }) => zooClass.name)).size, name).toBeGreaterThanOrEqual(ZOO.length - 2);
+  }
+});
+
+test('there are at least 27 ways to get away', () => {
+  expect(new Set(ZOO.map(({ name }) => name)).size).toBeGreaterThanOrEqual(27);
 });

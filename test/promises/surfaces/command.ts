@@ -19,7 +19,7 @@ export const commandSurface: Surface = {
     return Promise.resolve({
       async start(prompt) {
         const known = new Set((await store.list({ tenant: LOCAL })).tasks.map(({ id }) => id));
-        const child = startCommand(scene, ['run', '--json', '--yes', prompt]);
+        const child = startCommand(scene, ['run', '--json', '--yes', '--sandbox', 'none', prompt]);
         running.add(child);
         let id: string | undefined;
         await until(async () => {

@@ -6,6 +6,7 @@ import { afterAll } from 'vitest';
 import { type Child, startProgram } from '../../tasks/child.ts';
 import { openStore } from '../../tasks/open-store.ts';
 import { type PlaceKind, places } from '../../tasks/places.ts';
+import { machineTime } from '../cast.ts';
 import { codeCache, merged, type Scene, until } from '../scene.ts';
 import type { End, Performance, Surface } from './surface.ts';
 
@@ -95,7 +96,7 @@ export function startWorker(place: string, { provider, folder }: Scene, { leaseM
 export function followTask(store: TaskStore, ref: TaskRef, scene: Scene): Performance {
   const seen: { at: number; entry: HistoryEntry }[] = [];
   const note = (entry: HistoryEntry): void => {
-    seen.push({ at: Date.now(), entry });
+    seen.push({ at: machineTime(), entry });
   };
   const look = async (): Promise<TaskRecord> => {
     const task = await store.get(ref);

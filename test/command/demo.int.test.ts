@@ -1,0 +1,84 @@
+// The demo as a person sees it: one command, a page in a real browser, a button that stops.
+import { execFileSync } from 'node:child_process';
+import { type Browser, chromium, type Page } from 'playwright-core';
+import { afterAll, beforeAll, expect, onTestFinished, test } from 'vitest';
+import { until } from '../promises/scene.ts';
+import { startCommand } from './process.ts';
+import { createHome } from './terminal.ts';
+
+let browser: Browser;
+beforeAll(async () => {
+  browser = await chromium.launch({
+    executablePath: '/usr/bin/chromium',
+    args: ['--no-sandbox', '--disable-dev-shm-usage', '--disable-gpu', '--disable-background-networking'],
+  });
+});
+afterAll(() => browser.close());
+
+async function startDemo() {
+  const home = createHome();
+  onTestFinished(() => home[Symbol.dispose]());
+  const command = startCommand(home, ['demo']);
+  const { url } = (await command.waitFor({ type: 'listening' })) as { url: string };
+  const context = await browser.newContext();
+  onTestFinished(() => context.close());
+  const problems: string[] = [];
+  const open = async (address: string): Promise<Page> => {
+    const page = await context.newPage();
+    page.setDefaultTimeout(120_000);
+    page.on('pageerror', (error) => problems.push(error.message));
+    page.on('console', (message) => message.type() === 'error' && problems.push(message.text()));
+    await page.goto(address);
+    return page;
+  };
+  return { command, url, open, problems };
+}
+
+const shows = (page: Page, words: RegExp): Promise<void> => page.getByText(words).first().waitFor();
+
+/** How many processes of the demo's command run. */
+function running(): number {
+  const all = execFileSync('ps', ['-eo', 'args'], { encoding: 'utf8' });
+  return all.split('\n').filter((line) => line.includes('test $n passed')).length;
+}
+
+test('Stop stops: the report is shown, no process is left, and the next message works', async () => {
+  const { command, url, open, problems } = await startDemo();
+  const page = await open(url);
+  await page.click('#send:enabled');
+  await shows(page, /test 2 passed/);
+  expect(running()).toBeGreaterThan(0);
+  await page.click('#stop:enabled');
+  await shows(page, /Stopped after .* Nothing was left behind\./);
+  await shows(page, /bash interrupted, \d+ processe?s? ended/);
+  await until(() => running() === 0);
+  expect(await page.textContent('#status')).toBe('cancelled');
+
+  await page.click('#send:enabled');
+  await page.waitForSelector('.reply:last-child .running');
+  // What is read again is shown as it was read first, and only a stop stops it.
+  await page.reload();
+  await page.locator('.running b', { hasText: 'publish_release' }).waitFor();
+  await page.keyboard.press('Escape');
+  await shows(page, /publish_release finished, waited for: it must not be cut/);
+  // Anything in the page that was refused or not found would have been told here.
+  expect(problems).toEqual([]);
+  command.kill('SIGTERM');
+  expect(await command.closed).toEqual([0, null]);
+});
+
+test('the address works once, and nobody gets in without it', async () => {
+  const { url, open } = await startDemo();
+  const page = await open(url);
+  await page.waitForSelector('#send:enabled');
+  expect(page.url()).not.toContain('#');
+  const { origin } = new URL(url);
+  expect((await fetch(`${origin}/api/chat/c/messages`)).status).toBe(401);
+  const policy = (await fetch(origin)).headers.get('content-security-policy');
+  expect(policy).toContain("default-src 'self'");
+  const other = await browser.newContext();
+  onTestFinished(() => other.close());
+  const stranger = await other.newPage();
+  await stranger.goto(url);
+  await shows(stranger, /This link was used before/);
+});

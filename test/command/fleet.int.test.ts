@@ -1,0 +1,205 @@
+// A server and workers as processes of their own, on one Redis.
+import { createHash } from 'node:crypto';
+import { existsSync } from 'node:fs';
+import type { Followed, TaskRecord } from '@whoa/tasks';
+import { expect, onTestFinished, test } from 'vitest';
+import { until } from '../promises/scene.ts';
+import { startRedis } from '../servers/redis.ts';
+import { startCommand } from './process.ts';
+import { createHome, type Home } from './terminal.ts';
+
+const TOKEN = 'a-token-for-the-tests-of-the-command';
+const SLOW = [['Let me see. ', { call: 'bash', input: { command: 'echo begun $$; sleep 300' } }], ['All is well.']];
+const WORK = ['--sandbox', 'none', '--yes', '--model', 'scripted:script.json'];
+
+/** A home whose configuration has a Redis of its own. */
+async function fleet(agents = ''): Promise<Home> {
+  const redis = await startRedis();
+  onTestFinished(() => redis[Symbol.asyncDispose]());
+  const config = `
+    import { createAgent, defineConfig, defineTool } from 'whoa';
+    import { scriptedModel } from '@whoa/core/testing';
+    export default defineConfig({ store: { backend: 'redis', url: '${redis.url}' }, ${agents} });
+  `;
+  const home = createHome({ 'script.json': JSON.stringify(SLOW), 'config/whoa/whoa.config.ts': config });
+  onTestFinished(() => home[Symbol.dispose]());
+  return home;
+}
+
+async function serve(home: Home, args: readonly string[] = [], env = { WHOA_TOKEN: TOKEN }) {
+  const server = startCommand(home, ['serve', '--port', '0', ...args], env);
+  const { url } = (await server.waitFor({ type: 'listening' })) as { url: string };
+  const ask = (path: string, body?: object, headers = { authorization: `Bearer ${TOKEN}` }): Promise<Response> =>
+    fetch(url + path, {
+      method: body === undefined ? 'GET' : 'POST',
+      headers: { ...headers, 'content-type': 'application/json' },
+      ...(body && { body: JSON.stringify(body) }),
+    });
+  const create = async (agent = 'assistant'): Promise<string> => {
+    const response = await ask('/v1/tasks', { agent, input: 'Is all well?' });
+    expect(response.status).toBe(201);
+    return ((await response.json()) as { task: TaskRecord }).task.id;
+  };
+  const get = async (id: string): Promise<TaskRecord> => (await (await ask(`/v1/tasks/${id}`)).json()) as TaskRecord;
+  return { server, url, ask, create, get };
+}
+
+async function work(home: Home, args: readonly string[] = WORK, env: Record<string, string> = {}) {
+  const worker = startCommand(home, ['worker', ...args], env);
+  await worker.waitFor({ type: 'working' });
+  return worker;
+}
+
+/** Reads events until one is what is looked for. */
+async function follow(response: Response, isIt: (seen: Followed) => boolean): Promise<Followed> {
+  const decoder = new TextDecoder();
+  let text = '';
+  for await (const chunk of response.body!) {
+    text += decoder.decode(chunk as Uint8Array, { stream: true });
+    for (const [, data] of text.matchAll(/^data: (.*)\n\n/gm)) {
+      const seen = JSON.parse(data!) as Followed;
+      if (isIt(seen)) return seen;
+    }
+  }
+  throw new Error(`it was not seen in ${text}`);
+}
+
+const isGone = (pid: number): boolean => !existsSync(`/proc/${pid}`);
+
+/** The process of the call that is under way. */
+async function shellOf(response: Response): Promise<number> {
+  const begun = /begun (\d+)/;
+  const seen = await follow(response, (one) => begun.test(JSON.stringify(one)));
+  return Number(begun.exec(JSON.stringify(seen))![1]);
+}
+
+test('created over HTTP, taken over when its worker is killed, stopped over HTTP, and nothing is left', async () => {
+  const home = await fleet();
+  const { ask, create, get, server } = await serve(home);
+  expect((await ask('/v1/tasks', undefined, { authorization: 'Bearer another' })).status).toBe(401);
+  const first = await work(home);
+  const id = await create();
+  const shell = await shellOf(await ask(`/v1/tasks/${id}/events`));
+  const second = await work(home);
+  first.kill('SIGKILL');
+  const killedAt = performance.now();
+  await second.waitFor({ type: 'task-start', id });
+  // The lease is 15 s; what is left is for a busy machine.
+  expect(performance.now() - killedAt).toBeLessThan(40_000);
+  await until(() => isGone(shell));
+  expect(await get(id)).toMatchObject({ status: 'running', deaths: 1 });
+  const cancel = await ask(`/v1/tasks/${id}/cancel`, { mode: 'now', reason: 'lunch' });
+  expect([cancel.status, ((await cancel.json()) as { answer: string }).answer]).toEqual([202, 'accepted']);
+  const end = await follow(await ask(`/v1/tasks/${id}/events`), ({ type }) => type === 'end');
+  expect(end).toMatchObject({
+    task: { status: 'cancelled', outcome: { reason: { message: 'lunch', by: 'operator', via: 'http' } } },
+  });
+  for (const running of [second, server]) running.kill('SIGTERM');
+  expect(await Promise.all([second.closed, server.closed])).toEqual([
+    [0, null],
+    [0, null],
+  ]);
+});
+
+test('a worker that is told to end lets the call finish, hands the task back, and exits', async () => {
+  const home = await fleet();
+  home.folder.write(
+    'script.json',
+    JSON.stringify([[{ call: 'bash', input: { command: 'echo begun; sleep 1; echo over' } }]]),
+  );
+  const { ask, create, get } = await serve(home);
+  const worker = await work(home, [...WORK, '--health-port', '0', '--concurrency', '1']);
+  const { health } = worker.lines.find(({ type }) => type === 'working') as { health: string };
+  const status = async (path: string): Promise<number> => (await fetch(`${health}${path}`)).status;
+  expect([await status('/healthz'), await status('/readyz'), await status('/')]).toEqual([200, 200, 404]);
+  const [id, waiting] = [await create(), await create()];
+  await follow(await ask(`/v1/tasks/${id}/events`), (one) => JSON.stringify(one).includes('begun'));
+  worker.kill('SIGTERM');
+  expect(await worker.closed).toEqual([0, null]);
+  expect(worker.lines.at(-1)).toMatchObject({ type: 'task-end', id, status: 'released' });
+  expect(await get(id)).toMatchObject({ status: 'init', stage: 'ready', deaths: 0, attempts: 0 });
+  expect(await get(waiting)).toMatchObject({ status: 'init', epoch: 0 });
+  const journal = await follow(await ask(`/v1/tasks/${id}/events`), (one) => JSON.stringify(one).includes('call-end'));
+  expect(journal).toMatchObject({ event: { result: { state: 'finished' } } });
+});
+
+test('told twice, a worker ends at once', async () => {
+  const home = await fleet();
+  const { ask, create } = await serve(home);
+  const worker = await work(home);
+  const shell = await shellOf(await ask(`/v1/tasks/${await create()}/events`));
+  worker.kill('SIGTERM');
+  worker.kill('SIGTERM');
+  // One that comes too soon after the other is the same to the kernel.
+  const again = setInterval(() => worker.kill('SIGINT'), 200);
+  expect((await worker.closed)[0]).toBe(130);
+  clearInterval(again);
+  await until(() => isGone(shell));
+});
+
+const BLOCKER = `agents: { blocker: createAgent({
+  name: 'blocker',
+  model: scriptedModel([(request) => request.messages.some(({ role }) => role === 'tool') ? ['Done.'] : [{ call: 'think' }]]),
+  tools: [defineTool({
+    name: 'think', description: 'Thinks.', effects: 'read', replay: 'safe',
+    input: { '~standard': { version: 1, vendor: 'test', validate: (value) => ({ value }) } },
+    inputJsonSchema: { type: 'object' },
+    execute: () => { while (process.env.BLOCKS === '1'); return Promise.resolve({ content: 'thought' }); },
+  })],
+}) },`;
+
+test('a worker whose event loop is blocked is killed, and another finishes its task', async () => {
+  const home = await fleet(BLOCKER);
+  const { create, get } = await serve(home);
+  const blocked = await work(home, ['--watchdog', '1'], { BLOCKS: '1' });
+  const id = await create('blocker');
+  expect(await blocked.closed).toEqual([null, 'SIGKILL']);
+  expect(blocked.errors()).toContain('event loop has not turned');
+  const other = await work(home, []);
+  await other.waitFor({ type: 'task-end', id, status: 'success' });
+  expect(await get(id)).toMatchObject({ outcome: { answer: 'Done.' }, deaths: 1 });
+});
+
+test('without a token of its own a server makes one, shows it once, and knows no other', async () => {
+  const home = await fleet();
+  const server = startCommand(home, ['serve', '--port', '0'], {});
+  const { url, token } = (await server.waitFor({ type: 'listening' })) as { url: string; token: string };
+  const statusWith = async (headers: Record<string, string>): Promise<number> =>
+    (await fetch(`${url}/v1/tasks`, { headers })).status;
+  expect(token).toMatch(/^whoa_[\w-]{43}$/);
+  expect(await statusWith({ authorization: `Bearer ${token}` })).toBe(200);
+  expect(await statusWith({})).toBe(401);
+  expect((await fetch(`${url}/api/chat/c/messages`)).status).toBe(401);
+});
+
+test('a file of hashed tokens says who may do what', async () => {
+  const home = await fleet();
+  const sha256 = createHash('sha256').update(TOKEN).digest('hex');
+  home.folder.write('tokens.json', JSON.stringify([{ sha256, tenant: 'acme', name: 'ann', rights: ['read'] }]));
+  const { ask } = await serve(home, ['--token-file', 'tokens.json'], { WHOA_TOKEN: 'not-this-one-but-long-enough' });
+  expect((await ask('/v1/tasks')).status).toBe(200);
+  expect((await ask('/v1/tasks', { agent: 'assistant', input: 'x' })).status).toBe(403);
+  expect((await ask('/v1/tasks?tenant=local')).status).toBe(403);
+});
+
+const WRONG: readonly { what: string; env?: Record<string, string>; said: RegExp; args: readonly string[] }[] = [
+  { what: 'a short token', env: { WHOA_TOKEN: 'short' }, said: /WHOA_TOKEN: it can be guessed/, args: ['serve'] },
+  { what: 'an origin with a path', said: /is no origin/, args: ['serve', '--origin', 'https://a.b/c'] },
+  { what: 'an agent that is not there', said: /only assistant/, args: ['worker', '--agent', 'nobody', ...WORK] },
+  { what: '--yes without a sandbox', said: /--yes without a terminal needs/, args: ['worker', '--yes'] },
+  {
+    what: 'a store that is not shared',
+    said: /memory is not shared/,
+    args: ['worker', '--config', 'memory.config.ts', ...WORK],
+  },
+];
+
+test.each(WRONG)('$what is refused with what to do', ({ env = {}, said, args }) => {
+  const home = createHome({
+    'script.json': JSON.stringify(SLOW),
+    'memory.config.ts': "export default { store: { backend: 'memory' } };",
+  });
+  onTestFinished(() => home[Symbol.dispose]());
+  const { status, stderr } = home.whoa(args, { env });
+  expect([status, stderr]).toEqual([2, expect.stringMatching(said)]);
+});

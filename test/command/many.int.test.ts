@@ -1,0 +1,100 @@
+// Tasks of several tenants, several at once, in a store and behind a server.
+import { createTaskStore, type TaskRecord } from '@whoa/tasks';
+import { expect, onTestFinished, test } from 'vitest';
+import { startCommand } from './process.ts';
+import { createHome } from './terminal.ts';
+
+const TOKEN = 'a-token-for-the-tests-of-the-command';
+
+/** Tasks that nobody runs: three of acme, one of this machine. */
+async function setUp() {
+  const home = createHome();
+  onTestFinished(() => home[Symbol.dispose]());
+  home.whoa(['tasks']);
+  const store = createTaskStore({ backend: 'sqlite', file: home.folder.at('state/whoa/tasks.db') });
+  onTestFinished(() => store[Symbol.asyncDispose]());
+  const create = async (tenant: string, agent: string, conversation?: string): Promise<string> => {
+    const receipt = await store.create({ tenant, agent, input: 'Go.', ...(conversation && { conversation }) });
+    return (receipt as { task: TaskRecord }).task.id;
+  };
+  const acme = [await create('acme', 'a'), await create('acme', 'a', 'talk'), await create('acme', 'b')];
+  const local = await create('local', 'a');
+  const statuses = async (): Promise<string[]> =>
+    Promise.all(acme.map(async (id) => (await store.get({ tenant: 'acme', id }))!.status));
+  const server = async (): Promise<string> => {
+    const serving = startCommand(home, ['serve', '--port', '0'], { WHOA_TOKEN: TOKEN });
+    return (await serving.waitFor({ type: 'listening' }))['url'] as string;
+  };
+  return { home, acme, local, statuses, server };
+}
+
+const idsIn = (stdout: string): unknown[] =>
+  stdout
+    .trim()
+    .split('\n')
+    .map((line) => (JSON.parse(line) as { id: unknown }).id);
+
+test.each(['a store', 'a server'])(
+  'in %s: a tenant is named, several are stopped, all that match, or none in a dry run',
+  async (kind) => {
+    const { home, acme, local, statuses, server } = await setUp();
+    const where = kind === 'a store' ? [] : ['--server', await server()];
+    const whoa = (...args: string[]) => home.whoa([...args, ...where], { env: { WHOA_TOKEN: TOKEN } });
+    const [first = '', second = '', third = ''] = acme;
+    expect(idsIn(whoa('tasks', '--json').stdout)).toEqual([local]);
+    expect(new Set(idsIn(whoa('tasks', '--json', '--tenant', 'acme').stdout))).toEqual(new Set(acme));
+    expect(whoa('cancel', first).stderr).toContain('there is no task');
+
+    const dry = whoa('cancel', '--all', '--tenant', 'acme', '--agent', 'a', '--dry-run');
+    expect([dry.status, dry.stdout]).toEqual([0, expect.stringContaining('2 tasks would be stopped; nothing was.')]);
+    expect(whoa('cancel', '--all', '--tenant', 'acme', '--conversation', 'talk', '--dry-run').stdout).toContain(
+      '1 task would',
+    );
+    expect(whoa('cancel', first, 'nope', '--tenant', 'acme').status).toBe(2);
+    expect(await statuses()).toEqual(['init', 'init', 'init']);
+
+    const two = whoa('cancel', first, second.slice(0, 12), first, '--tenant', 'acme', '--reason', 'lunch');
+    expect([two.status, two.stdout.match(/is being stopped/g)?.length]).toEqual([0, 2]);
+    expect(await statuses()).toEqual(['cancelled', 'cancelled', 'init']);
+    const late = whoa('cancel', first, third, '--tenant', 'acme');
+    expect([late.status, late.stdout]).toEqual([1, expect.stringContaining('had already ended: cancelled')]);
+    expect(await statuses()).toEqual(['cancelled', 'cancelled', 'cancelled']);
+    expect(whoa('watch', first, '--tenant', 'acme').status).toBe(130);
+    expect(whoa('cancel', '--all', '--json').stdout).toContain(`"id":"${local}","answer":"accepted"`);
+    expect(whoa('cancel', '--all').stdout).toBe('There is nothing to stop.\n');
+  },
+);
+
+test('a server that does not know the token, or is not there, is told of in one line', async () => {
+  const { home, server } = await setUp();
+  const url = await server();
+  const ask = (to: string) =>
+    home.whoa(['tasks', '--server', to], { env: { WHOA_TOKEN: 'another-token-of-somebody' } });
+  expect(ask(url)).toMatchObject({
+    status: 2,
+    stderr: `whoa tasks: ${url} does not know the token in WHOA_TOKEN; 'whoa serve' shows one\n`,
+  });
+  expect(ask('http://127.0.0.1:9')).toMatchObject({
+    status: 1,
+    stderr: expect.stringMatching(/^whoa tasks: http:\/\/127\.0\.0\.1:9 cannot be reached: .+\n$/) as string,
+  });
+});
+
+test('doctor says whose tasks it counted, and that there is no model', async () => {
+  const { home } = await setUp();
+  const { stdout, status } = home.whoa(['doctor', '--tenant', 'acme']);
+  expect(stdout).toMatch(/3 tasks are kept in .*tasks\.db for tenant 'acme'\n.*those of other tenants are not counted/);
+  expect(stdout).toMatch(/✘ whoa run: no model: set ANTHROPIC_API_KEY/);
+  expect(status).toBe(1);
+  const keyed = home.whoa(['doctor'], { env: { OPENAI_API_KEY: 'sk-none' } });
+  expect([keyed.status, keyed.stdout]).toEqual([0, expect.stringMatching(/✔ whoa run: asks openai:/)]);
+});
+
+test('hints can be pasted where the command was started with npx', () => {
+  const home = createHome();
+  onTestFinished(() => home[Symbol.dispose]());
+  const npx = { env: { npm_command: 'exec' } };
+  expect(home.whoa(['cancel', 'nope'], npx).stderr).toContain("'npx whoa tasks' lists them");
+  expect(home.whoa(['tasks'], npx).stderr).toContain("'npx whoa run' makes one");
+  expect(home.whoa(['tasks']).stderr).toContain("'whoa run' makes one");
+});

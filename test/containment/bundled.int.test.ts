@@ -1,0 +1,71 @@
+import { spawn, spawnSync } from 'node:child_process';
+import { join } from 'node:path';
+import { buildSync } from 'esbuild';
+import { rolldown } from 'rolldown';
+import { expect, onTestFinished, test, vi } from 'vitest';
+import { createWorkspace } from '../workspace.ts';
+import { findMarked } from '../zoo/round.ts';
+
+const SAY = join(import.meta.dirname, 'say-cleanup.ts');
+const HOST = join(import.meta.dirname, '../host-death/host.ts');
+const WATCHDOG = join(import.meta.dirname, '../../packages/tools/src/watchdog/index.ts');
+const conditions = ['@whoa/source'];
+const external = ['@vscode/ripgrep', '@modelcontextprotocol/client'];
+
+type Bundle = (entries: Record<string, string>, folder: string) => unknown;
+
+const BUNDLERS: Readonly<Record<string, Bundle>> = {
+  esbuild: (entryPoints, outdir) =>
+    buildSync({
+      entryPoints,
+      outdir,
+      external,
+      conditions,
+      bundle: true,
+      platform: 'node',
+      format: 'esm',
+      outExtension: { '.js': '.mjs' },
+      logLevel: 'silent',
+    }),
+  async rolldown(input, dir) {
+    const bundle = await rolldown({
+      input,
+      external,
+      platform: 'node',
+      resolve: { conditionNames: [...conditions, 'import'] },
+    });
+    await bundle.write({ dir, format: 'esm', entryFileNames: '[name].mjs', chunkFileNames: '[name].mjs' });
+    await bundle.close();
+  },
+};
+
+test.each(Object.keys(BUNDLERS))(
+  '%s: a bundle without the watchdog refuses to start a command, and says what to do',
+  async (name) => {
+    using workspace = createWorkspace();
+    await BUNDLERS[name]!({ host: SAY }, workspace.path);
+    const { status, stderr } = spawnSync(process.execPath, [workspace.at('host.mjs'), 'tags', 'true'], {
+      encoding: 'utf8',
+    });
+    expect(stderr).toMatch(
+      /The watchdog is missing: there is no .*watchdog\.mjs.*keep '@whoa\/tools' external, or bundle/s,
+    );
+    expect(status).not.toBe(0);
+  },
+);
+
+test.each(Object.keys(BUNDLERS))(
+  '%s: a bundle with the watchdog as a second entry leaves nothing when it is killed',
+  async (name) => {
+    using workspace = createWorkspace();
+    await BUNDLERS[name]!({ host: HOST, watchdog: WATCHDOG }, workspace.path);
+    const mark = `304.${process.pid}${name.length}`;
+    const host = spawn(process.execPath, [workspace.at('host.mjs'), 'wait', `setsid sleep ${mark} & wait`], {
+      stdio: ['pipe', 'ignore', 'inherit'],
+    });
+    onTestFinished(() => void host.kill('SIGKILL'));
+    await vi.waitUntil(() => findMarked(mark).length >= 3, { timeout: 20_000 });
+    host.kill('SIGKILL');
+    await vi.waitUntil(() => findMarked(mark).length === 0, { timeout: 20_000 });
+  },
+);

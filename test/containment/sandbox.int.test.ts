@@ -1,0 +1,163 @@
+import { spawn, spawnSync } from 'node:child_process';
+import { createSocket } from 'node:dgram';
+import { once } from 'node:events';
+import { chownSync, closeSync, mkdtempSync, openSync, rmSync } from 'node:fs';
+import { createServer, type Server } from 'node:net';
+import { hostname, tmpdir } from 'node:os';
+import { join } from 'node:path';
+import { afterAll, beforeAll, describe, expect, test, vi } from 'vitest';
+import type { SandboxOptions } from '../../packages/tools/src/sandbox/options.ts';
+import { createSandbox } from '../../packages/tools/src/sandbox/sandbox.ts';
+import { createWorkspace, type Workspace } from '../workspace.ts';
+import { findMarked } from '../zoo/round.ts';
+import { ATTEMPTS, type Attempt, WRITE_ATTEMPTS } from './attempts.ts';
+
+const SECRET = 'SECRET-of-the-host-41f0';
+const IS_ROOT = process.getuid?.() === 0;
+const USERS = IS_ROOT ? (['root', 'nobody'] as const) : (['user'] as const);
+const NOBODY = 65_534;
+const MARK = `305.${process.pid}`;
+const LIMITS = { memoryBytes: 400 << 20, processes: 100, tempBytes: 200 << 20 };
+
+/** `sys NAME X64 ARM64 ARGUMENTS`: makes a system call, and says ESCAPED if it works. */
+const SYS = `sys() { perl -MPOSIX -e '
+  $number = (POSIX::uname())[4] eq "aarch64" ? $ARGV[2] : $ARGV[1];
+  @arguments = map { /^0x/ ? hex : /^-?\\d+$/ ? 0 + $_ : $_ } @ARGV[3 .. $#ARGV];
+  print "ESCAPED" if syscall(0 + $number, @arguments) >= 0' "$@" 2>/dev/null; }`;
+
+/** The outside: a secret, a process, sockets. Nobody inside may touch any of it. */
+class Outside implements AsyncDisposable {
+  readonly place: Workspace = createWorkspace({
+    'outside/secret': SECRET,
+    'ws/a.txt': 'a\n',
+    'ws/.git/config': '[core]\n',
+    'ws/.git/hooks/existing': '#!/bin/sh\n',
+  });
+  readonly process = spawn('sleep', ['1000'], { env: { PATH: process.env['PATH'], KEY: SECRET } });
+  readonly leak = openSync(this.place.at('outside/secret'), 'r');
+  heard = 0;
+  readonly #servers: Server[] = [];
+  readonly #datagrams = createSocket('udp4', () => this.heard++);
+  env: Record<string, string> = {};
+
+  async open(user: string): Promise<void> {
+    const listen = (where: object): Promise<Server> =>
+      new Promise((resolve) => {
+        const server = createServer((socket) => {
+          this.heard++;
+          socket.destroy();
+        });
+        this.#servers.push(server.listen(where, () => resolve(server)));
+      });
+    const tcp = await listen({ port: 0, host: '127.0.0.1' });
+    const { port } = tcp.address() as { port: number };
+    await listen({ path: this.place.at('outside/socket') });
+    await listen({ path: `\0whoa-test-${process.pid}` });
+    await new Promise<void>((resolve) => this.#datagrams.bind(port, '127.0.0.1', resolve));
+    const names = ['.', 'ws', ...this.place.list().filter((name) => name.startsWith('ws/'))];
+    if (user === 'nobody') for (const name of names) chownSync(this.place.at(name), NOBODY, NOBODY);
+    this.env = {
+      PATH: '/usr/local/bin:/usr/bin:/bin:/usr/sbin:/sbin',
+      OUT: this.place.at('outside'),
+      HOST_PID: `${this.process.pid}`,
+      HOST_HOME: process.env['HOME'] ?? '/root',
+      PORT: `${port}`,
+      SOCKET: this.place.at('outside/socket'),
+      ABSTRACT: `whoa-test-${process.pid}`,
+      MARK,
+    };
+  }
+
+  /** What there is of it. */
+  get state(): unknown {
+    return {
+      files: this.place.list().filter((name) => !/^ws\/.*(disk|memory|stolen)/.test(name)),
+      secret: this.place.read('outside/secret'),
+      config: this.place.read('ws/.git/config'),
+      hook: this.place.read('ws/.git/hooks/existing'),
+      process: this.process.exitCode ?? this.process.signalCode,
+      heard: this.heard,
+      hostname: hostname(),
+      marked: findMarked(MARK),
+    };
+  }
+
+  async [Symbol.asyncDispose](): Promise<void> {
+    const exited = once(this.process, 'exit');
+    this.process.kill('SIGKILL');
+    await exited;
+    closeSync(this.leak);
+    await Promise.all(this.#servers.map((server) => new Promise((resolve) => server.close(resolve))));
+    await new Promise<void>((resolve) => this.#datagrams.close(resolve));
+    this.place[Symbol.dispose]();
+  }
+}
+
+const folder = mkdtempSync(join(tmpdir(), `whoa-test-${process.pid}-folder-`));
+beforeAll(() => {
+  process.env['HOST_KEY'] = SECRET;
+});
+afterAll(() => {
+  delete process.env['HOST_KEY'];
+  rmSync(folder, { recursive: true });
+});
+
+interface Inside {
+  readonly outside: Outside;
+  readonly kind: SandboxOptions['kind'];
+  readonly user: string;
+}
+
+/** Runs a script inside, as somebody, exactly as a containment would start it. */
+function runInside(script: string, { outside, kind, user }: Inside): string {
+  const sandbox = createSandbox({ kind, workspace: outside.place.at('ws'), limits: LIMITS })!;
+  const argv = ['/bin/sh', '-c', `${sandbox.script}exec "$@"`, 'sh', 'bash', '-c', `${SYS}\n${script}`];
+  const entrance = sandbox.enter({ argv, env: outside.env, cwd: undefined, stdio: ['ignore', 'pipe', 'pipe'], folder });
+  const drop = user === 'nobody' ? ['setpriv', `--reuid=${NOBODY}`, `--regid=${NOBODY}`, '--clear-groups'] : [];
+  const [file = '', ...args] = [...drop, ...entrance.argv];
+  const { stdout, stderr, status } = spawnSync(file, args, {
+    stdio: entrance.stdio,
+    env: { PATH: process.env['PATH'] },
+    timeout: 60_000,
+    killSignal: 'SIGKILL',
+  });
+  entrance[Symbol.dispose]();
+  return `${stdout.toString()}${stderr.toString()}\n[${status}]`;
+}
+
+const CASES = USERS.flatMap((user) => [
+  { kind: 'workspace' as const, user, attempts: ATTEMPTS },
+  { kind: 'read-only' as const, user, attempts: WRITE_ATTEMPTS },
+]);
+
+describe.each(CASES)('the sandbox $kind as $user', ({ kind, user, attempts }) => {
+  let outside: Outside;
+  beforeAll(async () => {
+    outside = new Outside();
+    await outside.open(user);
+  });
+  afterAll(() => outside[Symbol.asyncDispose]());
+
+  test('works at all: commands run, read the workspace and have a temporary folder', () => {
+    const said = runInside('cat a.txt; touch /tmp/mine ~/mine && echo kept', { outside, kind, user });
+    expect(said).toBe('a\nkept\n\n[0]');
+    const write = runInside('echo x > b.txt && echo written', { outside, kind, user });
+    expect(write).toContain(kind === 'workspace' ? 'written' : 'Read-only file system');
+    rmSync(outside.place.at('ws/b.txt'), { force: true });
+  });
+
+  const fitting = attempts.filter(({ isForUsers = false }) => !(isForUsers && user === 'root'));
+  test.each(fitting)('refuses to $name', async ({ script }: Attempt) => {
+    const before = outside.state;
+    const said = runInside(script, { outside, kind, user });
+    expect(said).not.toContain('ESCAPED');
+    expect(said).not.toContain(SECRET);
+    // What is left inside goes with the namespace, a moment after its first process.
+    await vi.waitFor(() => expect(outside.state).toEqual(before), { timeout: 5_000 });
+  });
+});
+
+test('there are at least sixty ways out, each with a name of its own', () => {
+  expect(new Set(ATTEMPTS.map(({ name }) => name)).size).toBe(ATTEMPTS.length);
+  expect(ATTEMPTS.length).toBeGreaterThanOrEqual(60);
+});

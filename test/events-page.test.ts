@@ -1,0 +1,66 @@
+// docs/events.md lists every event there is, where it is told. The tables below cannot miss one: they are typed by the events.
+import { readFileSync } from 'node:fs';
+import { join } from 'node:path';
+import type { CallEvent, ConversationEvent, RunEvent, RuntimeEvent } from '@whoa/core';
+import type { RunnerEvent } from '@whoa/tasks';
+import { expect, test } from 'vitest';
+
+type Listed<Type extends string> = Readonly<Record<Type, true>>;
+type StopType = Exclude<RuntimeEvent['type'], CallEvent['type']> | 'call-waiting';
+
+const cancels: Listed<StopType> = { 'cancel-request': true, 'level-change': true, 'call-waiting': true };
+const calls: Listed<Exclude<CallEvent['type'], StopType>> = {
+  'wave-start': true,
+  'wave-end': true,
+  'approval-request': true,
+  'approval-answer': true,
+  'call-start': true,
+  'call-update': true,
+  'call-nested': true,
+  'call-end': true,
+  'call-late': true,
+  'cleanup-error': true,
+};
+const run: Listed<Exclude<RunEvent['type'], CallEvent['type'] | StopType>> = {
+  'run-start': true,
+  'turn-start': true,
+  'turn-end': true,
+  'turn-retry': true,
+  text: true,
+  thinking: true,
+  'call-planned': true,
+  'steer-delivered': true,
+  'history-compacted': true,
+  'work-abandoned': true,
+  'undo-start': true,
+  'undo-end': true,
+  'events-skipped': true,
+  'run-end': true,
+};
+const conversation: Listed<Exclude<ConversationEvent['type'], StopType>> = {
+  'message-receive': true,
+  'message-answer': true,
+};
+const runner: Listed<RunnerEvent['type']> = {
+  'task-start': true,
+  'task-end': true,
+  'checker-error': true,
+  'store-error': true,
+};
+
+const page = readFileSync(join(import.meta.dirname, '../docs/events.md'), 'utf8');
+
+test.each([
+  ['A run', run],
+  ['Cancels', cancels],
+  ['Calls', calls],
+  ['A conversation', conversation],
+  ['A runner', runner],
+])('the page lists every event of "%s", and none that is not', (heading, types) => {
+  const section = page.split('\n## ').find((one) => one.startsWith(`${heading}\n`))!;
+  const listed = section
+    .split('\n')
+    .filter((line) => line.startsWith('| `'))
+    .flatMap((line) => [...line.split('|')[1]!.matchAll(/`([a-z-]+)`/g)].map(([, type]) => type!));
+  expect(listed.toSorted()).toEqual(Object.keys(types).toSorted());
+});

@@ -1,0 +1,129 @@
+// Hands hostile values in at every place where a user's value enters, and says what came of it.
+import { letEverythingReact } from '@whoa/core/testing';
+import { type Place, places } from './places.ts';
+import { modes, type Played, play, type Story, stops } from './play.ts';
+import { endless, type HostileValue, values } from './values.ts';
+
+export interface HostileReport {
+  histories: number;
+  /** What was refused where it was handed in. */
+  refused: number;
+  readonly values: number;
+  readonly places: number;
+  /** Different values in different places in different scenes. */
+  cells: number;
+  /** How many of those there are for each kind of place, and for each scene. */
+  readonly kinds: Record<string, number>;
+  readonly scenes: Record<string, number>;
+  seconds: number;
+  readonly problems: { readonly what: string; count: number; readonly first: string }[];
+}
+
+export interface HostileOptions {
+  /** Only stories whose name holds this. */
+  readonly only?: string;
+  readonly maxSeconds?: number;
+}
+
+/** Takes over what a process does with rejections and exceptions that nobody handles: one campaign a process. */
+export async function playStories(stories: Iterable<Story>, options: HostileOptions = {}): Promise<HostileReport> {
+  const { only = '', maxSeconds = Infinity } = options;
+  let current = '';
+  const report: HostileReport = {
+    histories: 0,
+    refused: 0,
+    values: values.length,
+    places: places.length,
+    cells: 0,
+    kinds: {},
+    scenes: {},
+    seconds: 0,
+    problems: [],
+  };
+  const complain = (what: string): void => {
+    const known = report.problems.find((problem) => problem.what === what);
+    if (known === undefined) report.problems.push({ what, count: 1, first: current });
+    else known.count++;
+  };
+  process.on('unhandledRejection', (error) => complain(`unhandled rejection: ${describe(error)}`));
+  process.on('uncaughtException', (error) => complain(`uncaught: ${describe(error)}`));
+  process.on('warning', () => {});
+  // The recorder copies with Node's `structuredClone`, which reads what it likes.
+  endless.onRead = () => new Error('read').stack!.includes('structuredClone') || complain('it is read without end');
+  const cells = new Set<string>();
+  const began = performance.now();
+  for (const story of stories) {
+    current = nameOf(story);
+    report.seconds = Math.round((performance.now() - began) / 1_000);
+    if (report.seconds >= maxSeconds) break;
+    if (!current.includes(only)) continue;
+    const result = await play(story).catch(whatFailed);
+    await letEverythingReact();
+    for (const problem of result.problems) complain(problem);
+    report.histories++;
+    if (result.isRefused) report.refused++;
+    for (const { place, value } of story.hostile) {
+      const cell = `${place.name} × ${value.name} × ${story.scene}`;
+      if (cells.has(cell)) continue;
+      cells.add(cell);
+      report.kinds[place.kind] = (report.kinds[place.kind] ?? 0) + 1;
+      report.scenes[story.scene] = (report.scenes[story.scene] ?? 0) + 1;
+    }
+  }
+  report.cells = cells.size;
+  return report;
+}
+
+function whatFailed(error: unknown): Played {
+  const lines = String((error as Error)?.stack).split('\n');
+  return { problems: [`the story itself failed: ${lines.slice(0, 4).join(' ')}`], isRefused: false };
+}
+
+function describe(error: unknown): string {
+  try {
+    return `${(error as Error).name}: ${(error as Error).message}`;
+  } catch {
+    return 'what cannot be read';
+  }
+}
+
+function nameOf({ scene, hostile, stop, how, undo, isBare }: Story): string {
+  const what = hostile.map(({ place, value }) => `${value.name} as ${place.name} (${place.kind})`).join(', ');
+  return `${scene}, ${stop}, ${how}${undo ? ', undo' : ''}${isBare ? ', bare' : ''}: ${what}`;
+}
+
+/** Every value at every place in every scene, each stopped in one of the ways. */
+export function* matrix(): Generator<Story> {
+  let count = 0;
+  for (const place of places) {
+    for (const value of values) {
+      // A time that takes for ever to read is asked for at every step.
+      if (place.kind === 'clock' && value.isHeavy) continue;
+      for (const scene of place.scenes) {
+        // Every stop and mode comes round for every place, value and scene many times; their products would take hours.
+        const [stop, how] = [stops[count % stops.length]!, modes[count % modes.length]!];
+        count += 1 + (count % 5 === 0 ? 1 : 0);
+        yield { scene, hostile: [{ place, value }], stop, how, undo: count % 2 === 0, isBare: count % 7 === 0 };
+      }
+    }
+  }
+}
+
+/** Several at once, in any combination, stopped at any moment. */
+export function* combinations(histories: number, random: () => number): Generator<Story> {
+  const pick = <T>(list: readonly T[]): T => list[Math.floor(random() * list.length)]!;
+  const light = values.filter(({ isHeavy }) => !isHeavy);
+  for (let index = 0; index < histories; index++) {
+    const first = pick(places);
+    const scene = pick(first.scenes);
+    const others = places.filter(
+      ({ scenes, kind }) => scenes.includes(scene) && kind !== 'clock' && kind !== 'setting',
+    );
+    const chosen: Place[] = [first];
+    // A clock that fails is not hidden: what else goes wrong then is its doing.
+    while (first.kind !== 'clock' && random() < 0.5 && chosen.length < 4) chosen.push(pick(others));
+    const valueFor = (): HostileValue => (random() < 0.01 && first.kind !== 'clock' ? pick(values) : pick(light));
+    const hostile = chosen.map((place) => ({ place, value: valueFor() }));
+    yield { scene, hostile, stop: pick(stops), how: pick(modes), undo: random() < 0.5, isBare: random() < 0.3 };
+  }
+}

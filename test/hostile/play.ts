@@ -1,0 +1,534 @@
+// Plays one story: something hostile in one place (or more), in one scene, stopped at one moment. Returns what went wrong.
+import { closeOpenCalls, createCallLedger, guardAiSdkTools } from '@whoa/ai-sdk';
+import {
+  type Agent,
+  agentTool,
+  CancellationToken,
+  callTools,
+  createAgent,
+  createConversations,
+  createLedger,
+  createRuntime,
+  defineTool,
+  guard,
+  type Message,
+  type Model,
+  type ModelPart,
+  type Outcome,
+  type Planner,
+  prepareMessages,
+  type RunEvent,
+  reply,
+  type Step,
+  type Tool,
+  type ToolContext,
+  UNDO_MS,
+  type World,
+} from '@whoa/core';
+import { checkHistory, createRecorder, createVirtualWorld, letEverythingReact } from '@whoa/core/testing';
+import { anything, createKit, type Kit } from './kit.ts';
+import type { Place, Scene } from './places.ts';
+import type { HostileValue } from './values.ts';
+
+/** `at-once`: not stopped. `at-start`: in the hook of the first call. `working`: while it works. `deaf`: it ends after the run. */
+export const stops = ['at-once', 'at-start', 'working', 'deaf'] as const;
+export const modes = ['graceful', 'now', 'kill'] as const;
+
+export interface Story {
+  readonly scene: Scene;
+  readonly hostile: readonly { readonly place: Place; readonly value: HostileValue }[];
+  readonly stop: (typeof stops)[number];
+  readonly how: (typeof modes)[number];
+  readonly undo: boolean;
+  /** The tool was not made by `defineTool`. */
+  readonly isBare: boolean;
+}
+
+export interface Played {
+  readonly problems: readonly string[];
+  /** It was refused where it was handed in. */
+  readonly isRefused: boolean;
+}
+
+const STEPS_MAX = 400;
+
+export async function play(story: Story): Promise<Played> {
+  const stage = new Stage(story);
+  let end: unknown;
+  try {
+    const ending = SCENES[story.scene](stage).then(
+      (value) => ({ value }),
+      (error: unknown) => ({ error }),
+    );
+    end = await stage.drive(ending);
+  } catch (error) {
+    end = { error };
+  }
+  stage.release();
+  await letEverythingReact();
+  return stage.judge(end);
+}
+
+/** What every scene is played with. */
+class Stage {
+  readonly kit: Kit = createKit();
+  readonly story: Story;
+  readonly virtual: ReturnType<typeof createVirtualWorld> = createVirtualWorld();
+  readonly world: World;
+  readonly root: CancellationToken;
+  readonly recorder: ReturnType<typeof createRecorder> = createRecorder();
+  readonly #problems: string[] = [];
+  readonly #tokens: CancellationToken[] = [];
+  readonly #ends = new Map<string, number>();
+  readonly #released: Promise<void>;
+  /** Which hooks are told. */
+  onCancel: (() => unknown) | undefined;
+  onCancelCall: ((...given: unknown[]) => unknown) | undefined;
+  onEnd: (() => Promise<unknown>) | undefined;
+  readonly #abort: AbortController = new AbortController();
+  release: () => void = () => {};
+  #isArmed = false;
+  #hasBegun = false;
+  #isCancelled = false;
+  #siblings = { begun: 0, ended: 0 };
+
+  constructor(story: Story) {
+    this.story = story;
+    for (const { place, value } of story.hostile) place.put(this.kit, () => value.make());
+    this.world = this.#createWorld();
+    this.root = new CancellationToken({ name: 'root', clock: this.virtual.clock });
+    this.#released = new Promise((resolve) => (this.release = resolve));
+  }
+
+  /** The clock is a good one until the things it is given to have been made. */
+  #createWorld(): World {
+    const { clock } = this.virtual;
+    const hostile = this.kit.clock;
+    return {
+      ...this.virtual,
+      clock: {
+        now: () => (this.#isArmed && hostile.now ? (hostile.now(clock.now()) as number) : clock.now()),
+        setTimer: (ms, callback) =>
+          this.#isArmed && hostile.setTimer ? (hostile.setTimer() as Disposable) : clock.setTimer(ms, callback),
+      },
+    };
+  }
+
+  #isHostile(name: string): boolean {
+    return this.story.hostile.some(({ place, value }) => place.name === name || value.name === name);
+  }
+
+  get hasHostileClock(): boolean {
+    return this.story.hostile.some(({ place }) => place.kind === 'clock');
+  }
+
+  arm(): void {
+    this.#isArmed = true;
+  }
+
+  get tools(): readonly Tool[] {
+    const definition = {
+      name: 'hostile',
+      description: 'Does what nobody expects.',
+      input: this.kit.schema,
+      inputJsonSchema: { type: 'object' },
+      execute: (_input: unknown, context: ToolContext) => this.work(context) as Promise<string>,
+      ...(this.story.undo && { undo: () => {} }),
+    };
+    const victim = this.story.isBare
+      ? ({ ...defineTool(definition), ...this.kit.tool } as Tool)
+      : defineTool({ ...definition, ...this.kit.tool } as typeof definition);
+    const sibling = defineTool({
+      name: 'sibling',
+      description: 'Does its work.',
+      input: anything,
+      inputJsonSchema: { type: 'object' },
+      effects: 'read',
+      execute: async () => {
+        this.#siblings.begun++;
+        await letEverythingReact();
+        this.#siblings.ended++;
+        return 'sibling';
+      },
+    });
+    return [victim, sibling];
+  }
+
+  /** What the hostile tool does. */
+  async work(context: ToolContext): Promise<unknown> {
+    const { stop } = this.story;
+    this.kit.begin(context);
+    if (stop === 'at-once' || stop === 'at-start') return this.kit.execute(context);
+    this.#hasBegun = true;
+    if (stop === 'deaf') await this.#released;
+    else await Promise.race([this.#released, new Promise<void>((resolve) => context.token.onCancel(() => resolve()))]);
+    return this.kit.execute(context);
+  }
+
+  get model(): Model {
+    let asked = 0;
+    const { kit } = this;
+    return {
+      name: 'hostile',
+      async *stream(): AsyncGenerator<ModelPart> {
+        await Promise.resolve();
+        if (++asked === 1) {
+          yield* kit.parts() as readonly ModelPart[];
+          yield { type: 'call-end', ...kit.call } as ModelPart;
+          yield { type: 'call-end', callId: 'sibling', tool: 'sibling', input: {} };
+        } else yield { type: 'text', text: 'done' };
+        yield { type: 'finish', stopReason: 'stop' };
+      },
+    };
+  }
+
+  get agent(): Agent {
+    const hooks = { 'hook-error': () => {}, ...this.kit.hooks };
+    const { model, tools, world } = this;
+    const planned =
+      'planner' in this.kit.agent
+        ? {}
+        : (this.kit.plan ?? this.kit.tell) === undefined
+          ? { model }
+          : { planner: this.planner };
+    return createAgent({ name: 'agent', tools, world, hooks, ...planned, ...this.kit.agent } as never);
+  }
+
+  get planner(): Planner {
+    const { plan, tell } = this.kit;
+    return {
+      next: (_, context) => {
+        if (context.turn > 1) return reply('done');
+        if (plan !== undefined) return plan() as Step;
+        const told = tell!() as { readonly text?: unknown };
+        context.tell(told as never);
+        // What it has told is in its step, as it must be.
+        return callTools(
+          [{ id: 'hostile', tool: 'hostile', input: {} }],
+          typeof told.text === 'string' ? told.text : '',
+        );
+      },
+    };
+  }
+
+  get runOptions(): object {
+    const { run } = this.kit;
+    // Where all of them are hostile they are handed over as they are.
+    if (this.kit.allOfRun !== undefined) return this.kit.allOfRun() as object;
+    return { ...this.source(this.root), hooks: { any: (event: RunEvent) => this.hear(event) }, ...run };
+  }
+
+  /** What may stop the work: a token, and a signal where that is hostile. */
+  source(token: CancellationToken): { token: CancellationToken; signal?: AbortSignal } {
+    return { token, ...(this.kit.abort && { signal: this.#abort.signal }) };
+  }
+
+  /** Hears of everything that happens to calls. */
+  hear(event: { readonly type: string; readonly result?: { readonly callId: string } }): void {
+    if ('runId' in event) (this.recorder.hooks.any as (event: unknown) => void)(event);
+    if (event.type === 'call-end' && event.result) {
+      const { callId } = event.result;
+      this.#ends.set(callId, (this.#ends.get(callId) ?? 0) + 1);
+    }
+    if (event.type === 'call-start' && this.story.stop === 'at-start') this.cancel();
+    if (event.type === 'turn-start' && this.kit.steer !== undefined) this.#isArmed = true;
+  }
+
+  cancel(): void {
+    if (this.#isCancelled) return;
+    this.#isCancelled = true;
+    try {
+      if (this.kit.cancelCall !== undefined) this.onCancelCall?.(...this.kit.cancelCall());
+    } catch (error) {
+      this.expectRefusal(error);
+    }
+    try {
+      if (this.kit.abort === undefined) this.onCancel?.();
+      else this.#abort.abort(this.kit.abort());
+    } catch (error) {
+      this.expectRefusal(error);
+    }
+  }
+
+  get cancelOptions(): object {
+    if (this.kit.allOfCancel !== undefined) return this.kit.allOfCancel() as object;
+    return { how: this.story.how, undo: this.story.undo, ...this.kit.cancel };
+  }
+
+  /** Lets time pass until the scene has ended, and stops it when the story says so. */
+  async drive<T>(ending: Promise<T>): Promise<T | 'hang'> {
+    let end: T | undefined;
+    ending.then((value) => (end = value)).catch(() => {});
+    let forced = 0;
+    for (let step = 0; step < STEPS_MAX; step++) {
+      await letEverythingReact();
+      if (end !== undefined) return end;
+      if (this.#hasBegun && !this.#isCancelled) this.cancel();
+      else if (!this.virtual.clock.fireNext() || step > STEPS_MAX / 2) {
+        if (forced++ > 5) return 'hang';
+        if (forced === 3) this.release();
+        this.root.cancel({}, { how: 'kill' });
+      }
+    }
+    return 'hang';
+  }
+
+  async judge(end: unknown): Promise<Played> {
+    if (end === 'hang') return { problems: ['it hangs', ...this.#problems], isRefused: false };
+    const after = await this.drive((this.onEnd?.() ?? Promise.resolve()).then(() => 'over'));
+    if (after === 'hang') this.#problems.push('what follows the end hangs');
+    const { value, error } = end as { value?: unknown; error?: unknown };
+    const isRefused = 'error' in (end as object);
+    // A guard rejects as its work does.
+    const isGuard = this.story.scene === 'guard' || this.story.scene === 'ai-sdk';
+    if (isRefused && !isGuard) this.expectRefusal(error);
+    else if (!isRefused && !this.hasHostileClock) this.#judgeRecord(value);
+    for (const token of [...this.#tokens, this.root]) token[Symbol.dispose]();
+    await letEverythingReact();
+    if (this.virtual.clock.pending > 0 && !this.hasHostileClock) this.#problems.push('a timer is left');
+    return { problems: this.#problems, isRefused };
+  }
+
+  /** A token for work of the scene; it ends with the scene. */
+  child(name: string): CancellationToken {
+    const token = this.root.child(name);
+    this.#tokens.push(token);
+    return token;
+  }
+
+  problem(what: string): void {
+    this.#problems.push(what);
+  }
+
+  /** What is refused is refused with words: every error of ours has a code. */
+  expectRefusal(error: unknown): void {
+    // A clock that throws is not hidden from whoever brought it.
+    if (this.hasHostileClock) return;
+    let words: unknown;
+    try {
+      const { code, message } = error as { code?: unknown; message?: unknown };
+      if (typeof code === 'string' && typeof message === 'string' && message !== '') return;
+      words = (error as Error).stack;
+    } catch {
+      words = 'what cannot be read';
+    }
+    this.#problems.push(`refused with ${String(words)}`);
+  }
+
+  #judgeRecord(value: unknown): void {
+    const isSilent = this.kit.allOfRun !== undefined;
+    for (const { promise, what } of isSilent ? [] : checkHistory(this.recorder.history, { undoMs: UNDO_MS })) {
+      // A sub-agent may use up its own budget, and what was thrown is kept as it is, and may change.
+      if (this.#isHostile('a limit of the budget') && what.endsWith('child was stopped though its run was not'))
+        continue;
+      if (this.#isHostile('a getter that changes') && what.includes('its outcome is not the one')) continue;
+      this.#problems.push(`${promise}: ${what}`);
+    }
+    for (const [id, ends] of this.#ends) if (ends !== 1) this.#problems.push(`call ${id} ended ${ends} times`);
+    const { begun, ended } = this.#siblings;
+    if (begun !== ended && this.story.how !== 'kill') this.#problems.push('a sibling was not waited for');
+    this.recorder.look(this.root);
+    for (const outcome of outcomesIn(value)) this.#judgeOutcome(outcome);
+  }
+
+  #judgeOutcome(outcome: Outcome): void {
+    const { messages, calls } = outcome;
+    if (!Object.isFrozen(outcome) || !messages.every((message) => Object.isFrozen(message))) {
+      this.#problems.push('the record is not frozen');
+    }
+    try {
+      JSON.stringify([messages, calls, outcome.usage, outcome.text]);
+      const prepared = prepareMessages(messages);
+      JSON.stringify(prepared);
+      this.#judgeWords(prepared);
+    } catch (error) {
+      this.#problems.push(`the record cannot be read: ${String(error)}`);
+    }
+    if (typeof outcome.text !== 'string') this.#problems.push('the text is no text');
+    for (const number of [outcome.usage.inputTokens, outcome.usage.outputTokens]) {
+      if (typeof number !== 'number' || !Number.isFinite(number)) this.#problems.push(`usage of ${String(number)}`);
+    }
+  }
+
+  /** What no provider accepts: half characters, odd ids, odd names. */
+  #judgeWords(prepared: readonly unknown[]): void {
+    const look = (value: unknown): void => {
+      if (typeof value === 'string' && !value.isWellFormed()) this.#problems.push('half a character is sent');
+      if (typeof value !== 'object' || value === null) return;
+      for (const [key, inner] of Object.entries(value)) {
+        const isName = (key === 'callId' || key === 'tool') && 'type' in value && value.type === 'call';
+        if (isName && !/^[a-zA-Z0-9_-]{1,64}$/.test(String(inner)))
+          this.#problems.push(`${key} ${String(inner)} is sent`);
+        if (key !== 'input' && key !== 'providerId') look(inner);
+      }
+    };
+    for (const message of prepared) look(message);
+  }
+}
+
+function outcomesIn(value: unknown): Outcome[] {
+  const given = value as { outcome?: Outcome; messages?: readonly Message[]; status?: string } | undefined;
+  if (given?.outcome !== undefined) return [given.outcome];
+  return given !== undefined && typeof given === 'object' && 'runId' in given ? [given as Outcome] : [];
+}
+
+const SCENES: Readonly<Record<Scene, (stage: Stage) => Promise<unknown>>> = {
+  wave: async (stage) => {
+    const { kit, tools, world } = stage;
+    const own: Record<string, (event: never) => unknown> = { ...kit.hooks };
+    const any = own['any'] as ((event: unknown) => unknown) | undefined;
+    const hooks = {
+      'hook-error': () => {},
+      ...own,
+      any: (event: never) => {
+        stage.hear(event);
+        return any?.(event);
+      },
+    };
+    const runtime = createRuntime({ tools, world, hooks, ...kit.agent } as never);
+    const token = stage.child('wave');
+    stage.onCancel = () => token.cancel(kit.reason as string, stage.cancelOptions);
+    stage.arm();
+    const calls = [
+      { id: kit.call.callId, tool: kit.call.tool, input: kit.call.input },
+      { id: 'sibling', tool: 'sibling', input: {} },
+    ];
+    stage.onCancelCall = (...given) => runtime.cancelCall(...(given as [string]));
+    const results = await runtime.execute(calls as never, stage.source(token)).catch((error: { partial?: unknown }) => {
+      if (error?.partial === undefined) throw error as unknown as Error;
+      return error.partial;
+    });
+    if ((results as unknown[]).length !== 2) stage.problem(`${(results as unknown[]).length} results`);
+    JSON.stringify(results);
+    return undefined;
+  },
+
+  run: async (stage) => {
+    const { agent, kit } = stage;
+    stage.arm();
+    const run = stage.recorder.run(agent.run(kit.said as string, stage.runOptions as never));
+    stage.onCancel = () => run.cancel(kit.reason as string, stage.cancelOptions);
+    stage.onCancelCall = (...given) => run.cancelCall(...(given as [string]));
+    if (kit.steer !== undefined) steer(stage, () => run.steer(kit.steer!() as string));
+    const outcome = await run.outcome;
+    stage.onEnd = async () => {
+      await run.undo();
+    };
+    return outcome;
+  },
+
+  'sub-agent': async (stage) => {
+    const { agent, kit, world } = stage;
+    const child: Agent = {
+      ...agent,
+      name: 'child',
+      run: (_input, options) =>
+        agent.run(
+          kit.said as string,
+          { ...options, ...stage.runOptions, token: options?.token, signal: undefined } as never,
+        ),
+    };
+    const tools = [agentTool(child, { description: 'helps' })];
+    const replies = [[{ type: 'call-end', callId: 'child', tool: 'child', input: { task: 'x' } }], []];
+    let asked = 0;
+    const model: Model = {
+      name: 'parent',
+      async *stream() {
+        await Promise.resolve();
+        yield* (replies[asked++] ?? []) as ModelPart[];
+        yield { type: 'finish', stopReason: 'stop' };
+      },
+    };
+    const parent = createAgent({ name: 'parent', model, tools, world, hooks: stage.recorder.hooks });
+    stage.arm();
+    const run = stage.recorder.run(parent.run('x', stage.source(stage.root)));
+    stage.onCancel = () => run.cancel(kit.reason as string, stage.cancelOptions);
+    return run.outcome;
+  },
+
+  conversation: async (stage) => {
+    const { agent, kit, world } = stage;
+    const recorded: Agent = {
+      ...agent,
+      run: (input, options) =>
+        stage.recorder.run(
+          agent.run(input, {
+            ...options,
+            hooks: {
+              ...options?.hooks,
+              any: (event) => {
+                stage.hear(event);
+                return options?.hooks?.any?.(event);
+              },
+            },
+          }),
+        ),
+    };
+    const hooks = { 'hook-error': () => {} };
+    const talk = createConversations({ agent: recorded, world, hooks, ...kit.conversations } as never);
+    stage.onCancel = () => talk.cancel('c', kit.reason as string, stage.cancelOptions);
+    stage.arm();
+    const { id = 'c', ...given } = kit.message;
+    const options = { ...stage.source(stage.root), ...given };
+    const first = talk.processMessage(id as string, kit.said as string, options as never);
+    const others = [talk.processMessage('c', 'another', { policy: 'queue', token: stage.root })];
+    if (kit.steer !== undefined) {
+      others.push(talk.processMessage('c', kit.steer() as string, { policy: 'steer', token: stage.root }));
+    }
+    const [reply] = await Promise.allSettled([first, ...others]);
+    await talk[Symbol.asyncDispose]();
+    if (reply.status === 'rejected') throw reply.reason as Error;
+    return reply.value;
+  },
+
+  guard: async (stage) => {
+    const { kit } = stage;
+    const token = stage.child('guard');
+    stage.onCancel = () => token.cancel(kit.reason as string, stage.cancelOptions);
+    stage.arm();
+    const options = { name: 'guard', ...stage.source(token), ledger: createLedger(), ...kit.agent };
+    await guard((context) => stage.work({ ...context, token: context.token } as ToolContext), options as never);
+    return undefined;
+  },
+
+  'ai-sdk': async (stage) => {
+    const { kit } = stage;
+    const calls = createCallLedger();
+    const token = stage.child('ai-sdk');
+    stage.onCancel = () => token.cancel(kit.reason as string, stage.cancelOptions);
+    const {
+      toolCallId = 'c1',
+      input = {},
+      messages = [
+        { role: 'user', content: 'x' },
+        { role: 'assistant', content: [{ type: 'tool-call', toolCallId, toolName: 'hostile', input }] },
+      ],
+    } = kit.aiSdk;
+    const execute = (_input: unknown, { abortSignal }: { abortSignal?: AbortSignal }): Promise<unknown> =>
+      stage.work({ token: CancellationToken.from(abortSignal!), signal: abortSignal } as unknown as ToolContext);
+    const guarded = guardAiSdkTools({ hostile: { execute } } as never, { token, calls, ...kit.agent }) as unknown as {
+      hostile: { execute: (input: unknown, options: object) => Promise<unknown> };
+    };
+    stage.onEnd = async () => {
+      try {
+        const closed = closeOpenCalls(messages as never, calls);
+        if (Object.keys(kit.aiSdk).length === 0) JSON.stringify(closed);
+      } catch (error) {
+        stage.expectRefusal(error);
+      }
+      await letEverythingReact();
+    };
+    const { signal = token.signal } = stage.source(token);
+    await guarded.hostile.execute(input, { toolCallId, messages, abortSignal: signal });
+    return undefined;
+  },
+};
+
+/** Says something on the way; what is refused is refused with words. */
+function steer(stage: Stage, say: () => unknown): void {
+  try {
+    say();
+  } catch (error) {
+    if ((error as { code?: unknown }).code !== 'INVALID_SETTING') stage.problem(`steer threw ${String(error)}`);
+  }
+}

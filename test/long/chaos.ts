@@ -1,0 +1,15 @@
+// Lets tasks live while workers are killed and stopped, connections cut and left half-open, servers restarted, frozen and
+// replaced, shards moved and added, and clocks stepped; judges every life. Needs a C compiler.
+//   npm run long -- chaos [sqlite|redis|sentinel|cluster|postgres] [LIVES] [SEED]
+import { createVirtualWorld } from '@whoa/core/testing';
+import { runChaos } from '../tasks/chaos-campaign.ts';
+import { chaosPlacesNamed } from '../tasks/chaos-places.ts';
+
+const [store, lives = '20000', seed = '1'] = process.argv.slice(2);
+for (const kind of chaosPlacesNamed(store)) {
+  const world = createVirtualWorld({ seed: Number(seed) });
+  const report = await runChaos(kind, { lives: Number(lives), random: () => world.random() });
+  console.log(kind.name, JSON.stringify({ ...report, violations: report.violations.length }));
+  for (const violation of report.violations.slice(0, 20)) console.log(`  ${violation}`);
+  if (report.violations.length > 0) process.exitCode = 1;
+}

@@ -1,0 +1,78 @@
+import { execFile } from 'node:child_process';
+import { copyFile, mkdtemp, rm, writeFile } from 'node:fs/promises';
+import { tmpdir } from 'node:os';
+import { join } from 'node:path';
+import { promisify } from 'node:util';
+import { STATUS_TABLE } from '../../packages/tasks/src/status.ts';
+
+const run = promisify(execFile);
+/** Long enough for the largest configuration on a busy machine. */
+const CHECK_MS = 3_600_000;
+
+export type StatusTable = Readonly<Record<string, Readonly<Record<string, string>>>>;
+
+export interface Configuration {
+  readonly workers: 2 | 3;
+  readonly faults: number;
+  /** Switches of the model: `BUG_…` plants an error, others change what is modelled. */
+  readonly switches?: readonly string[];
+  /** Keep hashes of states instead of states: less memory, and a state may be taken for another. */
+  readonly compact?: boolean;
+  /** Another table than that of the stores. */
+  readonly table?: StatusTable;
+}
+
+export interface Checked {
+  /** The first violation. */
+  readonly violation?: string;
+  readonly states: number;
+  /** False: Spin ran out of memory or depth before it had seen every state. */
+  readonly isWhole: boolean;
+}
+
+/** The table of statuses and moves as text for the model. */
+export function toModel(table: StatusTable): string {
+  const statuses = Object.keys(table);
+  const moves = Object.keys(table[statuses[0]!]!);
+  const numbers = statuses.map((status, i) => `#define ${status.toUpperCase()} ${i + 1}`);
+  const after = moves.map((move) => {
+    const cells = statuses.filter((status) => statuses.includes(table[status]![move]!));
+    const value = cells.reduceRight(
+      (rest, status) => `((s) == ${status.toUpperCase()} -> ${table[status]![move]!.toUpperCase()} : ${rest})`,
+      'REFUSED',
+    );
+    return `#define AFTER_${move.toUpperCase()}(s) ${value}`;
+  });
+  return [...numbers, '#define REFUSED 99', ...after, ''].join('\n');
+}
+
+/** Checks the delivery protocol with Spin: every state that can be reached. */
+export async function checkModel({
+  workers,
+  faults,
+  switches = [],
+  compact = false,
+  table = STATUS_TABLE,
+}: Configuration): Promise<Checked> {
+  const folder = await mkdtemp(join(tmpdir(), 'whoa-model-'));
+  const here = { cwd: folder, maxBuffer: 64 * 1024 * 1024, timeout: CHECK_MS };
+  try {
+    await copyFile(join(import.meta.dirname, 'delivery.pml'), join(folder, 'delivery.pml'));
+    await writeFile(join(folder, 'status.h'), toModel(table));
+    const defines = [`W=${workers}`, `F=${faults}`, ...switches].map((name) => `-D${name}`);
+    await run('spin', ['-a', ...defines, 'delivery.pml'], here);
+    const storage = compact ? ['-DHC4'] : ['-DCOLLAPSE'];
+    await run(
+      'gcc',
+      [compact ? '-O2' : '-O0', '-w', '-DSAFETY', '-DMEMLIM=8000', ...storage, '-o', 'pan', 'pan.c'],
+      here,
+    );
+    const { stdout } = await run(join(folder, 'pan'), ['-n', '-m2000000', compact ? '-w26' : '-w24'], here);
+    const violation = /^pan:\d+: (.*)$/mu.exec(stdout)?.[1];
+    const states = Number(/([\d.e+]+) states, stored/u.exec(stdout)?.[1] ?? 0);
+    const isWhole = !/Search not completed|max search depth too small|out of memory/iu.test(stdout);
+    return { states, isWhole, ...(violation !== undefined && { violation }) };
+  } finally {
+    await rm(folder, { recursive: true });
+  }
+}

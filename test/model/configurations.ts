@@ -1,0 +1,33 @@
+import type { Configuration } from './check.ts';
+
+/** Small enough for every change. */
+export const SMALL: Configuration = { workers: 2, faults: 0, switches: ['CANCELS=1'] };
+
+/** `npm run long -- model`, the smallest first. */
+export const large: readonly Configuration[] = [
+  { workers: 2, faults: 0, compact: true },
+  { workers: 3, faults: 0, compact: true, switches: ['CANCELS=1'] },
+  { workers: 3, faults: 0, compact: true },
+  { workers: 2, faults: 1, compact: true, switches: ['CANCELS=1'] },
+  { workers: 2, faults: 1, compact: true },
+  { workers: 3, faults: 1, compact: true },
+];
+
+/** What could be wrong with the protocol, and how little is needed to see it. */
+export const plantedModelBugs: readonly (Partial<Configuration> & { readonly bug: string })[] = [
+  { bug: 'BUG_BLIND_END', faults: 0 },
+  { bug: 'BUG_CANCEL_NOT_TOLD', faults: 0 },
+  { bug: 'BUG_OLD_ORDERS_NOT_TOLD', faults: 0 },
+  { bug: 'BUG_ANY_ORDER_CONFIRMED', faults: 0 },
+  { bug: 'BUG_NOT_PARKED', faults: 0, switches: ['NO_POLL', 'CANCELS=1'] },
+];
+
+/** Those that need a fault to be seen: too many states for every change. */
+export const slowModelBugs: readonly (readonly [bug: string, ...switches: string[]])[] = [
+  ['BUG_SESSION_NOT_COMPARED'],
+  ['BUG_FREED_WITHOUT_EPOCH'],
+  ['BUG_TAKE_NOT_REPEATED'],
+  ['BUG_SESSION_REUSED'],
+  ['BUG_SWEEP_FAILS_CANCELLING'],
+  ['BUG_REPEAT_HANDS_OUT_CLAIMED', 'CANCELS=0'],
+];

@@ -1,0 +1,281 @@
+// One program that must tell the same story on every runtime: Node, Bun, Deno, a worker and a browser. It asks for
+// nothing but the language and the web's own globals.
+import { closeOpenCalls, createCallLedger, guardAiSdkTools } from '@whoa/ai-sdk';
+import {
+  agentTool,
+  CancellationToken,
+  createAgent,
+  createConversations,
+  createLedger,
+  DETAILS_BYTES_MAX,
+  defineTool,
+  guard,
+  type InputSchema,
+  type Model,
+  type ModelPart,
+  type Outcome,
+  type StopHow,
+} from '@whoa/core';
+
+type Say = (line: string) => void;
+
+/** Plays every scene and returns what was said. */
+export async function play(): Promise<string[]> {
+  const lines: string[] = [];
+  const scenes = { tokens, listeners, longWaits, guards, details, runs, undo, subAgents, conversations, aiSdk };
+  for (const [name, scene] of Object.entries(scenes)) {
+    await scene((line) => lines.push(`${name}: ${line}`));
+  }
+  return lines;
+}
+
+async function tokens(say: Say): Promise<void> {
+  for (const how of ['graceful', 'now', 'kill'] as const) {
+    const token = new CancellationToken();
+    const child = token.child('child');
+    const levels: string[] = [];
+    child.onCancel((level, { message }) => levels.push(`${level} (${message})`));
+    const { answer } = token.cancel(`asked ${how}`, { how });
+    say(`${how}: ${answer}, ${levels.join()}, signal ${child.signal.aborted}, again ${token.cancel().answer}`);
+    token[Symbol.dispose]();
+    say(`after its end: ${token.cancel().answer}`);
+  }
+  const ladder = new CancellationToken();
+  const climbed = new Promise<string>((resolve) => {
+    const levels: string[] = [];
+    ladder.onCancel((level) => {
+      levels.push(level);
+      if (level === 'kill') resolve(levels.join());
+    });
+  });
+  ladder.cancel({ kind: 'deadline' }, { how: { drainMs: 5, abortMs: 5 } });
+  say(`a ladder climbs ${await climbed}; ${(ladder.signal.reason as Error).name}`);
+  const controller = new AbortController();
+  const followed = CancellationToken.from(controller.signal);
+  controller.abort('the tab was closed');
+  say(`a signal: ${followed.level}, ${followed.reason?.message}`);
+}
+
+async function listeners(say: Say): Promise<void> {
+  const token = new CancellationToken();
+  const heard: string[] = [];
+  token.onCancel(() => {
+    throw new Error('a listener that throws');
+  });
+  token.onCancel((level) => heard.push(level));
+  say(`${token.cancel({}, { how: 'now' }).answer}, the other heard ${heard.join()}`);
+  token[Symbol.dispose]();
+  const failing = { 'run-start': () => Promise.reject(new Error('a hook that rejects')) };
+  const outcome = await createAgent({ name: 'a', model: modelOf([[{ text: 'fine' }]]), hooks: failing }).run('x')
+    .outcome;
+  say(`with a hook that rejects: ${outcome.status}`);
+}
+
+async function longWaits(say: Say): Promise<void> {
+  const token = new CancellationToken();
+  for (const ms of [2 ** 31, 2 ** 40, Infinity]) token.cancelAfter(ms, { kind: 'deadline' });
+  await pause(20);
+  say(`cancelled: ${token.isCancelled}`);
+  token[Symbol.dispose]();
+}
+
+async function guards(say: Say): Promise<void> {
+  const token = new CancellationToken();
+  const ledger = createLedger();
+  let finish = (_value: string): void => {};
+  const deaf = guard(() => new Promise<string>((resolve) => (finish = resolve)), { name: 'deaf', token, ledger });
+  token.cancel({}, { how: { abortMs: 10 } });
+  say(`deaf work: ${await nameOf(deaf)}, abandoned ${ledger.entries().length}`);
+  finish('late');
+  await pause(5);
+  say(`late: ${ledger.entries()[0]?.late?.state}`);
+  const slow = guard(({ signal }) => stopped(signal), { name: 'slow', timeoutMs: 10 });
+  say(`too slow: ${await nameOf(slow)}`);
+  say(`in time: ${await guard(() => pause(1).then(() => 'value'), { name: 'quick', timeoutMs: 5_000 })}`);
+  const untidy = guard(({ defer }) => defer(() => Promise.reject(new Error('untidy'))), { name: 'untidy' });
+  say(`an untidy one: ${String(await untidy)}`);
+  say(`a wrong setting: ${await nameOf(guard(() => 1, { name: 'x', timeoutMs: Number.NaN }))}`);
+}
+
+async function details(say: Say): Promise<void> {
+  for (const [name, size] of [
+    ['small', 10],
+    ['large', DETAILS_BYTES_MAX],
+  ] as const) {
+    const tool = plain('big', () => ({ content: 'done', details: { text: 'ü'.repeat(size) } }));
+    const model = modelOf([[{ call: 'big' }], [{ text: 'seen' }]]);
+    const { calls } = await createAgent({ name: 'a', model, tools: [tool] }).run('x').outcome;
+    const kept = calls[0]?.details as { text?: string; cut?: string; bytes?: number };
+    say(`${name}: ${kept.text?.length ?? `${kept.cut}, ${kept.bytes} bytes`}`);
+  }
+}
+
+async function runs(say: Say): Promise<void> {
+  const quick = plain('quick', () => ({ content: 'quick', details: { a: 1 } }));
+  const model = modelOf([[{ text: 'I look. ' }, { call: 'quick' }], [{ text: 'Done.' }]]);
+  const run = createAgent({ name: 'a', model, tools: [quick] }).run('x');
+  const events = new Set<string>();
+  for await (const { type } of run.events) events.add(type);
+  say(tell(await run.outcome));
+  say([...events].join());
+  const stops = [
+    { how: 'graceful', slowMs: 30 },
+    { how: 'now', slowMs: 30 },
+    { how: 'kill', slowMs: Infinity },
+    { how: { drainMs: 10, abortMs: 10 }, slowMs: Infinity },
+  ] as const;
+  for (const { how, slowMs } of stops) {
+    const outcome = await cancelled(how, slowMs);
+    say(`${typeof how === 'string' ? how : 'a ladder'}: ${tell(outcome)}; ${tellStop(outcome)}`);
+  }
+  const hurried = createAgent({ name: 'a', model: modelOf([[{ waitMs: 60_000 }]]), budgets: { deadlineMs: 10 } });
+  say(`a deadline: ${tell(await hurried.run('x').outcome)}`);
+}
+
+/** Runs a wave of three tools, one quick, one that listens and one that is deaf, and stops it. */
+async function cancelled(how: StopHow, slowMs: number): Promise<Outcome> {
+  const tools = [
+    plain('quick', () => 'quick'),
+    plain('listening', async (_input, { signal }) => {
+      await Promise.race([stopped(signal), pause(slowMs)]);
+      return 'listened';
+    }),
+    plain('slow', async () => {
+      await pause(slowMs);
+      return 'slow';
+    }),
+  ];
+  const model = modelOf([[{ call: 'quick' }, { call: 'listening' }, { call: 'slow' }], [{ text: 'never said' }]]);
+  const run = createAgent({ name: 'a', model, tools }).run('x');
+  for await (const event of run.events) {
+    if (event.type === 'call-start' && event.tool === 'slow') run.cancel('enough', { how });
+  }
+  return run.outcome;
+}
+
+async function undo(say: Say): Promise<void> {
+  const undone: string[] = [];
+  const book = defineTool({
+    ...definition('book', () => ({ content: 'booked', details: { id: 7 } })),
+    undo: ({ details: kept }) => {
+      undone.push(JSON.stringify(kept));
+    },
+  });
+  const model = modelOf([[{ call: 'book' }], [{ waitMs: 60_000 }]]);
+  const run = createAgent({ name: 'a', model, tools: [book] }).run('x');
+  for await (const event of run.events) if (event.type === 'call-end') run.cancel({}, { how: 'now', undo: true });
+  const outcome = await run.outcome;
+  say(`${tell(outcome)}; undone ${undone.join()}`);
+}
+
+async function subAgents(say: Say): Promise<void> {
+  const child = createAgent({ name: 'child', model: modelOf([[{ text: 'so far ' }, { waitMs: 60_000 }]]) });
+  const tools = [agentTool(child, { description: 'helps' })];
+  const model = modelOf([[{ call: 'child', input: { task: 'help' } }], [{ text: 'over' }]]);
+  const run = createAgent({ name: 'parent', model, tools }).run('x');
+  for await (const event of run.events) {
+    if (event.type === 'call-nested' && event.event.type === 'text') run.cancel({}, { how: 'now' });
+  }
+  say(tell(await run.outcome));
+}
+
+async function conversations(say: Say): Promise<void> {
+  const model = modelOf([[{ text: 'one ' }, { waitMs: 60_000 }], [{ text: 'two' }]]);
+  const sent: string[] = [];
+  let begun = (): void => {};
+  const beginning = new Promise<void>((resolve) => (begun = resolve));
+  const agent = createAgent({ name: 'a', model, ladder: 'now', hooks: { text: () => begun() } });
+  const talk = createConversations({ agent, onReply: ({ text }) => sent.push(text) });
+  const first = talk.processMessage('c', 'first');
+  await beginning;
+  const second = talk.processMessage('c', 'second');
+  say(`${(await first).status}, ${(await second).status}: ${sent.join()}`);
+  say(
+    `history: ${talk
+      .history('c')
+      .map(({ role }) => role)
+      .join()}`,
+  );
+  await talk[Symbol.asyncDispose]();
+}
+
+async function aiSdk(say: Say): Promise<void> {
+  const token = new CancellationToken();
+  const calls = createCallLedger();
+  const deaf = { execute: (): Promise<string> => new Promise(() => {}) };
+  const { look } = guardAiSdkTools({ look: deaf }, { token, calls });
+  const messages = [
+    { role: 'user', content: 'x' },
+    { role: 'assistant', content: [{ type: 'tool-call', toolCallId: 'c1', toolName: 'look', input: {} }] },
+  ];
+  const execute = look.execute as (input: unknown, options: object) => Promise<unknown>;
+  const looking = nameOf(Promise.resolve(execute({}, { toolCallId: 'c1', messages: messages.slice(0, 1) })));
+  token.cancel({}, { how: { abortMs: 5 } });
+  say(`a deaf tool of the AI SDK: ${await looking}`);
+  const closed = closeOpenCalls(messages as Parameters<typeof closeOpenCalls>[0], calls);
+  say(
+    `closed: ${closed.map(({ role }) => role).join()}, ${JSON.stringify(closed.at(-1)?.content).includes('unknown')}`,
+  );
+}
+
+type Scripted = { text: string } | { call: string; input?: unknown } | { waitMs: number };
+
+/** A model that says what it is told to, and stops at once when it is told to. */
+function modelOf(replies: readonly (readonly Scripted[])[]): Model {
+  let asked = 0;
+  return {
+    name: 'scripted',
+    async *stream(_request, { signal }): AsyncGenerator<ModelPart> {
+      const reply = replies[asked++] ?? [];
+      for (const [index, part] of reply.entries()) {
+        if ('waitMs' in part) await Promise.race([stopped(signal), pause(part.waitMs, signal)]);
+        else if ('text' in part) yield { type: 'text', text: part.text };
+        else yield { type: 'call-end', callId: `call_${asked}_${index}`, tool: part.call, input: part.input ?? {} };
+      }
+      yield { type: 'finish', stopReason: 'stop' };
+    },
+  };
+}
+
+const anything: InputSchema = { '~standard': { version: 1, vendor: 'runtimes', validate: (value) => ({ value }) } };
+
+type Definition = Parameters<typeof defineTool<unknown>>[0];
+
+function definition(name: string, execute: Definition['execute']): Definition {
+  return { name, description: name, input: anything, inputJsonSchema: { type: 'object' }, execute };
+}
+
+function plain(name: string, execute: Definition['execute']) {
+  return defineTool(definition(name, execute));
+}
+
+/** Rejects when the signal fires. */
+function stopped(signal: AbortSignal): Promise<never> {
+  return new Promise((_, reject) => signal.addEventListener('abort', () => reject(signal.reason as Error)));
+}
+
+function pause(ms: number, signal?: AbortSignal): Promise<void> {
+  return new Promise((resolve) => {
+    if (ms === Infinity) return;
+    const timer = setTimeout(resolve, ms);
+    signal?.addEventListener('abort', () => clearTimeout(timer));
+  });
+}
+
+async function nameOf(work: Promise<unknown>): Promise<string> {
+  return work.then(
+    () => 'a value',
+    (error: Error) => error.name,
+  );
+}
+
+function tell(outcome: Outcome): string {
+  const calls = outcome.calls.map(({ tool, state }) => `${tool} ${state}`);
+  const reason = outcome.status === 'cancelled' ? ` (${outcome.reason.kind})` : '';
+  return `${outcome.status}${reason} "${outcome.text}" [${calls.join()}] ${outcome.messages.length} messages`;
+}
+
+function tellStop(outcome: Outcome): string {
+  if (outcome.status !== 'cancelled') return 'no stop';
+  return `clean ${outcome.stop.clean}`;
+}

@@ -1,0 +1,66 @@
+import { setTimeout as wait } from 'node:timers/promises';
+import { type PostgresServer, type PostgresServerOptions, startPostgres } from './postgres.ts';
+import { query } from './postgres-kind.ts';
+
+interface Address {
+  readonly host: string;
+  readonly port: number;
+}
+
+/** A server and a standby that has everything that was acknowledged. */
+export interface PostgresPair extends AsyncDisposable {
+  readonly primary: PostgresServer;
+  /** Where the primary is. */
+  readonly address: Address;
+  /** The address of the database behind another port. */
+  urlAt(port: number): string;
+  /** The primary dies, its standby takes its place and gets a standby of its own. */
+  failOver(redirect: (to: Address) => void): Promise<void>;
+}
+
+/** Whoever follows tries again at once when the other was away. */
+const SETTINGS = { wal_retrieve_retry_interval: '100ms' };
+
+export async function startPostgresPair(options: PostgresServerOptions = {}): Promise<PostgresPair> {
+  const settings = { ...SETTINGS, ...options.settings };
+  const follow = ({ url }: PostgresServer): Promise<PostgresServer> =>
+    startPostgres({ ...options, settings, standbyOf: url });
+  let primary = await startPostgres({ ...options, settings });
+  // The standby copies it; from the reload on nothing is acknowledged that the standby does not have.
+  await query(primary.url, "ALTER SYSTEM SET synchronous_standby_names = '*'");
+  let standby = await follow(primary);
+  await isFollowed(primary);
+  await query(primary.url, 'SELECT pg_reload_conf()');
+  return {
+    get primary() {
+      return primary;
+    },
+    get address() {
+      return addressOf(primary);
+    },
+    urlAt: (port) => primary.url.replace(/:\d+\//, `:${port}/`),
+    async failOver(redirect) {
+      await isFollowed(primary);
+      await primary[Symbol.asyncDispose]();
+      primary = standby;
+      await query(primary.url, 'SELECT pg_promote()');
+      redirect(addressOf(primary));
+      standby = await follow(primary);
+      await isFollowed(primary);
+    },
+    async [Symbol.asyncDispose]() {
+      await standby[Symbol.asyncDispose]();
+      await primary[Symbol.asyncDispose]();
+    },
+  };
+}
+
+function addressOf({ url }: PostgresServer): Address {
+  const { hostname, port } = new URL(url);
+  return { host: hostname, port: Number(port) };
+}
+
+async function isFollowed({ url }: PostgresServer): Promise<void> {
+  const following = "SELECT FROM pg_stat_replication WHERE state = 'streaming'";
+  while ((await query(url, following)).length === 0) await wait(50);
+}

@@ -1,0 +1,70 @@
+import { build, stop } from 'esbuild';
+import { type Browser, chromium, type Page } from 'playwright-core';
+import type { ChatWindow } from './page.ts';
+
+export interface ChatPage {
+  readonly page: Page;
+  send(text: string): Promise<void>;
+  stop(): Promise<void>;
+  /** Resolves when the last reply shows so much. */
+  shows(text: string): Promise<void>;
+  status(status: string): Promise<void>;
+  replies(): Promise<readonly string[]>;
+  finishes(): Promise<ChatWindow['finishes']>;
+  evaluate<T>(work: (page: ChatWindow) => T | Promise<T>): Promise<T>;
+}
+
+/** The page as one script. */
+export async function bundlePage(): Promise<string> {
+  const { outputFiles } = await build({
+    entryPoints: [`${import.meta.dirname}/page.ts`],
+    bundle: true,
+    write: false,
+    format: 'esm',
+    target: 'es2022',
+    conditions: ['@whoa/source'],
+    define: { 'process.env.NODE_ENV': '"development"' },
+    logLevel: 'silent',
+  });
+  await stop();
+  return outputFiles[0]!.text;
+}
+
+export function launchBrowser(): Promise<Browser> {
+  return chromium.launch({
+    executablePath: '/usr/bin/chromium',
+    args: [
+      '--no-sandbox',
+      '--disable-dev-shm-usage',
+      '--disable-gpu',
+      '--disable-background-networking',
+      '--disable-sync',
+    ],
+  });
+}
+
+/** Opens a chat and waits until it is there. */
+export async function openPage(page: Page, url: string): Promise<ChatPage> {
+  await page.goto(url);
+  await page.waitForSelector('#status');
+  const evaluate: ChatPage['evaluate'] = (work) => page.evaluate(`(${work.toString()})(window)`);
+  const chat: ChatPage = {
+    page,
+    evaluate,
+    send: (text) =>
+      page.evaluate((said) => void (window as unknown as ChatWindow).chat.sendMessage({ text: said }), text),
+    stop: () => evaluate((own) => own.chat.stop()),
+    shows: async (text) => {
+      await page.waitForFunction(
+        (wanted) => [...document.querySelectorAll('p.assistant')].at(-1)?.textContent === wanted,
+        text,
+      );
+    },
+    status: async (status) => {
+      await page.waitForFunction((wanted) => document.querySelector('#status')?.textContent === wanted, status);
+    },
+    replies: () => page.$$eval('p.assistant', (all) => all.map(({ textContent }) => textContent ?? '')),
+    finishes: () => evaluate((own) => own.finishes),
+  };
+  return chat;
+}

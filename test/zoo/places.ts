@@ -1,0 +1,44 @@
+import { spawn } from 'node:child_process';
+import { join } from 'node:path';
+import { text } from 'node:stream/consumers';
+import type { Cell } from './table.ts';
+
+/** Who runs the commands, and where. */
+export interface Place {
+  readonly name: string;
+  /** What starts a program there. */
+  readonly argv: readonly string[];
+}
+
+const AS_NOBODY = ['setpriv', '--reuid=65534', '--regid=65534', '--clear-groups', 'env', 'HOME=/nonexistent'];
+// A shell as the first process there: it takes in orphans, which Node does not.
+const INSIDE = ['--pid', '--fork', '--kill-child', '--mount-proc', '--', '/bin/sh', '-c', '"$@"; exit $?', 'init'];
+
+/** Root and nobody where this runs as root, this user otherwise; each here and in a PID namespace of its own. */
+export const PLACES: readonly Place[] =
+  process.getuid?.() === 0
+    ? [
+        { name: 'root', argv: [] },
+        { name: 'nobody', argv: AS_NOBODY },
+        { name: 'root, inside another PID namespace', argv: ['unshare', ...INSIDE] },
+        { name: 'nobody, inside another PID namespace', argv: ['unshare', ...INSIDE, ...AS_NOBODY] },
+      ]
+    : [
+        { name: 'user', argv: [] },
+        { name: 'user, inside another PID namespace', argv: ['unshare', '--user', '--map-current-user', ...INSIDE] },
+      ];
+
+/** Plays every class against every containment there. */
+export async function playIn({ name, argv }: Place, rounds: number): Promise<readonly Cell[]> {
+  const program = [
+    process.execPath,
+    '--conditions=@whoa/source',
+    '--no-warnings',
+    join(import.meta.dirname, 'play.ts'),
+  ];
+  const [file, ...args] = [...argv, ...program, `${rounds}`];
+  const child = spawn(file, args, { cwd: '/', stdio: ['ignore', 'pipe', 'inherit'] });
+  const said = await text(child.stdout);
+  if (!said.startsWith('[')) throw new Error(`zoo: nothing was played as ${name}`);
+  return JSON.parse(said) as readonly Cell[];
+}
