@@ -5,7 +5,7 @@ import { createTaskStore, type TaskStore } from '@whoa/tasks';
 import { percentile, report } from './measure/measure.ts';
 import type { BenchCase } from './stores/bare.ts';
 import { cases } from './stores/cases.ts';
-import { createOne, OPERATIONS, repeat } from './stores/operations.ts';
+import { claimOne, createOne, OPERATIONS, repeat } from './stores/operations.ts';
 
 const { positionals } = parseArgs({ options: { json: { type: 'boolean' } }, allowPositionals: true });
 const FEW = 1_000;
@@ -25,7 +25,7 @@ async function fill(store: TaskStore, count: number, server: BenchCase): Promise
 async function make(store: TaskStore, count: number): Promise<void> {
   await repeat(count, CONCURRENCY, async (i) => {
     const id = await createOne(store, `tenant-${i % TENANTS}`);
-    if (i % 2 === 0) await store.claim(id, 'filler', 36_000_000);
+    if (i % 2 === 0) await claimOne(store, id);
   });
 }
 
@@ -40,7 +40,7 @@ function operationsOn(store: TaskStore): [string, Operation][] {
       (i) => operation(store, ids[i]!),
     ]),
     ['list', (i) => store.list({ tenant: `tenant-${i % TENANTS}`, limit: 10 })],
-    ['due', () => store.due({ limit: 10 })],
+    ['sweep', () => store.sweep({ limit: 10 })],
   ];
 }
 

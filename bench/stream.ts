@@ -7,8 +7,11 @@ import { streamText } from 'ai';
 import { percentile, report } from './measure/measure.ts';
 import { loadPiAgent } from './peers/pi-agent.ts';
 
-const ROUNDS = 200;
-const WARM_UP = 10;
+/** The figure is the median of so many runs. */
+const RUNS = 9;
+const ROUNDS = 100;
+/** Rounds that are not counted: code that lives for months is compiled. */
+const WARM_UP = 100;
 
 /** Streams until the reply is under way, then calls `cancel`, which resolves when everything has settled. */
 interface Contestant {
@@ -99,11 +102,12 @@ async function piAgent(provider: LoopbackProvider): Promise<Contestant | undefin
 }
 
 const provider = await startLoopbackProvider({ script: () => ({ parts: [{ text: ['Hello ', { stall: true }] }] }) });
-const contestants = [bare, ours, aiSdk, await piAgent(provider)].filter((one) => one !== undefined);
+const pi = await piAgent(provider);
+const contestants = [bare, ours, aiSdk, pi].filter((one) => one !== undefined);
 const settled = new Map(contestants.map((one) => [one, [] as number[]]));
 const closed = new Map(contestants.map((one) => [one, [] as number[]]));
 
-for (let round = -WARM_UP; round < ROUNDS; round++) {
+for (let round = -WARM_UP; round < RUNS * ROUNDS; round++) {
   // In turns, so that noise hits all of them alike.
   for (const contestant of contestants) {
     const index = provider.requests.length;
@@ -120,27 +124,32 @@ for (let round = -WARM_UP; round < ROUNDS; round++) {
 }
 await provider.close();
 
-for (const [what, samples, goal] of [
-  ['settled', settled, 2],
-  ['connection closed', closed, 2],
+/** The median over the runs of each run's percentile. */
+function ofRuns(samples: readonly number[], share: number): number {
+  const runs = Array.from({ length: RUNS }, (_, run) => samples.slice(run * ROUNDS, (run + 1) * ROUNDS));
+  return percentile(
+    runs.map((run) => percentile(run, share)),
+    0.5,
+  );
+}
+
+for (const [what, samples] of [
+  ['settled', settled],
+  ['connection closed', closed],
 ] as const) {
-  const p = (one: Contestant, share: number) => percentile(samples.get(one)!, share);
-  const p99 = p(ours, 0.99).toFixed(2);
-  report({
-    name: `cancel mid-text → ${what}, p50 of ${ROUNDS} beside a bare fetch (ms)`,
-    ours: p(ours, 0.5),
-    bare: p(bare, 0.5),
-    goal: { atMost: goal },
-    more: { p99 },
-  });
-  for (const peer of contestants.slice(2)) {
-    const more = { p99, peerP99: p(peer, 0.99).toFixed(2) };
+  const p = (one: Contestant, share: number): number => ofRuns(samples.get(one)!, share);
+  for (const [peer, atMost] of [
+    [bare, 2],
+    [aiSdk, 1],
+    [pi, 1.05],
+  ] as const) {
+    if (peer === undefined) continue;
     report({
-      name: `cancel mid-text → ${what}, p50 beside ${peer.name} (ms)`,
+      name: `cancel mid-text → ${what}, p50 of ${RUNS} runs of ${ROUNDS} beside ${peer.name} (ms)`,
       ours: p(ours, 0.5),
       bare: p(peer, 0.5),
-      goal: { atMost: 1 },
-      more,
+      goal: { atMost },
+      more: { p95: p(ours, 0.95).toFixed(2), peerP95: p(peer, 0.95).toFixed(2) },
     });
   }
 }

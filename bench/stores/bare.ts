@@ -20,8 +20,14 @@ export interface BenchCase extends AsyncDisposable {
   readonly bare: Bare;
   /** Processor time that the server has used so far, in seconds; as exact as the system's clock ticks. */
   cpuSeconds(): Promise<number>;
+  /** What clients asked of the server so far: commands on Redis, transactions on Postgres. */
+  commands(): Promise<number>;
+  /** What the server wrote to its log of changes so far. */
+  logBytes(): Promise<number>;
   /** Memory that the server holds for its data. */
   memoryBytes(): Promise<number>;
+  /** Has the server do now what it would do later about past changes, at a moment of its own choosing. */
+  tidy?(): Promise<void>;
   /** Copies every task so many times inside the server, where making each through the store would take an hour. */
   copyTasks?(times: number): Promise<void>;
 }

@@ -1,16 +1,24 @@
-import type { TaskRecord, TaskStore } from '@whoa/tasks';
+import type { ClaimRef, TaskRecord, TaskStore } from '@whoa/tasks';
+
+/** The claim of the one session that every task here has. */
+const claimOf = (id: string): ClaimRef => ({ id, epoch: 1, session: `session of ${id}`, claim: `claim of ${id}` });
 
 /** What a task goes through, one operation after the other; each is measured by itself. */
 export const OPERATIONS: Record<string, (store: TaskStore, id: string) => Promise<unknown>> = {
-  claim: (store, id) => store.claim(id, 'w', 600_000),
+  claim: claimOne,
   get: (store, id) => store.get({ tenant: 'bench', id }),
-  renew: (store, id) => store.renew(id, 1, 600_000),
+  beat: (store, id) => store.beat({ domain: 0, session: claimOf(id).session, count: 1 }),
   append: (store, id) =>
-    store.append(id, 1, { after: 0, events: [{ type: 'text', text: 'a hundred and some bytes' }] }),
+    store.append(claimOf(id), { after: 0, events: [{ type: 'text', text: 'a hundred and some bytes' }] }),
   send: (store, id) => store.send({ tenant: 'bench', id }, { type: 'cancel-call', callId: 'c' }),
   cancel: (store, id) => store.cancel({ tenant: 'bench', id }),
-  finish: (store, id) => store.finish(id, 1, { status: 'success', answer: 'done' }),
+  finish: (store, id) => store.finish(claimOf(id), { status: 'success', answer: 'done' }),
 };
+
+export function claimOne(store: TaskStore, id: string): Promise<unknown> {
+  const { session, claim } = claimOf(id);
+  return store.claim(id, { worker: 'w', leaseMs: 36_000_000, session, claim });
+}
 
 export async function createOne(store: TaskStore, tenant = 'bench'): Promise<string> {
   const receipt = await store.create({

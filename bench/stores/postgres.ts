@@ -15,12 +15,27 @@ export async function startPostgresCase(): Promise<BenchCase> {
     config,
     bare,
     cpuSeconds: async () => (await server.cpuMs()) / 1_000,
+    async commands() {
+      const { rows } = await admin.query<{ commits: string }>(
+        'SELECT sum(xact_commit)::text AS commits FROM pg_stat_database WHERE datname = current_database()',
+      );
+      return Number(rows[0]!.commits);
+    },
+    async logBytes() {
+      const { rows } = await admin.query<{ bytes: string }>(
+        "SELECT (pg_current_wal_insert_lsn() - '0/0')::text AS bytes",
+      );
+      return Number(rows[0]!.bytes);
+    },
     // What it keeps is on disk, indexes included; memory is only its cache.
     async memoryBytes() {
       const { rows } = await admin.query<{ bytes: string }>(
         'SELECT pg_database_size(current_database())::text AS bytes',
       );
       return Number(rows[0]!.bytes);
+    },
+    async tidy() {
+      await admin.query('VACUUM ANALYZE');
     },
     copyTasks: (times) => copyTasks(admin, times),
     async [Symbol.asyncDispose]() {

@@ -15,12 +15,23 @@ export async function startRedisCase(): Promise<BenchCase> {
     config,
     bare,
     cpuSeconds: async () => (await info('cpu', 'used_cpu_user')) + (await info('cpu', 'used_cpu_sys')),
+    commands: () => redisCommands(server.port),
+    logBytes: () => info('persistence', 'aof_current_size'),
     memoryBytes: () => info('memory', 'used_memory'),
     async [Symbol.asyncDispose]() {
       await bare[Symbol.asyncDispose]();
       await server[Symbol.asyncDispose]();
     },
   };
+}
+
+/** What clients send. Scripts call other commands, which are counted by the server too, but not here. */
+const SENT = /^cmdstat_(?:evalsha|eval|ping|ssubscribe|subscribe|cluster\|\w+|script\|\w+):calls=(\d+)/gm;
+
+/** How many commands clients have sent to a server so far. */
+export async function redisCommands(port: number): Promise<number> {
+  const stats = await ask(port, 'INFO', 'commandstats');
+  return [...stats.matchAll(SENT)].reduce((sum, [, calls]) => sum + Number(calls), 0);
 }
 
 /** XADD, XREAD and HGET: the same road as a cancel takes, with nothing on it. */

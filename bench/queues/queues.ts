@@ -1,0 +1,15 @@
+import { bullmq } from './bullmq.ts';
+import { graphile } from './graphile.ts';
+import { pgBoss } from './pg-boss.ts';
+import type { Queue } from './queue.ts';
+import { rawLoop, whoa } from './whoa.ts';
+
+export type QueueName = 'whoa' | 'raw-loop' | 'bullmq' | 'pg-boss' | 'graphile-worker';
+
+export const QUEUES: Readonly<Record<QueueName, Queue>> = {
+  whoa,
+  'raw-loop': rawLoop,
+  bullmq,
+  'pg-boss': pgBoss,
+  'graphile-worker': graphile,
+};

@@ -1,0 +1,123 @@
+import { createRunner, createTaskStore, type TaskStore, type TaskStoreConfig } from '@whoa/tasks';
+import type { Creator, Queue } from './queue.ts';
+
+/** Agents of their own, so that the two do not take each other's tasks. */
+const [AGENT, RAW_AGENT] = ['trivial', 'raw'];
+const LEASE_MS = 15_000;
+
+/** The runner, as users run it. */
+export const whoa: Queue = {
+  openCreator: (url) => openCreator(url, AGENT),
+  async startWorker(url, { concurrency, work, onEnd, onClaims }) {
+    const store = counted(createTaskStore(configOf(url)), onClaims);
+    const runner = createRunner({
+      store,
+      agents: {
+        [AGENT]: async () => {
+          await work();
+          return 'done';
+        },
+      },
+      hooks: { 'task-end': onEnd },
+    });
+    await runner.serve({ concurrency });
+    return {
+      async [Symbol.asyncDispose]() {
+        await runner[Symbol.asyncDispose]();
+        await store[Symbol.asyncDispose]();
+      },
+    };
+  },
+};
+
+/** The same moves of the store in a bare loop: what the runner adds is the difference. */
+export const rawLoop: Queue = {
+  openCreator: (url) => openCreator(url, RAW_AGENT),
+  async startWorker(url, options) {
+    const store = createTaskStore(configOf(url));
+    const worker = 'raw-loop';
+    const session = crypto.randomUUID();
+    let [isStopped, isWanted, ring] = [false, true, (): void => {}];
+    const wake = (): void => {
+      isWanted = true;
+      ring();
+    };
+    const watching = await store.watch({ worker }, wake);
+    let [number, live] = [1, 0];
+    const finish = async (claim: Parameters<TaskStore['finish']>[0]): Promise<void> => {
+      await options.work();
+      await store.finish(claim, { status: 'success', answer: 'done' });
+      live--;
+      options.onEnd();
+      ring();
+    };
+    const loop = async (): Promise<void> => {
+      while (!isStopped) {
+        const room = options.concurrency - live;
+        if (!isWanted || room === 0) {
+          await new Promise<void>((resolve) => (ring = resolve));
+          continue;
+        }
+        isWanted = false;
+        const request = { domain: 0, session, worker, leaseMs: LEASE_MS, claim: crypto.randomUUID(), number };
+        const answer = await store.take({ ...request, agents: [RAW_AGENT], limit: room });
+        if (answer.answer !== 'taken') throw new Error(`take: ${answer.answer}`);
+        if (answer.tasks.length > 0) number++;
+        if (answer.tasks.length === room) isWanted = true;
+        live += answer.tasks.length;
+        options.onClaims(answer.tasks.length);
+        for (const { claim } of answer.tasks) finish(claim).catch(fail);
+      }
+    };
+    loop().catch(fail);
+    // A ring can be lost; the runner asks once a second too.
+    const poll = setInterval(wake, 1_000);
+    return {
+      async [Symbol.asyncDispose]() {
+        isStopped = true;
+        clearInterval(poll);
+        ring();
+        await watching[Symbol.asyncDispose]();
+        await store[Symbol.asyncDispose]();
+      },
+    };
+  },
+};
+
+async function openCreator(url: string, agent: string): Promise<Creator> {
+  const store = createTaskStore(configOf(url));
+  // Connects, and makes what is missing.
+  await store.list({ tenant: 'bench', limit: 1 });
+  return {
+    async create() {
+      const { answer } = await store.create({ tenant: 'bench', agent, input: 'x' });
+      if (answer !== 'created') throw new Error(`create: ${answer}`);
+    },
+    [Symbol.asyncDispose]: () => store[Symbol.asyncDispose](),
+  };
+}
+
+/** A store that tells how many tasks it handed out or was asked for by id. */
+function counted(store: TaskStore, onClaims: (count: number) => void): TaskStore {
+  const [take, claim] = [store.take.bind(store), store.claim.bind(store)];
+  return Object.assign(store, {
+    take: async (request: Parameters<typeof take>[0]) => {
+      const answer = await take(request);
+      if (answer.answer === 'taken') onClaims(answer.tasks.length);
+      return answer;
+    },
+    claim: (...request: Parameters<typeof claim>) => {
+      onClaims(1);
+      return claim(...request);
+    },
+  });
+}
+
+function configOf(url: string): TaskStoreConfig {
+  return url.startsWith('redis') ? { backend: 'redis', url } : { backend: 'postgres', url };
+}
+
+function fail(error: unknown): void {
+  console.error(error);
+  process.exit(1);
+}

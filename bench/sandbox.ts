@@ -1,0 +1,59 @@
+// What a sandbox costs: `true` in one, started, ended and proved by a containment, beside bare bubblewrap with the same arguments.
+import { spawn } from 'node:child_process';
+import { mkdirSync, mkdtempSync, rmSync } from 'node:fs';
+import { tmpdir } from 'node:os';
+import { join } from 'node:path';
+import { createContainment } from '@whoa/tools';
+import { createSandbox } from '../packages/tools/src/sandbox/sandbox.ts';
+import { percentile, report } from './measure/measure.ts';
+
+const ROUNDS = 150;
+const WARM_UP = 10;
+const folder = mkdtempSync(join(tmpdir(), 'whoa-bench-'));
+const workspace = join(folder, 'workspace');
+mkdirSync(workspace);
+const options = { kind: 'workspace', workspace } as const;
+const containment = createContainment({ sandbox: options });
+const sandbox = createSandbox(options)!;
+const env = { PATH: '/usr/bin:/bin' };
+
+async function ours(): Promise<void> {
+  const command = await containment.start({ argv: ['true'], env });
+  await command.exited;
+  await command.end();
+}
+
+async function bare(): Promise<void> {
+  const argv = ['/bin/sh', '-c', `${sandbox.script}exec "$@"`, 'sh', 'true'];
+  const entrance = sandbox.enter({ argv, env, cwd: workspace, stdio: 'ignore', folder });
+  const [file = '', ...args] = entrance.argv;
+  const child = spawn(file, args, { env: {}, stdio: entrance.stdio, detached: true });
+  entrance[Symbol.dispose]();
+  await new Promise((resolve) => child.once('exit', resolve));
+}
+
+async function time(work: () => Promise<void>): Promise<number> {
+  const started = performance.now();
+  await work();
+  return performance.now() - started;
+}
+
+try {
+  const samples = { ours: [] as number[], bare: [] as number[] };
+  for (let round = -WARM_UP; round < ROUNDS; round++) {
+    const pair = { ours: await time(ours), bare: await time(bare) };
+    if (round < 0) continue;
+    samples.ours.push(pair.ours);
+    samples.bare.push(pair.bare);
+  }
+  report({
+    name: 'true in a sandbox until its end is proved, p50 ms, beside bare bubblewrap with the same arguments',
+    ours: percentile(samples.ours, 0.5),
+    bare: percentile(samples.bare, 0.5),
+    goal: { atMost: 1.5 },
+    more: { p95: percentile(samples.ours, 0.95).toFixed(1), bareP95: percentile(samples.bare, 0.95).toFixed(1) },
+  });
+} finally {
+  await containment[Symbol.asyncDispose]();
+  rmSync(folder, { recursive: true });
+}
