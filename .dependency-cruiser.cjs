@@ -5,12 +5,13 @@ const packages = {
   'ai-sdk': ['core'],
   tasks: ['core'],
   acp: ['core', 'tools', 'tasks'],
-  fleet: ['core', 'tools', 'tasks'],
-  whoa: ['core', 'tools', 'ai-sdk', 'tasks', 'acp', 'fleet'],
+  server: ['core', 'ai-sdk', 'tasks'],
+  whoa: ['core', 'tools', 'ai-sdk', 'tasks', 'acp', 'server'],
 };
 const coreFolders = {
   stop: [],
   tool: ['stop'],
+  approval: ['tool'],
   run: ['stop', 'tool'],
   conversation: ['stop', 'tool', 'run'],
   testing: ['stop', 'tool', 'run', 'conversation'],
@@ -37,9 +38,9 @@ module.exports = {
     },
     {
       name: 'only-core-testing-asks-node',
-      comment: 'The rest of the core runs wherever JavaScript does, but for process warnings.',
+      comment: 'The rest of the core runs wherever JavaScript does.',
       severity: 'error',
-      from: { path: '^packages/core/src/(stop|tool|run|conversation)/', pathNot: '\\.test\\.ts$' },
+      from: { path: '^packages/core/src/(stop|tool|approval|run|conversation)/', pathNot: '\\.test\\.ts$' },
       to: { dependencyTypes: ['core'] },
     },
     {
@@ -48,7 +49,7 @@ module.exports = {
       from: { path: '^packages/([^/]+)/' },
       to: {
         path: '^packages/[^/]+/src/',
-        pathNot: ['^packages/$1/', '^packages/[^/]+/src/(index|testing/index)\\.ts$'],
+        pathNot: ['^packages/$1/', '^packages/[^/]+/src/(index|testing/index|client/index|task-client/index)\\.ts$'],
       },
     },
   ],

@@ -30,6 +30,8 @@ export default defineConfig({
           testTimeout: 300_000,
           hookTimeout: 60_000,
           pool: 'forks',
+          // Most of their time they wait for servers and timers.
+          maxWorkers: 2,
           execArgv: ['--expose-gc'],
         },
       },

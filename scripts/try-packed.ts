@@ -44,12 +44,19 @@ function firstProgram(): string {
   return program;
 }
 
-function importEverything(manifests: readonly Manifest[]): string {
-  const entries = manifests.flatMap(({ name, exports }) =>
+/** For pages: it needs the peers that a page has, which nobody else should have to install. */
+const FOR_PAGES = '@whoa/server/client';
+const PEERS_OF_PAGES = ['ai@7', '@ai-sdk/react@4', 'react@19'];
+
+function entriesOf(manifests: readonly Manifest[]): string[] {
+  return manifests.flatMap(({ name, exports }) =>
     Object.keys(exports)
       .filter((entry) => entry !== './package.json')
       .map((entry) => name + entry.slice(1)),
   );
+}
+
+function importAll(entries: readonly string[]): string {
   return entries
     .map((entry) => `if (Object.keys(await import('${entry}')).length === 0) throw new Error('${entry} is empty');`)
     .join('\n');
@@ -60,7 +67,7 @@ function tryCommand(cwd: string, env: NodeJS.ProcessEnv): string {
   const whoa = (...args: string[]): string =>
     run(join(root, 'scripts/with-node'), ['node_modules/.bin/whoa', ...args], { cwd, env });
   writeFileSync(join(cwd, 'script.json'), JSON.stringify(SCRIPT));
-  const said = whoa('run', '--yes', '--json', '--model', 'scripted:script.json', 'Say hello');
+  const said = whoa('run', '--yes', '--sandbox', 'none', '--json', '--model', 'scripted:script.json', 'Say hello');
   const result = JSON.parse(said.trim().split('\n').at(-1)!) as { status: string; answer: string };
   if (result.status !== 'success') throw new Error(`whoa run ended ${said}`);
   const hello = { jsonrpc: '2.0', id: 1, method: 'initialize', params: { protocolVersion: 1, clientCapabilities: {} } };
@@ -96,7 +103,8 @@ try {
   writeFileSync(join(cwd, 'package.json'), '{ "private": true, "type": "module" }');
   console.log(install(cwd, tarballs));
   writeFileSync(join(cwd, 'first.ts'), firstProgram());
-  writeFileSync(join(cwd, 'imports.mjs'), importEverything(manifests));
+  const entries = entriesOf(manifests);
+  writeFileSync(join(cwd, 'imports.mjs'), importAll(entries.filter((entry) => entry !== FOR_PAGES)));
   for (const version of NODES) {
     const env = { ...process.env, WHOA_NODE: version, XDG_STATE_HOME: join(work, 'state'), XDG_CONFIG_HOME: work };
     const node = (file: string): string =>
@@ -107,6 +115,13 @@ try {
       `Node ${version}: every entry imports; the first program prints\n${node('first.ts').replace(/^/gm, '  | ')}`,
     );
   }
+  run('npm', ['install', '--no-audit', '--no-fund', ...PEERS_OF_PAGES], { cwd });
+  writeFileSync(join(cwd, 'imports.mjs'), importAll(entries));
+  for (const version of NODES) {
+    const env = { ...process.env, WHOA_NODE: version };
+    run(join(root, 'scripts/with-node'), ['node', '--no-warnings', 'imports.mjs'], { cwd, env });
+  }
+  console.log(`with ${PEERS_OF_PAGES.join(', ')} every entry imports, for pages too`);
 } finally {
   rmSync(work, { recursive: true });
 }
