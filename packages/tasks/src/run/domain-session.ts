@@ -108,9 +108,11 @@ export class DomainSession {
     }
   }
 
-  /** A task is at work: it is kept until it is dropped. */
+  /** A task is at work: it is kept until it is dropped. One whose session ended on the way here is lost already. */
   hold(holder: Holder): void {
-    this.#holders.set(holder.claim.id, holder);
+    const { id, epoch, session } = holder.claim;
+    if (session !== this.#id) return holder.lose(new LeaseLostError(id, epoch));
+    this.#holders.set(id, holder);
     if (this.#hasMissed) {
       this.#hasMissed = false;
       this.#options.background(Promise.resolve().then(() => this.beat()));
@@ -129,8 +131,9 @@ export class DomainSession {
   }
 
   /** Notes that the orders of a task up to a number have been carried out. */
-  confirm({ claim: { id, epoch, claim } }: Holder, orderNumber: number): void {
-    if (orderNumber > 0) this.#confirmed.set(id, { id, epoch, claim, orderNumber });
+  confirm(holder: Holder, orderNumber: number): void {
+    const { id, epoch, claim } = holder.claim;
+    if (orderNumber > 0 && this.#holders.get(id) === holder) this.#confirmed.set(id, { id, epoch, claim, orderNumber });
   }
 
   /**
