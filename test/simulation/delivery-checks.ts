@@ -116,9 +116,12 @@ export class DeliveryChecks {
       said === 'claimed' ||
       (said === 'taken' && ((answer as Partial<Taken>).tasks?.length ?? 0) > 0);
     if (session === undefined || !isKept) return;
-    const slept = this.#options.now() - process.world.clock.now();
-    if (sentAt >= (this.#kept.get(session)?.at ?? 0)) this.#kept.set(session, { at: sentAt, slept });
-    if (name === 'beat') this.#beatAnswered(process, session, sentAt);
+    const own = process.world.clock.now();
+    const kept = this.#kept.get(session);
+    if (sentAt >= (kept?.at ?? 0)) this.#kept.set(session, { at: sentAt, slept: this.#options.now() - own });
+    // Who has given a session up by its own clock asks for nothing more under it, whatever the store says of it later.
+    const isOver = own - (kept?.at ?? own) >= this.#options.leaseMs;
+    if (name === 'beat' && !isOver) this.#beatAnswered(process, session, sentAt);
   }
 
   /** The store tells a worker something; whether it arrives is another matter. */
