@@ -111,7 +111,10 @@ export class DomainSession {
   /** A task is at work: it is kept until it is dropped. One whose session ended on the way here is lost already. */
   hold(holder: Holder): void {
     const { id, epoch, session } = holder.claim;
-    if (session !== this.#id) return holder.lose(new LeaseLostError(id, epoch));
+    if (session !== this.#id) {
+      holder.lose(new LeaseLostError(id, epoch));
+      return;
+    }
     this.#holders.set(id, holder);
     if (this.#hasMissed) {
       this.#hasMissed = false;
