@@ -57,14 +57,6 @@ export class Sockets {
   }
 }
 
-/** Waits for something that never fails, but not for long. */
-export async function settledWithin(work: Promise<void>, ms: number): Promise<void> {
-  let timer: NodeJS.Timeout | undefined;
-  const over = new Promise<void>((resolve) => (timer = setTimeout(resolve, ms)));
-  await Promise.race([work, over]);
-  clearTimeout(timer);
-}
-
 /**
  * The server process that a connection was introduced to. A pooler introduces itself, so if `pg_backend_pid()` is another
  * one, there is a pooler in between. `pg` has this property; its types do not.

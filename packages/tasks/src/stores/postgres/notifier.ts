@@ -1,7 +1,8 @@
 import { randomBytes } from 'node:crypto';
 import type { Hint, WatchFilter } from '../../store.ts';
+import { settledWithin } from '../settled-within.ts';
 import type { Database, Ring } from './database.ts';
-import { GOODBYE_MS, settledWithin } from './driver.ts';
+import { GOODBYE_MS } from './driver.ts';
 import { hintOf, hintOfPayload, isRungAlready, payloadOf } from './hints.ts';
 import { type Listener, type ListenerOptions, type Subscriber, shareListener } from './listener.ts';
 

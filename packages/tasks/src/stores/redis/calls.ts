@@ -2,6 +2,7 @@ import { setTimeout as wait } from 'node:timers/promises';
 import type { Redis } from 'ioredis';
 import { StoreBusyError, StoreClosedError } from '../../errors.ts';
 import { UnknownOutcomeError } from '../../unknown-outcome.ts';
+import { settledWithin } from '../settled-within.ts';
 import type { Connection, ConnectionEvents, Reply, Sent } from './connection.ts';
 import { checkEviction, checkLayout, otherFormat, otherShards } from './layout.ts';
 import { PREFIX, REPLICAS_WAIT_MS, type RedisStoreOptions, TIMEOUT_MS, tagOf } from './options.ts';
@@ -93,7 +94,7 @@ export class Calls implements AsyncDisposable {
     const routes = this.#routes ?? (await this.#open());
     const connection = routes.at(this.#slotOf(ask.tag));
     if (connection === undefined) {
-      await Promise.race([routes.refreshed(), wait(until - performance.now())]);
+      await settledWithin(routes.refreshed(), until - performance.now());
       return { again: undefined, isAtOnce: true };
     }
     const patienceMs = Math.min(
