@@ -1,4 +1,4 @@
-// Everything that can be said of the code without running it: types, then format, lint, layers, dead code, all at once.
+// Everything that can be said of the code without running it: types, then format, lint, layers, manifests, dead code, all at once.
 import { spawn } from 'node:child_process';
 import { delimiter, join } from 'node:path';
 
@@ -27,6 +27,7 @@ const checks: readonly Check[] = [
     command: ['depcruise', 'packages', '--include-only', '^packages/[^/]+/src'],
     accepts: (output) => !output.includes('(0 modules'),
   },
+  { name: 'manifests', command: ['node', 'scripts/manifests.ts'] },
   { name: 'dead code', command: ['knip', '--no-progress'] },
 ];
 

@@ -14,9 +14,9 @@ test.each(PAGES)('%s shows its files word for word, and JSON that is JSON', (pag
 
 test.each(PAGES)('%s links to what is there', (page) => {
   for (const [, link = ''] of proseOf(page).matchAll(/\]\(([^)\s]+)\)/g)) {
-    if (/^https?:/.test(link)) continue;
-    const [path = '', section] = link.split('#');
-    const target = path === '' ? page : join(dirname(page), path);
+    if (/^https?:/.test(link) && !link.startsWith(FILES)) continue;
+    const [path = '', section] = link.replace(FILES, '').split('#');
+    const target = path === '' ? page : join(link.startsWith(FILES) ? '' : dirname(page), path);
     expect(existsSync(join(ROOT, target)), `${link} in ${page}`).toBe(true);
     if (section !== undefined) expect(sectionsOf(target), `${link} in ${page}`).toContain(section);
   }
@@ -66,6 +66,9 @@ test('no page has an editor start whatever npx finds', () => {
   for (const { text } of settings) expect(text).toMatch(/command"? ?[:=] ?"\//);
   for (const page of PAGES) expect(read(page).replace('Do not write `npx whoa acp`', '')).not.toMatch(/npx .*whoa acp/);
 });
+
+/** Where the repository shows its files: what packages link to, for their pages stand elsewhere. */
+const FILES = `${(JSON.parse(read('package.json')) as { repository: { url: string } }).repository.url.slice(4, -4)}/blob/main/`;
 
 /** Files that are the reader's. */
 const YOURS = ['first.ts', 'whoa.config.ts'];
