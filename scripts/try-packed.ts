@@ -5,61 +5,23 @@ import { execFileSync } from 'node:child_process';
 import { mkdirSync, mkdtempSync, readdirSync, readFileSync, rmSync, statSync, writeFileSync } from 'node:fs';
 import { tmpdir } from 'node:os';
 import { join } from 'node:path';
+import { FOR_PAGES, importAll, pack } from './packed.ts';
 
 const NODES = ['22.19.0', '24.21.0', '26.10.0'];
 const root = join(import.meta.dirname, '..');
 const work = mkdtempSync(join(tmpdir(), 'whoa-packed-'));
 
-interface Manifest {
-  readonly name: string;
-  readonly private?: boolean;
-  readonly exports: Record<string, unknown>;
-}
+/** What the entry for pages needs, and nobody else should have to install. */
+const PEERS_OF_PAGES = ['ai@7', '@ai-sdk/react@4', 'react@19'];
 
 const run = (file: string, args: readonly string[], options: { cwd: string; env?: NodeJS.ProcessEnv }): string =>
   execFileSync(file, args, { encoding: 'utf8', stdio: ['ignore', 'pipe', 'inherit'], ...options });
-
-function pack(): { manifests: Manifest[]; tarballs: string[] } {
-  const manifests: Manifest[] = [];
-  const tarballs: string[] = [];
-  for (const folder of readdirSync(join(root, 'packages'))) {
-    const cwd = join(root, 'packages', folder);
-    const manifest = JSON.parse(readFileSync(join(cwd, 'package.json'), 'utf8')) as Manifest;
-    if (manifest.private) continue;
-    const [packed] = JSON.parse(run('npm', ['pack', '--json', '--pack-destination', work], { cwd })) as {
-      filename: string;
-      size: number;
-    }[];
-    console.log(`${manifest.name}: ${Math.round(packed!.size / 1024)} KiB packed`);
-    manifests.push(manifest);
-    tarballs.push(join(work, packed!.filename));
-  }
-  return { manifests, tarballs };
-}
 
 /** The first program of the README, as a stranger would paste it. */
 function firstProgram(): string {
   const program = /```ts run\n([\s\S]*?)```/.exec(readFileSync(join(root, 'README.md'), 'utf8'))?.[1];
   if (program === undefined) throw new Error('README.md has no program');
   return program;
-}
-
-/** For pages: it needs the peers that a page has, which nobody else should have to install. */
-const FOR_PAGES = '@whoa/server/client';
-const PEERS_OF_PAGES = ['ai@7', '@ai-sdk/react@4', 'react@19'];
-
-function entriesOf(manifests: readonly Manifest[]): string[] {
-  return manifests.flatMap(({ name, exports }) =>
-    Object.keys(exports)
-      .filter((entry) => entry !== './package.json')
-      .map((entry) => name + entry.slice(1)),
-  );
-}
-
-function importAll(entries: readonly string[]): string {
-  return entries
-    .map((entry) => `if (Object.keys(await import('${entry}')).length === 0) throw new Error('${entry} is empty');`)
-    .join('\n');
 }
 
 /** What the command says to a prompt, with a model that needs no key. */
@@ -97,13 +59,12 @@ function install(cwd: string, tarballs: readonly string[]): string {
 }
 
 try {
-  const { manifests, tarballs } = pack();
+  const { tarballs, entries } = pack(work);
   const cwd = join(work, 'empty');
   mkdirSync(cwd);
   writeFileSync(join(cwd, 'package.json'), '{ "private": true, "type": "module" }');
-  console.log(install(cwd, tarballs));
+  console.log(install(cwd, [...tarballs.values()]));
   writeFileSync(join(cwd, 'first.ts'), firstProgram());
-  const entries = entriesOf(manifests);
   writeFileSync(join(cwd, 'imports.mjs'), importAll(entries.filter((entry) => entry !== FOR_PAGES)));
   for (const version of NODES) {
     const env = { ...process.env, WHOA_NODE: version, XDG_STATE_HOME: join(work, 'state'), XDG_CONFIG_HOME: work };

@@ -1,0 +1,50 @@
+// The packages as a stranger gets them.
+import { execFileSync } from 'node:child_process';
+import { readdirSync, readFileSync } from 'node:fs';
+import { join } from 'node:path';
+
+interface Manifest {
+  readonly name: string;
+  readonly private?: boolean;
+  readonly exports: Record<string, unknown>;
+}
+
+export interface Packed {
+  /** Files by the names of their packages. */
+  readonly tarballs: ReadonlyMap<string, string>;
+  /** Everything that can be imported. */
+  readonly entries: readonly string[];
+}
+
+const packages = join(import.meta.dirname, '../packages');
+
+/** It needs the peers that a page has. */
+export const FOR_PAGES = '@whoa/server/client';
+
+/** Packs every public package into a folder. */
+export function pack(folder: string): Packed {
+  const tarballs = new Map<string, string>();
+  const entries: string[] = [];
+  for (const name of readdirSync(packages)) {
+    const cwd = join(packages, name);
+    const manifest = JSON.parse(readFileSync(join(cwd, 'package.json'), 'utf8')) as Manifest;
+    if (manifest.private) continue;
+    const args = ['pack', '--json', '--pack-destination', folder];
+    const [packed] = JSON.parse(execFileSync('npm', args, { cwd, encoding: 'utf8' })) as {
+      filename: string;
+      size: number;
+    }[];
+    console.log(`${manifest.name}: ${Math.round(packed!.size / 1024)} KiB packed`);
+    tarballs.set(manifest.name, join(folder, packed!.filename));
+    const paths = Object.keys(manifest.exports).filter((entry) => entry !== './package.json');
+    entries.push(...paths.map((entry) => manifest.name + entry.slice(1)));
+  }
+  return { tarballs, entries };
+}
+
+/** A program that imports all of them, and fails if one offers nothing. */
+export function importAll(entries: readonly string[]): string {
+  return entries
+    .map((entry) => `if (Object.keys(await import('${entry}')).length === 0) throw new Error('${entry} is empty');`)
+    .join('\n');
+}

@@ -1,0 +1,61 @@
+// Publishes what the changesets have versioned: npm run release
+// With --dry-run nothing leaves the machine: everything is packed, and installed into empty projects with npm, pnpm and Yarn.
+import { execFileSync } from 'node:child_process';
+import { mkdirSync, mkdtempSync, rmSync, writeFileSync } from 'node:fs';
+import { tmpdir } from 'node:os';
+import { join } from 'node:path';
+import { parseArgs } from 'node:util';
+import { FOR_PAGES, importAll, type Packed, pack } from './packed.ts';
+
+const { values } = parseArgs({ options: { 'dry-run': { type: 'boolean', default: false } } });
+const root = join(import.meta.dirname, '..');
+
+interface Manager {
+  readonly name: string;
+  readonly install: readonly string[];
+  /** How a program is run that may import what was installed. */
+  readonly node: readonly string[];
+}
+
+const PNPM = ['npx', '--yes', 'pnpm@12.18.0'];
+const YARN = ['npx', '--yes', '--package', '@yarnpkg/cli-dist@4.18.1', 'yarn'];
+const MANAGERS: readonly Manager[] = [
+  { name: 'npm', install: ['npm', 'install', '--no-audit', '--no-fund'], node: ['node'] },
+  { name: 'pnpm', install: [...PNPM, 'install'], node: ['node'] },
+  { name: 'Yarn', install: [...YARN, 'install'], node: [...YARN, 'node'] },
+];
+
+function run([file = '', ...args]: readonly string[], cwd: string): string {
+  return execFileSync(file, args, { cwd, encoding: 'utf8', stdio: ['ignore', 'pipe', 'inherit'] });
+}
+
+/** Installs everything into an empty project, and imports it there. */
+function tryWith({ name, install, node }: Manager, { tarballs, entries }: Packed, work: string): void {
+  const cwd = join(work, name);
+  mkdirSync(cwd);
+  const files = Object.fromEntries([...tarballs].map(([name, file]) => [name, `file:${file}`]));
+  // Packages that nobody has published yet ask for each other by version: the files stand in for them.
+  const manifest = { private: true, type: 'module', dependencies: files, resolutions: files };
+  writeFileSync(join(cwd, 'package.json'), JSON.stringify(manifest));
+  writeFileSync(join(cwd, 'imports.mjs'), importAll(entries.filter((entry) => entry !== FOR_PAGES)));
+  writeFileSync(join(cwd, 'pnpm-workspace.yaml'), JSON.stringify({ overrides: files }));
+  // Without one of its own, Yarn takes a folder further up for the project.
+  if (name === 'Yarn') writeFileSync(join(cwd, 'yarn.lock'), '');
+  run(install, cwd);
+  run([...node, 'imports.mjs'], cwd);
+  console.log(`${name}: every entry imports`);
+}
+
+if (values['dry-run']) {
+  const work = mkdtempSync(join(tmpdir(), 'whoa-release-'));
+  try {
+    const packed = pack(work);
+    for (const manager of MANAGERS) tryWith(manager, packed, work);
+    console.log('Nothing was published. `npm run release` publishes what is versioned and not yet on the registry.');
+  } finally {
+    rmSync(work, { recursive: true });
+  }
+} else {
+  run(['npm', 'run', '-s', 'build'], root);
+  console.log(run([join(root, 'node_modules/.bin/changeset'), 'publish'], root));
+}
