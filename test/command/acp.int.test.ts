@@ -190,7 +190,7 @@ async function stopReading({ child, waitFor }: ReturnType<typeof edit>): Promise
 test.each(['SIGTERM', 'the end of the input'])(
   'when nothing reads the output, %s still ends the command',
   async (how) => {
-    const place = home([[{ call: 'bash', input: { command: 'yes PRINTED' } }], ['x']]);
+    const place = home([[{ call: 'bash', input: { command: "yes PRINT''ED" } }], ['x']]);
     const editor = edit(place, ['acp', '--yes', '--sandbox', 'none', '--model', 'scripted:script.json']);
     const session = await editor.start();
     editor.child.stdin.write(

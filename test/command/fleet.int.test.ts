@@ -66,7 +66,7 @@ async function follow(response: Response, isIt: (seen: Followed) => boolean): Pr
 
 const isGone = (pid: number): boolean => !existsSync(`/proc/${pid}`);
 
-/** The process of the call that is under way. */
+/** The process of the call that is under way, by what it prints: the command is told of before it runs. */
 async function shellOf(response: Response): Promise<number> {
   const begun = /begun (\d+)/;
   const seen = await follow(response, (one) => begun.test(JSON.stringify(one)));
@@ -105,7 +105,7 @@ test('a worker that is told to end lets the call finish, hands the task back, an
   const home = await fleet();
   home.folder.write(
     'script.json',
-    JSON.stringify([[{ call: 'bash', input: { command: 'echo begun; sleep 1; echo over' } }]]),
+    JSON.stringify([[{ call: 'bash', input: { command: 'echo begun $$; sleep 1; echo over' } }]]),
   );
   const { ask, create, get } = await serve(home);
   const worker = await work(home, [...WORK, '--health-port', '0', '--concurrency', '1']);
@@ -113,7 +113,7 @@ test('a worker that is told to end lets the call finish, hands the task back, an
   const status = async (path: string): Promise<number> => (await fetch(`${health}${path}`)).status;
   expect([await status('/healthz'), await status('/readyz'), await status('/')]).toEqual([200, 200, 404]);
   const [id, waiting] = [await create(), await create()];
-  await follow(await ask(`/v1/tasks/${id}/events`), (one) => JSON.stringify(one).includes('begun'));
+  await shellOf(await ask(`/v1/tasks/${id}/events`));
   worker.kill('SIGTERM');
   expect(await worker.closed).toEqual([0, null]);
   expect(worker.lines.at(-1)).toMatchObject({ type: 'task-end', id, status: 'released' });
