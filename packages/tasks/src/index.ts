@@ -61,6 +61,14 @@ export {
   type TaskApprovalsOptions,
 } from './run/approvals.ts';
 export {
+  type Background,
+  type BackgroundWork,
+  backgroundKey,
+  cancelBackground,
+  createBackground,
+  type StartingTask,
+} from './run/background.ts';
+export {
   CANCEL_TOPIC,
   type CancelMessage,
   type CancelPayload,

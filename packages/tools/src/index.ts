@@ -41,6 +41,7 @@ export {
 } from './sandbox/options.ts';
 // shell: a shell for a model, and processes that outlive a call
 export {
+  type BackgroundKeeper,
   type BackgroundOptions,
   type BackgroundProcess,
   type BackgroundProcesses,

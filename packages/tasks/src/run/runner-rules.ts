@@ -29,6 +29,7 @@ export const RUNNER_RULES: Rules<RunnerOptions> = {
   cancellationChecker: callback,
   whenCheckerFails: oneOf('ignore', 'cancel'),
   approvals: settings.rule('approvals', settings.isObject),
+  background: having('a background', 'start', 'during', 'run'),
   hooks: settings.hooks,
   world: worldRule,
 };

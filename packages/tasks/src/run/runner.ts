@@ -3,6 +3,7 @@ import type { FinalStatus } from '../status.ts';
 import type { CreateReceipt, TaskStore } from '../store.ts';
 import type { NewTask, TaskRef, TaskResponse } from '../task.ts';
 import type { Approvals } from './approvals.ts';
+import type { Background } from './background.ts';
 import type { EventChannel } from './channel.ts';
 import type { CancellationChecker } from './checker.ts';
 import type { Work } from './work.ts';
@@ -40,6 +41,8 @@ export interface RunnerOptions {
   /** What a checker that fails means. It is reported either way. */
   readonly whenCheckerFails?: 'ignore' | 'cancel';
   readonly approvals?: Approvals;
+  /** Keeps what tasks leave running on purpose. */
+  readonly background?: Background;
   readonly hooks?: Hooks<RunnerEvent | HookError>;
   readonly world?: World;
 }

@@ -14,6 +14,7 @@ import { LeaseLostError } from '../errors.ts';
 import { shardOfAny } from '../id.ts';
 import type { FinalStatus } from '../status.ts';
 import { type NewTask, responseOf, type TaskHead, type TaskRef, type TaskResponse } from '../task.ts';
+import { withBackground } from './background.ts';
 import type { EventChannel } from './channel.ts';
 import type { CancellationChecker } from './checker.ts';
 import { DomainSession } from './domain-session.ts';
@@ -33,6 +34,7 @@ import { CONCURRENCY_RULES, RUNNER_RULES, WORK_RULES } from './runner-rules.ts';
 import { TakeLoop } from './take-loop.ts';
 import type { Work } from './work.ts';
 
+type OnEvent = (event: RunEvent) => void;
 type ExistingOptions = Omit<WorkOptions, 'policy'>;
 const LEASE_MS = 15_000;
 const POLL_MS = 1_000;
@@ -41,10 +43,8 @@ const UNWATCHED_FLUSH_MS = 5_000;
 
 /** Creates a runner. */
 export function createRunner(options: RunnerOptions): Runner {
-  return new StoreRunner(settings.readSettings<RunnerOptions>(options, RUNNER_RULES));
+  return new StoreRunner(withBackground(settings.readSettings<RunnerOptions>(options, RUNNER_RULES)));
 }
-
-type OnEvent = (event: RunEvent) => void;
 
 export class StoreRunner implements Runner {
   readonly worker: string;
@@ -139,7 +139,7 @@ export class StoreRunner implements Runner {
       sessions: this.#sessions,
       agents: Object.keys(this.#options.agents),
       concurrency,
-      live: () => this.#live.size,
+      live: () => this.#live.size - (this.#options.background?.live ?? 0),
       pollMs: this.#options.pollMs ?? POLL_MS,
       clock: this.#world.clock,
       onTaken: (taken) => this.#background(this.#execute(taken)),
@@ -244,7 +244,7 @@ export class StoreRunner implements Runner {
   }
 
   async #execute(taken: TakenTask, onEvent?: OnEvent): Promise<FinalStatus | 'released'> {
-    const { store, agents, approvals, leaseMs = LEASE_MS } = this.#options;
+    const { store, agents, approvals, background, leaseMs = LEASE_MS } = this.#options;
     const { flushMs = FLUSH_MS, unwatchedFlushMs = UNWATCHED_FLUSH_MS } = this.#options;
     const { id, tenant, epoch, agent } = taken.task;
     const work = this.#workFor(taken.task);
@@ -269,7 +269,7 @@ export class StoreRunner implements Runner {
     this.#orders.pollSoon();
     this.#tell({ type: 'task-start', tenant, id, epoch });
     if (this.#shutdown.isCancelled) execution.cancel({ kind: 'shutdown' }, { how: 'now' });
-    const living = execution.live();
+    const living = background?.during({ ...taken, store, runner: this }, () => execution.live()) ?? execution.live();
     this.#ends.add(living);
     let status: FinalStatus | 'released' | 'lost' = 'lost';
     try {

@@ -1,4 +1,4 @@
-import { CancellationToken, type StopHow } from '@whoa/core';
+import { CancellationToken, presetFrom, type StopHow, type WorkContext } from '@whoa/core';
 import type { CapturedOutput } from '../process/capture.ts';
 import { GRACE_MS } from '../process/contained.ts';
 import type { Containment } from '../process/containment.ts';
@@ -10,6 +10,14 @@ export interface BackgroundOptions {
   readonly processesMax?: number;
   /** Whose end is theirs too: the token of a run, for example. Without one they live until this is disposed. */
   readonly token?: CancellationToken;
+  /** Keeps each process on behalf of the task that starts it, so that it is stopped from anywhere: `createBackground` of `@whoa/tasks`. */
+  readonly keeper?: BackgroundKeeper;
+}
+
+/** Keeps work, and knows whose it is: nobody sees, reads or stops the processes of another owner. */
+export interface BackgroundKeeper {
+  owner(): string;
+  start(work: (context: WorkContext) => Promise<unknown>, options: { readonly name: string }): Promise<unknown>;
 }
 
 /** What is known of a background process. */
@@ -38,6 +46,7 @@ const ENDED_KEPT = 32;
 
 interface Entry {
   readonly id: string;
+  readonly owner: string;
   readonly command: string;
   readonly live: LiveShell;
   readonly token: CancellationToken;
@@ -46,42 +55,35 @@ interface Entry {
 }
 
 export function createBackgroundProcesses(options: BackgroundOptions): BackgroundProcesses {
-  const { containment, processesMax = PROCESSES_MAX } = options;
+  const { containment, keeper, processesMax = PROCESSES_MAX } = options;
+  const ownerNow = (): string => keeper?.owner() ?? '';
   const entries = new Map<string, Entry>();
   const runs = new Set<Promise<ShellEnd>>();
   const owner = new CancellationToken({ parent: options.token, name: 'background', hears: 'abort' });
   let started = 0;
   let starting = 0;
+  const mine = (): Entry[] => {
+    const now = ownerNow();
+    return [...entries.values()].filter((entry) => entry.owner === now);
+  };
 
   async function start(
     command: string,
     where: Pick<ShellOptions, 'cwd' | 'env' | 'shell'>,
   ): Promise<BackgroundProcess> {
-    const running = [...entries.values()].filter((entry) => entry.end === undefined).length;
+    const running = mine().filter((entry) => entry.end === undefined).length;
     if (running + starting >= processesMax) {
       throw new Error(`${processesMax} background processes run already; stop one first`);
     }
     const id = `bg${++started}`;
     const token = owner.child(id);
+    const whose = ownerNow();
     starting++;
     try {
-      const { promise, resolve } = Promise.withResolvers<LiveShell>();
-      const run = runShell(command, {
-        ...where,
-        containment,
-        timeoutMs: undefined,
-        graceMs: GRACE_MS,
-        keepLog: false,
-        onStart: resolve,
-        token,
-      });
-      runs.add(run);
-      const forget = (): boolean => runs.delete(run);
-      run.then(forget, forget);
-      const live = await Promise.race([promise, run.then(() => promise)]);
-      const entry: Entry = { id, command, live, token, run };
+      const launched = await launch(command, { ...where, containment, token, keeper, runs });
+      const entry: Entry = { id, owner: whose, command, token, ...launched };
       entries.set(id, entry);
-      run.then((end) => settle(entry, end)).catch(() => {});
+      entry.run.then((end) => settle(entry, end)).catch(() => {});
       return view(entry);
     } catch (error) {
       token[Symbol.dispose]();
@@ -98,17 +100,17 @@ export function createBackgroundProcesses(options: BackgroundOptions): Backgroun
     for (const old of ended.slice(0, -ENDED_KEPT)) entries.delete(old.id);
   }
 
-  function find(id: string): BackgroundProcess | undefined {
-    const entry = entries.get(id);
-    return entry && view(entry);
-  }
+  const find = (id: string): Entry | undefined => mine().find((entry) => entry.id === id);
 
   return {
     start,
-    list: () => [...entries.values()].map(view),
-    get: find,
+    list: () => mine().map(view),
+    get(id) {
+      const entry = find(id);
+      return entry && view(entry);
+    },
     async stop(id, { how = 'now' } = {}) {
-      const entry = entries.get(id);
+      const entry = find(id);
       entry?.token.cancel({ kind: 'user', message: 'stopped' }, { how });
       return entry?.run;
     },
@@ -118,6 +120,45 @@ export function createBackgroundProcesses(options: BackgroundOptions): Backgroun
       owner[Symbol.dispose]();
     },
   };
+}
+
+interface LaunchOptions extends Pick<ShellOptions, 'cwd' | 'env' | 'shell' | 'containment' | 'token'> {
+  readonly keeper: BackgroundKeeper | undefined;
+  /** Every process from its launch to its end. */
+  readonly runs: Set<Promise<ShellEnd>>;
+}
+
+/** Starts a process, with its keeper if there is one. Resolves when it runs. */
+function launch(
+  command: string,
+  { keeper, runs, ...shell }: LaunchOptions,
+): Promise<{ readonly live: LiveShell; readonly run: Promise<ShellEnd> }> {
+  const { promise, resolve, reject } = Promise.withResolvers<{ live: LiveShell; run: Promise<ShellEnd> }>();
+  const begin = (): Promise<ShellEnd> => {
+    const run = runShell(command, {
+      ...shell,
+      timeoutMs: undefined,
+      graceMs: GRACE_MS,
+      keepLog: false,
+      onStart: (live) => resolve({ live, run }),
+    });
+    runs.add(run);
+    const forget = (): boolean => runs.delete(run);
+    run.then(forget, forget);
+    run.catch(reject);
+    return run;
+  };
+  const began = keeper?.start((context) => kept(begin, shell.token, context), { name: command }) ?? begin();
+  return Promise.race([promise, began.then(() => promise)]);
+}
+
+/** A process as the work of its keeper: it is stopped by either token. */
+async function kept(begin: () => Promise<ShellEnd>, token: CancellationToken, context: WorkContext): Promise<void> {
+  const stops = context.token.onCancel((level, reason) => token.cancel(reason, { how: presetFrom(level) }));
+  const run = begin();
+  // At kill its keeper waits for this, and so until nothing of it runs.
+  context.defer(() => run.then(() => {}));
+  await run.finally(() => stops[Symbol.dispose]());
 }
 
 function view({ id, command, live, end }: Entry): BackgroundProcess {

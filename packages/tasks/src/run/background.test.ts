@@ -1,0 +1,173 @@
+import type { CancellationToken } from '@whoa/core';
+import { expect, test } from 'vitest';
+import { createTaskStore } from '../factory.ts';
+import { followTask } from '../follow.ts';
+import type { TaskStore } from '../store.ts';
+import type { TaskRef } from '../task.ts';
+import { type Background, backgroundKey, cancelBackground, createBackground } from './background.ts';
+import { createRunner } from './store-runner.ts';
+
+const tenant = 'acme';
+const chat = { tenant, conversation: 'c' };
+const STOP = { kind: 'user', message: 'enough' } as const;
+
+/** A runner whose task `leave` leaves work running that only a cancel ends. */
+function openWorker(store: TaskStore, background: Background = createBackground()) {
+  const tokens: CancellationToken[] = [];
+  const left: TaskRef[] = [];
+  const runner = createRunner({
+    store,
+    background,
+    agents: {
+      leave: async () => {
+        left.push(
+          await background.start(
+            ({ token, signal }) => {
+              tokens.push(token);
+              return new Promise((_, reject) => signal.addEventListener('abort', () => reject(signal.reason as Error)));
+            },
+            { name: 'serve' },
+          ),
+        );
+        return 'left it running';
+      },
+    },
+  });
+  const leave = (conversation?: string) => runner.run({ tenant, agent: 'leave', input: 'go', conversation });
+  return { runner, tokens, left, leave, background, [Symbol.asyncDispose]: () => runner[Symbol.asyncDispose]() };
+}
+
+async function endOf(store: TaskStore, ref: TaskRef) {
+  for await (const seen of followTask(store, ref)) if (seen.type === 'end') return seen.task;
+  throw new Error('It has no end');
+}
+
+test('what a task leaves running outlives it, and is stopped by its conversation, once', async () => {
+  await using store = createTaskStore('memory:');
+  await using worker = openWorker(store);
+  expect(await cancelBackground(store, chat, STOP)).toEqual([]);
+  for (const conversation of ['c', 'c', 'c/d', undefined])
+    expect(await worker.leave(conversation)).toMatchObject({ status: 'success', answer: 'left it running' });
+  expect(worker.background.live).toBe(4);
+  expect(await store.get(worker.left[0]!)).toMatchObject({ status: 'running', inputs: ['serve'] });
+  expect(await cancelBackground(store, { tenant: 'other', conversation: 'c' }, STOP)).toEqual([]);
+  expect(await cancelBackground(store, chat, STOP)).toEqual(['accepted', 'accepted']);
+  for (const ref of worker.left.slice(0, 2))
+    expect(await endOf(store, ref)).toMatchObject({ status: 'cancelled', outcome: { reason: STOP, complete: false } });
+  expect(worker.tokens.map(({ isCancelled }) => isCancelled)).toEqual([true, true, false, false]);
+  expect(await cancelBackground(store, chat, STOP)).toEqual([]);
+});
+
+test('a task that was stopped leaves nothing running, though its worker has not heard of it yet', async () => {
+  await using store = createTaskStore('memory:');
+  const background = createBackground();
+  const begun = Promise.withResolvers<void>();
+  const asked = Promise.withResolvers<void>();
+  const said = Promise.withResolvers<string>();
+  await using runner = createRunner({
+    store,
+    background,
+    agents: {
+      late: {
+        async hold() {
+          begun.resolve();
+          await asked.promise;
+          await background
+            .start(() => Promise.resolve(said.resolve('started')))
+            .catch((e: Error) => said.resolve(e.message));
+          return { status: 'cancelled' };
+        },
+      },
+    },
+  });
+  const { id } = await runner.start({ ...chat, agent: 'late', input: 'go' });
+  await begun.promise;
+  await store.cancel({ tenant, id }, STOP, { how: 'now' });
+  asked.resolve();
+  expect(await said.promise).toBe('background: not started, since its task was stopped');
+  expect(await cancelBackground(store, chat, STOP)).toEqual([]);
+  expect(background.live).toBe(0);
+});
+
+test('what is left running does not keep a worker from taking tasks, and what it starts belongs to the same conversation', async () => {
+  await using store = createTaskStore('memory:');
+  const background = createBackground();
+  const seen: string[] = [];
+  const inner = Promise.withResolvers<void>();
+  const wait = ({ signal }: { signal: AbortSignal }): Promise<never> =>
+    new Promise((_, reject) => signal.addEventListener('abort', () => reject(signal.reason as Error)));
+  await using runner = createRunner({
+    store,
+    background,
+    agents: {
+      leave: async () => {
+        seen.push(background.owner());
+        await background.start(async (context) => {
+          seen.push(background.owner());
+          await background.start(wait);
+          inner.resolve();
+          await wait(context);
+        });
+        return 'left';
+      },
+      next: () => Promise.resolve('next'),
+    },
+  });
+  await runner.serve({ concurrency: 1 });
+  await runner.run({ ...chat, agent: 'leave', input: 'go' });
+  await inner.promise;
+  expect(seen).toEqual(['["acme","c"]', '["acme","c"]']);
+  const receipt = await store.create({ tenant, agent: 'next', input: 'go' });
+  if (receipt.answer !== 'created') throw new Error(receipt.answer);
+  expect(await endOf(store, receipt.task)).toMatchObject({ outcome: { answer: 'next' } });
+  expect(await cancelBackground(store, chat, STOP)).toEqual(['accepted', 'accepted']);
+});
+
+test('a task of any agent is stopped with the background it names; one in a conversation is not', async () => {
+  await using store = createTaskStore('memory:');
+  const task = { tenant, agent: 'elsewhere', input: 'go' };
+  await store.create({ ...task, key: backgroundKey('c') });
+  await store.create({ ...task, key: backgroundKey('c'), conversation: 'd' });
+  expect(await cancelBackground(store, chat, STOP)).toEqual(['accepted']);
+});
+
+test('when its process stops, what was left running ends with it, and another one says so', async () => {
+  await using store = createTaskStore('memory:');
+  const worker = openWorker(store);
+  await worker.leave('c');
+  await worker.runner[Symbol.asyncDispose]();
+  expect(worker.tokens[0]).toMatchObject({ isCancelled: true, reason: { kind: 'shutdown' } });
+  await using other = openWorker(store);
+  await other.runner.serve();
+  const { status, outcome } = await endOf(store, worker.left[0]!);
+  expect({ status, message: outcome?.error?.message }).toEqual({
+    status: 'failed',
+    message: expect.stringContaining('The process it ran in has ended') as string,
+  });
+});
+
+test('work that ignores its stop is given up on', async () => {
+  await using store = createTaskStore('memory:');
+  const background = createBackground();
+  const left = Promise.withResolvers<TaskRef>();
+  await using runner = createRunner({
+    store,
+    background,
+    agents: {
+      leave: async () => {
+        left.resolve(await background.start(() => new Promise(() => {})));
+        return 'left';
+      },
+    },
+  });
+  await runner.run({ ...chat, agent: 'leave', input: 'go' });
+  expect(await cancelBackground(store, chat, STOP)).toEqual(['accepted']);
+  expect(await cancelBackground(store, chat, STOP)).toEqual(['already']);
+  const ref = await left.promise;
+  expect(await store.cancel(ref, STOP, { how: 'kill' })).toMatchObject({ answer: 'escalated' });
+  expect(await endOf(store, ref)).toMatchObject({ status: 'cancelled', outcome: { reason: STOP } });
+});
+
+test('outside of a task nothing can be left running', async () => {
+  await expect(createBackground().start(() => Promise.resolve())).rejects.toThrow('nothing can be left running here');
+});

@@ -1,0 +1,158 @@
+import { AsyncLocalStorage } from 'node:async_hooks';
+import { type CancelReasonInit, systemWorld, type WorkContext } from '@whoa/core';
+import type { StoreCancelReceipt, TaskStore } from '../store.ts';
+import type { ConversationRef, TaskHead, TaskRef, TaskResponse } from '../task.ts';
+import type { TaskFunction, Work } from './work.ts';
+
+/** What is left running. It ends by itself, or when its token is cancelled. */
+export type BackgroundWork = (context: WorkContext) => Promise<unknown>;
+
+/**
+ * Leaves work running when the task that started it has ended: as a task of its own, in the process that started it, so
+ * that it is seen and stopped from anywhere. Give it to the tools and to the runner.
+ */
+export interface Background {
+  /** Starts work on behalf of the task that calls it, which must not have been stopped. Resolves when it has begun. */
+  start(work: BackgroundWork, options?: { readonly name?: string }): Promise<TaskRef>;
+  /** Whose work the caller may see: one text for each conversation of each tenant. */
+  owner(): string;
+  /** Runs something as a task, so that `start` knows on whose behalf it is called. */
+  during<T>(task: StartingTask, work: () => T): T;
+  /** What a runner runs for it. */
+  readonly run: TaskFunction;
+  /** How much runs now. It does not count against the concurrency of a runner. */
+  readonly live: number;
+}
+
+export interface StartingTask {
+  readonly task: TaskHead;
+  readonly store: TaskStore;
+  /** Runs what is started. */
+  readonly runner: { readonly worker: string; work(task: TaskRef): Promise<TaskResponse> };
+}
+
+interface HeldBackground {
+  readonly work: BackgroundWork;
+  readonly isAllowed: Promise<boolean>;
+  readonly begin: () => void;
+}
+
+const AGENT = 'whoa-background';
+const PREFIX = 'background/';
+const NAME_MAX = 200;
+
+/**
+ * A new key for a task that is left running on behalf of a conversation. Whoever creates a task under it, for any agent, has
+ * it stopped with the rest of the background. It must be in no conversation.
+ */
+export function backgroundKey(conversation: string): string {
+  return `${PREFIX}${conversation}/${systemWorld.createId()}`;
+}
+
+/** The conversation that a key names. */
+function conversationOf(key = ''): string | undefined {
+  return key.startsWith(PREFIX) ? key.slice(PREFIX.length, key.lastIndexOf('/')) : undefined;
+}
+
+export function createBackground(): Background {
+  const current = new AsyncLocalStorage<StartingTask>();
+  // What is left running is no part of the call that started it, and asks nobody in its name.
+  const outside = AsyncLocalStorage.snapshot();
+  const held = new Map<string, HeldBackground>();
+  const starting = (): StartingTask => {
+    const found = current.getStore();
+    if (found === undefined)
+      throw new Error('background: nothing can be left running here; give it to the runner of the task too');
+    return found;
+  };
+  // What a background task starts belongs to the same conversation.
+  const ownerOf = ({ key, conversation, id }: TaskHead): string => conversation ?? conversationOf(key) ?? id;
+
+  return {
+    async start(work, { name = '' } = {}) {
+      const { task, store, runner } = starting();
+      const [{ tenant }, { worker }] = [task, runner];
+      const key = backgroundKey(ownerOf(task));
+      const [allowed, begun] = [Promise.withResolvers<boolean>(), Promise.withResolvers<'begun'>()];
+      held.set(key, { work, isAllowed: allowed.promise, begin: () => begun.resolve('begun') });
+      try {
+        const input = name.slice(0, NAME_MAX);
+        const created = await store.create({ tenant, agent: AGENT, key, input, worker });
+        if (!('task' in created))
+          throw new Error('background: not started, since too many tasks wait; try again later');
+        const ref = { tenant, id: created.task.id };
+        // Only now: whoever stopped the task before this looked for its background too early to see this one.
+        const stopped = (await store.get(task))?.stop?.reason;
+        allowed.resolve(stopped === undefined);
+        if (stopped !== undefined) {
+          await store.cancel(ref, stopped, { how: 'now' });
+          throw new Error('background: not started, since its task was stopped');
+        }
+        const ended = outside(() => runner.work(ref));
+        ended.finally(() => held.delete(key)).catch(() => {});
+        const first = await Promise.race([begun.promise, ended]);
+        if (first !== 'begun') throw new Error(`background: not started; its task is ${first.status}`);
+        return ref;
+      } catch (error) {
+        allowed.resolve(false);
+        held.delete(key);
+        throw error;
+      }
+    },
+    owner() {
+      const { task } = starting();
+      return JSON.stringify([task.tenant, ownerOf(task)]);
+    },
+    during: (task, work) => current.run(task, work),
+    async run({ task, ...context }) {
+      const found = held.get(task.key ?? '');
+      if (!(await found?.isAllowed)) throw new Error('The process it ran in has ended, and it with it; start it again');
+      found!.begin();
+      await found!.work(context);
+      context.token.throwIfCancelled();
+      return undefined;
+    },
+    get live() {
+      return held.size;
+    },
+  };
+}
+
+interface RunOptions {
+  readonly background?: Background;
+  readonly agents: Readonly<Record<string, Work>>;
+}
+
+/** A runner's options, with an agent for what is left running. */
+export function withBackground<Options extends RunOptions>(options: Options): Options {
+  const { background, agents } = options;
+  return background === undefined ? options : { ...options, agents: { ...agents, [AGENT]: background.run } };
+}
+
+/** In the order in which a task goes through them, so that none is missed on its way. */
+const LIVE = ['init', 'running', 'cancelling'] as const;
+const PAGE = 100;
+
+/**
+ * Stops what tasks of a conversation left running, wherever it runs. Returns what became of each. It looks at all tasks of
+ * the tenant that live.
+ */
+export async function cancelBackground(
+  store: TaskStore,
+  { tenant, conversation }: ConversationRef,
+  reason: CancelReasonInit,
+): Promise<readonly StoreCancelReceipt['answer'][]> {
+  const ids = new Set<string>();
+  for (const status of LIVE) {
+    let cursor: string | undefined;
+    do {
+      const page = await store.list({ tenant, status, limit: PAGE, ...(cursor !== undefined && { cursor }) });
+      for (const { id, key, conversation: own } of page.tasks)
+        if (own === undefined && conversationOf(key) === conversation) ids.add(id);
+      cursor = page.next;
+    } while (cursor !== undefined);
+  }
+  return Promise.all(
+    Array.from(ids, async (id) => (await store.cancel({ tenant, id }, reason, { how: 'now' })).answer),
+  );
+}
