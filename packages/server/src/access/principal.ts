@@ -35,6 +35,8 @@ export interface AuditEvent {
   readonly tenant: string;
   /** The task, or the chat. */
   readonly target: string;
+  /** What was stopped of a chat. */
+  readonly scope?: 'foreground' | 'background' | 'all';
   /** The call of the task, if it was about one. */
   readonly callId?: string;
   /** What became of it, as the store said. */

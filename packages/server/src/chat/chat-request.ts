@@ -6,7 +6,7 @@ import type { Principal } from '../access/principal.ts';
 import type { Refusal } from '../access/refusal.ts';
 import { invalid } from '../api/endpoint.ts';
 import { HttpError } from '../api/http-error.ts';
-import type { Chat, ChatMessage, ChatStopReceipt } from './chat.ts';
+import type { Chat, ChatMessage, ChatStopReceipt, StopScope } from './chat.ts';
 
 const name = z.string().min(1).max(200);
 
@@ -33,17 +33,24 @@ export const sendRequest: z.ZodType<SendRequest> = z.looseObject({
 export interface StopRequest {
   readonly runId?: string | null | undefined;
   readonly messageId?: string | null | undefined;
+  readonly scope: StopScope;
   readonly rollback: boolean;
   readonly reason?: string | null | undefined;
 }
 
 // Strict: what is not understood must not be taken for done.
-export const stopRequest: z.ZodType<StopRequest> = z.strictObject({
-  runId: name.nullish(),
-  messageId: name.nullish(),
-  rollback: z.boolean().default(false),
-  reason: z.string().max(1_000).nullish(),
-});
+export const stopRequest: z.ZodType<StopRequest> = z
+  .strictObject({
+    runId: name.nullish(),
+    messageId: name.nullish(),
+    scope: z.enum(['foreground', 'background', 'all']).default('foreground'),
+    rollback: z.boolean().default(false),
+    reason: z.string().max(1_000).nullish(),
+  })
+  .refine(({ scope, runId, messageId, rollback }) => scope !== 'background' || !(runId || messageId || rollback), {
+    path: ['scope'],
+    message: 'the background is of the chat, not of one run or turn; leave out runId, messageId and rollback',
+  });
 
 /** What a person says to a question. */
 export interface ApproveRequest {
@@ -109,18 +116,19 @@ export async function stopChat(
   request: StopRequest & { readonly chatId: string },
   { chat, access, via }: StopContext,
 ): Promise<ChatStopReceipt> {
-  const { chatId, rollback } = request;
+  const { chatId, scope, rollback } = request;
   const [runId, messageId] = [request.runId ?? undefined, request.messageId ?? undefined];
   const receipt = await chat.stop(who, {
     chatId,
     runId,
     messageId,
+    scope,
     rollback,
     reason: request.reason ?? undefined,
     via,
   });
   const target = runId ?? messageId ?? chatId;
-  access.record(who, { type: 'cancel', tenant: who.tenant, target, answer: receipt.answer });
+  access.record(who, { type: 'cancel', tenant: who.tenant, target, answer: receipt.answer, scope });
   return receipt;
 }
 

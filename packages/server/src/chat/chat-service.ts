@@ -9,7 +9,7 @@ import { type ChatTools, createReplyWork, type ReplyWorkOptions } from './reply-
 /** What answers chats, where they are kept and who may use them, whatever the protocol. */
 export interface ChatServiceOptions<Tools extends ChatTools>
   extends Partial<ReplyWorkOptions<Tools>>,
-    Pick<RunnerOptions, 'worker' | 'leaseMs' | 'approvals' | 'hooks'>,
+    Pick<RunnerOptions, 'worker' | 'leaseMs' | 'approvals' | 'background' | 'hooks'>,
     Pick<AccessOptions, 'audit' | 'limits' | 'origins' | 'hosts'> {
   /** Where chats are kept: an address (`redis://…`, `postgres://…`), a configuration or a store. Memory without one. */
   readonly store?: string | TaskStoreConfig | TaskStore | undefined;
@@ -42,13 +42,14 @@ export function createChatService<Tools extends ChatTools>(options: ChatServiceO
   const store = storeOf(options.store);
   const work = reply === undefined ? agent! : createReplyWork({ ...options, reply });
   const name = typeof work === 'string' ? work : 'run' in work ? work.name : REPLY_AGENT;
-  const { worker, leaseMs, approvals, hooks } = options;
+  const { worker, leaseMs, approvals, background, hooks } = options;
   const runner = createRunner({
     store,
     agents: { [HISTORY_AGENT]: createHistoryWork(), ...(typeof work !== 'string' && { [name]: work }) },
     ...(worker !== undefined && { worker }),
     ...(leaseMs !== undefined && { leaseMs }),
     ...(approvals !== undefined && { approvals }),
+    ...(background !== undefined && { background }),
     ...(hooks !== undefined && { hooks }),
   });
   const chat = new Chat({

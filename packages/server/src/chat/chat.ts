@@ -1,5 +1,6 @@
 import type { CancelReasonInit, Json, Message, Policy } from '@whoa/core';
 import {
+  cancelBackground,
   followTask,
   isFinal,
   type Runner,
@@ -29,11 +30,15 @@ export interface ChatMessage {
   readonly regenerate?: boolean;
 }
 
+/** `foreground`: the reply and its calls. `background`: what replies of the chat left running on purpose. */
+export type StopScope = 'foreground' | 'background' | 'all';
+
 /** What is to be stopped. A run that is named is the only one that is touched. */
 export interface ChatStop {
   readonly chatId: string;
   readonly runId?: string | undefined;
   readonly messageId?: string | undefined;
+  readonly scope?: StopScope;
   /** Takes the stopped turn out of the history. */
   readonly rollback?: boolean;
   readonly reason?: string | undefined;
@@ -50,10 +55,14 @@ export interface ChatAnswer {
   readonly remember?: boolean;
 }
 
-export type ChatStopReceipt =
-  | { readonly answer: StoreCancelReceipt['answer'] | 'noted' | 'idle'; readonly rolledBack?: boolean }
-  /** Stopped, but the turn stays in the history: these calls did something to the world that was not undone. */
-  | { readonly answer: StoreCancelReceipt['answer']; readonly rolledBack: false; readonly standing: readonly string[] };
+export interface ChatStopReceipt {
+  readonly answer: StoreCancelReceipt['answer'] | 'noted' | 'idle';
+  readonly rolledBack?: boolean;
+  /** Why the turn stays in the history: these calls did something to the world that was not undone. */
+  readonly standing?: readonly string[];
+  /** How much was stopped in the background, if it was asked for. */
+  readonly background?: number;
+}
 
 export interface ChatParts {
   readonly store: TaskStore;
@@ -163,11 +172,23 @@ export class Chat {
     return this.#parts.store.get(ref);
   }
 
-  /** Stops a reply, wherever it runs. What it has said and done is kept. */
+  /** Stops a reply, what the chat left running, or both, wherever it runs. What was said and done is kept. */
   async stop(principal: Principal, stop: ChatStop): Promise<ChatStopReceipt> {
+    const { chatId, via, reason: message, scope = 'foreground' } = stop;
+    const reason = { kind: 'user', by: principal.name, via, ...(message !== undefined && { message }) };
+    // The reply first: once it is stopped, it leaves nothing more running.
+    const receipt = scope === 'background' ? undefined : await this.#stopReply(principal, stop, reason);
+    if (scope === 'foreground') return receipt!;
+    const chat = { tenant: principal.tenant, conversation: chatId };
+    const answers = await cancelBackground(this.#parts.store, chat, reason);
+    const answer = answers.find((one) => one === 'accepted') ?? answers[0] ?? 'idle';
+    return { answer, ...receipt, background: answers.filter((one) => one === 'accepted').length };
+  }
+
+  async #stopReply(principal: Principal, stop: ChatStop, reason: CancelReasonInit): Promise<ChatStopReceipt> {
     const { store } = this.#parts;
     const { tenant } = principal;
-    const { chatId, runId, messageId, via, reason: message } = stop;
+    const { chatId, runId, messageId } = stop;
     const isNamed = runId !== undefined || messageId !== undefined;
     const task = isNamed ? await this.find(principal, stop) : await this.active(principal, chatId);
     if (task === undefined) {
@@ -175,12 +196,6 @@ export class Chat {
       await this.#noteStop(tenant, chatId, runId);
       return { answer: 'noted' };
     }
-    const reason: CancelReasonInit = {
-      kind: 'user',
-      by: principal.name,
-      via,
-      ...(message !== undefined && { message }),
-    };
     const { answer } = await store.cancel({ tenant, id: task.id }, reason, { how: 'now' });
     return stop.rollback === true ? this.#rollBack({ tenant, id: task.id }, { answer, chatId }) : { answer };
   }

@@ -13,8 +13,10 @@ export interface Reading {
   over?: Promise<void>;
 }
 
-/** What becomes of the stopped turn. */
+/** What is stopped, and what becomes of the turn. */
 export interface StopOptions {
+  /** The reply (`foreground`, the default), what the chat left running on purpose (`background`), or both (`all`). */
+  readonly scope?: 'foreground' | 'background' | 'all';
   /** Takes the stopped turn out of the history. Refused while something it did to the world stands. */
   readonly rollback?: boolean;
   /** For people and the audit. */
@@ -56,11 +58,18 @@ export class Readings<Message extends UIMessage> {
   readonly #last = new Map<string, { readonly id: string; readonly isWhole: boolean }>();
 
   /** Has the server told to stop each reply. One that could not be told can be stopped again. */
-  stop(chatId: string, tell: (reading: Reading) => Promise<boolean>): Promise<void> {
-    const stops = [...(this.#readings.get(chatId) ?? [])].map((reading) => {
+  stop(chatId: string, options: StopOptions, tell: (stop: object) => Promise<boolean>): Promise<void> {
+    const { scope = 'foreground', reason } = options;
+    const readings = scope === 'background' ? [] : [...(this.#readings.get(chatId) ?? [])];
+    const isTold = readings.every(({ stopped }) => stopped !== undefined);
+    const stops = readings.map((reading) => {
+      const { runId, messageId } = reading;
       const failed = (): void => void delete reading.stopped;
-      return (reading.stopped ??= tell(reading).then((isTold) => (isTold ? undefined : failed()), failed));
+      const told = (isDone: boolean): void => (isDone ? undefined : failed());
+      return (reading.stopped ??= tell({ ...options, runId, messageId }).then(told, failed));
     });
+    // A page that reads nothing stops no reply, which may be another page's.
+    if (scope !== 'foreground' && isTold) stops.push(tell({ scope: 'background', reason }).then(ignore, ignore));
     const all = Promise.all(stops).then(() => {
       if (this.#stopping.get(chatId) === all) this.#stopping.delete(chatId);
     });
@@ -147,3 +156,5 @@ export class Readings<Message extends UIMessage> {
     });
   }
 }
+
+const ignore = (): void => {};

@@ -15,9 +15,7 @@ export class StoppableChatTransport<Message extends UIMessage = UIMessage>
   readonly #readings = new Readings<Message>();
 
   stop(chatId: string, options: StopOptions = {}): Promise<void> {
-    return this.#readings.stop(chatId, ({ runId, messageId }) =>
-      this.#post(`${encodeURIComponent(chatId)}/stop`, { runId, messageId, ...options }),
-    );
+    return this.#readings.stop(chatId, options, (stop) => this.#post(`${encodeURIComponent(chatId)}/stop`, stop));
   }
 
   approve(chatId: string, answer: ApprovalReply): Promise<boolean> {

@@ -26,9 +26,7 @@ export class StoppableWebSocketChatTransport<Message extends UIMessage = UIMessa
   }
 
   stop(chatId: string, options: StopOptions = {}): Promise<void> {
-    return this.#readings.stop(chatId, ({ runId, messageId }) =>
-      this.#ask(chatId, { type: 'stop', runId, messageId, ...options }),
-    );
+    return this.#readings.stop(chatId, options, (stop) => this.#ask(chatId, { type: 'stop', ...stop }));
   }
 
   approve(chatId: string, answer: ApprovalReply): Promise<boolean> {
