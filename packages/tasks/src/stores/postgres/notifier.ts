@@ -1,6 +1,7 @@
 import { randomBytes } from 'node:crypto';
 import type { Hint, WatchFilter } from '../../store.ts';
 import { settledWithin } from '../settled-within.ts';
+import { Batcher } from './batcher.ts';
 import type { Database, Ring } from './database.ts';
 import { GOODBYE_MS } from './driver.ts';
 import { hintOf, hintOfPayload, isRungAlready, payloadOf } from './hints.ts';
@@ -16,6 +17,8 @@ const RINGS_PER_FLUSH = 500;
 const RINGS_WAITING_MAX = 100_000;
 /** Who listens to what is noted for so long, and again after a third of it. */
 const NOTED_MS = 180_000;
+/** So many names are noted or forgotten at once. */
+const NAMES_MAX = 1_000;
 
 /**
  * How a store tells of changes, after they were committed, and hears of those of others. What it listens to stands in the
@@ -28,6 +31,12 @@ export class ChangeNotifier implements AsyncDisposable {
   readonly channel: string = `whoa_${randomBytes(12).toString('hex')}`;
   readonly #names = new Map<string, number>();
   readonly #subscriber: Subscriber;
+  /** One at a time, in order: a name that is left and wanted again must not be forgotten after it was noted. */
+  readonly #changes: Batcher<string, undefined> = new Batcher({
+    ask: (names) => this.#noteChanges(names),
+    sizeMax: NAMES_MAX,
+    inFlightMax: 1,
+  });
   #listener: Listener | undefined;
   #noting: Disposable | undefined;
   #rings = new Map<string, readonly [channel: string, payload: string]>();
@@ -51,7 +60,7 @@ export class ChangeNotifier implements AsyncDisposable {
     try {
       this.#listener ??= shareListener(this.#options);
       await this.#listener.subscribe(this.channel, this.#subscriber);
-      await this.#note([name]);
+      await this.#changes.ask(name);
     } catch (error) {
       await this.#leave(name);
       throw error;
@@ -80,7 +89,8 @@ export class ChangeNotifier implements AsyncDisposable {
     this.#names.clear();
     const goodbye = (async () => {
       await this.#flushing;
-      await this.#forget(names);
+      await this.#stopListening();
+      await Promise.all(names.map((name) => this.#forgetSoon(name)));
     })();
     await settledWithin(goodbye, GOODBYE_MS);
   }
@@ -99,9 +109,25 @@ export class ChangeNotifier implements AsyncDisposable {
     }
   }
 
+  /** Notes the names that are listened to now, and forgets the others. */
+  async #noteChanges(names: readonly string[]): Promise<undefined[]> {
+    const left = names.filter((name) => !this.#names.has(name));
+    const wanted = names.filter((name) => this.#names.has(name));
+    const values = [left, this.channel];
+    if (left.length > 0)
+      await this.#options.database.ask({ operation: 'watch', changes: false, name: 'unlisten', values });
+    if (wanted.length > 0) await this.#note(wanted);
+    return names.map(() => undefined);
+  }
+
   async #note(names: readonly string[]): Promise<void> {
     const values = [names, this.channel, NOTED_MS];
     await this.#options.database.ask({ operation: 'watch', changes: false, name: 'listen', values });
+  }
+
+  /** If it cannot be done, it is forgotten by itself after a while. */
+  async #forgetSoon(name: string): Promise<void> {
+    await this.#changes.ask(name).catch(() => {});
   }
 
   #noteAgain(): void {
@@ -124,23 +150,17 @@ export class ChangeNotifier implements AsyncDisposable {
       this.#names.set(name, left);
       return;
     }
-    if (this.#names.delete(name)) await this.#forget([name]);
+    if (!this.#names.delete(name)) return;
+    if (this.#names.size === 0) await this.#stopListening();
+    await this.#forgetSoon(name);
   }
 
-  async #forget(names: readonly string[]): Promise<void> {
-    if (this.#names.size === 0) {
-      this.#noting?.[Symbol.dispose]();
-      this.#noting = undefined;
-      await this.#listener?.unsubscribe(this.channel, this.#subscriber);
-      this.#listener = undefined;
-    }
-    if (names.length === 0) return;
-    const values = [names, this.channel];
-    try {
-      await this.#options.database.ask({ operation: 'watch', changes: false, name: 'unlisten', values });
-    } catch {
-      // It is forgotten by itself after a while.
-    }
+  async #stopListening(): Promise<void> {
+    this.#noting?.[Symbol.dispose]();
+    this.#noting = undefined;
+    const listener = this.#listener;
+    this.#listener = undefined;
+    await listener?.unsubscribe(this.channel, this.#subscriber);
   }
 }
 
