@@ -1,16 +1,9 @@
-import { CancellationToken, isCancelledError, sleep, systemWorld, type World, waitUnder } from '@whoa/core';
-import { TaskUnknownError } from './errors.ts';
+import { CancellationToken, isCancelledError, systemWorld, type World } from '@whoa/core';
+import type { Reader } from './follow/reader.ts';
+import { joinReading } from './follow/shared-reading.ts';
 import type { JournalEvent } from './journal-event.ts';
-import { isFinal } from './status.ts';
 import type { TaskStore } from './store.ts';
 import type { JournalEntry, TaskRecord, TaskRef } from './task.ts';
-
-/** While a task is followed, its worker is asked to write more often. */
-const WATCH_MS = 5_000;
-/** The store is asked again this often, in case no hint came. */
-const LOOK_MS = 1_000;
-/** A store that fails is asked again after this; it doubles up to `LOOK_MS`. */
-const RETRY_MS = 50;
 
 export interface FollowOptions {
   /** The position of the last entry that is known; without it, from the beginning. */
@@ -63,34 +56,24 @@ export function followTask<Event = never>(
 
 async function* follow(
   store: TaskStore,
-  ref: TaskRef,
-  { after = 0, token, onStoreError }: FollowOptions & { readonly token: CancellationToken },
+  task: TaskRef,
+  options: FollowOptions & { readonly token: CancellationToken },
 ): AsyncGenerator<Followed, undefined> {
-  const ask = <T>(question: () => Promise<T>): Promise<T> => askUntilAnswered(question, token, onStoreError);
-  let wake = Promise.withResolvers<void>();
-  let watching: AsyncDisposable | undefined;
+  const { after = 0, token, onStoreError, world = systemWorld } = options;
+  let reader: Reader | undefined;
   try {
-    watching = await ask(() => store.watch(ref, () => wake.resolve()));
-    for (let position = after; ; ) {
-      // Listen before asking: what happens in between wakes us.
-      wake = Promise.withResolvers();
-      const task = await ask(() => store.get(ref));
-      if (task === undefined) throw new TaskUnknownError(ref.id);
-      for (;;) {
-        const from = position;
-        const entries = await ask(() => store.read(ref, { after: from, watchMs: WATCH_MS }));
-        if (entries.length === 0) break;
-        for (const entry of entries) {
-          token.throwIfCancelled();
-          yield { type: 'entry', ...entry, event: entry.event as unknown as JournalEvent };
-          position = entry.position;
-        }
-      }
-      if (isFinal(task.status)) {
-        yield { type: 'end', task };
+    token.throwIfCancelled();
+    reader = joinReading(store, task, { after, onStoreError, world });
+    for (;;) {
+      const next = await reader.next(token);
+      if (!isPage(next)) {
+        yield { type: 'end', task: next };
         return undefined;
       }
-      await nextLook(wake, token);
+      for (const entry of next) {
+        token.throwIfCancelled();
+        yield { type: 'entry', ...entry, event: entry.event as unknown as JournalEvent };
+      }
     }
   } catch (error) {
     // Whoever ended the following knows why.
@@ -98,40 +81,10 @@ async function* follow(
     return undefined;
   } finally {
     token[Symbol.dispose]();
-    await watching?.[Symbol.asyncDispose]();
+    await reader?.[Symbol.asyncDispose]();
   }
 }
 
-/** Asks a store something that changes nothing until it answers. Throws `CancelledError` as soon as nobody waits. */
-async function askUntilAnswered<T>(
-  question: () => Promise<T>,
-  token: CancellationToken,
-  onStoreError: FollowOptions['onStoreError'],
-): Promise<T> {
-  for (let retryMs = RETRY_MS; ; retryMs = Math.min(2 * retryMs, LOOK_MS)) {
-    const end = await waitUnder(question(), token, 'drain');
-    token.throwIfCancelled();
-    if (end.by === 'value') return end.value;
-    const { error } = end as { error: unknown };
-    if (!isOutage(error)) throw error;
-    onStoreError?.(error);
-    await sleep(retryMs, { clock: token.clock, token });
-  }
-}
-
-const OUTAGES: ReadonlySet<unknown> = new Set(['STORE_BUSY', 'UNKNOWN_OUTCOME']);
-
-/** Goes by the code: two copies of this package may meet. */
-function isOutage(error: unknown): boolean {
-  return OUTAGES.has((error as { code?: unknown } | undefined)?.code);
-}
-
-async function nextLook(wake: PromiseWithResolvers<void>, token: CancellationToken): Promise<void> {
-  const timer = token.clock.setTimer(LOOK_MS, () => wake.resolve());
-  try {
-    await waitUnder(wake.promise, token, 'drain');
-  } finally {
-    timer[Symbol.dispose]();
-  }
-  token.throwIfCancelled();
+function isPage(next: readonly JournalEntry[] | TaskRecord): next is readonly JournalEntry[] {
+  return Array.isArray(next);
 }

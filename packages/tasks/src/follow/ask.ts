@@ -1,0 +1,33 @@
+import { type CancellationToken, sleep, waitUnder } from '@whoa/core';
+
+/** A store that fails is asked again after this; it doubles up to `RETRY_MS_MAX`. */
+const RETRY_MS = 50;
+const RETRY_MS_MAX = 1_000;
+
+export interface AskOptions {
+  readonly token: CancellationToken;
+  /** Told each time the store could not be asked; it is asked again. */
+  readonly onStoreError: (error: unknown) => void;
+}
+
+/** Asks a store something that changes nothing until it answers. Throws `CancelledError` as soon as nobody waits. */
+export async function askUntilAnswered<T>(question: () => Promise<T>, options: AskOptions): Promise<T> {
+  const { token, onStoreError } = options;
+  for (let retryMs = RETRY_MS; ; retryMs = Math.min(2 * retryMs, RETRY_MS_MAX)) {
+    token.throwIfCancelled();
+    const end = await waitUnder(question(), token, 'drain');
+    token.throwIfCancelled();
+    if (end.by === 'value') return end.value;
+    const { error } = end as { error: unknown };
+    if (!isOutage(error)) throw error;
+    onStoreError(error);
+    await sleep(retryMs, { clock: token.clock, token });
+  }
+}
+
+const OUTAGES: ReadonlySet<unknown> = new Set(['STORE_BUSY', 'UNKNOWN_OUTCOME']);
+
+/** Goes by the code: two copies of this package may meet. */
+function isOutage(error: unknown): boolean {
+  return OUTAGES.has((error as { code?: unknown } | undefined)?.code);
+}

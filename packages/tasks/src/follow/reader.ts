@@ -1,0 +1,136 @@
+import { type CancellationToken, waitUnder } from '@whoa/core';
+import type { JournalEntry, TaskRecord } from '../task.ts';
+import { askUntilAnswered } from './ask.ts';
+
+/** So many entries are read at once, and wait for a reader at most. */
+export const PAGE_MAX = 1_000;
+
+export interface ReaderOptions {
+  /** Nothing up to this position is wanted. */
+  readonly after: number;
+  readonly onStoreError?: ((error: unknown) => void) | undefined;
+}
+
+/** New entries, and the position up to which there are no others. */
+export interface Page {
+  readonly entries: readonly JournalEntry[];
+  readonly to: number;
+}
+
+/** What the readers of one task share. */
+export interface Reading {
+  /** Up to where readers are told; what is older they have to read. `undefined` before the first look. */
+  readonly position: number | undefined;
+  /** The task, when it has ended and everything in its journal was told. */
+  readonly end: TaskRecord | undefined;
+  readonly failure: { readonly error: unknown } | undefined;
+  /** A piece of the journal. */
+  read(after: number): Promise<readonly JournalEntry[]>;
+  /** The last one to leave ends the reading, and waits until nothing of it is left. */
+  leave(reader: Reader): Promise<void>;
+}
+
+/**
+ * One who reads a task's journal along. While it is keen it is handed each page that is read for all. One that does not
+ * keep up holds nobody and keeps nothing: it reads what it missed itself, and is keen again when it has caught up.
+ */
+export class Reader implements AsyncDisposable {
+  readonly #reading: Reading;
+  readonly #options: ReaderOptions;
+  #pages: Page[] = [];
+  #entriesWaiting = 0;
+  #isKeen = false;
+  /** Everything up to here it has been given. */
+  #position = 0;
+  #wake = Promise.withResolvers<void>();
+  #failure: { readonly error: unknown } | undefined;
+
+  constructor(reading: Reading, options: ReaderOptions) {
+    this.#reading = reading;
+    this.#options = options;
+    if (reading.position !== undefined) this.begin();
+  }
+
+  /** Its pages, together with what it was given, are all there is up to the position of the reading. */
+  get isKeen(): boolean {
+    return this.#isKeen;
+  }
+
+  /** Call it when it is first known how far the journal goes; a position beyond its end is nobody's. */
+  begin(): void {
+    const { position } = this.#reading;
+    this.#position = Math.min(this.#options.after, position!);
+    this.#isKeen = this.#position >= position!;
+    this.wake();
+  }
+
+  receive(page: Page): void {
+    if (!this.#isKeen) return;
+    const waiting = this.#entriesWaiting + page.entries.length;
+    const isBehind = this.#pages.length > 0 && waiting > PAGE_MAX;
+    this.#isKeen = !isBehind;
+    this.#pages = isBehind ? [] : [...this.#pages, page];
+    this.#entriesWaiting = isBehind ? 0 : waiting;
+    this.wake();
+  }
+
+  wake(): void {
+    this.#wake.resolve();
+  }
+
+  /** A listener that throws ends the reading of this one only. */
+  tellError(error: unknown): void {
+    try {
+      this.#options.onStoreError?.(error);
+    } catch (thrown) {
+      this.#failure = { error: thrown };
+      this.wake();
+    }
+  }
+
+  /** The entries that come next; the task, when there are no more. */
+  async next(token: CancellationToken): Promise<readonly JournalEntry[] | TaskRecord> {
+    for (;;) {
+      token.throwIfCancelled();
+      this.#wake = Promise.withResolvers();
+      const page = this.#nextPage() ?? (await this.#catchUp(token));
+      if (page !== undefined) {
+        const fresh = this.#take(page);
+        if (fresh.length > 0) return fresh;
+        continue;
+      }
+      const failure = this.#failure ?? this.#reading.failure;
+      if (failure !== undefined) throw failure.error;
+      if (this.#isKeen && this.#reading.end !== undefined) return this.#reading.end;
+      await waitUnder(this.#wake.promise, token, 'drain');
+    }
+  }
+
+  #nextPage(): Page | undefined {
+    const page = this.#pages.shift();
+    if (page !== undefined) this.#entriesWaiting -= page.entries.length;
+    return page;
+  }
+
+  /** A page that it missed; `undefined` if it missed none. */
+  async #catchUp(token: CancellationToken): Promise<Page | undefined> {
+    const reading = this.#reading;
+    const goal = reading.position;
+    if (this.#isKeen || goal === undefined || reading.failure !== undefined) return undefined;
+    const onStoreError = (error: unknown): void => this.#options.onStoreError?.(error);
+    const entries = await askUntilAnswered(() => reading.read(this.#position), { token, onStoreError });
+    const to = entries.at(-1)?.position ?? Math.max(goal, this.#position);
+    this.#isKeen = to >= reading.position!;
+    return { entries, to };
+  }
+
+  #take({ entries, to }: Page): readonly JournalEntry[] {
+    const known = Math.max(this.#options.after, this.#position);
+    this.#position = Math.max(this.#position, to);
+    return entries.filter(({ position }) => position > known);
+  }
+
+  async [Symbol.asyncDispose](): Promise<void> {
+    await this.#reading.leave(this);
+  }
+}

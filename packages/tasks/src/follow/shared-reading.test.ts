@@ -1,0 +1,328 @@
+import { createVirtualWorld, letEverythingReact } from '@whoa/core/testing';
+import { expect, test } from 'vitest';
+import { type Around, alterStore } from '../../test/altered-store.ts';
+import { claimFor } from '../../test/claimed.ts';
+import { StoreBusyError } from '../errors.ts';
+import { type Followed, type FollowOptions, followTask } from '../follow.ts';
+import { createMemoryStore } from '../stores/memory.ts';
+
+/** The longest that a reader waits for something no hint came of. */
+const HEALED_MS = 10_000;
+
+/** A task that a worker has; each `write` is one entry more. */
+async function setUp(around: Around = (_name, call) => call()) {
+  const world = createVirtualWorld();
+  const memory = createMemoryStore({ world });
+  const asked: string[] = [];
+  const store = alterStore(memory, (name, call, args) => {
+    asked.push(name);
+    return around(name, call, args);
+  });
+  const receipt = await memory.create({ tenant: 'acme', agent: 'a', input: 'x' });
+  if (receipt.answer !== 'created') throw new Error(receipt.answer);
+  const { id, tenant } = receipt.task;
+  const ref = { tenant, id };
+  const by = await claimFor(memory, id, { worker: 'w' });
+  let written = 0;
+  const write = async (count = 1): Promise<void> => {
+    const events = Array.from({ length: count }, (_, index) => ({ type: 'mine', n: written + index + 1 }));
+    await memory.append(by, { after: written, events });
+    written += count;
+  };
+  const finish = () => memory.finish(by, { status: 'success' });
+  const follow = (options: FollowOptions = {}) => followTask(store, ref, { world, ...options });
+  const counted = (name: string): number => asked.filter((one) => one === name).length;
+  return { world, memory, store, ref, write, finish, follow, asked, counted };
+}
+
+const numberOf = (seen: Followed | undefined): number | 'end' | undefined =>
+  seen?.type === 'entry' ? seen.position : seen?.type;
+
+/** Everything that is seen, as it comes. */
+function collect(following: AsyncIterable<Followed>) {
+  const seen: (number | 'end' | undefined)[] = [];
+  const ended = (async () => {
+    for await (const one of following) seen.push(numberOf(one));
+    return seen;
+  })();
+  return { seen, ended };
+}
+
+const upTo = (last: number, first = 1): number[] => Array.from({ length: last - first + 1 }, (_, i) => first + i);
+
+test('readers of one task share one watch and one reading, and each sees everything once', async () => {
+  const { write, finish, follow, counted, world } = await setUp();
+  const readers = upTo(100).map(() => collect(follow()));
+  await letEverythingReact();
+  const [gets, reads] = [counted('get'), counted('read')];
+  for (let i = 0; i < 10; i++) {
+    await write(3);
+    await letEverythingReact();
+  }
+  expect(counted('read') - reads).toBe(10);
+  expect(counted('get')).toBe(gets);
+  await finish();
+  for (const { ended } of readers) expect(await ended).toEqual([...upTo(30), 'end']);
+  expect(counted('watch')).toBe(1);
+  expect(world.clock.pending).toBe(0);
+});
+
+test('readers come and go at any time, from any position, and none misses or doubles anything', async () => {
+  const { write, finish, follow, world } = await setUp();
+  const readers: { after: number; ended: Promise<unknown> }[] = [];
+  for (let i = 0; i < 40; i++) {
+    const after = Math.floor(world.random() * (i * 2 + 1));
+    readers.push({ after, ended: collect(follow({ after })).ended });
+    const leaver = follow({ after });
+    const waits = leaver.next();
+    if (i % 3 === 0) await letEverythingReact();
+    await write(2);
+    if (i % 2 === 0) await letEverythingReact();
+    await leaver.return!();
+    await waits;
+  }
+  await finish();
+  for (const { after, ended } of readers) expect(await ended).toEqual([...upTo(80, after + 1), 'end']);
+  expect(world.clock.pending).toBe(0);
+});
+
+test('a reader that does not read holds no other, keeps one page at most, and misses nothing', async () => {
+  const { write, finish, follow, counted } = await setUp();
+  const slow = follow();
+  const first = slow.next();
+  const keen = collect(follow());
+  await letEverythingReact();
+  for (let i = 0; i < 30; i++) {
+    await write(100);
+    await letEverythingReact();
+  }
+  expect(keen.seen).toEqual(upTo(3_000));
+  const reads = counted('read');
+  expect(numberOf((await first).value)).toBe(1);
+  await finish();
+  expect(await collect(slow).ended).toEqual([...upTo(3_000, 2), 'end']);
+  // What it missed it read itself, a page at a time.
+  expect(counted('read') - reads).toBeLessThan(6);
+  expect(await keen.ended).toHaveLength(3_001);
+});
+
+test('while nobody keeps up, nothing is read', async () => {
+  const { write, finish, follow, counted } = await setUp();
+  const slow = follow();
+  const first = slow.next();
+  await letEverythingReact();
+  const writeSome = async (): Promise<void> => {
+    for (let i = 0; i < 5; i++) {
+      await write(500);
+      await letEverythingReact();
+    }
+  };
+  await writeSome();
+  const reads = counted('read');
+  await writeSome();
+  expect(counted('read')).toBe(reads);
+  expect(numberOf((await first).value)).toBe(1);
+  await finish();
+  expect(await collect(slow).ended).toEqual([...upTo(5_000, 2), 'end']);
+});
+
+test('a lost hint is made up for in bounded time, and a quiet task is seldom asked about', async () => {
+  const deaf: Around = (name, call) =>
+    name === 'watch' ? Promise.resolve({ [Symbol.asyncDispose]: () => Promise.resolve() }) : call();
+  const { write, finish, follow, counted, world } = await setUp(deaf);
+  const { seen, ended } = collect(follow());
+  await world.clock.advance(120_000);
+  expect(counted('get')).toBeLessThan(22);
+  for (let last = 1; last <= 5; last++) {
+    await write();
+    await world.clock.advance(HEALED_MS);
+    expect(seen).toEqual(upTo(last));
+    await world.clock.advance(60_000);
+  }
+  await finish();
+  await world.clock.advance(HEALED_MS);
+  expect(await ended).toEqual([...upTo(5), 'end']);
+});
+
+test('one who joins sees at once what no hint came of', async () => {
+  const deaf: Around = (name, call) =>
+    name === 'watch' ? Promise.resolve({ [Symbol.asyncDispose]: () => Promise.resolve() }) : call();
+  const { write, follow } = await setUp(deaf);
+  const early = collect(follow());
+  await letEverythingReact();
+  await write(2);
+  const late = follow();
+  expect(numberOf((await late.next()).value)).toBe(1);
+  await letEverythingReact();
+  expect(early.seen).toEqual([1, 2]);
+});
+
+test('a position beyond the end of the journal concerns only who named it', async () => {
+  const { write, finish, follow } = await setUp();
+  const lost = collect(follow({ after: Number.MAX_SAFE_INTEGER }));
+  const ahead = collect(follow({ after: 3 }));
+  const whole = collect(follow());
+  await letEverythingReact();
+  for (let i = 0; i < 5; i++) await write();
+  await finish();
+  expect(await whole.ended).toEqual([...upTo(5), 'end']);
+  expect(await ahead.ended).toEqual([4, 5, 'end']);
+  expect(await lost.ended).toEqual(['end']);
+});
+
+test('entries that were removed leave a gap, also at the end, and nobody waits for them', async () => {
+  const { memory, ref, finish, follow, write } = await setUp();
+  const slow = follow();
+  const first = slow.next();
+  const keen = collect(follow());
+  await letEverythingReact();
+  await write(3);
+  await first;
+  const by = { id: ref.id, epoch: 1, session: 'session of w', claim: 'claim of w' };
+  await memory.append(by, { after: 3, events: [], replaces: [2, 3] });
+  await finish();
+  expect(await keen.ended).toEqual([1, 2, 3, 'end']);
+  const late = await collect(follow()).ended;
+  expect(late).toEqual([1, 'end']);
+});
+
+test('an outage in the middle is told to all and waited out by all', async () => {
+  let isOut = false;
+  const { write, finish, follow, world } = await setUp((_name, call) =>
+    isOut ? Promise.reject(new StoreBusyError('out')) : call(),
+  );
+  const told = [0, 0];
+  const readers = told.map((_, index) => collect(follow({ onStoreError: () => told[index]!++ })));
+  await write();
+  await letEverythingReact();
+  isOut = true;
+  await write(2);
+  await world.clock.advance(20_000);
+  const joined = collect(follow());
+  await world.clock.advance(1_000);
+  isOut = false;
+  await write();
+  await finish();
+  await world.clock.advance(HEALED_MS);
+  for (const { ended } of [...readers, joined]) expect(await ended).toEqual([...upTo(4), 'end']);
+  for (const times of told) expect(times).toBeGreaterThan(5);
+  expect(world.clock.pending).toBe(0);
+});
+
+test('a listener for errors that throws ends its own reader only', async () => {
+  let isOut = false;
+  const { write, finish, follow, world } = await setUp((_name, call) =>
+    isOut ? Promise.reject(new StoreBusyError('out')) : call(),
+  );
+  const onStoreError = () => {
+    throw new Error('mine');
+  };
+  const one = collect(follow({ onStoreError })).ended.catch((error: unknown) => error);
+  const other = collect(follow());
+  await letEverythingReact();
+  isOut = true;
+  await write();
+  await world.clock.advance(1_000);
+  isOut = false;
+  await world.clock.advance(HEALED_MS);
+  expect(await one).toMatchObject({ message: 'mine' });
+  await finish();
+  expect(await other.ended).toEqual([1, 'end']);
+});
+
+test('when the last reader has gone nothing is left: no watch, no timer, no question', async () => {
+  let watching = 0;
+  const { write, follow, asked, world } = await setUp(async (name, call) => {
+    if (name !== 'watch') return call();
+    const inner = (await call()) as AsyncDisposable;
+    watching++;
+    return {
+      async [Symbol.asyncDispose]() {
+        watching--;
+        await inner[Symbol.asyncDispose]();
+      },
+    };
+  });
+  const controllers = upTo(3).map(() => new AbortController());
+  const readers = controllers.map(({ signal }) => collect(follow({ signal })));
+  await letEverythingReact();
+  expect([watching, world.clock.pending]).toEqual([1, 1]);
+  for (const controller of controllers) {
+    expect(watching).toBe(1);
+    controller.abort();
+    controller.abort();
+    await letEverythingReact();
+  }
+  await Promise.all(readers.map(({ ended }) => ended));
+  expect([watching, world.clock.pending]).toEqual([0, 0]);
+  const before = asked.length;
+  await write();
+  await world.clock.advance(60_000);
+  expect(asked.length).toBe(before);
+  // The next one begins anew.
+  const next = follow();
+  expect(numberOf((await next.next()).value)).toBe(1);
+  await next.return!();
+  await next.return!();
+  expect([watching, world.clock.pending]).toEqual([0, 0]);
+});
+
+test('one who is cancelled before it began asks nothing', async () => {
+  const { follow, asked, world } = await setUp();
+  expect(await collect(follow({ signal: AbortSignal.abort() })).ended).toEqual([]);
+  const never = follow();
+  await never.return!();
+  expect(await never.next()).toEqual({ done: true, value: undefined });
+  expect([asked, world.clock.pending]).toEqual([[], 0]);
+});
+
+test('a watch that is made after everybody has left is given back', async () => {
+  const opening = Promise.withResolvers<void>();
+  let left = 0;
+  const { follow, world } = await setUp(async (name, call) => {
+    if (name !== 'watch') return call();
+    await opening.promise;
+    return { [Symbol.asyncDispose]: () => Promise.resolve(void left++) };
+  });
+  const controller = new AbortController();
+  const { ended } = collect(follow({ signal: controller.signal }));
+  await letEverythingReact();
+  controller.abort();
+  expect(await ended).toEqual([]);
+  expect(left).toBe(0);
+  opening.resolve();
+  await letEverythingReact();
+  expect([left, world.clock.pending]).toEqual([1, 0]);
+});
+
+test('who follows for another tenant shares nothing, and is told that there is no such task', async () => {
+  const { store, ref, world, follow, write } = await setUp();
+  const own = collect(follow());
+  await letEverythingReact();
+  const other = collect(followTask(store, { tenant: 'other', id: ref.id }, { world }));
+  await expect(other.ended).rejects.toMatchObject({ code: 'TASK_UNKNOWN' });
+  await write();
+  await letEverythingReact();
+  expect(own.seen).toEqual([1]);
+});
+
+test('a worker is asked to write more often as long as its task is followed, and no longer', async () => {
+  const { memory, ref, world, follow, write } = await setUp();
+  const isWatched = async (): Promise<boolean> => {
+    const { watchedUntil = 0 } = (await memory.get(ref))!;
+    return world.clock.now() < watchedUntil;
+  };
+  expect(await isWatched()).toBe(false);
+  const controller = new AbortController();
+  const { ended } = collect(follow({ signal: controller.signal }));
+  await letEverythingReact();
+  for (let second = 0; second < 120; second++) {
+    await world.clock.advance(1_000);
+    expect(await isWatched(), `after ${second + 1} s`).toBe(true);
+    if (second === 60) await write();
+  }
+  controller.abort();
+  await ended;
+  await world.clock.advance(30_000);
+  expect(await isWatched()).toBe(false);
+});

@@ -1,0 +1,227 @@
+import { CancellationToken, type Clock, type World, waitUnder } from '@whoa/core';
+import { TaskUnknownError } from '../errors.ts';
+import { isFinal } from '../status.ts';
+import type { Hint, TaskStore } from '../store.ts';
+import type { JournalEntry, TaskRecord, TaskRef } from '../task.ts';
+import { askUntilAnswered } from './ask.ts';
+import { PAGE_MAX, type Page, Reader, type ReaderOptions, type Reading } from './reader.ts';
+
+/** While a task is followed, its worker is asked to write more often: until so long after the last look. */
+const WATCH_MS = 30_000;
+/** It is asked again after this. With the longest pause between looks it stays well below `WATCH_MS / 2`. */
+const NOTE_MS = 4_000;
+/** If no hint comes the store is asked after this; each time that nothing was new, after twice as long. */
+const LOOK_MS = 1_000;
+const LOOK_MS_MAX = 10_000;
+/** Pauses differ by up to this share of them, so that those who began together do not ask together. */
+const JITTER = 0.2;
+
+const readings = new WeakMap<TaskStore, WeakMap<Clock, Map<string, SharedReading>>>();
+
+/** Joins the reading of a task, which everybody in this process shares who follows it through the same store. */
+export function joinReading(store: TaskStore, task: TaskRef, options: ReaderOptions & { world: World }): Reader {
+  const { clock } = options.world;
+  const byClock = readings.get(store) ?? new WeakMap<Clock, Map<string, SharedReading>>();
+  const byTask = byClock.get(clock) ?? new Map<string, SharedReading>();
+  readings.set(store, byClock.set(clock, byTask));
+  const key = JSON.stringify([task.tenant, task.id]);
+  const known = byTask.get(key);
+  if (known !== undefined) return known.join(options);
+  const onOver = (): void => {
+    if (byTask.get(key) === reading) byTask.delete(key);
+  };
+  const reading = new SharedReading({ store, task, world: options.world, onOver });
+  byTask.set(key, reading);
+  return reading.join(options);
+}
+
+interface ReadingOptions {
+  readonly store: TaskStore;
+  readonly task: TaskRef;
+  readonly world: World;
+  /** From now on whoever wants to follow the task has to begin anew. */
+  readonly onOver: () => void;
+}
+
+/**
+ * Looks at one task on behalf of all its readers: one watch, one timer, and what is new is read once. It lives from its
+ * first reader to its last, or to the end of the task. What readers have missed they read themselves.
+ */
+class SharedReading implements Reading {
+  readonly #options: ReadingOptions;
+  readonly #token: CancellationToken;
+  readonly #readers = new Set<Reader>();
+  #running: Promise<void> | undefined;
+  #watching: AsyncDisposable | undefined;
+  #wake = Promise.withResolvers<void>();
+  /** What the next look has to ask: new entries, or the whole task. */
+  #due: 'nothing' | 'journal' | 'task' = 'task';
+  #lookMs = LOOK_MS;
+  #isBegun = false;
+  #notedAt = -Infinity;
+  #position: number | undefined;
+  #end: TaskRecord | undefined;
+  #failure: { readonly error: unknown } | undefined;
+
+  constructor(options: ReadingOptions) {
+    this.#options = options;
+    this.#token = new CancellationToken({ name: `follow ${options.task.id}`, clock: options.world.clock });
+  }
+
+  get position(): number | undefined {
+    return this.#position;
+  }
+
+  get end(): TaskRecord | undefined {
+    return this.#end;
+  }
+
+  get failure(): { readonly error: unknown } | undefined {
+    return this.#failure;
+  }
+
+  /** Whoever joins sees everything that has happened before, whether or not a hint of it came. */
+  join(options: ReaderOptions): Reader {
+    const reader = new Reader(this, options);
+    this.#readers.add(reader);
+    this.#running ??= this.#run();
+    this.#lookSoon('task');
+    return reader;
+  }
+
+  async leave(reader: Reader): Promise<void> {
+    if (!this.#readers.delete(reader) || this.#readers.size > 0) return;
+    this.#options.onOver();
+    this.#token.cancel({ kind: 'parent' }, { how: 'kill' });
+    await this.#running;
+  }
+
+  /** Notes now and then that the journal is read along, if a worker is there to be told. */
+  async read(after: number): Promise<readonly JournalEntry[]> {
+    const { store, task, world } = this.#options;
+    const now = world.clock.now();
+    const isNoted = !this.#isBegun || this.#end !== undefined || now < this.#notedAt + NOTE_MS;
+    const entries = await store.read(task, { after, limit: PAGE_MAX, ...(!isNoted && { watchMs: WATCH_MS }) });
+    if (!isNoted) this.#notedAt = now;
+    return entries;
+  }
+
+  async #run(): Promise<void> {
+    try {
+      await this.#ask(() => this.#watch());
+      while (this.#end === undefined) {
+        await this.#look();
+        if (this.#end === undefined && this.#due === 'nothing') await this.#pause();
+      }
+    } catch (error) {
+      // The last reader has left, and knows why.
+      if (!this.#token.isCancelled) this.#failure = { error };
+    }
+    this.#options.onOver();
+    for (const reader of this.#readers) reader.wake();
+    await this.#stopWatching();
+    this.#token[Symbol.dispose]();
+  }
+
+  async #watch(): Promise<void> {
+    const { store, task } = this.#options;
+    const watching = await store.watch(task, (hint) => this.#hear(hint));
+    // Everybody may have left meanwhile.
+    if (this.#token.isCancelled) await watching[Symbol.asyncDispose]();
+    else this.#watching = watching;
+  }
+
+  async #stopWatching(): Promise<void> {
+    try {
+      await this.#watching?.[Symbol.asyncDispose]();
+    } catch (error) {
+      // The store forgets by itself who does not listen any more.
+      this.#tellError(error);
+    }
+  }
+
+  /** Commands are for the worker. */
+  #hear({ type }: Hint): void {
+    if (type !== 'command') this.#lookSoon(type === 'journal' ? 'journal' : 'task');
+  }
+
+  #lookSoon(due: 'journal' | 'task'): void {
+    if (this.#due !== 'task') this.#due = due;
+    this.#lookMs = LOOK_MS;
+    this.#wake.resolve();
+  }
+
+  /** Asks what is due. Whatever happens after it was asked makes something due again. */
+  async #look(): Promise<void> {
+    const isWhole = this.#due === 'task' || !this.#hasKeenReader;
+    this.#due = 'nothing';
+    if (!isWhole) return this.#readOn(undefined);
+    const { store, task: ref } = this.#options;
+    const task = await this.#ask(() => store.get(ref));
+    if (task === undefined) throw new TaskUnknownError(ref.id);
+    this.#isBegun = task.status !== 'init';
+    if (this.#position === undefined) this.#begin(task.position);
+    await this.#readOn(task.position);
+    if (isFinal(task.status)) this.#end = task;
+  }
+
+  #begin(position: number): void {
+    this.#position = position;
+    for (const reader of this.#readers) reader.begin();
+  }
+
+  /** Reads what is new up to a position, or a page at least; nothing if all readers are busy with what they have. */
+  async #readOn(to: number | undefined): Promise<void> {
+    const isNoteDue = this.#isBegun && this.#options.world.clock.now() >= this.#notedAt + NOTE_MS;
+    for (let isFirst = true; ; isFirst = false) {
+      const from = this.#position!;
+      if (to !== undefined && from >= to && !(isFirst && isNoteDue)) return;
+      if (!this.#hasKeenReader) {
+        if (to === undefined) this.#lookSoon('task');
+        else this.#publish({ entries: [], to });
+        return;
+      }
+      const entries = await this.#ask(() => this.read(from));
+      // What was removed leaves a gap, also at the end.
+      const end = entries.at(-1)?.position ?? to ?? from;
+      if (end > from) this.#publish({ entries, to: end });
+      if (entries.length === 0 || (to === undefined && entries.length < PAGE_MAX)) return;
+    }
+  }
+
+  #publish(page: Page): void {
+    this.#position = Math.max(this.#position!, page.to);
+    this.#lookMs = LOOK_MS;
+    for (const reader of this.#readers) reader.receive(page);
+  }
+
+  get #hasKeenReader(): boolean {
+    for (const reader of this.#readers) if (reader.isKeen) return true;
+    return false;
+  }
+
+  /** Until a hint comes, or for long enough that one may have been lost. */
+  async #pause(): Promise<void> {
+    const { world } = this.#options;
+    this.#wake = Promise.withResolvers();
+    const timer = world.clock.setTimer(this.#lookMs * (1 - JITTER * world.random()), () => {
+      this.#due = 'task';
+      this.#lookMs = Math.min(2 * this.#lookMs, LOOK_MS_MAX);
+      this.#wake.resolve();
+    });
+    try {
+      await waitUnder(this.#wake.promise, this.#token, 'drain');
+    } finally {
+      timer[Symbol.dispose]();
+    }
+    this.#token.throwIfCancelled();
+  }
+
+  #ask<T>(question: () => Promise<T>): Promise<T> {
+    return askUntilAnswered(question, { token: this.#token, onStoreError: (error) => this.#tellError(error) });
+  }
+
+  #tellError(error: unknown): void {
+    for (const reader of this.#readers) reader.tellError(error);
+  }
+}

@@ -1,0 +1,138 @@
+// Many readers of few tasks through one store object, while another one writes: on every store that is shared.
+import { type Followed, followTask, type TaskStore, type TaskStoreConfig } from '@whoa/tasks';
+import { describe, expect, test } from 'vitest';
+import { startPostgres } from '../servers/postgres.ts';
+import { query } from '../servers/postgres-kind.ts';
+import { startProxy } from '../servers/proxy.ts';
+import { ask, startRedis } from '../servers/redis.ts';
+import { temporaryFolder } from './child.ts';
+import { type HeldTask, running } from './held-task.ts';
+import { openStore } from './open-store.ts';
+
+const SOON = { timeout: 60_000, interval: 20 };
+const TASKS = 4;
+const ROUNDS = 30;
+
+interface Place extends AsyncDisposable {
+  /** For those who write. */
+  readonly place: string;
+  /** For those who read: over a network that can be cut. */
+  readonly readers: string;
+  cut(): void;
+  /** What the server still knows of readers. */
+  left(): Promise<unknown>;
+}
+
+const kinds: Readonly<Record<string, () => Promise<Place>>> = {
+  SQLite: openSqlite,
+  Redis: openRedis,
+  Postgres: openPostgres,
+};
+
+describe.each(Object.entries(kinds))('on %s', (_name, open) => {
+  test('readers that come, go, dawdle and lose the store all see the same journal, once', async () => {
+    await using place = await open();
+    await using writer = openStore(place.place);
+    await using store = openStore(place.readers);
+    const tasks = await Promise.all(Array.from({ length: TASKS }, () => running(writer)));
+    const readers: Promise<void>[] = [];
+    for (let round = 0; round < ROUNDS; round++) {
+      for (const task of tasks) {
+        const after = round % 5;
+        if (round % 3 === 0) readers.push(expectWhole(store, task, { after, isSlow: round % 2 === 0 }));
+        const [leaver, leaving] = [followTask(store, task.ref), new AbortController()];
+        const other = readAll(followTask(store, task.ref, { signal: leaving.signal }));
+        const first = leaver.next();
+        await writer.append(task.by, { after: 2 * round, events: [{ n: 2 * round + 1 }, { n: 2 * round + 2 }] });
+        await first;
+        leaving.abort();
+        await Promise.all([leaver.return!(), other]);
+      }
+      if (round === ROUNDS / 2) place.cut();
+    }
+    for (const { by } of tasks) await writer.finish(by, { status: 'success' });
+    await Promise.all(readers);
+    await expect.poll(() => place.left(), SOON).toEqual([]);
+  });
+
+  test('one who leaves and comes back at once misses nothing', async () => {
+    await using place = await open();
+    await using writer = openStore(place.place);
+    await using store = openStore(place.readers);
+    const { ref, by } = await running(writer);
+    for (let position = 1; position <= 20; position++) {
+      const following = followTask(store, ref, { after: position - 1 });
+      const next = following.next();
+      await writer.append(by, { after: position - 1, events: [{ n: position }] });
+      expect(await next).toMatchObject({ value: { position } });
+      await following.return!();
+    }
+    await expect.poll(() => place.left(), SOON).toEqual([]);
+  });
+});
+
+/** Reads a task to its end, and judges what was seen. */
+async function expectWhole(
+  store: TaskStore,
+  { ref }: HeldTask,
+  { after, isSlow }: { readonly after: number; readonly isSlow: boolean },
+): Promise<void> {
+  const seen: Followed[] = [];
+  for await (const one of followTask(store, ref, { after })) {
+    seen.push(one);
+    if (isSlow) await store.get(ref).catch(() => {});
+  }
+  const positions = seen.flatMap((one) => (one.type === 'entry' ? [one.position] : []));
+  expect(positions).toEqual(Array.from({ length: 2 * ROUNDS - after }, (_, i) => after + i + 1));
+  expect(seen.at(-1)).toMatchObject({ type: 'end', task: { status: 'success' } });
+}
+
+async function readAll(following: AsyncIterator<Followed>): Promise<void> {
+  while ((await following.next()).done !== true);
+}
+
+function openSqlite(): Promise<Place> {
+  const folder = temporaryFolder();
+  return Promise.resolve({
+    place: folder.file,
+    readers: folder.file,
+    cut: () => {},
+    left: () => Promise.resolve([]),
+    [Symbol.asyncDispose]: () => Promise.resolve(folder[Symbol.dispose]()),
+  });
+}
+
+async function openRedis(): Promise<Place> {
+  const server = await startRedis();
+  const proxy = await startProxy({ host: '127.0.0.1', port: server.port });
+  const placeOf = (port: number): string =>
+    JSON.stringify({ backend: 'redis', url: `redis://127.0.0.1:${port}` } satisfies TaskStoreConfig);
+  return {
+    place: placeOf(server.port),
+    readers: placeOf(proxy.port),
+    cut: () => proxy.cut(),
+    left: async () =>
+      (await ask(server.port, 'PUBSUB', 'SHARDCHANNELS')).split('\n').filter((line) => line.includes('changes:')),
+    async [Symbol.asyncDispose]() {
+      await proxy[Symbol.asyncDispose]();
+      await server[Symbol.asyncDispose]();
+    },
+  };
+}
+
+async function openPostgres(): Promise<Place> {
+  const server = await startPostgres();
+  const { hostname, port } = new URL(server.url);
+  const proxy = await startProxy({ host: hostname, port: Number(port) });
+  const placeOf = (url: string): string => JSON.stringify({ backend: 'postgres', url } satisfies TaskStoreConfig);
+  return {
+    place: placeOf(server.url),
+    readers: placeOf(server.url.replace(/:\d+\//, `:${proxy.port}/`)),
+    cut: () => proxy.cut(),
+    left: () => query(server.url, "SELECT name FROM whoa.watchers WHERE name LIKE 'i:%'"),
+    async [Symbol.asyncDispose]() {
+      await proxy[Symbol.asyncDispose]();
+      await server[Symbol.asyncDispose]();
+    },
+  };
+}
