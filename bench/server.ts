@@ -1,5 +1,6 @@
 // A cancel over HTTP until the token fires in a worker, three processes: beside a bare handler that asks the store for the same, in
-// turns. Then streams that are held open by one process, with the memory of each.
+// turns. Then streams that are held open by one process, with the memory of each:
+// npm run bench -- server [cancels] [streams] [redis] [postgres] [--json]
 import { type ChildProcess, fork } from 'node:child_process';
 import { once } from 'node:events';
 import { connect, type Socket } from 'node:net';
@@ -58,10 +59,16 @@ class Server implements AsyncDisposable {
   }
 }
 
+const PARTS: Readonly<Record<string, (one: BenchCase) => Promise<void>>> = {
+  cancels: measureCancels,
+  streams: measureStreams,
+};
+const named = Object.keys(PARTS).filter((name) => process.argv.includes(name));
+const parts = (named.length > 0 ? named : Object.keys(PARTS)).map((name) => PARTS[name]!);
+
 for (const start of cases) {
   await using one = await start();
-  await measureCancels(one);
-  await measureStreams(one);
+  for (const measure of parts) await measure(one);
 }
 
 async function measureCancels({ name, config }: BenchCase): Promise<void> {
@@ -150,6 +157,7 @@ async function measureStreams({ name, config }: BenchCase): Promise<void> {
       bareHeapKB: Number(kilobytes(bare.heapUsed).toPrecision(3)),
       coresWhileHeld: Number((ours.cpuMs / HELD_MS).toPrecision(2)),
       openMs: Math.round(ours.openMs),
+      bareOpenMs: Math.round(bare.openMs),
     },
   });
 }
