@@ -4,7 +4,7 @@ import { join } from 'node:path';
 
 export const ROOT: string = join(import.meta.dirname, '../..');
 
-export const PAGES: readonly string[] = globSync(['*.md', 'docs/*.md', 'packages/*/README.md'], {
+export const PAGES: readonly string[] = globSync(['*.md', 'docs/**/*.md', 'packages/*/README.md'], {
   cwd: ROOT,
 }).toSorted();
 
