@@ -19,6 +19,6 @@ export { type ChatHandler, type ChatHandlerOptions, createChatHandler } from './
 export type { ChatServiceOptions } from './chat/chat-service.ts';
 export type { ChatTools, Reply, ReplyContext, ReplyStream } from './chat/reply-work.ts';
 export { type Listener, type Listening, type ListenOptions, listen, toNodeListener } from './listen.ts';
-export { serveWebSockets } from './web-socket/node-upgrade.ts';
+export { serveWebSockets, type WebSocketServerOptions } from './web-socket/node-upgrade.ts';
 export type { SocketLike } from './web-socket/socket-session.ts';
 export type { ServeSocket, WebSockets } from './web-socket/web-sockets.ts';

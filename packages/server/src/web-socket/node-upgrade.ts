@@ -1,5 +1,6 @@
 import { type IncomingMessage, type Server, STATUS_CODES } from 'node:http';
 import type { Duplex } from 'node:stream';
+import { type Clock, systemClock } from '@whoa/core';
 import type { WebSocket, WebSocketServer } from 'ws';
 import { refuse } from '../access/refusal.ts';
 import { FRAME_BYTES_MAX } from './socket-session.ts';
@@ -7,6 +8,11 @@ import type { ServeSocket } from './web-sockets.ts';
 
 /** A socket whose other end does not answer for so long is gone. */
 const PING_MS = 15_000;
+
+export interface WebSocketServerOptions {
+  /** Says when a socket is asked whether its other end is there. */
+  readonly clock?: Clock;
+}
 
 interface UpgradeHandler {
   upgrade(request: Request): Promise<Response | ServeSocket>;
@@ -21,7 +27,11 @@ interface UpgradeHandler {
  * serveWebSockets(server, createChatHandler({ … }));
  * ```
  */
-export function serveWebSockets(server: Server, handler: UpgradeHandler): Disposable {
+export function serveWebSockets(
+  server: Server,
+  handler: UpgradeHandler,
+  { clock = systemClock }: WebSocketServerOptions = {},
+): Disposable {
   let opened: Promise<WebSocketServer> | undefined;
   const streams = new Set<Duplex>();
   const onUpgrade = (message: IncomingMessage, stream: Duplex, head: Buffer): void => {
@@ -33,7 +43,7 @@ export function serveWebSockets(server: Server, handler: UpgradeHandler): Dispos
       .then(async (answer) => {
         if (!(answer instanceof Response)) {
           const sockets = await (opened ??= openServer());
-          sockets.handleUpgrade(message, stream, head, keepAlive(answer));
+          sockets.handleUpgrade(message, stream, head, keepAlive(answer, clock));
         } else if (answer.status === 404 && server.listenerCount('upgrade') > 1) {
           // It is somebody else's path.
           streams.delete(stream);
@@ -70,16 +80,20 @@ function requestOf({ url = '/', headers, socket }: IncomingMessage): Request | u
 }
 
 /** Serves a socket, and asks it now and then whether it is there. */
-function keepAlive(serve: ServeSocket): (socket: WebSocket) => void {
+function keepAlive(serve: ServeSocket, clock: Clock): (socket: WebSocket) => void {
   return (socket) => {
     let isThere = true;
-    const timer = setInterval(() => {
+    let timer: Disposable;
+    const ask = (): void => {
       if (isThere) socket.ping();
       else socket.terminate();
       isThere = false;
-    }, PING_MS);
+      askLater();
+    };
+    const askLater = (): void => void (timer = clock.setTimer(PING_MS, ask, { keepAlive: false }));
+    askLater();
     socket.on('pong', () => (isThere = true));
-    socket.on('close', () => clearInterval(timer));
+    socket.on('close', () => timer[Symbol.dispose]());
     serve(socket);
   };
 }
