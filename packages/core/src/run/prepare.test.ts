@@ -192,3 +192,77 @@ test('ids, names and characters that a provider would refuse are mended, and cal
     { role: 'tool', callId: 'a_b-2', tool: 't', content: 'Outcome unknown: no result was recorded.', isError: true },
   ]);
 });
+
+test('a result that stands before its call is still its result, the first one if there are several', () => {
+  const contents = (history: readonly Message[]): unknown[] =>
+    prepareMessages(history).flatMap((message) => (message.role === 'tool' ? [message.content] : []));
+  expect(
+    contents([result('a', { content: 'early' }), result('a', { content: 'late' }), assistant([call('a')])]),
+  ).toEqual(['early']);
+  // One that has its own result is not given another's.
+  expect(
+    contents([result('a', { content: 'stray' }), assistant([call('a')]), result('a', { content: 'own' })]),
+  ).toEqual(['own']);
+  expect(contents([result('b'), assistant([call('a')])])).toEqual(['Outcome unknown: no result was recorded.']);
+});
+
+test('a part that is fit to be sent is sent as it is', () => {
+  const fit: AssistantPart = {
+    type: 'call',
+    callId: 'a',
+    tool: 't',
+    input: { whole: ['😀', null, 1, { deep: 'text' }], nothing: null, flag: true },
+  };
+  const words = text('whole 😀');
+  const [message] = prepareMessages([assistant([words, fit])]);
+  expect(message!.content[0]).toBe(words);
+  expect(message!.content[1]).toBe(fit);
+});
+
+test.each<[string, Partial<AssistantPart & { type: 'call' }>, object]>([
+  [
+    'an id that is safe keeps the one it came with',
+    { tool: '1st', providerId: 'p' },
+    { tool: '_1st', providerId: 'p' },
+  ],
+  ['an id that is not becomes the one it came with', { callId: 'a b' }, { callId: 'a_b', providerId: 'a b' }],
+  ['one that it came with stays', { callId: 'a b', providerId: 'p' }, { callId: 'a_b', providerId: 'p' }],
+  ['a name is cut to what providers accept', { tool: 'é'.repeat(80) }, { tool: '_'.repeat(64) }],
+  ['half a character deep inside', { input: { a: [{ b: '\ud800' }] } }, { input: { a: [{ b: '\ufffd' }] } }],
+  ['half a character in a name', { input: { a: { '\ud800': null } } }, { input: { a: { '\ufffd': null } } }],
+  [
+    'half a character beside whole ones',
+    { input: { a: 'ok', b: '\udc00', c: 3 } },
+    { input: { a: 'ok', b: '\ufffd', c: 3 } },
+  ],
+  ['an input that is a text', { input: 'cut \ud83d' }, { input: 'cut \ufffd' }],
+])('what a provider would refuse is mended: %s', (_name, given, wanted) => {
+  const part = { type: 'call', callId: 'a', tool: 't', input: {}, ...given } as const;
+  const [message] = prepareMessages([assistant([part])]);
+  expect(message!.content[0]).toStrictEqual({ ...part, ...wanted });
+});
+
+test('a schema is asked for the draft that every provider reads, and one that fails is named with what to do', () => {
+  const asked: unknown[] = [];
+  const describing = (input: (options: unknown) => Record<string, unknown>) =>
+    defineTool({
+      name: 'x',
+      description: 'does x',
+      execute: () => '',
+      input: {
+        '~standard': { version: 1, vendor: 'x', validate: (value) => ({ value }), jsonSchema: { input } },
+      } as never,
+    }) as Tool;
+  const answers = describing((options) => {
+    asked.push(options);
+    return { type: 'object' };
+  });
+  expect(describeTools([answers])).toEqual([{ name: 'x', description: 'does x', inputJsonSchema: { type: 'object' } }]);
+  expect(asked).toEqual([{ target: 'draft-07' }]);
+  const fails = describing(() => {
+    throw new Error('no');
+  });
+  expect(() => describeTools([fails])).toThrow(
+    "tools: the schema of 'x' failed to describe itself; give the tool an inputJsonSchema",
+  );
+});

@@ -58,3 +58,14 @@ test('an undo that cannot have its key in time has failed, and did not begin', a
   expect(await undone).toMatchObject([{ tool: 'book', state: 'failed' }]);
   expect(undo).not.toHaveBeenCalled();
 });
+
+test('a call that failed is not taken back, nor one whose tool does not say how', async () => {
+  const undo = vi.fn();
+  const book = { name: 'book', execute: () => Promise.reject(new Error('full')), undo };
+  for (const tool of [book, { name: 'book', execute: () => 'booked' }]) {
+    const run = setUp([tool]).agent.run('go');
+    await run.outcome;
+    expect(await run.undo()).toEqual([]);
+  }
+  expect(undo).not.toHaveBeenCalled();
+});
