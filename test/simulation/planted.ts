@@ -129,12 +129,21 @@ export const plantedBugs: readonly PlantedBug[] = [
     'if (this.#holders.size === 0) return false;',
     'if (this.#holders.size >= 0) return false;',
   ),
-  one(
-    'a worker takes an answer of an older session',
-    'run/domain-session.ts',
-    "if (session !== this.#id) return { answer: 'gone' };\n    this.#asking = undefined;",
-    'this.#asking = undefined;',
-  ),
+  {
+    name: 'a worker takes an answer of an older session, and works on it',
+    changes: [
+      {
+        file: 'run/domain-session.ts',
+        find: "if (session !== this.#id) return { answer: 'gone' };\n    this.#asking = undefined;",
+        replace: 'this.#asking = undefined;',
+      },
+      {
+        file: 'run/domain-session.ts',
+        find: 'if (session !== this.#id) {\n      holder.lose',
+        replace: "if (session === '') {\n      holder.lose",
+      },
+    ],
+  },
   one(
     'a beat asked for during a beat is lost',
     'run/domain-session.ts',
