@@ -101,6 +101,22 @@ test('created over HTTP, taken over when its worker is killed, stopped over HTTP
   ]);
 });
 
+test('an AG-UI run is answered by a worker, stopped at another server, and is cancelled at both', async () => {
+  const home = await fleet();
+  const [one, other] = [await serve(home), await serve(home)];
+  await work(home);
+  const message = { id: 'u1', role: 'user', content: 'Is all well?' };
+  const running = await one.ask('/api/ag-ui', { threadId: 't', runId: 'r1', messages: [message] });
+  const [task] = ((await (await one.ask('/v1/tasks')).json()) as { tasks: TaskRecord[] }).tasks;
+  const shell = await shellOf(await other.ask(`/v1/tasks/${task!.id}/events`));
+  const stop = await other.ask('/api/ag-ui/t/stop', { runId: 'r1', reason: 'lunch' });
+  expect(await stop.json()).toEqual({ answer: 'accepted' });
+  expect(await running.text()).toMatch(/Let me see\. .*"RUN_FINISHED".*"cancelled".*lunch/s);
+  expect(await one.get(task!.id)).toMatchObject({ status: 'cancelled', outcome: { reason: { via: 'ag-ui' } } });
+  await until(() => isGone(shell));
+  expect((await one.ask('/api/ag-ui/t/connect', undefined, { authorization: 'Bearer another' })).status).toBe(401);
+});
+
 test('a worker that is told to end lets the call finish, hands the task back, and exits', async () => {
   const home = await fleet();
   home.folder.write(

@@ -1,4 +1,11 @@
-import { createAccess, createChatHandler, createTaskApi, type Listening, listen } from '@whoa/server';
+import {
+  createAccess,
+  createAgUiHandler,
+  createChatHandler,
+  createTaskApi,
+  type Listening,
+  listen,
+} from '@whoa/server';
 import { agentNames, chooseNames, openAgents } from '../agent/open-agents.ts';
 import { type Command, EXIT, type Own, readArguments, readCount, UsageError } from '../command.ts';
 import { loadConfig } from '../config/load.ts';
@@ -12,8 +19,8 @@ import { startWorker } from '../worker/start-worker.ts';
 
 const help = `whoa serve [options]
 
-Serves the tasks of your configuration's store over HTTP (/v1, described by /openapi.json) and a chat for useChat (/api/chat), until
-it is ended. A token is needed, also on this machine. It is made at the start and shown once, unless WHOA_TOKEN or --token-file say
+Serves the tasks of your configuration's store over HTTP (/v1, described by /openapi.json), and a chat for useChat (/api/chat) and for
+AG-UI clients (/api/ag-ui), until it is ended. A token is needed, also on this machine. It is made at the start and shown once, unless WHOA_TOKEN or --token-file say
 which ones there are.
 
   --agent NAME       who answers in the chat: an agent of the configuration; its first one unless given
@@ -49,6 +56,7 @@ const CONCURRENCY_MAX = 10_000;
 const ERROR_CHARACTERS_MAX = 300;
 const LOOPBACK: readonly string[] = ['localhost', '127.0.0.1', '::1'];
 const CHAT = '/api/chat';
+const AG_UI = '/api/ag-ui';
 
 export const serveCommand: Command = { help, run };
 
@@ -75,6 +83,7 @@ async function run(args: readonly string[], own: Own): Promise<number> {
   const shared = { authenticate, origins, hosts: hostsOf(host, origins) };
   const hooks = { 'hook-error': ({ error }: { error: unknown }) => onError(error) };
   const chat = own(createChatHandler({ ...shared, store, agent: chatAgent, api: CHAT, hooks }));
+  const agUi = own(createAgUiHandler({ ...shared, store, agent: chatAgent, api: AG_UI, hooks }));
   const tasks = createTaskApi({
     store,
     access: createAccess({ ...shared, onError }),
@@ -83,7 +92,9 @@ async function run(args: readonly string[], own: Own): Promise<number> {
   });
   const fetch = async (request: Request): Promise<Response> => {
     const { pathname } = new URL(request.url);
-    return pathname === CHAT || pathname.startsWith(`${CHAT}/`) ? chat.fetch(request) : tasks.fetch(request);
+    const isAt = (api: string): boolean => pathname === api || pathname.startsWith(`${api}/`);
+    if (isAt(AG_UI)) return agUi.fetch(request);
+    return isAt(CHAT) ? chat.fetch(request) : tasks.fetch(request);
   };
   const listening = own(await listenAt({ fetch, upgrade: chat.upgrade }, { host, port }));
   if (asJson) screen.data({ type: 'listening', url: listening.url, ...(made && { token: made }) });
@@ -126,7 +137,7 @@ interface Start {
 
 function tellStart(screen: Screen, { listening: { url }, chatAgent, made, isWorking }: Start): void {
   const whoa = commandName();
-  screen.line(`Serving ${url}: tasks at /v1, a chat with ${chatAgent} at ${CHAT}; Ctrl-C ends it.`);
+  screen.line(`Serving ${url}: tasks at /v1, a chat with ${chatAgent} at ${CHAT} and ${AG_UI}; Ctrl-C ends it.`);
   if (made !== undefined) {
     screen.line(`\nThe token, shown only now:\n  export WHOA_TOKEN=${made}\n  ${whoa} tasks --server ${url}`);
     screen.line('It may do everything. To keep one across restarts, set WHOA_TOKEN here too, or use --token-file.\n');
