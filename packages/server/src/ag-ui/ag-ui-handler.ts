@@ -1,10 +1,21 @@
-import type { TaskRecord } from '@whoa/tasks';
+import { isFinal, type TaskRecord } from '@whoa/tasks';
 import { type Context, Hono } from 'hono';
+import { may, refuseRight } from '../access/access.ts';
 import type { Principal, Right } from '../access/principal.ts';
 import { HttpError } from '../api/http-error.ts';
-import { answerQuestion, approveRequest, bodyOf, stopChat, stopRequest } from '../chat/chat-request.ts';
+import type { Chat } from '../chat/chat.ts';
+import {
+  answerQuestion,
+  approveRequest,
+  bodyOf,
+  checked,
+  notAsked,
+  stopChat,
+  stopRequest,
+} from '../chat/chat-request.ts';
 import { shareRoutes } from '../chat/chat-routes.ts';
 import { type ChatService, type ChatServiceOptions, createChatService } from '../chat/chat-service.ts';
+import { HISTORY_AGENT } from '../chat/history-work.ts';
 import { replyStream } from '../chat/reply-stream.ts';
 import type { ChatTools } from '../chat/reply-work.ts';
 import type { AgUiMessage } from './ag-ui-events.ts';
@@ -55,9 +66,17 @@ function createRoutes(service: ChatService, api: string): Hono {
   routes.post('/', (c) =>
     admit(c, 'start', async (who) => {
       const input = await bodyOf(c.req.raw, runInput, access);
-      const task = await startRun(who, input, service);
-      const before = input.messages as unknown as readonly AgUiMessage[];
-      return streamRun({ request: c.req.raw, who, task, before, isJoining: false }, service);
+      const request = c.req.raw;
+      if (!(await isResume(who, input, chat))) {
+        const task = await startRun(who, input, service);
+        const before = input.messages as unknown as readonly AgUiMessage[];
+        return streamRun({ request, who, task, before, isJoining: false }, service);
+      }
+      if (!may(who, 'approve')) return refuseRight('approve');
+      const task = { ...(await resumeRun(who, input, service)), key: input.runId };
+      const before = agUiMessagesOf(await chat.messages(who, input.threadId));
+      const resumed = input.resume.map(({ interruptId }) => interruptId);
+      return streamRun({ request, who, task, before, isJoining: false, resumed }, service);
     }),
   );
   routes.get('/:threadId/connect', (c) =>
@@ -79,26 +98,62 @@ function createRoutes(service: ChatService, api: string): Hono {
   routes.post('/:threadId/approve', (c) =>
     admit(c, 'approve', async (who) => {
       const request = { ...(await bodyOf(c.req.raw, approveRequest, access)), chatId: c.req.param('threadId') };
-      const answer = await answerQuestion(who, request, { chat, access });
-      return c.json({ answer }, answer === 'accepted' ? 200 : 409);
+      return c.json({ answer: await answerQuestion(who, request, { chat, access }) });
     }),
   );
   return shareRoutes(routes, { access, onError });
 }
 
+/** Whether a request answers questions. Somebody who gives them up and says something new wants a run of its own. */
+async function isResume(who: Principal, { threadId, messages, resume }: RunInput, chat: Chat): Promise<boolean> {
+  if (resume.length === 0) return false;
+  const last = messages.at(-1);
+  const isNew = last?.role === 'user' && !(await isKnown(who, { threadId, id: last.id }, chat));
+  const isGivenUp = resume.every(({ status }) => status === 'cancelled');
+  if (isNew && !isGivenUp) {
+    const message =
+      'resume: answers come without a new message; send it when the run has ended, or give the questions up';
+    throw new HttpError(400, { code: 'invalid', message });
+  }
+  return !isNew;
+}
+
+async function isKnown(who: Principal, said: { threadId: string; id: string }, chat: Chat): Promise<boolean> {
+  return (await chat.messages(who, said.threadId)).some(({ id, role }) => id === said.id && role === 'user');
+}
+
 /** The run that a request asks for. One that comes again is the same run. */
 async function startRun(who: Principal, input: RunInput, { chat }: ChatService): Promise<TaskRecord> {
-  const { threadId: chatId, runId, messages } = input;
-  const known = await chat.find(who, { chatId, runId });
+  const { threadId, runId, messages } = input;
+  const known = await chat.find(who, { chatId: threadId, runId });
   if (known !== undefined) return known;
-  const last = messages.at(-1)!;
-  if (last.role !== 'user') {
+  const last = messages.at(-1);
+  if (last?.role !== 'user') {
     const why = 'messages: the last one must be of the user; the server keeps the others';
     throw new HttpError(400, { code: 'invalid', message: why });
   }
   // A message that was answered already is answered anew: what followed it goes.
-  const regenerate = (await chat.messages(who, chatId)).some(({ id, role }) => id === last.id && role === 'user');
-  const ref = await chat.send(who, { chatId, runId, message: uiMessageOf(last), regenerate });
+  const regenerate = await isKnown(who, { threadId, id: last.id }, chat);
+  const ref = await chat.send(who, { chatId: threadId, runId, message: uiMessageOf(last), regenerate });
+  return (await chat.task(ref))!;
+}
+
+/** Answers what a run was interrupted by. The reply goes on, under one more name. One that comes again is the same run. */
+async function resumeRun(who: Principal, input: RunInput, { chat, access }: ChatService): Promise<TaskRecord> {
+  const { threadId: chatId, runId, resume } = input;
+  const answers = resume.map(({ interruptId: approvalId, status, payload }) => {
+    const answer = status === 'resolved' ? payload : { approved: false };
+    return { ...checked({ ...(answer as object), approvalId }, approveRequest), chatId };
+  });
+  const found = await chat.find(who, { chatId, runId });
+  const known = found?.agent === HISTORY_AGENT ? undefined : found;
+  const ref = known ?? (await chat.active(who, chatId));
+  if (ref === undefined) throw notAsked();
+  // Under this name it was stopped before.
+  if (known === undefined && (await chat.rename(ref, { chatId, runId })))
+    await chat.stop(who, { chatId, messageId: ref.id, via: 'ag-ui' });
+  else if (known === undefined || !isFinal(known.status))
+    for (const answer of answers) await answerQuestion(who, answer, { chat, access });
   return (await chat.task(ref))!;
 }
 
@@ -108,12 +163,25 @@ interface RunReading {
   readonly task: TaskRecord;
   readonly before: readonly AgUiMessage[];
   readonly isJoining: boolean;
+  /** The questions that it answers. */
+  readonly resumed?: readonly string[];
 }
 
-function streamRun({ request, who, task, before, isJoining }: RunReading, { chat, access }: ChatService): Response {
+async function streamRun(reading: RunReading, { chat, access }: ChatService): Promise<Response> {
+  const { request, who, task, before, isJoining, resumed = [] } = reading;
   const { tenant, id, key = id, conversation = id } = task;
   const ref = { tenant, id };
-  const usage = async () => (await chat.task(ref))?.outcome?.usage;
-  const translator = new AgUiTranslator({ threadId: conversation, runId: key, taskId: id, before, isJoining, usage });
+  const questions = [...(await chat.questions(ref))];
+  const answered = questions.filter(([, { isAnswered }]) => isAnswered || isFinal(task.status)).map(([name]) => name);
+  const translator = new AgUiTranslator({
+    threadId: conversation,
+    runId: key,
+    taskId: id,
+    before,
+    isJoining,
+    answered: new Set(answered),
+    resumed: new Set(resumed),
+    usage: async () => (await chat.task(ref))?.outcome?.usage,
+  });
   return replyStream({ request, who }, (signal) => translator.translate(chat.stream(ref, signal)), { access });
 }

@@ -21,7 +21,19 @@ export interface RunInput {
   readonly threadId: string;
   readonly runId: string;
   readonly messages: readonly InputMessage[];
+  /** Answers to the questions that a run before was interrupted by. */
+  readonly resume: readonly ResumeAnswer[];
 }
+
+interface ResumeAnswer {
+  readonly interruptId: string;
+  /** A question that is given up is denied. */
+  readonly status: 'resolved' | 'cancelled';
+  readonly payload?: unknown;
+}
+
+/** Questions that one run answers. */
+const RESUMED_MAX = 100;
 
 const name = z.string().min(1).max(200);
 const source = z.looseObject({ type: z.string(), value: z.string(), mimeType: z.string().optional() });
@@ -35,7 +47,13 @@ const message = z.looseObject({
 export const runInput: z.ZodType<RunInput> = z.looseObject({
   threadId: name,
   runId: name,
-  messages: z.array(message).min(1),
+  messages: z.array(message),
+  resume: z
+    .array(
+      z.looseObject({ interruptId: name, status: z.enum(['resolved', 'cancelled']), payload: z.unknown().optional() }),
+    )
+    .max(RESUMED_MAX)
+    .default([]),
 });
 
 /** The message of a person as a chat keeps it. */

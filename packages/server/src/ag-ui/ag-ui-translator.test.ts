@@ -13,6 +13,8 @@ async function translate(chunks: readonly UIMessageChunk[], isJoining = false): 
     taskId: 'task',
     before: [{ id: 'u', role: 'user', content: 'Go' } as const],
     isJoining,
+    answered: new Set<string>(),
+    resumed: new Set<string>(),
     usage: () => Promise.resolve({ inputTokens: 3, outputTokens: 4, complete: true }),
   };
   const source = (async function* () {

@@ -1,3 +1,4 @@
+import type { Interrupt } from '@ag-ui/core';
 import type { Usage } from '@whoa/core';
 import type { UIMessageChunk } from 'ai';
 import type { AgUiEvent, AgUiMessage } from './ag-ui-events.ts';
@@ -15,6 +16,10 @@ export interface AgUiRun {
   readonly before: readonly AgUiMessage[];
   /** The reader has it not yet: it is told first. */
   readonly isJoining: boolean;
+  /** Questions that were answered before: they do not interrupt it. */
+  readonly answered: ReadonlySet<string>;
+  /** Questions that it answers: everything up to them was told by runs before it. */
+  readonly resumed: ReadonlySet<string>;
   /** What the run has cost; asked for at its end. */
   readonly usage: () => Promise<Usage | undefined>;
 }
@@ -43,16 +48,28 @@ export class AgUiTranslator {
 
   /** All events of a run, from its beginning. A stream that breaks off leaves the run open, as the protocol has it. */
   async *translate(chunks: AsyncIterable<UIMessageChunk>): AsyncGenerator<AgUiEvent, undefined> {
-    const { threadId, runId, isJoining, before } = this.#run;
+    const { threadId, runId, isJoining, before, answered, resumed } = this.#run;
     yield { type: 'RUN_STARTED', threadId, runId, protocolVersion: PROTOCOL_VERSION };
     if (isJoining) yield { type: 'MESSAGES_SNAPSHOT', messages: [...before] };
+    const unseen = new Set(resumed);
+    const interrupts: Interrupt[] = [];
     for await (const chunk of chunks) {
       if (chunk.type === 'finish' || chunk.type === 'abort') {
         yield* this.#close();
         yield await this.#end(chunk);
         return undefined;
       }
-      yield* this.#eventsOf(chunk);
+      const events = this.#eventsOf(chunk);
+      if (unseen.size === 0) yield* events;
+      const asked = interruptOf(chunk);
+      if (asked === undefined) continue;
+      // What the run before had open, it has closed.
+      if (unseen.delete(asked.id) && unseen.size === 0) this.#close();
+      if (!resumed.has(asked.id) && !answered.has(asked.id)) interrupts.push(asked);
+      if (unseen.size > 0 || interrupts.length === 0) continue;
+      yield* this.#close();
+      yield { type: 'RUN_FINISHED', threadId, runId, outcome: { type: 'interrupt', interrupts } };
+      return undefined;
     }
     return undefined;
   }
@@ -222,8 +239,24 @@ export class AgUiTranslator {
   }
 
   #newName(): string {
-    return `${this.#run.taskId}-m${++this.#names}`;
+    // Replayed, the same words may come in other pieces: what a resumed run makes has names of its own.
+    const [first] = this.#run.resumed;
+    return `${first ?? this.#run.taskId}-m${++this.#names}`;
   }
+}
+
+/** What the answer to a question may say. */
+const ANSWER = {
+  type: 'object',
+  properties: { approved: { type: 'boolean' }, why: { type: 'string' }, remember: { type: 'boolean' } },
+  required: ['approved'],
+};
+
+/** The question of a chunk, if it has one that a resumed run can answer. */
+function interruptOf(chunk: UIMessageChunk): Interrupt | undefined {
+  if (chunk.type !== 'tool-approval-request' || chunk.approvalDescriptor === undefined) return undefined;
+  const { approvalId: id, toolCallId, approvalDescriptor: question } = chunk;
+  return { id, reason: 'tool_call', toolCallId, responseSchema: ANSWER, metadata: { question } };
 }
 
 function textOf(output: unknown): string {

@@ -1,4 +1,4 @@
-import type { SendReceipt, TaskRef } from '@whoa/tasks';
+import type { TaskRef } from '@whoa/tasks';
 import type { UIMessage } from 'ai';
 import { z } from 'zod';
 import type { Access } from '../access/access.ts';
@@ -137,15 +137,18 @@ export async function answerQuestion(
   who: Principal,
   request: ApproveRequest & { readonly chatId: string },
   { chat, access }: Pick<StopContext, 'chat' | 'access'>,
-): Promise<SendReceipt['answer']> {
+): Promise<'accepted'> {
   const { chatId, approvalId, approved, why, remember } = request;
   const answer = await chat.approve(who, { chatId, approvalId, approved: approved || (why ?? false), remember });
-  if (answer === 'unknown') {
-    const message = 'There is no such question now; it was answered, or its reply has ended';
-    throw new HttpError(409, { code: 'not-asked', message });
-  }
+  if (answer === 'unknown') throw notAsked();
   access.record(who, { type: 'approve', tenant: who.tenant, target: approvalId, answer });
+  if (answer !== 'accepted') throw new HttpError(409, { code: answer, message: 'The answer came too late' });
   return answer;
+}
+
+export function notAsked(): HttpError {
+  const message = 'There is no such question now; it was answered, or its reply has ended';
+  return new HttpError(409, { code: 'not-asked', message });
 }
 
 /** Returns the body of a request. Throws an `HttpError` if it is not what the schema says. */

@@ -66,8 +66,7 @@ export function createChatRoutes({ chat, access, api, onError }: ChatRoutesOptio
   routes.post('/:chatId/approve', (c) =>
     admit(c, 'approve', async (who) => {
       const request = { ...(await bodyOf(c.req.raw, approveRequest, access)), chatId: c.req.param('chatId') };
-      const answer = await answerQuestion(who, request, { chat, access });
-      return c.json({ answer }, answer === 'accepted' ? 200 : 409);
+      return c.json({ answer: await answerQuestion(who, request, { chat, access }) });
     }),
   );
   return shareRoutes(routes, { access, onError });

@@ -15,6 +15,7 @@ import {
 import type { UIMessage, UIMessageChunk } from 'ai';
 import type { Principal } from '../access/principal.ts';
 import { HISTORY_AGENT, type HistoryCut } from './history-work.ts';
+import { type AskedQuestion, readQuestions } from './questions.ts';
 import type { ReplyEvent } from './reply-event.ts';
 import { standingEffects } from './standing-effects.ts';
 import { uiMessagesOf, userMessageOf } from './ui-messages.ts';
@@ -151,20 +152,29 @@ export class Chat {
 
   /** Answers a question about a call. Only who has read a question knows its name. */
   async approve({ tenant }: Principal, { chatId, approvalId, ...answer }: ChatAnswer): Promise<SendReceipt['answer']> {
-    const { store } = this.#parts;
     const ref = await this.active({ tenant }, chatId);
-    if (ref === undefined) return 'unknown';
-    for (let after = 0; ; ) {
-      const entries = await store.read(ref, { after });
-      if (entries.length === 0) return 'unknown';
-      for (const { event } of entries) {
-        const asked = event as { type?: string; id?: string; question?: { callId: string } };
-        if (asked.type !== 'approval-question' || asked.id !== approvalId) continue;
-        const { callId } = asked.question!;
-        return (await store.send(ref, { type: 'approve', callId, ...answer }, { nonce: approvalId })).answer;
-      }
-      after = entries.at(-1)!.position;
-    }
+    const callId = ref && (await this.questions(ref)).get(approvalId)?.callId;
+    if (ref === undefined || callId === undefined) return 'unknown';
+    return (await this.#parts.store.send(ref, { type: 'approve', callId, ...answer }, { nonce: approvalId })).answer;
+  }
+
+  /** What people have been asked in a reply so far, by the names of the questions. */
+  questions(ref: TaskRef): Promise<ReadonlyMap<string, AskedQuestion>> {
+    return readQuestions(this.#parts.store, ref);
+  }
+
+  /**
+   * Gives a reply under way one more name, by which it can be found and stopped. Returns whether it was stopped under this
+   * name before.
+   */
+  async rename(ref: TaskRef, { chatId, runId }: { chatId: string; runId: string }): Promise<boolean> {
+    const { store } = this.#parts;
+    const alias: HistoryCut = { from: runId, isFor: ref.id };
+    const task = { tenant: ref.tenant, agent: HISTORY_AGENT, conversation: chatId, key: runId, input: { ...alias } };
+    const receipt = await store.create(task, { policy: 'queue' });
+    // It is only kept for its name, and nothing waits for it.
+    if (receipt.answer === 'created') await store.cancel(receipt.task, { kind: 'user', via: 'chat' }, { how: 'now' });
+    return receipt.answer === 'duplicate' && isFor(receipt.task) !== ref.id;
   }
 
   /** Everything that is known of a reply. */
@@ -208,7 +218,8 @@ export class Chat {
     const { store } = this.#parts;
     const found = runId === undefined ? undefined : await store.find({ tenant, key: runId, conversation: chatId });
     // The name of a message is the id of the task that answers with it.
-    const task = found ?? (messageId === undefined ? undefined : await store.get({ tenant, id: messageId }));
+    const id = found === undefined ? messageId : isFor(found);
+    const task = id === undefined ? found : await store.get({ tenant, id });
     return task?.conversation === chatId ? task : undefined;
   }
 
@@ -263,6 +274,11 @@ export class Chat {
       return { tenant: task.tenant, id: receipt.task.id };
     throw receipt.answer === 'rejected' ? new TaskRejectedError() : new StoreFullError(receipt);
   }
+}
+
+/** The reply that a task stands for: it only holds one more name of it. */
+function isFor({ agent, inputs }: TaskRecord): string | undefined {
+  return agent === HISTORY_AGENT ? (inputs[0] as HistoryCut).isFor : undefined;
 }
 
 /** A message whose stop came first was taken by a task that does nothing; to its reader it was stopped. */

@@ -7,6 +7,8 @@ export const HISTORY_AGENT = 'whoa-chat-history';
 /** From which message of a person on; the last one if none is named. */
 export interface HistoryCut {
   readonly from?: string;
+  /** The task of a reply that goes by this name too. Nothing is cut then. */
+  readonly isFor?: string;
 }
 
 interface Said {
@@ -18,9 +20,9 @@ interface Said {
 export function createHistoryWork(): HeldWork {
   return {
     hold: ({ task, history }) => {
-      const { from } = task.inputs.at(-1) as HistoryCut;
+      const { from, isFor } = task.inputs.at(-1) as HistoryCut;
       const index = (history as readonly Said[]).findLastIndex(
-        ({ role, id }) => role === 'user' && (from === undefined || id === from),
+        ({ role, id }) => isFor === undefined && role === 'user' && (from === undefined || id === from),
       );
       const kept: readonly Json[] = index < 0 ? history : history.slice(0, index);
       return Promise.resolve({ status: 'success', history: kept, result: { removed: history.length - kept.length } });

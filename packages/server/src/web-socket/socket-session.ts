@@ -142,7 +142,6 @@ export class SocketSession {
       case 'approve': {
         const request = { ...frame.approve, chatId: frame.id };
         const answer = await answerQuestion(await this.#admit('approve'), request, { chat, access });
-        if (answer !== 'accepted') throw new HttpError(409, { code: answer, message: 'The answer came too late' });
         this.#send({ type: 'receipt', requestId, receipt: { answer } });
       }
     }
