@@ -54,6 +54,24 @@ test('a task that was started is followed by its id from its first entry to its 
   expect((await response).status).toBe('success');
 });
 
+test('the words of a task that is followed are seen within 50 ms', async () => {
+  const { world, store, runner } = setUp();
+  const started = await runner.start(TASK);
+  const seen: string[] = [];
+  const following = (async () => {
+    for await (const one of followTask(store, started, { world }))
+      if (one.type === 'entry' && one.event.type === 'text') seen.push(one.event.text);
+  })();
+  // The first is said at once, the others a second after each other.
+  await world.clock.advance(50);
+  for (let count = 1; count <= WORDS.length; count++) {
+    expect(seen).toEqual(WORDS.slice(0, count));
+    await world.clock.advance(1_000);
+  }
+  await world.clock.advance(1_000);
+  await following;
+});
+
 test('one who comes back with the last position sees the rest, and nothing twice', async () => {
   const { world, store, runner } = setUp();
   const started = await runner.start(TASK);

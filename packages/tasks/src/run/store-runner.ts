@@ -38,7 +38,7 @@ type OnEvent = (event: RunEvent) => void;
 type ExistingOptions = Omit<WorkOptions, 'policy'>;
 const LEASE_MS = 15_000;
 const POLL_MS = 1_000;
-const FLUSH_MS = 200;
+const FLUSH_MS = 50;
 const UNWATCHED_FLUSH_MS = 5_000;
 
 /** Creates a runner. */
