@@ -1,4 +1,4 @@
-import { createVirtualWorld } from '@whoa/core/testing';
+import { createVirtualWorld, letEverythingReact } from '@whoa/core/testing';
 import { expect, test } from 'vitest';
 import { ORIGIN } from '../../test/served.ts';
 import { type AccessOptions, createAccess } from './access.ts';
@@ -82,19 +82,49 @@ test('only listed pages may read what they are answered', () => {
   expect(() => setUp({ origins: ['app.example/'] })).toThrow("origins: 'app.example/' is no origin");
 });
 
-test('who asks too often is told when to ask again, and nobody else waits for it', async () => {
+test('who asks too often is told when to ask again, a second later, and nobody else waits for it', async () => {
   const { clock } = createVirtualWorld();
   const authenticate = (one: Request): Principal => ({ ...ANN, name: one.headers.get('x-name') ?? 'ann' });
   const access = setUp({ authenticate, clock, limits: { requestsPerSecond: 2, requestsBurst: 3 } });
   const knock = () => access.admit(request(), 'read');
   for (let i = 0; i < 3; i++) expect(await knock()).toMatchObject(ANN);
-  const refused = (await knock()) as Response;
+  const answered: unknown[] = [];
+  const early = knock().then((answer) => answered.push(answer));
+  expect(await access.admit(request({ 'x-name': 'bob' }), 'read')).toMatchObject({ name: 'bob' });
+  await clock.advance(999);
+  expect(answered).toEqual([]);
+  await clock.advance(1);
+  await early;
+  const [refused] = answered as [Response];
   expect(refused.status).toBe(429);
   expect(refused.headers.get('retry-after')).toBe('1');
-  expect(await access.admit(request({ 'x-name': 'bob' }), 'read')).toMatchObject({ name: 'bob' });
-  await clock.advance(500);
-  expect(await knock()).toMatchObject(ANN);
-  expect(await knock()).toMatchObject({ status: 429 });
+  for (let i = 0; i < 2; i++) expect(await knock()).toMatchObject(ANN);
+  const again = knock();
+  await clock.advance(1_000);
+  expect(await again).toMatchObject({ status: 429 });
+  expect(clock.pending).toBe(0);
+});
+
+test('one who was refused and goes away is not waited for, and only so many answers are held back', async () => {
+  const { clock } = createVirtualWorld();
+  const access = setUp({ clock, limits: { requestsPerSecond: 1, requestsBurst: 1 } });
+  await access.admit(request(), 'read');
+  const [gone, goneBefore] = [new AbortController(), AbortSignal.abort()];
+  const left = access.admit(request({}, { signal: gone.signal }), 'read');
+  await letEverythingReact();
+  expect(clock.pending).toBe(1);
+  gone.abort();
+  for (const answer of [await left, await access.admit(request({}, { signal: goneBefore }), 'read')])
+    expect(answer).toMatchObject({ status: 429 });
+  expect(clock.pending).toBe(0);
+  const held = Array.from({ length: 1_000 }, () => access.admit(request(), 'read'));
+  await letEverythingReact();
+  expect(await access.admit(request(), 'read')).toMatchObject({ status: 429 });
+  await clock.advance(1_000);
+  expect(clock.pending).toBeGreaterThan(990);
+  await clock.advance(10_000);
+  await Promise.all(held);
+  expect(clock.pending).toBe(0);
 });
 
 test('streams are counted for each principal until they are closed', () => {

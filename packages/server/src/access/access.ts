@@ -1,5 +1,6 @@
 import { type Clock, systemClock } from '@whoa/core';
 import { readBody } from './body.ts';
+import { HeldBack } from './held-back.ts';
 import { createOriginGuard, type OriginOptions } from './origin.ts';
 import {
   type Audit,
@@ -62,6 +63,7 @@ export function createAccess(options: AccessOptions): Access {
   const limits = { ...ACCESS_LIMITS, ...options.limits };
   const origin = createOriginGuard(options);
   const rate = new Rate(limits.requestsPerSecond, limits.requestsBurst);
+  const heldBack = new HeldBack(clock);
   const streams = new Map<string, number>();
 
   async function identify(request: Request): Promise<Principal | Response> {
@@ -81,6 +83,7 @@ export function createAccess(options: AccessOptions): Access {
       if (principal instanceof Response) return principal;
       const earlyMs = rate.take(nameOf(principal), clock.now());
       if (earlyMs > 0) {
+        await heldBack.wait(request.signal);
         return refuseForNow(429, { code: 'too-many-requests', message: 'Too many requests; wait a moment' }, earlyMs);
       }
       return may(principal, right) ? principal : refuseRight(right);
