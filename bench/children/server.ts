@@ -1,36 +1,51 @@
-// One server process: the task API, or the least that could do its work. argv: what, a store's configuration, a token's hash.
+// One server process: the task API, or the least that could do its work. argv: what, a store's configuration, who may ask.
 import { createAccess, createTaskApi, createTokens, listen, OWN_RIGHTS } from '@whoa/server';
 import { createTaskStore, type TaskStore, type TaskStoreConfig } from '@whoa/tasks';
+import { Hono } from 'hono';
+import { streamSSE } from 'hono/streaming';
+import { bareOf } from '../stores/cases.ts';
 
 const HEARTBEAT_MS = 15_000;
-const STREAM = { 'content-type': 'text/event-stream' };
-const [what = 'ours', config = '{}', sha256 = ''] = process.argv.slice(2);
+const NO_LIMITS = { requestsPerSecond: 1e6, requestsBurst: 1e6, streamsMax: 1e6 };
+const [what = 'ours', config = '{}', clients = '[]'] = process.argv.slice(2);
 const store = createTaskStore(JSON.parse(config) as TaskStoreConfig);
-const { port } = await listen(what === 'ours' ? createApi() : createBare(store));
+const { port } = await listen(what === 'bare' ? createBare(store) : createApi());
 process.on('message', () => {
   globalThis.gc?.();
   const { rss, heapUsed } = process.memoryUsage();
   const { user, system } = process.cpuUsage();
   process.send?.({ type: 'usage', rss, heapUsed, cpuMs: (user + system) / 1_000 });
 });
+// The parent was killed: leave nothing behind.
+process.on('disconnect', () => process.exit());
 process.send?.({ type: 'listening', port });
 
 function createApi() {
-  const authenticate = createTokens([{ sha256, tenant: 'bench', name: 'bench', rights: OWN_RIGHTS }]);
-  const limits = { requestsPerSecond: 1e6, requestsBurst: 1e6, streamsMax: 1e6 };
+  const known = JSON.parse(clients) as { tenant: string; sha256: string }[];
+  const authenticate = createTokens(known.map((one) => ({ ...one, name: one.tenant, rights: OWN_RIGHTS })));
+  const limits = what === 'limited' ? {} : NO_LIMITS;
   return createTaskApi({ store, access: createAccess({ authenticate, limits }) });
 }
 
-/** Cancels whatever it is asked to, and opens streams that say nothing but that they are open. */
+/** Cancels whatever it is asked to, opens streams that say nothing but that they are open, and passes on what is published. */
 function createBare(tasks: TaskStore) {
-  return {
-    async fetch(request: Request): Promise<Response> {
-      if (request.method === 'GET') return new Response(createBareStream(), { headers: STREAM });
-      const { mode: how } = (await request.json()) as { mode: 'now' };
-      const id = new URL(request.url).pathname.split('/')[3]!;
-      return Response.json(await tasks.cancel({ tenant: 'bench', id }, {}, { how }));
-    },
-  };
+  const app = new Hono();
+  const published = bareOf(JSON.parse(config) as TaskStoreConfig);
+  app.get('/published/:name', (context) =>
+    streamSSE(context, async (stream) => {
+      const { promise: gone, resolve } = Promise.withResolvers<void>();
+      stream.onAbort(resolve);
+      await published.subscribe(context.req.param('name'), (text) => stream.writeSSE({ data: text }));
+      await stream.writeSSE({ event: 'open', data: '' });
+      await gone;
+    }),
+  );
+  app.get('*', () => new Response(createBareStream(), { headers: { 'content-type': 'text/event-stream' } }));
+  app.post('/v1/tasks/:id/cancel', async (context) => {
+    const { mode: how } = (await context.req.json()) as { mode: 'now' };
+    return Response.json(await tasks.cancel({ tenant: 'bench', id: context.req.param('id') }, {}, { how }));
+  });
+  return { fetch: (request: Request) => Promise.resolve(app.fetch(request)) };
 }
 
 function createBareStream(): ReadableStream<Uint8Array> {

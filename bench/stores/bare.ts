@@ -8,6 +8,10 @@ export interface Bare extends AsyncDisposable {
   writeAndRing(name: string): Promise<void>;
   /** Calls back after every ring and one read. */
   listen(name: string, onRing: () => void): Promise<void>;
+  /** Sends a text to whoever is subscribed to a name, and keeps nothing. */
+  publish(name: string, text: string): Promise<void>;
+  /** Resolves when it hears what is published. */
+  subscribe(name: string, onText: (text: string) => unknown): Promise<void>;
   /** The cheapest durable change of one record. */
   write(key: string): Promise<void>;
 }

@@ -72,6 +72,7 @@ export function createBarePostgres({ url }: Pick<PostgresStoreOptions, 'url'>): 
      CREATE TABLE IF NOT EXISTS bare (key text PRIMARY KEY, status text, at int) WITH (fillfactor = 75);
      SELECT pg_advisory_unlock(1)`,
   );
+  let connecting: Promise<unknown> | undefined;
   let isListening = false;
   return {
     async ring(name) {
@@ -83,7 +84,8 @@ export function createBarePostgres({ url }: Pick<PostgresStoreOptions, 'url'>): 
     },
     async listen(name, onRing) {
       await ready;
-      await listener.connect();
+      connecting ??= listener.connect();
+      await connecting;
       isListening = true;
       await commands.query("INSERT INTO bare VALUES ($1, 'running', 1) ON CONFLICT DO NOTHING", [name]);
       const read = async (): Promise<void> => {
@@ -93,6 +95,16 @@ export function createBarePostgres({ url }: Pick<PostgresStoreOptions, 'url'>): 
       listener.on('notification', () => {
         read().catch((error: unknown) => process.emitWarning(error as Error));
       });
+      await listener.query(`LISTEN "${name}"`);
+    },
+    async publish(name, text) {
+      await commands.query({ name: 'publish', text: 'SELECT pg_notify($1, $2)', values: [name, text] });
+    },
+    async subscribe(name, onText) {
+      connecting ??= listener.connect();
+      await connecting;
+      isListening = true;
+      listener.on('notification', ({ channel, payload = '' }) => channel === name && onText(payload));
       await listener.query(`LISTEN "${name}"`);
     },
     async write(key) {

@@ -38,6 +38,7 @@ export async function redisCommands(port: number): Promise<number> {
 export function createBareRedis({ url }: Pick<RedisStoreOptions, 'url'>): Bare {
   const [address = ''] = [url].flat();
   const [commands, reader] = [new Redis(address), new Redis(address)];
+  let subscriber: Redis | undefined;
   let closed = false;
   const read = async (name: string, onRing: () => void): Promise<void> => {
     for (let last = '$'; ; ) {
@@ -63,12 +64,20 @@ export function createBareRedis({ url }: Pick<RedisStoreOptions, 'url'>): Bare {
         if (!closed) process.emitWarning(error as Error);
       });
     },
+    async publish(name, text) {
+      await commands.publish(name, text);
+    },
+    async subscribe(name, onText) {
+      subscriber ??= new Redis(address);
+      subscriber.on('message', (channel, text) => channel === name && onText(text));
+      await subscriber.subscribe(name);
+    },
     async write(key) {
       await commands.hset(key, 'status', 'running', 'at', '1');
     },
     [Symbol.asyncDispose]() {
       closed = true;
-      for (const client of [commands, reader]) client.disconnect();
+      for (const client of [commands, reader, subscriber]) client?.disconnect();
       return Promise.resolve();
     },
   };
