@@ -250,7 +250,7 @@ test('a schema is asked for the draft that every provider reads, and one that fa
       description: 'does x',
       execute: () => '',
       input: {
-        '~standard': { version: 1, vendor: 'x', validate: (value) => ({ value }), jsonSchema: { input } },
+        '~standard': { version: 1, vendor: 'x', validate: (value: unknown) => ({ value }), jsonSchema: { input } },
       } as never,
     }) as Tool;
   const answers = describing((options) => {
