@@ -31,6 +31,7 @@ import {
   type WorkOptions,
 } from './runner.ts';
 import { CONCURRENCY_RULES, RUNNER_RULES, WORK_RULES } from './runner-rules.ts';
+import { Sweeper } from './sweeper.ts';
 import { TakeLoop } from './take-loop.ts';
 import type { Work } from './work.ts';
 
@@ -59,7 +60,7 @@ export class StoreRunner implements Runner {
   readonly #shutdown: CancellationToken;
   readonly #tell: (event: RunnerEvent) => void;
   readonly #onStoreError = (error: unknown): void => this.#tell({ type: 'store-error', error });
-  readonly #sweeping = new Set<number>();
+  readonly #sweeper: Sweeper;
   #takes: TakeLoop | undefined;
   #stopped: Promise<void> | undefined;
 
@@ -69,6 +70,11 @@ export class StoreRunner implements Runner {
     this.worker = options.worker ?? `${process.pid}-${this.#world.createId()}`;
     this.#shutdown = new CancellationToken({ name: 'runner', clock: this.#world.clock });
     this.#tell = createTeller<RunnerEvent>(options.hooks);
+    this.#sweeper = new Sweeper({
+      store: options.store,
+      isOver: () => this.#shutdown.isCancelled,
+      onFreed: (domain) => this.#takes?.wake(domain),
+    });
     this.#sessions = Array.from({ length: options.store.domains }, (_, domain) => this.#sessionIn(domain));
     this.#orders = new OrderListener({
       ...options,
@@ -143,7 +149,7 @@ export class StoreRunner implements Runner {
       pollMs: this.#options.pollMs ?? POLL_MS,
       clock: this.#world.clock,
       onTaken: (taken) => this.#background(this.#execute(taken)),
-      onExpired: (domain) => this.#background(this.#sweep(domain)),
+      onExpired: (domain) => this.#background(this.#sweeper.sweep(domain)),
       onStoreError: this.#onStoreError,
       background: (work) => this.#background(work),
     });
@@ -186,20 +192,9 @@ export class StoreRunner implements Runner {
       leaseMs: this.#options.leaseMs ?? LEASE_MS,
       world: this.#world,
       onStoreError: this.#onStoreError,
-      onExpired: (one) => this.#background(this.#sweep(one)),
+      onExpired: (one) => this.#background(this.#sweeper.sweep(one)),
       background: (work) => this.#background(work),
     });
-  }
-
-  /** Frees what workers left that are gone, until nothing is left. */
-  async #sweep(domain: number): Promise<void> {
-    if (this.#sweeping.has(domain)) return;
-    this.#sweeping.add(domain);
-    try {
-      while (!this.#shutdown.isCancelled && (await this.#options.store.sweep({ domain })).more);
-    } finally {
-      this.#sweeping.delete(domain);
-    }
   }
 
   /** What runs a task. One that is only to be settled needs no agent, unless something is to be undone. */
@@ -226,7 +221,7 @@ export class StoreRunner implements Runner {
           continue;
         }
         if (claim.answer === 'gone') continue;
-        if (claim.answer === 'held') await this.#sweep(shardOfAny(ref.id) % this.#sessions.length);
+        if (claim.answer === 'held') await this.#sweeper.sweep(shardOfAny(ref.id) % this.#sessions.length);
         if (!wait) return;
         await news.wait(claim.until === undefined ? undefined : claim.until - this.#world.clock.now());
       } finally {

@@ -32,3 +32,21 @@ test('tasks that end together make room for one take', async () => {
   expect(runner.live).toBe(0);
   expect(limits.slice(0, 3)).toEqual([SLOTS, SLOTS, SLOTS]);
 });
+
+test('who frees what a dead worker left takes it at once, though the store rings the dead', async () => {
+  const world = createVirtualWorld();
+  await using store = createMemoryStore({ world });
+  await store.create({ tenant: 'acme', agent: 'wait', input: 'x' });
+  const dead = { domain: 0, session: 's', worker: 'dead', agents: ['wait'], leaseMs: 15_000, number: 1, claim: 'c' };
+  const gate = Promise.withResolvers<string>();
+  // It has one task, waits for another, and is never heard of again.
+  expect(await store.take({ ...dead, limit: 2 })).toMatchObject({ tasks: [{ claim: { session: 's' } }] });
+  await using runner = createRunner({ store, world, agents: { wait: () => gate.promise } });
+  await runner.serve({ concurrency: 1 });
+  await world.clock.advance(14_999);
+  expect(runner.live).toBe(0);
+  await world.clock.advance(1);
+  await letEverythingReact();
+  expect(runner.live).toBe(1);
+  gate.resolve('done');
+});
