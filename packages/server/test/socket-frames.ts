@@ -1,7 +1,20 @@
 // Frames that a broken or hostile page might send.
 type Chance = () => number;
 
-const TYPES = ['send', 'resume', 'abort', 'stop', 'ping', 'start', 'chunk', '', '__proto__', 'constructor', 'toString'];
+const TYPES = [
+  'send',
+  'resume',
+  'abort',
+  'stop',
+  'approve',
+  'ping',
+  'start',
+  'chunk',
+  '',
+  '__proto__',
+  'constructor',
+  'toString',
+];
 const TEXTS = ['', 'hello', '\u0000', '💥', '\ud800', '../../etc/passwd', '__proto__', 'constructor', 'x'.repeat(300)];
 const CHATS = ['a', 'b', 'c', 'd'];
 
@@ -49,7 +62,15 @@ export class FrameMaker {
       }),
       () => ({ type: 'resume', requestId, id, headers: { 'whoa-last-message': this.#pick(TEXTS) }, body: {} }),
       () => ({ type: 'abort', requestId: earlier }),
-      () => ({ type: 'stop', requestId, id, runId, rollback: this.#pick([undefined, undefined, false, true]) }),
+      () => ({
+        type: 'stop',
+        requestId,
+        id,
+        runId,
+        scope: this.#pick([undefined, undefined, 'foreground', 'background', 'all']),
+        rollback: this.#pick([undefined, undefined, false, true]),
+      }),
+      () => ({ type: 'approve', requestId, id, approvalId: this.#pick(TEXTS), approved: this.#pick([true, false]) }),
     ])();
   }
 
