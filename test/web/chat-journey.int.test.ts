@@ -24,6 +24,14 @@ afterAll(async () => {
   rmSync(folder, { recursive: true });
 });
 
+/** What a stop came over, by how the page was opened. */
+const VIA: Readonly<Record<string, string>> = {
+  '': 'chat',
+  '&socket': 'websocket',
+  '&ag-ui': 'ag-ui',
+  '&tasks': 'http',
+};
+
 interface FleetOptions {
   readonly kind: 'agent' | 'own';
   /** How the page is opened. */
@@ -65,10 +73,13 @@ describe.each(sharedPlaces(['Redis', 'Postgres']))('$name', (place) => {
     { kind: 'own' },
     { kind: 'agent', query: '&socket' },
     { kind: 'own', query: '&socket' },
+    { kind: 'agent', query: '&ag-ui' },
+    { kind: 'own', query: '&ag-ui' },
+    { kind: 'agent', query: '&tasks' },
   ] as const)(
     'reloaded, then stopped from another tab at another instance while a command runs (%o)',
     async (options) => {
-      const { kind } = options;
+      const { kind, query = '' }: FleetOptions = options;
       await using scene = await openScene(({ said, results }) =>
         said.includes('go') && results === 0
           ? {
@@ -95,7 +106,7 @@ describe.each(sharedPlaces(['Redis', 'Postgres']))('$name', (place) => {
       const [task] = (await store.list({ tenant: 'ada', conversation: 'chat' })).tasks;
       expect(task).toMatchObject({
         status: 'cancelled',
-        outcome: { reason: { kind: 'user', by: 'ada' } },
+        outcome: { reason: { kind: 'user', by: 'ada', via: VIA[query] } },
       });
       // What only a tool of ours can promise: also the processes that left its group are gone.
       if (kind === 'agent') expect(scene.processes()).toEqual([]);

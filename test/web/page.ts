@@ -4,10 +4,11 @@ import { StoppableChatTransport, StoppableWebSocketChatTransport, useStoppableCh
 import { createElement as h, StrictMode, useState } from 'react';
 import { createRoot } from 'react-dom/client';
 import { AbortDrivenTransport } from './abort-driven-transport.ts';
+import { type OtherChat, useAgUiChat, useTaskChat } from './other-chats.ts';
 
 interface Finish {
   readonly isAbort: boolean;
-  readonly isDisconnect: boolean;
+  readonly isDisconnect?: boolean;
   readonly isError: boolean;
 }
 
@@ -26,10 +27,10 @@ page.errors = [];
 const asked = new URLSearchParams(location.search);
 const firstId = asked.get('id') ?? 'c';
 const shown = new Map<string, UIMessage[]>();
-const isNaive = asked.has('naive');
 const stoppable = asked.has('socket')
   ? new StoppableWebSocketChatTransport({ url: '/api/chat' })
   : new StoppableChatTransport({ api: '/api/chat' });
+const Shown = asked.has('ag-ui') ? AgUi : asked.has('tasks') ? Tasks : asked.has('naive') ? Naive : Stoppable;
 const naive = new AbortDrivenTransport({ api: '/api/chat' });
 
 async function load(id: string): Promise<void> {
@@ -41,7 +42,8 @@ function options(id: string) {
     id,
     resume: true,
     messages: shown.get(id) ?? [],
-    onFinish: ({ isAbort, isDisconnect, isError }: Finish) => page.finishes.push({ isAbort, isDisconnect, isError }),
+    onFinish: ({ isAbort, isDisconnect, isError }: Required<Finish>) =>
+      page.finishes.push({ isAbort, isDisconnect, isError }),
     onError: (error: Error) => page.errors.push(`${error.name}: ${error.message}`),
   };
 }
@@ -54,8 +56,18 @@ function Naive({ id }: { id: string }) {
   return h(Chat, useChat({ ...options(id), transport: naive }));
 }
 
-function Chat(chat: ReturnType<typeof useChat>) {
-  page.chat = chat;
+const noteFinish = (end: Finish): void => void page.finishes.push(end);
+
+function AgUi({ id }: { id: string }) {
+  return h(Chat, useAgUiChat(id, noteFinish));
+}
+
+function Tasks({ id }: { id: string }) {
+  return h(Chat, useTaskChat(id, noteFinish));
+}
+
+function Chat(chat: Pick<ReturnType<typeof useChat>, 'messages' | 'status' | 'stop' | 'sendMessage'> | OtherChat) {
+  page.chat = chat as ChatWindow['chat'];
   return h(
     'main',
     null,
@@ -79,7 +91,7 @@ function App() {
     setId(next);
   };
   if (id === undefined) return h('div', { id: 'elsewhere' }, 'Elsewhere');
-  return h(isNaive ? Naive : Stoppable, { id, key: undefined });
+  return h(Shown, { id, key: undefined });
 }
 
 await load(firstId);

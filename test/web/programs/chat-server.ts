@@ -3,7 +3,14 @@ import { execFile } from 'node:child_process';
 import { readFileSync } from 'node:fs';
 import { promisify } from 'node:util';
 import { createOpenAI } from '@ai-sdk/openai';
-import { createChatHandler, listen } from '@whoa/server';
+import {
+  type ChatHandlerOptions,
+  createAccess,
+  createAgUiHandler,
+  createChatHandler,
+  createTaskApi,
+  listen,
+} from '@whoa/server';
 import { streamText, tool } from 'ai';
 import { z } from 'zod';
 import { openStore } from '../../tasks/open-store.ts';
@@ -18,24 +25,27 @@ const bash = tool({
   execute: async ({ command }, { abortSignal }) =>
     (await promisify(execFile)('bash', ['-c', command], { signal: abortSignal!, killSignal: 'SIGKILL' })).stdout,
 });
-const handler =
-  kind === 'agent'
-    ? createChatHandler({ ...shared, agent: 'cast' })
-    : createChatHandler({
-        ...shared,
-        tools: { bash },
-        reply: (turn) => streamText({ model: createOpenAI({ baseURL: url, apiKey: 'none' }).chat('gpt-4o'), ...turn }),
-      });
+const own: Pick<ChatHandlerOptions<{ bash: typeof bash }>, 'tools' | 'reply'> = {
+  tools: { bash },
+  reply: (turn) => streamText({ model: createOpenAI({ baseURL: url, apiKey: 'none' }).chat('gpt-4o'), ...turn }),
+};
+const options = { ...shared, ...(kind === 'agent' ? { agent: 'cast' } : own) };
+const handler = createChatHandler(options);
+const agUi = createAgUiHandler(options);
+const tasks = createTaskApi({ store, access: createAccess({ authenticate: () => 'ada' }), agents: ['cast'] });
 const page = readFileSync(script, 'utf8');
 const listening = await listen({
   fetch: (request) => {
     const { pathname } = new URL(request.url);
+    if (pathname.startsWith('/v1/')) return tasks.fetch(request);
+    if (pathname.startsWith('/api/ag-ui')) return agUi.fetch(request);
     return pathname.startsWith('/api/') ? handler.fetch(request) : fileFor(pathname, page);
   },
   upgrade: (request) => handler.upgrade(request),
 });
 process.once('message', () => {
   listening[Symbol.asyncDispose]()
+    .then(() => agUi[Symbol.asyncDispose]())
     .then(() => handler[Symbol.asyncDispose]())
     .then(() => store[Symbol.asyncDispose]())
     .then(
