@@ -68,6 +68,10 @@ describe.each(KINDS)('%s', (kind) => {
     expect(wordsOf(first.message)).toBe('Let me see. ');
     expect(first.chunks.map(({ type }) => type)).toContain('data-stop-report');
     expect(JSON.stringify(first.message)).toContain('Interrupted (user)');
+    // Whoever opens the chat later is shown the same.
+    const reportIn = ({ parts }: UIMessage) => parts.filter(({ type }) => type === 'data-stop-report');
+    expect(reportIn(first.message!)).toMatchObject([{ data: { calls: [{ state: 'interrupted' }] } }]);
+    expect((await page.messages('c')).map(reportIn)).toEqual([[], reportIn(first.message!)]);
     const second = await read(await page.send('c', say('u2', 'Why?')));
     expect(wordsOf(second.message)).toBe('Sorry.');
     expect(scene.provider.requests.at(-1)).toMatchObject({ refusal: undefined });
@@ -167,6 +171,20 @@ describe.each(KINDS)('%s', (kind) => {
     expect(await ask('submit-message', say('u1', 'Count on'), 'u1')).toBe('Three.');
     expect(await words()).toEqual(['Count on', 'Three.']);
     expect(JSON.stringify(scene.provider.requests.at(-1)!.body)).not.toMatch(/One|Two/);
+  });
+
+  test('a stopped reply that is made anew is shown without the report of the first', async () => {
+    await using scene = await stage(kind, [CALL, { parts: [{ text: 'Anew.' }] }]);
+    const page = openPage(scene.handler);
+    const reading = read(await page.send('c', say('u1', 'Go')));
+    await scene.hands.begun.promise;
+    await page.transport.stop('c');
+    await reading;
+    const again = { trigger: 'regenerate-message', chatId: 'c', messageId: undefined, abortSignal: undefined } as const;
+    await read(await page.transport.sendMessages({ ...again, messages: [say('u1', 'Go')] }));
+    const shown = await page.messages('c');
+    expect(shown.map(wordsOf)).toEqual(['Go', 'Anew.']);
+    expect(JSON.stringify(shown)).not.toContain('data-stop-report');
   });
 
   test('a stopped turn can be taken out of the history', async () => {

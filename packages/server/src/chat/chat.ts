@@ -18,6 +18,7 @@ import { HISTORY_AGENT, type HistoryCut } from './history-work.ts';
 import { type AskedQuestion, readQuestions } from './questions.ts';
 import type { ReplyEvent } from './reply-event.ts';
 import { standingEffects } from './standing-effects.ts';
+import { withStopReports } from './stop-reports.ts';
 import { uiMessagesOf, userMessageOf } from './ui-messages.ts';
 import { UiTranslator } from './ui-translator.ts';
 
@@ -137,7 +138,8 @@ export class Chat {
     const tasks = await Promise.all(alive.map((id) => store.get({ tenant, id })));
     const asked = tasks.flatMap((task) => (task === undefined || task.agent === HISTORY_AGENT ? [] : task.inputs));
     const all = [...record.history, ...asked];
-    return isReply ? (all as unknown as UIMessage[]) : uiMessagesOf(all as unknown as Message[], chatId);
+    const shown = isReply ? (all as unknown as UIMessage[]) : uiMessagesOf(all as unknown as Message[], chatId);
+    return withStopReports(shown, store, { tenant, conversation: chatId });
   }
 
   /** Everything that is and will be streamed of a reply, from its beginning. A reader that leaves stops nothing. */

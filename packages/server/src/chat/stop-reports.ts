@@ -1,0 +1,54 @@
+import type { TaskHead, TaskStore } from '@whoa/tasks';
+import type { UIDataTypes, UIMessage, UIMessagePart, UITools } from 'ai';
+
+/** So many of the last tasks of a chat are looked at; reports of older ones are not shown again. */
+const TASKS_MAX = 50;
+
+const REPORT = 'data-stop-report';
+
+/** Adds to each reply that was stopped what became of everything, as it was streamed at its end. */
+export async function withStopReports(
+  messages: readonly UIMessage[],
+  store: TaskStore,
+  chat: { readonly tenant: string; readonly conversation: string },
+): Promise<readonly UIMessage[]> {
+  const { tasks } = await store.list({ ...chat, limit: TASKS_MAX });
+  const answers = await answersOf(tasks.slice(0, tasks.findLastIndex(isReported) + 1), store);
+  const reportFor = (message: UIMessage | undefined): Part | undefined => {
+    const task = message?.role === 'user' ? answers.get(message.id) : undefined;
+    return task !== undefined && isReported(task) ? partOf(task) : undefined;
+  };
+  return messages.flatMap((message, index): UIMessage[] => {
+    const own = message.role === 'assistant' ? reportFor(messages[index - 1]) : undefined;
+    if (own !== undefined) return [withReport(message, own)];
+    // It was stopped before it said anything.
+    const lone = messages[index + 1]?.role === 'assistant' ? undefined : reportFor(message);
+    return lone === undefined ? [message] : [message, { id: lone.id, role: 'assistant', parts: [lone] }];
+  });
+}
+
+type Part = Extract<UIMessagePart<UIDataTypes, UITools>, { type: `data-${string}` }> & { readonly id: string };
+
+/** The last task that answered each message; a message may be answered anew. */
+async function answersOf(newestFirst: readonly TaskHead[], store: TaskStore): Promise<Map<string, TaskHead>> {
+  const inputs = await Promise.all(newestFirst.map(async (task) => (await store.get(task))?.inputs ?? []));
+  const answers = new Map<string, TaskHead>();
+  for (const [index, task] of newestFirst.entries()) {
+    const { id } = (inputs[index]!.at(-1) ?? {}) as { id?: string };
+    if (id !== undefined && !answers.has(id)) answers.set(id, task);
+  }
+  return answers;
+}
+
+function isReported({ status, outcome }: TaskHead): boolean {
+  return status === 'cancelled' && outcome?.stop !== undefined;
+}
+
+function withReport(message: UIMessage, report: Part): UIMessage {
+  const isThere = message.parts.some(({ type }) => type === REPORT);
+  return isThere ? message : { ...message, parts: [...message.parts, report] };
+}
+
+function partOf({ id, outcome }: TaskHead): Part {
+  return { type: REPORT, id: `${id}-stop`, data: outcome?.stop };
+}
