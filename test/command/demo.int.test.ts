@@ -53,6 +53,12 @@ test('Stop stops: the report is shown, no process is left, and the next message 
   await shows(page, /bash interrupted, \d+ processe?s? ended/);
   await until(() => running() === 0);
   expect(await page.textContent('#status')).toBe('cancelled');
+  const shown = await page.innerHTML('#messages');
+  for (const words of ['read_changes', 'test 2 passed', 'Stopped after', 'what it said and did is kept'])
+    expect(shown).toContain(words);
+  await page.reload();
+  await page.waitForSelector('#send:enabled');
+  expect(await page.innerHTML('#messages')).toBe(shown);
 
   await page.click('#send:enabled');
   await page.waitForSelector('.reply:last-child .running');

@@ -1,9 +1,13 @@
 import { readFile } from 'node:fs/promises';
 
+const SCRIPT = 'text/javascript; charset=utf-8';
 const FILES: Readonly<Record<string, { readonly file: string; readonly type: string }>> = {
   '/': { file: 'index.html', type: 'text/html; charset=utf-8' },
   '/page.css': { file: 'page.css', type: 'text/css; charset=utf-8' },
-  '/page.js': { file: 'page.js', type: 'text/javascript; charset=utf-8' },
+  '/page.js': { file: 'page.js', type: SCRIPT },
+  '/reply.js': { file: 'reply.js', type: SCRIPT },
+  '/report.js': { file: 'report.js', type: SCRIPT },
+  '/elements.js': { file: 'elements.js', type: SCRIPT },
   '/icon.svg': { file: 'icon.svg', type: 'image/svg+xml' },
 };
 

@@ -1,0 +1,16 @@
+// Everything that was said or done stands in text nodes; nothing of it becomes markup.
+
+export function h(tag, className, ...children) {
+  const element = document.createElement(tag);
+  element.className = className;
+  element.append(...children);
+  return element;
+}
+
+export function shape(state, ...words) {
+  return h('span', `st ${state}`, h('i', ''), ...words);
+}
+
+export function duration(ms) {
+  return Math.abs(ms) < 1_000 ? `${Math.round(ms)} ms` : `${(ms / 1_000).toFixed(1)} s`;
+}
