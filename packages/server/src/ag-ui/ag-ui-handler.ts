@@ -1,19 +1,11 @@
 import { isFinal, type TaskRecord } from '@whoa/tasks';
-import { type Context, Hono } from 'hono';
+import { Hono } from 'hono';
 import { may, refuseRight } from '../access/access.ts';
-import type { Principal, Right } from '../access/principal.ts';
+import type { Principal } from '../access/principal.ts';
 import { HttpError } from '../api/http-error.ts';
 import type { Chat } from '../chat/chat.ts';
-import {
-  answerQuestion,
-  approveRequest,
-  bodyOf,
-  checked,
-  notAsked,
-  stopChat,
-  stopRequest,
-} from '../chat/chat-request.ts';
-import { shareRoutes } from '../chat/chat-routes.ts';
+import { answerQuestion, approveRequest, bodyOf, checked, notAsked } from '../chat/chat-request.ts';
+import { createAdmit, shareRoutes } from '../chat/chat-routes.ts';
 import { type ChatService, type ChatServiceOptions, createChatService } from '../chat/chat-service.ts';
 import { HISTORY_AGENT } from '../chat/history-work.ts';
 import { replyStream } from '../chat/reply-stream.ts';
@@ -58,10 +50,7 @@ export function createAgUiHandler<Tools extends ChatTools = Record<never, never>
 function createRoutes(service: ChatService, api: string): Hono {
   const { chat, access, onError } = service;
   const routes = new Hono().basePath(api);
-  const admit = async (c: Context, right: Right, handle: (who: Principal) => Promise<Response>): Promise<Response> => {
-    const who = await access.admit(c.req.raw, right);
-    return who instanceof Response ? who : handle(who);
-  };
+  const admit = createAdmit(access);
 
   routes.post('/', (c) =>
     admit(c, 'start', async (who) => {
@@ -88,20 +77,7 @@ function createRoutes(service: ChatService, api: string): Hono {
       return streamRun({ request: c.req.raw, who, task, before, isJoining: true }, service);
     }),
   );
-  routes.post('/:threadId/stop', (c) =>
-    admit(c, 'cancel', async (who) => {
-      const request = { ...(await bodyOf(c.req.raw, stopRequest, access)), chatId: c.req.param('threadId') };
-      const receipt = await stopChat(who, request, { chat, access, via: 'ag-ui' });
-      return c.json(receipt, receipt.rolledBack === false ? 409 : 200);
-    }),
-  );
-  routes.post('/:threadId/approve', (c) =>
-    admit(c, 'approve', async (who) => {
-      const request = { ...(await bodyOf(c.req.raw, approveRequest, access)), chatId: c.req.param('threadId') };
-      return c.json({ answer: await answerQuestion(who, request, { chat, access }) });
-    }),
-  );
-  return shareRoutes(routes, { access, onError });
+  return shareRoutes(routes, { chat, access, onError, via: 'ag-ui' });
 }
 
 /** Whether a request answers questions. Somebody who gives them up and says something new wants a run of its own. */

@@ -35,11 +35,7 @@ export function createChatRoutes({ chat, access, api, onError }: ChatRoutesOptio
       headers: { 'x-vercel-ai-ui-message-stream': 'v1' },
       farewell: 'data: [DONE]\n\n',
     });
-  /** Nothing of a request is looked at before it is known who sent it. */
-  const admit = async (c: Context, right: Right, handle: (who: Principal) => Promise<Response>): Promise<Response> => {
-    const who = await access.admit(c.req.raw, right);
-    return who instanceof Response ? who : handle(who);
-  };
+  const admit = createAdmit(access);
 
   routes.post('/', (c) =>
     admit(c, 'start', async (who) => {
@@ -56,10 +52,34 @@ export function createChatRoutes({ chat, access, api, onError }: ChatRoutesOptio
   routes.get('/:chatId/messages', (c) =>
     admit(c, 'read', async (who) => c.json(await chat.messages(who, c.req.param('chatId')))),
   );
+  return shareRoutes(routes, { chat, access, onError, via: 'chat' });
+}
+
+type Admit = (c: Context, right: Right, handle: (who: Principal) => Promise<Response>) => Promise<Response>;
+
+/** Nothing of a request is looked at before it is known who sent it. */
+export function createAdmit(access: Access): Admit {
+  return async (c, right, handle) => {
+    const who = await access.admit(c.req.raw, right);
+    return who instanceof Response ? who : handle(who);
+  };
+}
+
+interface SharedOptions extends Omit<ChatRoutesOptions, 'api'> {
+  /** The protocol, as reasons name it. */
+  readonly via: string;
+}
+
+/**
+ * What is the same for every protocol over HTTP: a stop, an approval, pages of listed origins may read the answers, and
+ * errors are told as such.
+ */
+export function shareRoutes(routes: Hono, { chat, access, onError, via }: SharedOptions): Hono {
+  const admit = createAdmit(access);
   routes.post('/:chatId/stop', (c) =>
     admit(c, 'cancel', async (who) => {
       const request = { ...(await bodyOf(c.req.raw, stopRequest, access)), chatId: c.req.param('chatId') };
-      const receipt = await stopChat(who, request, { chat, access, via: 'chat' });
+      const receipt = await stopChat(who, request, { chat, access, via });
       return c.json(receipt, receipt.rolledBack === false ? 409 : 200);
     }),
   );
@@ -69,11 +89,6 @@ export function createChatRoutes({ chat, access, api, onError }: ChatRoutesOptio
       return c.json({ answer: await answerQuestion(who, request, { chat, access }) });
     }),
   );
-  return shareRoutes(routes, { access, onError });
-}
-
-/** What is the same for every route: pages of listed origins may read the answers, and errors are told as such. */
-export function shareRoutes(routes: Hono, { access, onError }: Pick<ChatRoutesOptions, 'access' | 'onError'>): Hono {
   const app = new Hono();
   app.use(async (c, next) => {
     const sharing = Object.entries(access.sharing(c.req.raw));
