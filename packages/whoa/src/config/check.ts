@@ -89,7 +89,7 @@ function checkSandbox(value: unknown): string | undefined {
   if (unknown !== undefined) return `there is no '${unknown}'; use ${SANDBOX_FIELDS.join(', ')}`;
   const allow = (rest['network'] as { allow?: unknown } | undefined)?.allow;
   if (rest['network'] !== undefined && !(Array.isArray(allow) && allow.every((host) => typeof host === 'string'))) {
-    return "network: write { allow: ['registry.npmjs.org'] }";
+    return "network: write { allow: ['api.example.com'] }";
   }
   return undefined;
 }
