@@ -2,13 +2,10 @@
 import { type BaseEvent, HttpAgent } from '@ag-ui/client';
 import type { Interrupt, ResumeEntry } from '@ag-ui/core';
 import { EventSchemas } from '@ag-ui/core/schemas';
-import { createOpenAI } from '@ai-sdk/openai';
-import { fromAiSdk } from '@whoa/ai-sdk';
 import { startLoopbackProvider } from '@whoa/ai-sdk/testing';
-import { createAgent, defineTool } from '@whoa/core';
 import { createApprovals, createMemoryStore } from '@whoa/tasks';
 import { expect, test } from 'vitest';
-import { z } from 'zod';
+import { createAskingAgent } from '../../test/asking-agent.ts';
 import { OWN_RIGHTS } from '../access/principal.ts';
 import { listen } from '../listen.ts';
 import { createAgUiHandler } from './ag-ui-handler.ts';
@@ -40,23 +37,7 @@ async function openThread() {
     authenticate,
     approvals,
     audit: ({ type, actor, answer }) => audited.push(`${actor} ${type} ${answer}`),
-    agent: createAgent({
-      name: 'assistant',
-      model: fromAiSdk(createOpenAI({ baseURL: provider.url, apiKey: 'none' }).chat('gpt-4o')),
-      approve: approvals.approve,
-      tools: [
-        defineTool({
-          name: 'run',
-          description: 'Runs.',
-          input: z.object({ command: z.string() }),
-          effects: 'execute',
-          execute: ({ command }) => {
-            ran.push(command);
-            return 'it ran';
-          },
-        }),
-      ],
-    }),
+    agent: createAskingAgent({ url: provider.url, approvals, ran }),
   });
   const listening = await listen(handler);
   const url = `${listening.url}/api/ag-ui`;

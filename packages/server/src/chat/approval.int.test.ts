@@ -1,13 +1,11 @@
 // P13 in a chat: nobody says yes to what they have not been shown.
-import { createOpenAI } from '@ai-sdk/openai';
-import { fromAiSdk } from '@whoa/ai-sdk';
 import { startLoopbackProvider } from '@whoa/ai-sdk/testing';
-import { type ApprovalQuestion, createAgent, defineTool } from '@whoa/core';
+import type { ApprovalQuestion } from '@whoa/core';
 import { createApprovals, createMemoryStore } from '@whoa/tasks';
 import type { UIMessage, UIMessageChunk } from 'ai';
 import { describe, expect, test } from 'vitest';
 import { WebSocket } from 'ws';
-import { z } from 'zod';
+import { createAskingAgent } from '../../test/asking-agent.ts';
 import type { StoppableTransport } from '../client/readings.ts';
 import { StoppableChatTransport } from '../client/stoppable-chat-transport.ts';
 import { StoppableWebSocketChatTransport } from '../client/stoppable-web-socket-chat-transport.ts';
@@ -52,23 +50,7 @@ async function openChat(door: string) {
     authenticate: (request) => request.headers.get('x-user'),
     approvals,
     audit: ({ type, actor, answer }) => audited.push(`${actor} ${type} ${answer}`),
-    agent: createAgent({
-      name: 'assistant',
-      model: fromAiSdk(createOpenAI({ baseURL: provider.url, apiKey: 'none' }).chat('gpt-4o')),
-      approve: approvals.approve,
-      tools: [
-        defineTool({
-          name: 'run',
-          description: 'Runs.',
-          input: z.object({ command: z.string() }),
-          effects: 'execute',
-          execute: ({ command }) => {
-            ran.push(command);
-            return 'ran';
-          },
-        }),
-      ],
-    }),
+    agent: createAskingAgent({ url: provider.url, approvals, ran }),
   });
   const listening = await listen(handler);
   const page = (user: string) => DOORS[door]!(listening.url, user);
