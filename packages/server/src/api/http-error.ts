@@ -33,7 +33,7 @@ export function responseTo(error: unknown, onError: (error: unknown) => void): R
     const body = { code, message, ...more };
     return status === 429 || status === 503 ? refuseForNow(status, body, RETRY_MS) : refuse(status, body);
   }
-  if (error instanceof HTTPException) return refuse(error.status, whatHonoSays(error.status));
+  if (error instanceof HTTPException) return refuse(error.status, whyNoJson(error.status));
   const code = String((error as { code?: unknown } | undefined)?.code);
   if (code === 'TASK_REJECTED') return refuse(409, { code: 'rejected', message: 'Something else is under way here' });
   if (code === 'STORE_FULL') return refuseForNow(429, { code: 'full', message: 'Too much waits already' }, RETRY_MS);
@@ -43,7 +43,8 @@ export function responseTo(error: unknown, onError: (error: unknown) => void): R
   return refuse(500, { code: 'internal', message: 'Something went wrong in the server; its log says what' });
 }
 
-function whatHonoSays(status: number): Refusal['error'] {
+/** What is said of a body by its status: 415 of its type, 400 of what stands in it. */
+export function whyNoJson(status: number): Refusal['error'] {
   if (status === 415) return { code: 'no-json', message: 'Send JSON, with Content-Type: application/json' };
   return { code: 'invalid', message: 'The body is no JSON; send an object in JSON' };
 }

@@ -5,7 +5,7 @@ import type { Access } from '../access/access.ts';
 import type { Principal } from '../access/principal.ts';
 import type { Refusal } from '../access/refusal.ts';
 import { invalid } from '../api/endpoint.ts';
-import { HttpError } from '../api/http-error.ts';
+import { HttpError, whyNoJson } from '../api/http-error.ts';
 import type { Chat, ChatMessage, ChatStopReceipt, StopScope } from './chat.ts';
 
 const name = z.string().min(1).max(200);
@@ -154,10 +154,13 @@ export function notAsked(): HttpError {
 /** Returns the body of a request. Throws an `HttpError` if it is not what the schema says. */
 export async function bodyOf<T>(request: Request, schema: z.ZodType<T>, access: Access): Promise<T> {
   if (!(request.headers.get('content-type') ?? '').startsWith('application/json'))
-    throw new HttpError(415, { code: 'no-json', message: 'Send JSON, with Content-Type: application/json' });
+    throw new HttpError(415, whyNoJson(415));
   const read = await access.readBody(request);
   if (!(read instanceof Request)) throw await errorOf(read);
-  return checked(await read.json().catch(() => undefined), schema);
+  const body: unknown = await read.json().catch(() => {
+    throw new HttpError(400, whyNoJson(400));
+  });
+  return checked(body, schema);
 }
 
 /** Returns what a request says. Throws an `HttpError` if it is not what the schema says. */

@@ -94,3 +94,18 @@ test('a socket that is open already is closed with 1008 if its user may not, wha
   ada.terminate();
   server.close();
 });
+
+test('a body that is no JSON is refused in words that say so', async () => {
+  await using store = createMemoryStore();
+  await using handler = createChatHandler({ store, authenticate: () => 'ada', agent: 'elsewhere' });
+  for (const body of ['nonsense', '{"scope":', '']) {
+    const headers = { 'content-type': 'application/json' };
+    const refused = await handler.fetch(
+      new Request('http://app.test/api/chat/c/stop', { method: 'POST', headers, body }),
+    );
+    expect(refused.status).toBe(400);
+    expect(await refused.json()).toMatchObject({
+      error: { code: 'invalid', message: expect.stringMatching(/^The body is no JSON/) as string },
+    });
+  }
+});
