@@ -1,13 +1,13 @@
-// Publishes what the changesets have versioned: npm run release
-// With --dry-run nothing leaves the machine: everything is packed, and installed into empty projects with npm, pnpm and Yarn.
+// npm run release -- --publish   publishes what the changesets have versioned; the release workflow does
+// npm run release -- --dry-run   nothing leaves the machine: everything is packed, and installed into empty projects with npm,
+//                                pnpm and Yarn
 import { execFileSync } from 'node:child_process';
 import { mkdirSync, mkdtempSync, rmSync, writeFileSync } from 'node:fs';
 import { tmpdir } from 'node:os';
 import { join } from 'node:path';
-import { parseArgs } from 'node:util';
 import { FOR_PAGES, importAll, type Packed, pack } from './packed.ts';
 
-const { values } = parseArgs({ options: { 'dry-run': { type: 'boolean', default: false } } });
+const [way, ...others] = process.argv.slice(2);
 const root = join(import.meta.dirname, '..');
 
 interface Manager {
@@ -46,16 +46,22 @@ function tryWith({ name, install, node }: Manager, { tarballs, entries }: Packed
   console.log(`${name}: every entry imports`);
 }
 
-if (values['dry-run']) {
+if (way === '--dry-run' && others.length === 0) {
   const work = mkdtempSync(join(tmpdir(), 'whoa-release-'));
   try {
     const packed = pack(work);
     for (const manager of MANAGERS) tryWith(manager, packed, work);
-    console.log('Nothing was published. `npm run release` publishes what is versioned and not yet on the registry.');
+    console.log(
+      'Nothing was published. `npm run release -- --publish` publishes what is versioned and not yet on the registry.',
+    );
   } finally {
     rmSync(work, { recursive: true });
   }
-} else {
+} else if (way === '--publish' && others.length === 0) {
   run(['npm', 'run', '-s', 'build'], root);
   console.log(run([join(root, 'node_modules/.bin/changeset'), 'publish'], root));
+} else {
+  // Without a word nothing is published: npm keeps `npm run release --dry-run` to itself.
+  console.error('release: say what to do: npm run release -- --dry-run, or npm run release -- --publish');
+  process.exitCode = 2;
 }
