@@ -2,6 +2,7 @@
 import { existsSync, globSync } from 'node:fs';
 import { dirname, join } from 'node:path';
 import { expect, test } from 'vitest';
+import { sidebar } from '../docs/.vitepress/sidebar.ts';
 import { blocksOf, PAGES, proseOf, ROOT, read } from './docs/pages.ts';
 
 test.each(PAGES)('%s shows its files word for word, and JSON that is JSON', (page) => {
@@ -67,11 +68,24 @@ test('no page has an editor start whatever npx finds', () => {
   for (const page of PAGES) expect(read(page).replace('Do not write `npx whoa acp`', '')).not.toMatch(/npx .*whoa acp/);
 });
 
+test('every page is in the navigation, once', () => {
+  const files = PAGES.filter((page) => page.startsWith('docs/')).map((page) =>
+    page.slice('docs'.length).replace(/(?:index)?\.md$/, ''),
+  );
+  expect(linksOf(sidebar).toSorted()).toEqual(files.toSorted());
+});
+
 /** Where the repository shows its files: what packages link to, for their pages stand elsewhere. */
 const FILES = `${(JSON.parse(read('package.json')) as { repository: { url: string } }).repository.url.slice(4, -4)}/blob/main/`;
 
 /** Files that are the reader's. */
 const YOURS = ['first.ts', 'whoa.config.ts'];
+
+type Entry = (typeof sidebar)[number];
+
+function linksOf(entries: readonly Entry[]): string[] {
+  return entries.flatMap(({ link, items = [] }) => [...(link === undefined ? [] : [link]), ...linksOf(items)]);
+}
 
 /** The sections of a page, as links name them. */
 function sectionsOf(page: string): string[] {

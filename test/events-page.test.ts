@@ -1,4 +1,4 @@
-// docs/events.md lists every event there is, where it is told. The tables below cannot miss one: they are typed by the events.
+// docs/guides/agents/hooks.md lists every event there is, where it is told. The tables below cannot miss one: they are typed by the events.
 import { readFileSync } from 'node:fs';
 import { join } from 'node:path';
 import type { CallEvent, ConversationEvent, RunEvent, RuntimeEvent } from '@whoa/core';
@@ -48,7 +48,7 @@ const runner: Listed<RunnerEvent['type']> = {
   'store-error': true,
 };
 
-const page = readFileSync(join(import.meta.dirname, '../docs/events.md'), 'utf8');
+const page = readFileSync(join(import.meta.dirname, '../docs/guides/agents/hooks.md'), 'utf8');
 
 test.each([
   ['A run', run],

@@ -10,7 +10,7 @@ const run = (...args: string[]) => promisify(execFile)(process.execPath, args, {
 test('the two outputs of the page are those of the example', async () => {
   const { stdout, stderr } = await run('--conditions=@whoa/source', 'examples/keep-streamtext.ts');
   expect(stderr).toBe('');
-  const [plain, guarded] = [...read('docs/keep-your-loop.md').matchAll(/<pre>\n(.*?)<\/pre>/gs)].map(
+  const [plain, guarded] = [...read('docs/guides/your-own-loop.md').matchAll(/<pre>\n(.*?)<\/pre>/gs)].map(
     ([, text]) => text!,
   );
   const indented = (text: string) => text.replaceAll(/^(?=.)/gm, '  ');

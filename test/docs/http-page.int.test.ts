@@ -1,4 +1,4 @@
-// The shell of docs/http.md is run against a server, as a reader would.
+// The shell of docs/guides/workers/http.md is run against a server, as a reader would.
 import { spawn } from 'node:child_process';
 import { once } from 'node:events';
 import { text } from 'node:stream/consumers';
@@ -10,7 +10,7 @@ import { temporaryFolder } from '../tasks/child.ts';
 import { blocksOf } from './pages.ts';
 
 test('the commands of the HTTP page start a task, stop it and show how it ended', async () => {
-  const [commands] = blocksOf('docs/http.md').filter(({ language }) => language === 'sh');
+  const [commands] = blocksOf('docs/guides/workers/http.md').filter(({ language }) => language === 'sh');
   const store = createMemoryStore();
   const { token, sha256 } = createToken();
   const authenticate = createTokens([{ sha256, tenant: 'acme', name: 'ann', rights: OWN_RIGHTS }]);

@@ -108,7 +108,7 @@ test('no recording holds anything private', () => {
 });
 
 test('the page of the providers says of each whether a vendor was asked, and when', () => {
-  const page = read('docs/providers.md');
+  const page = read('docs/guides/providers.md');
   for (const { format, name } of VENDORS) {
     const row = page.split('\n').find((line) => line.startsWith(`| ${name} |`));
     expect(row, name).toBeDefined();

@@ -1,10 +1,10 @@
-// What docs/promises.md names as proof is there.
+// What docs/promises/index.md names as proof is there.
 import { existsSync, globSync, readFileSync } from 'node:fs';
 import { join } from 'node:path';
 import { expect, test } from 'vitest';
 
 const root = join(import.meta.dirname, '../..');
-const page = readFileSync(join(root, 'docs/promises.md'), 'utf8');
+const page = readFileSync(join(root, 'docs/promises/index.md'), 'utf8');
 const suites = globSync('test/promises/P*.int.test.ts', { cwd: root });
 const ENDINGS = ['', '.ts', '.test.ts', '.int.test.ts'];
 

@@ -1,4 +1,4 @@
-// The recipe of docs/keep-your-loop.md, with the real `ai` package against the strict loopback provider.
+// The recipe of docs/guides/your-own-loop.md, with the real `ai` package against the strict loopback provider.
 import { CancellationToken } from '@whoa/core';
 import {
   convertToModelMessages,

@@ -18,7 +18,7 @@ import { version } from '../version.ts';
 const help = `whoa acp [options]
 
 Serves an agent with a shell and file tools to an editor, over the Agent Client Protocol on standard input and output. The editor
-starts it; see docs/editors.md for its settings. Prompts are tasks: 'whoa tasks', 'whoa watch' and 'whoa cancel' see them.
+starts it; see docs/guides/editors.md for its settings. Prompts are tasks: 'whoa tasks', 'whoa watch' and 'whoa cancel' see them.
 
   --model NAME    anthropic:NAME, openai:NAME, compatible:URL:NAME or scripted:FILE
   --agent NAME    an agent of the configuration

@@ -2,6 +2,6 @@
 export function explainSilence(command: string): void {
   if (!process.stdin.isTTY) return;
   process.stderr.write(
-    `whoa ${command}: waiting for an editor on standard input; see docs/editors.md. Ctrl-C ends it.\n`,
+    `whoa ${command}: waiting for an editor on standard input; see docs/guides/editors.md. Ctrl-C ends it.\n`,
   );
 }
