@@ -1,4 +1,4 @@
-// Everything that can be said of the code without running it: types, then format, lint, layers, manifests, dead code, all at once.
+// Everything that can be said of the code without running it: types, then format, lint, layers, manifests, API reports, dead code, all at once.
 import { spawn } from 'node:child_process';
 import { delimiter, join } from 'node:path';
 
@@ -28,6 +28,7 @@ const checks: readonly Check[] = [
     accepts: (output) => !output.includes('(0 modules'),
   },
   { name: 'manifests', command: ['node', 'scripts/manifests.ts'] },
+  { name: 'api', command: ['node', 'scripts/api-report.ts'] },
   { name: 'dead code', command: ['knip', '--no-progress'] },
 ];
 
