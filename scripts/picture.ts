@@ -9,7 +9,7 @@ import { drawRecording, type Moment } from './picture/draw.ts';
 const SAMPLE_MS = 60;
 const KEY_MS = 45;
 const READ_MS = 1_200;
-const COLUMNS = 94;
+const COLUMNS = 98;
 const SCRIPT = {
   wordMs: 110,
   replies: [
@@ -22,11 +22,11 @@ names=(parses prints rounds sorts merges retries resumes settles)
 for i in "\${!names[@]}"; do sleep 0.7; echo "ok $((i + 1)) - \${names[i]}"; done; sleep 300
 `;
 
-const home = createHome({ 'script.json': JSON.stringify(SCRIPT), 'run-tests.sh': TESTS });
-home.env['WHOA_MODEL'] = 'scripted:script.json';
+const home = createHome({ 'script.json': JSON.stringify(SCRIPT), 'shop/run-tests.sh': TESTS });
+home.env['WHOA_MODEL'] = 'scripted:../script.json';
 delete home.env['NODE_DISABLE_COMPILE_CACHE'];
 home.whoa(['tasks']);
-const agent = home.openTerminal({ columns: COLUMNS, rows: 17 });
+const agent = home.openTerminal({ columns: COLUMNS, rows: 18 });
 const other = home.openTerminal({ columns: COLUMNS, rows: 8 });
 const terminals = [agent, other];
 
@@ -56,7 +56,7 @@ async function record(story: () => Promise<void>): Promise<Moment[]> {
 }
 
 try {
-  agent.press('chmod +x run-tests.sh; clear', 'Enter');
+  agent.press('cd shop; chmod +x run-tests.sh; clear', 'Enter');
   await agent.waitFor(/^\$$/);
   await other.waitFor(/^\$$/);
   const moments = await record(async () => {
