@@ -1,6 +1,5 @@
-// A tool that ignores its signal, stopped in the middle: once in plain `streamText`, once in a stoppable turn.
-//
-//   node --conditions=@whoa/source examples/keep-streamtext.ts
+// Stops an agent while a tool that ignores its signal is running: with plain `streamText`, then with a stoppable turn.
+//   node examples/keep-streamtext.ts
 import { setTimeout as sleep } from 'node:timers/promises';
 import { createAnthropic } from '@ai-sdk/anthropic';
 import { createCallLedger, stoppableTurn } from '@whoa/ai-sdk';
@@ -9,9 +8,10 @@ import { CancellationToken } from '@whoa/core';
 import { convertToModelMessages, isStepCount, streamText, tool, toUIMessageStream, type UIMessage } from 'ai';
 import { z } from 'zod';
 
-// A provider on this machine: it calls a tool first, then answers. It refuses broken histories as the real ones do.
+// A scripted provider on this machine. Like the real ones, it rejects a history that is not valid.
+const id = 'toolu_01XUhnqiDmCzDGBKZ4tPm3Rk';
 const script = [
-  { parts: [{ text: 'Sending it now.' }, { call: 'send_mail', id: 'toolu_1', input: { to: 'Ada' } }] },
+  { parts: [{ text: 'Sending it now.' }, { call: 'send_mail', id, input: { to: 'Ada' } }] },
   { parts: [{ text: 'I was stopped, but the mail to Ada was sent all the same.' }] },
 ];
 
@@ -20,12 +20,12 @@ function deafMail() {
   const started = Promise.withResolvers<void>();
   const sent = Promise.withResolvers<void>();
   const send_mail = tool({
-    description: 'Sends a mail',
+    description: 'Sends a mail.',
     inputSchema: z.object({ to: z.string() }),
     async execute({ to }) {
       started.resolve();
       await sleep(600);
-      console.log(`  ✉ the tool sends the mail to ${to}`);
+      console.log(`  ✉ mail sent to ${to}`);
       sent.resolve();
       return `Sent to ${to}`;
     },
@@ -33,9 +33,12 @@ function deafMail() {
   return { tools: { send_mail }, started: started.promise, sent: sent.promise };
 }
 
-const say = (text: string): UIMessage => ({ id: crypto.randomUUID(), role: 'user', parts: [{ type: 'text', text }] });
+function say(text: string): UIMessage {
+  console.log(`  user: ${text}`);
+  return { id: crypto.randomUUID(), role: 'user', parts: [{ type: 'text', text }] };
+}
 
-/** Shows a stream, and returns the history with what came of it. */
+/** Prints a stream and returns the history it ends with. */
 async function show(stream: Parameters<typeof toUIMessageStream>[0]['stream'], originalMessages: UIMessage[]) {
   let history = originalMessages;
   const ui = toUIMessageStream({ stream, originalMessages, onEnd: ({ messages }) => void (history = messages) });
@@ -49,7 +52,7 @@ async function plain(): Promise<void> {
   const { tools, started, sent } = deafMail();
   const turn = async (history: UIMessage[], abortSignal: AbortSignal) => {
     const messages = await convertToModelMessages(history);
-    const onError = ({ error }: { error: unknown }) => console.log(`  next turn fails: ${(error as Error).message}`);
+    const onError = ({ error }: { error: unknown }) => console.log(`  ✗ ${(error as Error).message}`);
     return streamText({ model, messages, tools, abortSignal, stopWhen: isStepCount(5), onError });
   };
 
@@ -57,6 +60,7 @@ async function plain(): Promise<void> {
   const history = [say('Send the report to Ada')];
   const showing = show((await turn(history, stop.signal)).stream, history);
   await started;
+  console.log('  ■ Stop');
   stop.abort();
   const after = await showing;
   console.log('  stopped');
@@ -74,22 +78,23 @@ async function guarded(): Promise<void> {
     const turn = stoppableTurn({ token, history: await convertToModelMessages(history), tools, calls });
     const after = await show(streamText({ model, ...turn }).stream, history);
     const { calls: ended } = await turn.settled;
-    for (const { tool: name, state } of ended) console.log(`  settled: ${name} is ${state}`);
+    for (const { tool: name, state } of ended) console.log(`  stopped; ${name}: ${state}`);
     return after;
   }
 
   const token = new CancellationToken();
   const ending = turn([say('Send the report to Ada')], token);
   await started;
+  console.log('  ■ Stop');
   token.cancel({ kind: 'user' }, { how: { abortMs: 200 } });
   const after = await ending;
   await sent;
   await sleep(0);
-  console.log(`  late and fenced: ${calls.records()[0]?.late?.state}`);
+  console.log(`  late result: ${calls.records()[0]?.late?.state}, recorded and fenced`);
   const next = new CancellationToken();
   const answering = turn([...after, say('Was it sent?')], next);
   const { body } = await provider.waitForRequest(1);
-  console.log(`  the model was told: ${JSON.stringify(body).match(/It was cancelled, but[^"]*/)?.[0]}`);
+  console.log(`  the model is told: ${JSON.stringify(body).match(/"tool_result".*?(It was [^"]*)/)?.[1]}`);
   await answering;
   for (const one of [token, next]) one[Symbol.dispose]();
 }

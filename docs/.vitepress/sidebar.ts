@@ -12,18 +12,36 @@ const group = (text: string, items: DefaultTheme.SidebarItem[]): DefaultTheme.Si
 });
 
 export const sidebar: DefaultTheme.SidebarItem[] = [
-  section('Start', [page('What Whoa is', '/')]),
+  section('Start', [page('What Whoa is', '/'), page('Get started', '/start')]),
   section('How do I …', [
-    page('cancel from another instance?', '/how-to/cancel-from-another-instance'),
-    page('kill the whole process tree?', '/how-to/kill-the-process-tree'),
-    page('let a newer message win?', '/how-to/newer-message-wins'),
-    page('undo on cancel?', '/how-to/undo-on-cancel'),
+    page('Stop button for useChat', '/how-to/stop-button-for-usechat'),
+    page('Cancel from another instance', '/how-to/cancel-from-another-instance'),
+    page('Kill the whole process tree', '/how-to/kill-the-process-tree'),
+    page('Newer message wins', '/how-to/newer-message-wins'),
+    page('Undo on cancel', '/how-to/undo-on-cancel'),
   ]),
   section('Guides', [
-    group('Agents', [page('Overview', '/guides/agents/'), page('Hooks and events', '/guides/agents/hooks')]),
+    group('Agents', [
+      page('Overview', '/guides/agents/'),
+      page('Stream the reply', '/guides/agents/streaming'),
+      page('Take a second turn', '/guides/agents/second-turn'),
+      page('Ask for approval', '/guides/agents/approval'),
+      page('Set budgets', '/guides/agents/budgets'),
+      page('Retry a provider', '/guides/agents/retries'),
+      page('Compact a history', '/guides/agents/compact'),
+      page('Run calls side by side', '/guides/agents/concurrency'),
+      page('Use an agent as a tool', '/guides/agents/sub-agents'),
+      page('Hooks and events', '/guides/agents/hooks'),
+    ]),
     page('Conversations', '/guides/conversations'),
-    group('Web chat', [page('Overview', '/guides/web-chat/')]),
-    group('Workers', [
+    group('Web chat', [
+      page('Overview', '/guides/web-chat/'),
+      page('Background work', '/guides/web-chat/background'),
+      page('WebSocket', '/guides/web-chat/websocket'),
+      page('AG-UI', '/guides/web-chat/ag-ui'),
+    ]),
+    group('Workers and tasks', [
+      page('Overview', '/guides/workers/'),
       page('Tasks over HTTP', '/guides/workers/http'),
       page('Cancel by event or checker', '/guides/workers/cancel-tasks'),
       page('Write a store', '/guides/workers/write-a-store'),
@@ -32,18 +50,28 @@ export const sidebar: DefaultTheme.SidebarItem[] = [
     page('Your own loop', '/guides/your-own-loop'),
     group('Tools', [
       page('Write a tool', '/guides/tools/write-a-tool'),
-      page('Processes', '/guides/tools/processes'),
+      page('Shell and processes', '/guides/tools/processes'),
       page('Sandbox', '/guides/tools/sandbox'),
       page('Files', '/guides/tools/files'),
       page('MCP servers', '/guides/tools/mcp'),
     ]),
     page('Providers', '/guides/providers'),
   ]),
-  section('Concepts', [page('Cancellation', '/concepts/cancellation'), page('Tasks and stores', '/concepts/tasks')]),
-  section('Operations', [page('Redis and Valkey', '/operations/redis'), page('Postgres', '/operations/postgres')]),
-  section('Reference', [page('The command', '/reference/cli'), page('Settings and limits', '/reference/settings')]),
+  section('Concepts', [page('How a stop works', '/concepts/cancellation'), page('How tasks work', '/concepts/tasks')]),
+  section('Operations', [
+    page('Deploy', '/operations/deploy'),
+    page('Choose a store', '/operations/stores'),
+    page('Redis and Valkey', '/operations/redis'),
+    page('Postgres', '/operations/postgres'),
+    page('Sizing', '/operations/sizing'),
+  ]),
+  section('Reference', [
+    page('The command', '/reference/cli'),
+    page('Configuration', '/reference/configuration'),
+    page('Settings and limits', '/reference/settings'),
+  ]),
   section('Promises', [
-    page('The thirteen promises', '/promises/'),
+    page('The 13 promises', '/promises/'),
     page('Simulation and model check', '/promises/simulation'),
   ]),
   section('Security', [page('Threat model', '/security')]),
