@@ -6,7 +6,7 @@ import { checkCount, checkDuration, checkName, checkPriority } from './stores/ch
 import type { NewTask, TaskOutcome } from './task.ts';
 
 export function checkTask(task: NewTask): void {
-  const { tenant, agent, conversation, key, worker, concurrency, holdMs = 0, priority = 0, notBefore } = task;
+  const { tenant, agent, conversation, key, worker, concurrency, holdMs = 0, priority = 0, notBefore, deadline } = task;
   for (const [name, value] of Object.entries({ tenant, agent, conversation, key, worker })) {
     if (value !== undefined || name === 'tenant' || name === 'agent') checkName(name, value!);
   }
@@ -18,8 +18,12 @@ export function checkTask(task: NewTask): void {
     if (notBefore !== undefined) throw new TypeError('notBefore: not together with holdMs; leave one of them out');
   }
   checkPriority(priority);
-  if (notBefore !== undefined && !Number.isFinite(notBefore)) {
-    throw new RangeError(`notBefore: expected milliseconds since 1970, got ${notBefore}`);
+  for (const [name, moment] of Object.entries({ notBefore, deadline })) {
+    if (moment === undefined || Number.isFinite(moment)) continue;
+    throw new RangeError(`${name}: expected milliseconds since 1970, got ${moment}`);
+  }
+  if (notBefore !== undefined && deadline !== undefined && deadline <= notBefore) {
+    throw new RangeError('deadline: expected a moment after notBefore; the task could never begin');
   }
   if (concurrency === undefined) return;
   checkName('concurrency.key', concurrency.key);

@@ -24,6 +24,7 @@ import type {
 import type { StoreDriver, StoreRules } from './driver.ts';
 import { StoreClosedError } from './errors.ts';
 import { createTaskId, refOfKey } from './id.ts';
+import { type PageRequest, type TaskCounts, type TenantPage, toWorkerPage, type WorkerPage } from './overview.ts';
 import { DEFAULTS, LIMITS, SIZES } from './rules/rules.ts';
 import type {
   Batch,
@@ -235,6 +236,25 @@ class CheckedStore implements TaskStore {
   async conversation(ref: ConversationRef): Promise<ConversationRecord | undefined> {
     checkRef(ref);
     return this.#open().conversation(ref);
+  }
+
+  async counts({ tenant }: { readonly tenant: string }): Promise<TaskCounts> {
+    checkName('tenant', tenant);
+    const limit = DEFAULTS.maxCounted;
+    return { tenant, statuses: await this.#open().counts({ tenant, limit }), limit };
+  }
+
+  async tenants({ limit = DEFAULTS.listLimit, cursor = '' }: PageRequest = {}): Promise<TenantPage> {
+    checkLimit('limit', limit);
+    if (cursor !== '') checkName('cursor', cursor);
+    const found = await this.#open().tenants({ after: cursor, limit: limit + 1 });
+    const tenants = found.slice(0, limit);
+    return found.length > limit ? { tenants, next: tenants.at(-1)! } : { tenants };
+  }
+
+  async workers({ limit = DEFAULTS.workersLimit }: { readonly limit?: number } = {}): Promise<WorkerPage> {
+    checkLimit('limit', limit);
+    return toWorkerPage(await this.#open().workers({ limit: limit + 1 }), limit);
   }
 
   async watch(filter: WatchFilter, listener: (hint: Hint) => void): Promise<AsyncDisposable> {

@@ -13,6 +13,8 @@ import type {
   TakeRequest,
   TaskLoad,
 } from './delivery.ts';
+import type { SeenWorkers } from './overview.ts';
+import type { TaskStatus } from './status.ts';
 import type {
   CreateReceipt,
   FinishReceipt,
@@ -62,6 +64,12 @@ export interface StoreDriver extends AsyncDisposable {
   list(filter: ListRequest): Promise<ListPage>;
   read(task: TaskRef, options: ReadRequest): Promise<readonly JournalEntry[]>;
   conversation(ref: ConversationRef): Promise<ConversationRecord | undefined>;
+  /** How many tasks of a tenant have each status, each counted up to a limit. */
+  counts(request: { readonly tenant: string; readonly limit: number }): Promise<Readonly<Record<TaskStatus, number>>>;
+  /** Names of tenants after one, in the order of their bytes. */
+  tenants(request: { readonly after: string; readonly limit: number }): Promise<readonly string[]>;
+  /** Sessions that hold tasks, and workers that wait: at most `limit` of each. */
+  workers(request: { readonly limit: number }): Promise<SeenWorkers>;
   watch(filter: WatchFilter, listener: (hint: Hint) => void): Promise<AsyncDisposable>;
 }
 

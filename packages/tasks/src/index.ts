@@ -45,6 +45,7 @@ export { createTaskStore, type TaskStoreConfig } from './factory.ts';
 export { type Followed, type FollowOptions, followTask } from './follow.ts';
 export { shardOf } from './id.ts';
 export type { JournalEvent, Kept, KeptError } from './journal-event.ts';
+export type { PageRequest, TaskCounts, TenantPage, WorkerPage, WorkerRecord } from './overview.ts';
 export {
   type CancellationRegistry,
   type CancellationRegistryOptions,

@@ -69,6 +69,12 @@ export function move(status: TaskStatus, asked: Move): MoveAnswer {
   return isRefusal(next) ? { moved: false, refused: next, status } : { moved: true, status: next };
 }
 
+/** One value for each status. */
+export function byStatus<T>(toValue: (status: TaskStatus) => T): Readonly<Record<TaskStatus, T>> {
+  const entries = (Object.keys(STATUS_TABLE) as TaskStatus[]).map((status) => [status, toValue(status)] as const);
+  return Object.fromEntries(entries) as Record<TaskStatus, T>;
+}
+
 /** Whether a task has ended: its record never changes again. */
 export function isFinal(status: TaskStatus): status is FinalStatus {
   return STATUS_TABLE[status] === STATUS_TABLE.success;

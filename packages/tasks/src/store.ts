@@ -13,6 +13,7 @@ import type {
   TakeRequest,
   TaskLoad,
 } from './delivery.ts';
+import type { PageRequest, TaskCounts, TenantPage, WorkerPage } from './overview.ts';
 import type { FinalStatus, TaskStatus } from './status.ts';
 import type {
   Command,
@@ -90,6 +91,13 @@ export interface TaskStore extends AsyncDisposable {
   /** A piece of the journal, after a position. */
   read(task: TaskRef, options?: ReadOptions): Promise<readonly JournalEntry[]>;
   conversation(ref: ConversationRef): Promise<ConversationRecord | undefined>;
+
+  /** How many tasks of a tenant have each status, counted up to a limit. */
+  counts(filter: { readonly tenant: string }): Promise<TaskCounts>;
+  /** Tenants that have tasks. For operators: it crosses tenants. */
+  tenants(page?: PageRequest): Promise<TenantPage>;
+  /** Workers that hold tasks or wait for some. For operators: it crosses tenants. */
+  workers(options?: { readonly limit?: number }): Promise<WorkerPage>;
 
   /**
    * Reports changes, at least once each. A hint proves nothing but the order it carries. Resolves when it listens. Workers

@@ -37,6 +37,11 @@ export interface NewTask {
   readonly priority?: number | undefined;
   /** Not to be taken before this moment, in milliseconds since 1970. */
   readonly notBefore?: number | undefined;
+  /**
+   * The moment at which it is cancelled if it has not ended, in milliseconds since 1970. A task that still waits then is
+   * never begun: it ends as soon as a worker comes to it.
+   */
+  readonly deadline?: number | undefined;
   /** At most `limit` tasks with this key run at once; the others wait. Not together with a conversation. */
   readonly concurrency?: { readonly key: string; readonly limit: number } | undefined;
 }
@@ -111,6 +116,8 @@ export interface TaskHead {
   readonly priority: number;
   /** Not taken before this moment. */
   readonly notBefore?: number;
+  /** Cancelled at this moment. */
+  readonly deadline?: number;
   readonly concurrency?: { readonly key: string; readonly limit: number };
   readonly status: TaskStatus;
   /** Where it is while it lives; exactly one of these. */

@@ -78,7 +78,7 @@ function joinGathering(task: KeptTask, gathering: string, moment: Moment): KeptT
 }
 
 function recordOf(request: CreateRequest, now: number): KeptTask {
-  const { id, tenant, agent, conversation, key, worker, nonce, priority, notBefore, concurrency } = request;
+  const { id, tenant, agent, conversation, key, worker, nonce, priority, notBefore, deadline, concurrency } = request;
   return {
     id,
     tenant,
@@ -87,6 +87,7 @@ function recordOf(request: CreateRequest, now: number): KeptTask {
     ...(key !== undefined && { key, nonce }),
     ...(worker !== undefined && { worker }),
     ...(notBefore !== undefined && { notBefore }),
+    ...(deadline !== undefined && { deadline }),
     ...(concurrency !== undefined && { concurrency }),
     priority,
     inputsOf: id,

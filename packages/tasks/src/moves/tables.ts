@@ -1,6 +1,8 @@
 import type { Json } from '@whoa/core';
 import type { ListRequest, StoreRules } from '../driver.ts';
+import type { SeenWaiter } from '../overview.ts';
 import { SETTLE } from '../rules/rules.ts';
+import type { TaskStatus } from '../status.ts';
 import type { Hint } from '../store.ts';
 import type { ConversationRecord, ConversationRef, JournalEntry, TaskHead } from '../task.ts';
 
@@ -134,6 +136,13 @@ export interface Tables {
 /** What a local store is asked. */
 export interface Queries {
   list(filter: ListRequest): readonly KeptTask[];
+  countStatus(of: { readonly tenant: string; readonly status: TaskStatus }, limit: number): number;
+  /** Names of tenants that have tasks, after one, in the order of their bytes. */
+  tenants(after: string, limit: number): readonly string[];
+  /** Sessions that can run out. */
+  sessions(limit: number): readonly Session[];
+  /** Workers that have waited for work since a moment. */
+  waiters(since: number, limit: number): readonly SeenWaiter[];
   entries(id: string, range: { readonly after: number; readonly limit: number }): readonly JournalEntry[];
   /** Forgets a few tasks that ended before, conversations and sessions untouched since; constant work each time. */
   forget(before: { readonly endedAt: number; readonly changedAt: number; readonly usedAt: number }): void;

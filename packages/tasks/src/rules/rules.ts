@@ -87,6 +87,8 @@ export const DEFAULTS: Readonly<
     | 'maxReady'
     | 'listLimit'
     | 'readLimit'
+    | 'maxCounted'
+    | 'workersLimit'
     | 'maxBytes',
     number
   >
@@ -98,6 +100,9 @@ export const DEFAULTS: Readonly<
   maxReady: 1_000_000,
   listLimit: 100,
   readLimit: 1_000,
+  /** How far tasks are counted. */
+  maxCounted: 100_000,
+  workersLimit: 1_000,
   /** Inputs and histories that come along with a take. */
   maxBytes: 256 * 1024,
 };

@@ -14,16 +14,16 @@ import { LeaseLostError } from '../errors.ts';
 import type { FinalStatus } from '../status.ts';
 import type { TaskStore } from '../store.ts';
 import type { JournalEntry, NumberedCommand, StopOrder, TaskOutcome, TaskRecord } from '../task.ts';
-import { historyBefore, runAgent } from './agent-work.ts';
+import { runAgent } from './agent-work.ts';
 import type { Approvals } from './approvals.ts';
 import { Commands } from './commands.ts';
+import { setDeadline } from './deadline.ts';
 import type { DomainSession, Holder } from './domain-session.ts';
 import { Journal } from './journal.ts';
-import { outcomeOfWork, saidIn } from './outcome.ts';
+import { outcomeOfWork } from './outcome.ts';
 import { readJournal } from './read-journal.ts';
-import { settle, standingOf } from './resume.ts';
+import { settleTask } from './settle-task.ts';
 import { isSameStop, ladderOf } from './stop-order.ts';
-import { undoLost } from './undo.ts';
 import { type HeldContext, isAgent, isHeldWork, type TaskFunction, type Work } from './work.ts';
 
 /** A store that cannot be reached is asked again this often while the end of a task is written. */
@@ -60,6 +60,7 @@ export class Execution implements Holder {
   #run: Run | undefined;
   #stop: StopOrder | undefined;
   #lost: LeaseLostError | undefined;
+  readonly #deadline: Disposable;
 
   constructor({ claim, task, orders, load }: TakenTask, options: ExecutionOptions) {
     const { store, world, session, flushMs, unwatchedFlushMs, onStoreError } = options;
@@ -85,6 +86,11 @@ export class Execution implements Holder {
     });
     session.hold(this);
     this.obey(orders);
+    this.#deadline = setDeadline(task.deadline, {
+      clock: world.clock,
+      aheadMs: this.#aheadMs,
+      onDue: (reason) => this.cancel(reason, { how: 'now' }),
+    });
   }
 
   get task(): TaskRecord {
@@ -102,6 +108,7 @@ export class Execution implements Holder {
       isKnown = true;
       return status;
     } finally {
+      this.#deadline[Symbol.dispose]();
       this.#options.session.drop(this, { isKnown });
       this.token[Symbol.dispose]();
       this.#journal.close(this.#lostError());
@@ -189,8 +196,9 @@ export class Execution implements Holder {
     const { task } = this;
     const past = await readJournal(this.#options.store, task);
     const given = { task, history, past, token, journal: (event: object) => this.#write(event) };
-    if (task.status === 'cancelling')
-      return isHeldWork(work) && work.settle !== undefined ? work.settle(given) : this.#settle(past);
+    const isOverdue = token.reason?.kind === 'deadline';
+    if (task.status === 'cancelling' && isHeldWork(work) && work.settle !== undefined) return work.settle(given);
+    if (task.status === 'cancelling' || (isOverdue && !isHeldWork(work))) return this.#settle(past);
     await this.#options.check(this);
     if (isHeldWork(work)) return work.hold(given);
     if (!isAgent(work)) return outcomeOfWork(this.#runFunction(work, given), token);
@@ -261,20 +269,10 @@ export class Execution implements Holder {
     await this.#journal.flushWhole();
   }
 
-  /** A task that was being cancelled when its worker was lost does not run again; it gets its end. */
-  async #settle(past: readonly JournalEntry[]): Promise<TaskOutcome> {
-    const { reason, undo } = this.task.stop!;
+  #settle(past: readonly JournalEntry[]): Promise<TaskOutcome> {
     const { work, world } = this.#options;
-    const standing = standingOf(past);
-    const undone =
-      undo && isAgent(work)
-        ? await undoLost(standing, { tools: work.tools, journal: this.#journal, token: this.token })
-        : standing.undone;
-    const settled = settle({ ...standing, undone }, { reason }, world.clock.now());
-    const { answer, stop } = settled;
-    const before = standing.isWhole ? [] : historyBefore(this.task, this.#history ?? []);
-    const said = past.length === 0 ? {} : saidIn([...before, ...settled.messages], this.#history ?? []);
-    return { status: 'cancelled', reason, complete: false, answer, stop, ...said };
+    const context = { task: this.task, history: this.#history ?? [], work, journal: this.#journal, token: this.token };
+    return settleTask(past, { ...context, now: world.clock.now() });
   }
 
   /** Writes the end. A shutdown of this process is no end: the task is handed back. */

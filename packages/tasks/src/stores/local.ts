@@ -6,6 +6,9 @@ import { beatMove, heldMove, sweepMove } from '../moves/session.ts';
 import { headOf, type KeptTask, type Moment, type Queries, type Tables } from '../moves/tables.ts';
 import { claimMove, takeMove } from '../moves/take.ts';
 import { appendMove, finishMove, ownTask, releaseMove } from '../moves/work.ts';
+import { MAX_SHOWN_TASKS, type SeenWorkers } from '../overview.ts';
+import { LIMITS } from '../rules/rules.ts';
+import { byStatus } from '../status.ts';
 import type { Hint, ListPage, WatchFilter } from '../store.ts';
 import type { ConversationRecord, ConversationRef, TaskRef } from '../task.ts';
 
@@ -88,9 +91,21 @@ export function createLocalDriver(engine: Engine, rules: StoreRules): StoreDrive
       });
     },
     conversation: (ref) => engine.query(() => shownConversation(ref, tables)),
+    counts: ({ tenant, limit }) =>
+      engine.query(() => byStatus((status) => tables.countStatus({ tenant, status }, limit))),
+    tenants: ({ after, limit }) => engine.query(() => tables.tenants(after, limit)),
+    workers: ({ limit }) => engine.query(() => seenWorkers(limit, { tables, now: engine.now() })),
     watch: (filter, listener) => engine.watch(filter, listener),
     [Symbol.asyncDispose]: () => engine[Symbol.asyncDispose](),
   };
+}
+
+function seenWorkers(limit: number, { tables, now }: Pick<Moment, 'now'> & { tables: Tables & Queries }): SeenWorkers {
+  const sessions = tables.sessions(limit).flatMap(({ id, worker, expiresAt }) => {
+    const tasks = tables.heldBy(id, MAX_SHOWN_TASKS).map((task) => task.id);
+    return tasks.length === 0 ? [] : [{ worker, holds: tables.countHeldBy(id), tasks, expiresAt: expiresAt! }];
+  });
+  return { sessions, waiters: tables.waiters(now - LIMITS.parkedMs, limit), now };
 }
 
 function pageOf(request: ListRequest, tables: Queries, isForgotten: (task: KeptTask) => boolean): ListPage {

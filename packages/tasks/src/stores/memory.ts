@@ -112,6 +112,18 @@ class MemoryTables {
     saveDomain: (state) => void (this.#domain = state),
     tell: (hint) => this.#hints.push(hint),
     list: (filter) => this.#list(filter),
+    countStatus: ({ tenant, status }, limit) => {
+      const found = [...(this.#byTenant.get(tenant)?.values() ?? [])].filter((task) => task.status === status);
+      return Math.min(found.length, limit);
+    },
+    tenants: (after, limit) => {
+      const used = [...this.#byTenant].filter(([tenant, tasks]) => tasks.size > 0 && compareBytes(tenant, after) > 0);
+      return used
+        .map(([tenant]) => tenant)
+        .toSorted(compareBytes)
+        .slice(0, limit);
+    },
+    sessions: (limit) => [...this.#sessions.values()].filter((one) => one.expiresAt !== undefined).slice(0, limit),
     entries: (id, { after, limit }) => {
       const journal = this.#journals.get(id) ?? [];
       // Nothing can stand further back than if there were no gaps.
@@ -180,6 +192,10 @@ function first<K, V>(map: ReadonlyMap<K, V>): [K, V][] {
   const some: [K, V][] = [];
   for (const entry of map) if (some.push(entry) >= LIMITS.maxForgotten) break;
   return some;
+}
+
+function compareBytes(a: string, b: string): number {
+  return Buffer.compare(Buffer.from(a), Buffer.from(b));
 }
 
 function listIn<T>(lists: Map<string, T[]>, key: string): T[] {

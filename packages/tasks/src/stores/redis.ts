@@ -6,13 +6,9 @@ import type {
   ClaimAnswer,
   ClaimRef,
   ClaimRequest,
-  HeldTask,
   Orders,
-  SessionRef,
-  SweepAnswer,
   TakeAnswer,
   TakeRequest,
-  TaskLoad,
 } from '../delivery.ts';
 import type {
   CreateRequest,
@@ -52,6 +48,7 @@ import {
   TIMEOUT_MS,
   tagOf,
 } from './redis/options.ts';
+import { countsOf, tenantsOf, workersOf } from './redis/overview-replies.ts';
 import { pageOf } from './redis/pages.ts';
 import { conversationOf, entriesOf } from './redis/read-replies.ts';
 import {
@@ -135,11 +132,11 @@ class RedisDriver implements StoreDriver {
 
   async create(request: CreateRequest): Promise<CreateReceipt> {
     const { id, tenant, agent, input, nonce, conversation = '', key = '', worker = '', priority } = request;
-    const { notBefore = '', concurrency, policy, holdMs } = request;
+    const { notBefore = '', deadline = '', concurrency, policy, holdMs } = request;
     const about = [id, tenant, agent, input, nonce, this.#rules.maxReady, conversation, key, worker, priority];
     const when = [notBefore, concurrency?.key ?? '', concurrency?.limit ?? '', policy, holdMs];
     const isOfBefore = this.generations.length > 1 && createTaskId(request, { nonce, shards: this.domains }) !== id;
-    const reply = await this.#move(SCRIPTS.create, id, [...about, ...when, isOfBefore ? 1 : 0]);
+    const reply = await this.#move(SCRIPTS.create, id, [...about, ...when, isOfBefore ? 1 : 0, deadline]);
     if ((reply as readonly Reply[])[0] === 'gone') {
       throw new StoreBusyError('The conversation or key was forgotten just now; nothing was changed, try again');
     }
@@ -159,22 +156,17 @@ class RedisDriver implements StoreDriver {
     );
   }
 
-  async load(claim: ClaimRef): Promise<TaskLoad> {
-    return loadOf((await this.#own(SCRIPTS.load, claim, []))[1]!);
-  }
+  readonly load: StoreDriver['load'] = async (claim) => loadOf((await this.#own(SCRIPTS.load, claim, []))[1]!);
 
   async beat({ domain, session, confirmed, count }: Required<Beat>): Promise<BeatAnswer> {
     const orders = confirmed.flatMap(({ id, epoch, claim, orderNumber }) => [id, epoch, claim, orderNumber]);
     return beatAnswerOf(await this.#call(SCRIPTS.beat, domain, [session, count, ...orders]));
   }
 
-  async held({ domain, session }: SessionRef): Promise<readonly HeldTask[]> {
-    return heldOf(await this.#call(SCRIPTS.held, domain, [session]));
-  }
-
-  async sweep({ domain, limit }: { domain: number; limit: number }): Promise<SweepAnswer> {
-    return sweepAnswerOf(await this.#call(SCRIPTS.sweep, domain, [limit]));
-  }
+  readonly held: StoreDriver['held'] = async ({ domain, session }) =>
+    heldOf(await this.#call(SCRIPTS.held, domain, [session]));
+  readonly sweep: StoreDriver['sweep'] = async ({ domain, limit }) =>
+    sweepAnswerOf(await this.#call(SCRIPTS.sweep, domain, [limit]));
 
   async append(claim: ClaimRef, { after, events, replaces, done, progress }: DriverBatch): Promise<Orders> {
     const { journalBytesMax } = this.#rules;
@@ -223,10 +215,8 @@ class RedisDriver implements StoreDriver {
 
   async list({ tenant, status, conversation, limit, after }: ListRequest): Promise<ListPage> {
     const values = [tenant, status ?? '', conversation ?? '', limit + 1, after?.createdAt ?? '', after?.id ?? ''];
-    const shards =
-      conversation === undefined ? this.#tags.keys() : this.#shards.ofConversation({ tenant, conversation });
-    const replies = await Promise.all(Array.from(shards, (shard) => this.#call(SCRIPTS.list, shard, values)));
-    return pageOf(replies, limit);
+    const shards = conversation === undefined ? undefined : this.#shards.ofConversation({ tenant, conversation });
+    return pageOf(await this.#callAll(SCRIPTS.list, values, shards), limit);
   }
 
   async read({ tenant, id }: TaskRef, { after, limit, watchMs }: ReadRequest): Promise<readonly JournalEntry[]> {
@@ -237,6 +227,13 @@ class RedisDriver implements StoreDriver {
   async conversation(ref: ConversationRef): Promise<ConversationRecord | undefined> {
     return conversationOf(await this.#talk(SCRIPTS.conversation, ref, []), ref);
   }
+
+  readonly counts: StoreDriver['counts'] = async ({ tenant, limit }) =>
+    countsOf(await this.#callAll(SCRIPTS.counts, [tenant]), limit);
+  readonly tenants: StoreDriver['tenants'] = async ({ after, limit }) =>
+    tenantsOf(await this.#callAll(SCRIPTS.tenants, [after, limit]), limit);
+  readonly workers: StoreDriver['workers'] = async ({ limit }) =>
+    workersOf(await this.#callAll(SCRIPTS.workers, [limit]));
 
   async watch(filter: WatchFilter, listener: (hint: Hint) => void): Promise<AsyncDisposable> {
     return this.#channels.watch(await this.#channelsFor(filter), filter, listener);
@@ -287,6 +284,10 @@ class RedisDriver implements StoreDriver {
 
   #move(script: Script, id: string, values: Values): Promise<Reply> {
     return this.#call(script, this.#shards.ofId(id), values);
+  }
+
+  #callAll(script: Script, values: Values, shards: Iterable<number> = this.#tags.keys()): Promise<Reply[]> {
+    return Promise.all(Array.from(shards, (shard) => this.#call(script, shard, values)));
   }
 
   #call(script: Script, shard: number, values: Values): Promise<Reply> {

@@ -10,6 +10,7 @@ import { journalCases } from './contract/journal.ts';
 import { journalBoundCases } from './contract/journal-bound.ts';
 import { leaseCases } from './contract/lease.ts';
 import { nonceCases } from './contract/nonces.ts';
+import { overviewCases } from './contract/overview.ts';
 import { repeatCases } from './contract/repeat.ts';
 import { ringCases } from './contract/ring.ts';
 import { limitCases } from './contract/running-limits.ts';
@@ -57,6 +58,7 @@ export const storeContract: readonly ContractCase[] = [
   ...holdCases,
   ...visibilityCases,
   ...watchCases,
+  ...overviewCases,
   ...sizeCases,
   ...formatCases,
 ];

@@ -1,9 +1,9 @@
-import { type KeptTask, type Lane, laneOf, type Tables } from '../../moves/tables.ts';
+import { type KeptTask, type Lane, laneOf, type Queries, type Tables } from '../../moves/tables.ts';
 import { SETTLE } from '../../rules/rules.ts';
 import { Groups, Schedule } from './ordered.ts';
 
 type Indexed = Pick<
-  Tables,
+  Tables & Queries,
   | 'countAdmitted'
   | 'countQueued'
   | 'firstQueued'
@@ -23,6 +23,7 @@ type Indexed = Pick<
   | 'park'
   | 'unpark'
   | 'popWaiter'
+  | 'waiters'
 >;
 
 /** Finds tasks by where they are. */
@@ -92,6 +93,11 @@ export class TaskIndexes {
     park: (worker, agents, at) => void this.#waiters.set(worker, { agents: new Set(agents), at }),
     unpark: (worker) => void this.#waiters.delete(worker),
     popWaiter: (agent, since) => this.#popWaiter(agent, since),
+    waiters: (since, limit) =>
+      [...this.#waiters]
+        .filter(([, { at }]) => at >= since)
+        .slice(0, limit)
+        .map(([worker, { agents }]) => ({ worker, agents: [...agents] })),
   };
 
   #tell({ id, session, told }: KeptTask): void {

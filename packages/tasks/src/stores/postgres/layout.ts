@@ -5,6 +5,7 @@ import { BATCH } from './sql/batch.ts';
 import { CANCEL } from './sql/cancel.ts';
 import { CREATE } from './sql/create.ts';
 import { ENTRY } from './sql/entry.ts';
+import { OVERVIEW } from './sql/overview.ts';
 import { QUEUE } from './sql/queue.ts';
 import { READ } from './sql/read.ts';
 import { SESSION } from './sql/session.ts';
@@ -18,7 +19,7 @@ import { WORK } from './sql/work.ts';
 const VERSION = 1;
 
 const SCHEMA_NAME = /^[a-z_][a-z0-9_]{0,56}$/;
-const FUNCTIONS = [ENTRY, SHOW, STAGE, QUEUE, CREATE, TAKE, SESSION, WORK, CANCEL, BATCH, READ].join('\n');
+const FUNCTIONS = [ENTRY, SHOW, STAGE, QUEUE, CREATE, TAKE, SESSION, WORK, CANCEL, BATCH, READ, OVERVIEW].join('\n');
 /** Definitions that change without a new version would be replaced under the feet of other processes. */
 const DIGEST = createHash('sha256').update(FUNCTIONS).digest('hex').slice(0, 16);
 

@@ -1,9 +1,11 @@
 import type { ListRequest, ReadRequest, StoreRules } from '../../driver.ts';
+import type { SeenWorkers } from '../../overview.ts';
+import type { TaskStatus } from '../../status.ts';
 import type { ListPage } from '../../store.ts';
 import type { ConversationRecord, ConversationRef, JournalEntry, TaskRecord, TaskRef } from '../../task.ts';
 import { INT_MAX, type Moves } from './moves.ts';
 import { headOf, present, recordOf, type ShownHead, type ShownRecord } from './rows.ts';
-import { checkNames } from './text.ts';
+import { checkNames, checkText } from './text.ts';
 
 /** What only looks. A task past its retention is gone, whether or not it has been removed yet. */
 export class Reads {
@@ -41,6 +43,20 @@ export class Reads {
     }
     const values = [tenant, id, Math.min(after, INT_MAX), limit, this.#rules.retentionMs];
     return this.#moves.look('read', 'read_journal', values);
+  }
+
+  async counts({ tenant, limit }: { tenant: string; limit: number }): Promise<Readonly<Record<TaskStatus, number>>> {
+    checkNames({ tenant });
+    return this.#moves.look('counts', 'count_tasks', [tenant, limit]);
+  }
+
+  async tenants({ after, limit }: { after: string; limit: number }): Promise<readonly string[]> {
+    checkText('cursor', after);
+    return this.#moves.look('tenants', 'list_tenants', [after, limit]);
+  }
+
+  workers({ limit }: { limit: number }): Promise<SeenWorkers> {
+    return this.#moves.look('workers', 'list_workers', [limit]);
   }
 
   async conversation({ tenant, conversation }: ConversationRef): Promise<ConversationRecord | undefined> {

@@ -17,6 +17,7 @@ interface TaskRow {
   readonly steered: string | null;
   readonly priority: number;
   readonly not_before: number | null;
+  readonly deadline: number | null;
   readonly concurrency_key: string | null;
   readonly concurrency_limit: number | null;
   readonly status: TaskStatus;
@@ -93,6 +94,7 @@ export function headOf({ row, commands }: ShownHead): TaskHead {
       superseded: row.superseded,
       steered: row.steered,
       notBefore: row.not_before,
+      deadline: row.deadline,
       stage: row.stage,
       stageAt: row.stage_at,
       policy: row.policy,

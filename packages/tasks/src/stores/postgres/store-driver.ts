@@ -12,29 +12,19 @@ import type {
   TakeRequest,
   TaskLoad,
 } from '../../delivery.ts';
-import type {
-  CreateRequest,
-  DriverBatch,
-  End,
-  ListRequest,
-  ReadRequest,
-  StopRequest,
-  StoreDriver,
-  StoreRules,
-} from '../../driver.ts';
+import type { CreateRequest, DriverBatch, End, StopRequest, StoreDriver, StoreRules } from '../../driver.ts';
 import { JournalFullError, JournalGapError } from '../../errors.ts';
 import type { FinalStatus } from '../../status.ts';
 import type {
   CreateReceipt,
   FinishReceipt,
   Hint,
-  ListPage,
   ReleaseReceipt,
   SendReceipt,
   StoreCancelReceipt,
   WatchFilter,
 } from '../../store.ts';
-import type { Command, ConversationRecord, ConversationRef, JournalEntry, TaskRecord, TaskRef } from '../../task.ts';
+import type { Command, ConversationRef, TaskRecord, TaskRef } from '../../task.ts';
 import type { Watchers } from '../watchers.ts';
 import type { Batcher } from './batcher.ts';
 import { type Cancel, cancelBatch, createBatch, type Finish, finishBatch } from './batches.ts';
@@ -96,19 +86,19 @@ export class PostgresDriver implements StoreDriver {
 
   async #create(request: CreateRequest): Promise<CreateReceipt> {
     const { id, tenant, agent, conversation, key, worker, input, holdMs, policy, nonce, priority, notBefore } = request;
-    const { concurrency } = request;
+    const { concurrency, deadline } = request;
     checkNames({ tenant, conversation });
     checkNames({ tenant, agent });
     checkNames({ tenant, concurrency: concurrency?.key });
     for (const [name, value] of Object.entries({ key, worker, nonce })) if (value !== undefined) checkText(name, value);
-    if (conversation === undefined && concurrency === undefined) {
+    if (conversation === undefined && concurrency === undefined && deadline === undefined) {
       const created = await this.#creates.ask(request);
       if (created !== undefined) return created;
     }
     const { retentionMs, conversationRetentionMs, maxReady } = this.#options.rules;
     const what = [id, tenant, agent, conversation ?? null, key ?? null, worker ?? null, input, holdMs, policy, nonce];
     const when = [priority, notBefore ?? null, concurrency?.key ?? null, concurrency?.limit ?? null];
-    const bounds = [retentionMs, conversationRetentionMs, Math.min(maxReady, INT_MAX)];
+    const bounds = [retentionMs, conversationRetentionMs, Math.min(maxReady, INT_MAX), deadline ?? null];
     type Created = { readonly answer: 'created' | 'duplicate'; readonly task: ShownRecord };
     const answer = await this.#moves.make<Created | Exclude<CreateReceipt, { task: TaskRecord }>>({
       operation: 'create',
@@ -254,21 +244,13 @@ export class PostgresDriver implements StoreDriver {
     return this.#moves.make({ operation: 'send', name: 'send', values: values });
   }
 
-  get(task: TaskRef): Promise<TaskRecord | undefined> {
-    return this.#reads.get(task);
-  }
-
-  list(filter: ListRequest): Promise<ListPage> {
-    return this.#reads.list(filter);
-  }
-
-  read(task: TaskRef, options: ReadRequest): Promise<readonly JournalEntry[]> {
-    return this.#reads.read(task, options);
-  }
-
-  conversation(ref: ConversationRef): Promise<ConversationRecord | undefined> {
-    return this.#reads.conversation(ref);
-  }
+  readonly get: StoreDriver['get'] = (task) => this.#reads.get(task);
+  readonly list: StoreDriver['list'] = (filter) => this.#reads.list(filter);
+  readonly read: StoreDriver['read'] = (task, options) => this.#reads.read(task, options);
+  readonly conversation: StoreDriver['conversation'] = (ref) => this.#reads.conversation(ref);
+  readonly counts: StoreDriver['counts'] = (request) => this.#reads.counts(request);
+  readonly tenants: StoreDriver['tenants'] = (request) => this.#reads.tenants(request);
+  readonly workers: StoreDriver['workers'] = (request) => this.#reads.workers(request);
 
   async watch(filter: WatchFilter, listener: (hint: Hint) => void): Promise<AsyncDisposable> {
     for (const [name, value] of Object.entries(filter)) if (typeof value === 'string') checkText(name, value);

@@ -243,7 +243,7 @@ export function createReceiptOf(reply: Reply, request: CreateRequest): CreateRec
 
 /** The record of a task that is new: the store said only what its creator did not know. */
 function newTaskOf(request: CreateRequest, [, createdAt, stage, stageAt]: readonly string[]): TaskRecord {
-  const { id, tenant, agent, key, nonce, worker, notBefore, concurrency, priority, input } = request;
+  const { id, tenant, agent, key, nonce, worker, notBefore, deadline, concurrency, priority, input } = request;
   return {
     id,
     tenant,
@@ -251,6 +251,7 @@ function newTaskOf(request: CreateRequest, [, createdAt, stage, stageAt]: readon
     ...(key !== undefined && { key, nonce }),
     ...(worker !== undefined && { worker }),
     ...(notBefore !== undefined && { notBefore }),
+    ...(deadline !== undefined && { deadline }),
     ...(concurrency !== undefined && { concurrency }),
     priority,
     status: 'init',

@@ -2,6 +2,7 @@ import { createHash } from 'node:crypto';
 import { CANCEL, CANCEL_CONVERSATION, SEND } from './lua/cancel.ts';
 import { CREATE, FORGET, HERE, IS_HERE } from './lua/create.ts';
 import { LAY_OUT, LAYOUT } from './lua/layout.ts';
+import { COUNTS, TENANTS, WORKERS } from './lua/overview.ts';
 import { CANCEL_PLAIN, CREATE_PLAIN, FINISH_PLAIN } from './lua/plain.ts';
 import { ADMIT, QUEUE, STOP } from './lua/queue.ts';
 import { CONVERSATION, GET, LIST, READ, READ_ALONG, TENANT_OF } from './lua/read.ts';
@@ -31,6 +32,9 @@ type Operation =
   | 'read'
   | 'readAlong'
   | 'conversation'
+  | 'counts'
+  | 'tenants'
+  | 'workers'
   | 'isHere'
   | 'layout'
   | 'layOut';
@@ -83,6 +87,9 @@ export const SCRIPTS: Record<Operation, Script> = {
   read: reads('read', TASK, READ),
   conversation: reads('conversation', CONVERSATION),
   readAlong: repeatable(writesAlways('read', ...MOVE, READ_ALONG, READ)),
+  counts: reads('counts', COUNTS),
+  tenants: reads('tenants', TENANTS),
+  workers: reads('workers', WORKERS),
   isHere: repeatable(writesAlways('create', HERE, IS_HERE)),
   layout: repeatable(script('connect', ['#!lua flags=no-writes', LAYOUT])),
   layOut: repeatable(script('connect', ['#!lua flags=allow-oom', LAY_OUT, LAYOUT])),

@@ -5,6 +5,7 @@ import type { Hint } from '../../store.ts';
 import { type Database, recordOf, type Value } from './database.ts';
 import { deliveryTables, forgetSessions, keyTables } from './delivery.ts';
 import { journalTables } from './journal.ts';
+import { overviewTables } from './overview.ts';
 
 /** How many changes are kept for processes that are slow to hear of them; older ones make them look at everything. */
 export const CHANGES_MAX = 10_000;
@@ -101,6 +102,7 @@ export function createTables(database: Database): SqliteTables {
       told.hints.push(text);
       told.last = database.run('INSERT INTO changes (hint) VALUES (?)', [text]);
     },
+    ...overviewTables(database),
     list: (filter) => list(database, filter),
     forget: (before) => forget(database, before),
   };

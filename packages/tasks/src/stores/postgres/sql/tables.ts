@@ -17,7 +17,7 @@ CREATE TABLE whoa.functions (version int PRIMARY KEY, digest text NOT NULL);
 CREATE TABLE whoa.tasks (
   id text COLLATE "C" PRIMARY KEY,
   tenant text COLLATE "C" NOT NULL, agent text COLLATE "C" NOT NULL, conversation text COLLATE "C", key text, nonce text,
-  superseded text[], steered text, priority int NOT NULL, not_before float8,
+  superseded text[], steered text, priority int NOT NULL, not_before float8, deadline float8,
   concurrency_key text COLLATE "C", concurrency_limit int,
   status text COLLATE "C" NOT NULL, stage text COLLATE "C", stage_at float8, lane text COLLATE "C", policy text,
   epoch int NOT NULL DEFAULT 0, attempts int NOT NULL DEFAULT 0, deaths int NOT NULL DEFAULT 0,

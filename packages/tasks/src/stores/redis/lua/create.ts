@@ -1,4 +1,6 @@
 import { LIMITS, SIZES } from '../../../rules/rules.ts';
+import { toLua } from '../../../rules/to-lua.ts';
+import { STATUS_TABLE } from '../../../status.ts';
 
 /** The keys that one task has beside the indexes. */
 const KINDS = ['task:', 'outcome:', 'journal:', 'commands:', 'sent:'];
@@ -13,6 +15,9 @@ local function forget(id)
   for _, kind in ipairs({ ${KINDS.map((kind) => `'${kind}'`).join(', ')} }) do keys[#keys + 1] = tag .. kind .. id end
   redis.call('UNLINK', unpack(keys))
   redis.call('ZREM', tag .. 'status:' .. found[1] .. ':' .. found[2], id)
+  local left = {}
+  for i, status in ipairs(${toLua(Object.keys(STATUS_TABLE))}) do left[i] = tag .. 'status:' .. status .. ':' .. found[2] end
+  if redis.call('EXISTS', unpack(left)) == 0 then redis.call('ZREM', tag .. 'tenants', found[2]) end
   if found[3] then redis.call('ZREM', tag .. 'said:' .. pair(found[2], found[3]), id) end
 end
 
@@ -82,6 +87,7 @@ end
 if worker ~= '' then put(task, 'worker', worker) end
 if priority ~= '0' then put(task, 'priority', tonumber(priority)) end
 if notBefore ~= '' then put(task, 'notBefore', tonumber(notBefore)) end
+if ARGV[21] ~= '' then put(task, 'deadline', tonumber(ARGV[21])) end
 if concurrencyKey ~= '' then
   put(task, 'concurrencyKey', concurrencyKey)
   put(task, 'concurrencyLimit', tonumber(concurrencyLimit))

@@ -8,7 +8,7 @@ import { STATUS_TABLE } from '../../../status.ts';
  * this takes to do.
  */
 export const CREATE_PLAIN: string = /* lua */ `
-if ARGV[11] == '' and ARGV[12] == '' and ARGV[13] == '' and ARGV[15] == '' and ARGV[16] == '' and #ARGV[8] <= 64 then
+if ARGV[11] == '' and ARGV[12] == '' and ARGV[13] == '' and ARGV[15] == '' and ARGV[16] == '' and ARGV[21] == '' and #ARGV[8] <= 64 then
   local id, tenant, agent, priority = ARGV[5], ARGV[6], ARGV[7], tonumber(ARGV[14])
   local key, ready, lanes = tag .. 'task:' .. id, tag .. 'ready:' .. pair(agent, tenant), tag .. 'lanes:' .. agent
   local oldest = redis.call('LINDEX', tag .. 'ended', 0)
@@ -22,6 +22,7 @@ if ARGV[11] == '' and ARGV[12] == '' and ARGV[13] == '' and ARGV[15] == '' and A
     if priority ~= 0 then flat[15], flat[16] = 'priority', priority end
     redis.call('HSET', key, unpack(flat))
     redis.call('ZADD', tag .. 'status:init:' .. tenant, now, id)
+    redis.call('ZADD', tag .. 'tenants', 0, tenant)
     redis.call('ZADD', ready, (100 - priority) * 1e13 + now, id)
     if not redis.call('ZSCORE', lanes, tenant) then
       redis.call('ZADD', lanes, redis.call('HINCRBY', tag .. 'domain', 'tick', 1), tenant)

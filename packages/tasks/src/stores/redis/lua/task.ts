@@ -58,7 +58,7 @@ local ZEROS = {
 local NUMBERS = {
   epoch = true, attempts = true, deaths = true, commandsSent = true, orderNumber = true, position = true,
   journalBytes = true, priority = true, stageAt = true, createdAt = true, startedAt = true, endedAt = true,
-  forgetAt = true, abortAt = true, killAt = true, watchedUntil = true, notBefore = true, concurrencyLimit = true,
+  forgetAt = true, abortAt = true, killAt = true, watchedUntil = true, notBefore = true, deadline = true, concurrencyLimit = true,
 }
 
 -- Each task is one table per script, however often it is asked for; where it was found before it was changed is kept aside.
@@ -188,7 +188,11 @@ local function save(task)
   local old, id, stage = before[task], task.id, task.stage
   save_fields(task, old.exists)
   if old.status ~= task.status then
-    if old.status then redis.call('ZREM', tag .. 'status:' .. old.status .. ':' .. task.tenant, id) end
+    if old.status then
+      redis.call('ZREM', tag .. 'status:' .. old.status .. ':' .. task.tenant, id)
+    else
+      redis.call('ZADD', tag .. 'tenants', 0, task.tenant)
+    end
     redis.call('ZADD', tag .. 'status:' .. task.status .. ':' .. task.tenant, task.createdAt, id)
   end
   local lane = stage == 'ready' and lane_of(task) or nil

@@ -1,0 +1,89 @@
+import type { TaskStatus } from './status.ts';
+
+/** How many tasks of a tenant have each status. */
+export interface TaskCounts {
+  readonly tenant: string;
+  /** None is larger than `limit`: a count that is as large means that many or more. Ended tasks count until they are removed. */
+  readonly statuses: Readonly<Record<TaskStatus, number>>;
+  readonly limit: number;
+}
+
+export interface PageRequest {
+  /** How many at most; 100 by default. */
+  readonly limit?: number;
+  /** `next` of the page before. */
+  readonly cursor?: string;
+}
+
+/** Names of tenants that have tasks, in the order of their bytes. */
+export interface TenantPage {
+  readonly tenants: readonly string[];
+  readonly next?: string;
+}
+
+/** A worker as the store last saw it. */
+export interface WorkerRecord {
+  readonly worker: string;
+  /** How many tasks it holds. */
+  readonly holds: number;
+  /** Ids of the tasks it holds, at most 100. */
+  readonly tasks: readonly string[];
+  /** When the first of its leases runs out, unless it renews them. Left out if it holds nothing. */
+  readonly expiresAt?: number;
+  /** Agents it waits for tasks of; empty while it is full. */
+  readonly waitsFor: readonly string[];
+}
+
+export interface WorkerPage {
+  readonly workers: readonly WorkerRecord[];
+  /** There are more than were asked for. */
+  readonly more: boolean;
+  /** The store's clock. */
+  readonly now: number;
+}
+
+/** A session that holds tasks, as a driver finds it. */
+interface SeenSession {
+  readonly worker: string;
+  readonly holds: number;
+  readonly tasks: readonly string[];
+  readonly expiresAt: number;
+}
+
+/** A worker that waits, as a driver finds it. */
+export interface SeenWaiter {
+  readonly worker: string;
+  readonly agents: readonly string[];
+}
+
+/** What a driver sees of workers; at most `limit` of each. */
+export interface SeenWorkers {
+  readonly sessions: readonly SeenSession[];
+  readonly waiters: readonly SeenWaiter[];
+  readonly now: number;
+}
+
+/** How many ids of tasks are shown of one worker. */
+export const MAX_SHOWN_TASKS = 100;
+
+/** One record for each worker, in the order of their names: a worker has a session in each domain it holds tasks of. */
+export function toWorkerPage({ sessions, waiters, now }: SeenWorkers, limit: number): WorkerPage {
+  const found = new Map<string, WorkerRecord>();
+  const change = (worker: string, add: (record: WorkerRecord) => WorkerRecord): void => {
+    found.set(worker, add(found.get(worker) ?? { worker, holds: 0, tasks: [], waitsFor: [] }));
+  };
+  for (const { worker, holds, tasks, expiresAt } of sessions) {
+    change(worker, (known) => ({
+      ...known,
+      holds: known.holds + holds,
+      tasks: [...known.tasks, ...tasks].slice(0, MAX_SHOWN_TASKS),
+      expiresAt: Math.min(known.expiresAt ?? Infinity, expiresAt),
+    }));
+  }
+  for (const { worker, agents } of waiters) {
+    change(worker, (known) => ({ ...known, waitsFor: [...new Set([...known.waitsFor, ...agents])].toSorted() }));
+  }
+  const workers = [...found.values()].toSorted((a, b) => (a.worker < b.worker ? -1 : 1));
+  const more = workers.length > limit || sessions.length > limit || waiters.length > limit;
+  return { workers: workers.slice(0, limit), more, now };
+}

@@ -1,0 +1,118 @@
+import { createAgent, reply, sleep } from '@whoa/core';
+import { createVirtualWorld, letEverythingReact } from '@whoa/core/testing';
+import { expect, onTestFinished, test } from 'vitest';
+import { claimFor, expireSessions } from '../../test/claimed.ts';
+import { createMemoryStore } from '../stores/memory.ts';
+import { createRunner } from './store-runner.ts';
+import type { HeldWork, Work } from './work.ts';
+
+const LEASE_MS = 10_000;
+
+function setUp(work?: Work) {
+  const world = createVirtualWorld();
+  const store = createMemoryStore({ world });
+  let turns = 0;
+  const agent = createAgent({
+    name: 'assistant',
+    planner: {
+      async next(_history, { token, tell }) {
+        turns++;
+        tell({ type: 'text', text: 'Well, ' });
+        await sleep(60_000, { clock: token.clock, token });
+        return reply('Well, that was long');
+      },
+    },
+    world,
+  });
+  const runner = createRunner({ store, agents: { assistant: work ?? agent }, world, leaseMs: LEASE_MS });
+  const create = async (deadlineMs: number) => {
+    const deadline = world.clock.now() + deadlineMs;
+    const receipt = await store.create({ tenant: 'acme', agent: 'assistant', input: 'hello', deadline });
+    if (receipt.answer !== 'created') throw new Error(receipt.answer);
+    return { tenant: 'acme', id: receipt.task.id };
+  };
+  const serve = (): void => {
+    const served = runner.serve();
+    onTestFinished(async () => {
+      await Promise.all([runner.stop('kill'), served]);
+    });
+  };
+  return { world, store, serve, create, turns: () => turns };
+}
+
+test('a task that runs when its deadline comes is stopped at that moment, and keeps what it said', async () => {
+  const { world, store, serve, create } = setUp();
+  const ref = await create(5_000);
+  serve();
+  await letEverythingReact();
+  await world.clock.advance(4_999);
+  expect((await store.get(ref))?.status).toBe('running');
+  await world.clock.advance(1);
+  await letEverythingReact();
+  expect(await store.get(ref)).toMatchObject({
+    status: 'cancelled',
+    outcome: { reason: { kind: 'deadline' }, answer: 'Well, ', stop: { clean: true } },
+  });
+});
+
+test('a task that is taken after its deadline is never begun', async () => {
+  const { world, store, serve, create, turns } = setUp();
+  const ref = await create(5_000);
+  await world.clock.advance(6_000);
+  serve();
+  await letEverythingReact();
+  expect(await store.get(ref)).toMatchObject({ status: 'cancelled', outcome: { reason: { kind: 'deadline' } } });
+  expect(turns()).toBe(0);
+});
+
+test('a task whose worker died is not begun again after its deadline, and what it had said is kept', async () => {
+  const { world, store, serve, create, turns } = setUp();
+  const ref = await create(20_000);
+  const by = await claimFor(store, ref.id, { worker: 'dead', leaseMs: LEASE_MS });
+  const input = { role: 'user', content: [{ type: 'text', text: 'hello' }] };
+  const events = [
+    { type: 'run-start', agent: 'assistant', input },
+    { type: 'text', text: 'Half a sent' },
+  ];
+  await store.append(by, { after: 0, events });
+  await world.clock.advance(20_000);
+  await expireSessions(store, world, LEASE_MS);
+  serve();
+  await letEverythingReact();
+  expect(await store.get(ref)).toMatchObject({
+    status: 'cancelled',
+    outcome: { reason: { kind: 'deadline' }, answer: 'Half a sent' },
+  });
+  expect(turns()).toBe(0);
+});
+
+test('a cancel before the deadline keeps its own reason, and a task that ended is left alone', async () => {
+  const { world, store, serve, create } = setUp();
+  const [first, second] = [await create(5_000), await create(70_000)];
+  serve();
+  await letEverythingReact();
+  await store.cancel(first, { kind: 'user', message: 'enough' });
+  await letEverythingReact();
+  await world.clock.advance(70_000);
+  await letEverythingReact();
+  expect((await store.get(first))?.outcome?.reason).toMatchObject({ kind: 'user', message: 'enough' });
+  expect(await store.get(second)).toMatchObject({ status: 'success' });
+});
+
+test('work of one’s own hears of the deadline by its token, before it begins too', async () => {
+  const heard: unknown[] = [];
+  const work: HeldWork = {
+    async hold({ token }) {
+      heard.push(token.reason?.kind);
+      await sleep(60_000, { clock: token.clock, token }).catch(() => {});
+      return { status: 'cancelled', reason: token.reason!, complete: false };
+    },
+  };
+  const { world, store, serve, create } = setUp(work);
+  const refs = [await create(1_000), await create(90_000)];
+  await world.clock.advance(2_000);
+  serve();
+  await letEverythingReact();
+  expect(heard).toEqual(['deadline', undefined]);
+  expect((await store.get(refs[0]!))?.outcome?.reason?.kind).toBe('deadline');
+});

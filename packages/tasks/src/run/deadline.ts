@@ -1,0 +1,17 @@
+import type { CancelReason, Clock } from '@whoa/core';
+
+interface DeadlineOptions {
+  readonly clock: Clock;
+  /** How far the store's clock is ahead of ours, in ms. */
+  readonly aheadMs: number;
+  readonly onDue: (reason: Partial<CancelReason>) => void;
+}
+
+/** Calls back when a deadline of the store's clock comes; at once, before it returns, if it has come. */
+export function setDeadline(deadline: number | undefined, { clock, aheadMs, onDue }: DeadlineOptions): Disposable {
+  const due = (): void => onDue({ kind: 'deadline', message: 'the deadline of the task has passed' });
+  const leftMs = (deadline ?? Infinity) - (clock.now() + aheadMs);
+  if (leftMs > 0) return clock.setTimer(leftMs, due, { keepAlive: false });
+  due();
+  return { [Symbol.dispose]: () => {} };
+}
