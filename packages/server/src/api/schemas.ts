@@ -32,7 +32,9 @@ export const CANCEL_FIELDS: {
 const STATUSES = ['init', 'running', 'cancelling', 'success', 'failed', 'cancelled'] as const;
 export const STATUS: z.ZodType<(typeof STATUSES)[number]> = z.enum(STATUSES);
 
-const MOMENT = z.number().openapi({ description: 'Milliseconds since 1970, by the clock of the store.' });
+export const MOMENT: z.ZodType<number> = z
+  .number()
+  .openapi({ description: 'Milliseconds since 1970, by the clock of the store.' });
 
 const REASON = z.object({
   kind: z.string(),
@@ -52,6 +54,8 @@ export const TASK: z.ZodType = z
     key: z.string().optional(),
     priority: z.number().int(),
     status: STATUS,
+    notBefore: MOMENT.optional(),
+    deadline: MOMENT.optional(),
     createdAt: MOMENT,
     startedAt: MOMENT.optional(),
     endedAt: MOMENT.optional(),

@@ -55,6 +55,44 @@ async function until<T>(look: () => Promise<T | undefined | false>): Promise<T> 
   }
 }
 
+test('counts, tenants and workers are shown to those who may see them', async () => {
+  const served = serve();
+  await create(served);
+  await create(served);
+  await served.ask('bob', 'POST /v1/tasks', TASK);
+  work(served.store, agentOf(waiting), { worker: 'w1' });
+  const counts = await until(async () => {
+    const { json } = await served.ask('ann', 'GET /v1/counts');
+    const { statuses } = json as unknown as { statuses: Record<string, number> };
+    return statuses['running'] === 2 && statuses;
+  });
+  expect(counts).toMatchObject({ init: 0, running: 2, cancelled: 0 });
+  expect((await served.ask('operator', 'GET /v1/tenants')).json).toEqual({ tenants: ['acme', 'other'] });
+  expect((await served.ask('operator', 'GET /v1/tenants?limit=1')).json).toEqual({ tenants: ['acme'], next: 'acme' });
+  const { json } = await served.ask('operator', 'GET /v1/workers');
+  const { workers } = json as unknown as { workers: { holds: number; tasks: string[] }[] };
+  expect(workers.map(({ holds, tasks }) => [holds, tasks.length])).toEqual([[3, 3]]);
+  for (const path of ['tenants?limit=0', 'tenants?cursor=', 'workers?limit=x', 'counts?x=1']) {
+    expect((await served.ask('operator', `GET /v1/${path}`)).status, path).toBe(400);
+  }
+});
+
+test('a task that is past its deadline is cancelled, and a deadline that cannot be met is refused', async () => {
+  const served = serve();
+  const id = await create(served, { deadline: 1_000 });
+  work(served.store, agentOf(waiting));
+  await until(async () => (await statusOf(served, id)) === 'cancelled');
+  const { json } = await served.ask('ann', `GET /v1/tasks/${id}`);
+  expect(json).toMatchObject({ deadline: 1_000, outcome: { reason: { kind: 'deadline' } } });
+  for (const wrong of [{ deadline: 'soon' }, { deadline: -1 }, { deadline: 5, notBefore: 5 }]) {
+    const answer = await served.ask('ann', 'POST /v1/tasks', { ...TASK, ...wrong });
+    expect(answer).toMatchObject({
+      status: 400,
+      json: { error: { message: expect.stringContaining('deadline') as string } },
+    });
+  }
+});
+
 const statusOf = async (served: Served, id: string): Promise<string> =>
   (await served.ask('ann', `GET /v1/tasks/${id}`)).json.status;
 

@@ -13,6 +13,7 @@ import { eventsEndpoint } from './events.ts';
 import { healthEndpoints } from './health.ts';
 import { responseTo } from './http-error.ts';
 import { loginEndpoints } from './login.ts';
+import { overviewEndpoints } from './overview.ts';
 import type { ApiParts } from './parts.ts';
 import { taskEndpoints } from './tasks.ts';
 
@@ -55,6 +56,7 @@ export function createTaskApi(options: TaskApiOptions): TaskApi {
     ...commandEndpoints(parts),
     eventsEndpoint(parts),
     conversationEndpoint(parts),
+    ...overviewEndpoints(parts),
     ...healthEndpoints(parts),
     ...(login === undefined ? [] : loginEndpoints(login)),
     documentEndpoint(() => document),

@@ -24,20 +24,30 @@ const JSON_VALUE = z.union([
   z.record(z.string(), z.unknown()),
 ]);
 
-const NEW_TASK = z.strictObject({
-  agent: NAME.refine((agent) => agent !== '*', "'*' is the store's own; choose another name"),
-  input: JSON_VALUE.openapi({
-    description: "For an agent: a text, its parts, or a user's message. For other work: any JSON.",
-  }),
-  key: NAME.optional().openapi({ description: 'Your own name for it: sent twice, it is created once.' }),
-  priority: z.number().int().min(-100).max(100).optional(),
-  notBefore: z.number().int().min(0).max(8_640_000_000_000_000).optional(),
-  conversation: NAME.optional(),
-  policy: z
-    .enum(['replace', 'queue', 'steer', 'reject'])
-    .optional()
-    .openapi({ description: 'What it does to a task of its conversation that lives; replace by default.' }),
-});
+const MOMENT = z.number().int().min(0).max(8_640_000_000_000_000);
+
+const NEW_TASK = z
+  .strictObject({
+    agent: NAME.refine((agent) => agent !== '*', "'*' is the store's own; choose another name"),
+    input: JSON_VALUE.openapi({
+      description: "For an agent: a text, its parts, or a user's message. For other work: any JSON.",
+    }),
+    key: NAME.optional().openapi({ description: 'Your own name for it: sent twice, it is created once.' }),
+    priority: z.number().int().min(-100).max(100).optional(),
+    notBefore: MOMENT.optional().openapi({ description: 'Not to be taken before; milliseconds since 1970.' }),
+    deadline: MOMENT.optional().openapi({
+      description: 'Cancelled at this moment if it has not ended, and never begun after it; milliseconds since 1970.',
+    }),
+    conversation: NAME.optional(),
+    policy: z
+      .enum(['replace', 'queue', 'steer', 'reject'])
+      .optional()
+      .openapi({ description: 'What it does to a task of its conversation that lives; replace by default.' }),
+  })
+  .refine(({ notBefore = -1, deadline = Infinity }) => deadline > notBefore, {
+    path: ['deadline'],
+    message: 'must come after notBefore; the task could never begin',
+  });
 
 const CREATED = z
   .object({

@@ -6,10 +6,14 @@ import type {
   ListFilter,
   ListPage,
   NewTask,
+  PageRequest,
   SendReceipt,
   StoreCancelReceipt,
+  TaskCounts,
   TaskRecord,
   TaskStatus,
+  TenantPage,
+  WorkerPage,
 } from '@whoa/tasks';
 import { type FollowTaskOptions, followEvents } from './follow.ts';
 import { errorOf, TaskApiError } from './task-api-error.ts';
@@ -27,7 +31,7 @@ export interface TaskClientOptions {
 }
 
 export interface NewTaskRequest
-  extends Pick<NewTask, 'agent' | 'input' | 'key' | 'priority' | 'notBefore' | 'conversation'> {
+  extends Pick<NewTask, 'agent' | 'input' | 'key' | 'priority' | 'notBefore' | 'deadline' | 'conversation'> {
   readonly policy?: Policy;
 }
 
@@ -85,6 +89,12 @@ export interface TaskClient {
   /** The journal as it grows, then one `end`; lost connections are made again, with no gap and nothing twice. */
   follow(id: string, options?: FollowTaskOptions): AsyncIterableIterator<Followed, undefined>;
   conversation(id: string, options?: { readonly messages?: number }): Promise<ConversationView | undefined>;
+  /** How many tasks have each status. */
+  counts(): Promise<TaskCounts>;
+  /** Tenants that have tasks; needs the right `operate`. */
+  tenants(page?: PageRequest): Promise<TenantPage>;
+  /** Workers of all tenants; needs the right `operate`. */
+  workers(options?: { readonly limit?: number }): Promise<WorkerPage>;
 }
 
 export function createTaskClient(options: TaskClientOptions): TaskClient {
@@ -123,6 +133,9 @@ export function createTaskClient(options: TaskClientOptions): TaskClient {
       ),
     conversation: (id, query = {}) =>
       send<ConversationView>('GET', `/v1/conversations/${nameOf(id)}`, { query: { ...query } }).catch(missing),
+    counts: () => send<TaskCounts>('GET', '/v1/counts'),
+    tenants: (page = {}) => send.everywhere<TenantPage>('GET', '/v1/tenants', { query: { ...page } }),
+    workers: (query = {}) => send.everywhere<WorkerPage>('GET', '/v1/workers', { query: { ...query } }),
   };
 }
 
@@ -135,13 +148,15 @@ interface Parts {
 
 interface Sender {
   <T>(method: string, path: string, parts?: Parts): Promise<T>;
+  /** Of no one tenant. */
+  everywhere<T>(method: string, path: string, parts?: Parts): Promise<T>;
   raw(method: string, path: string, parts?: Parts): Promise<Response>;
 }
 
 function createSender({ url, token, tenant, fetch: own }: TaskClientOptions): Sender {
   const base = url.replace(/\/+$/, '');
-  const raw: Sender['raw'] = (method, path, { body, query = {}, headers, signal } = {}) => {
-    const given = Object.entries({ ...query, tenant }).filter(([, value]) => value !== undefined);
+  const ask = (method: string, path: string, { body, query = {}, headers, signal }: Parts): Promise<Response> => {
+    const given = Object.entries(query).filter(([, value]) => value !== undefined);
     const search = given.length === 0 ? '' : `?${new URLSearchParams(given as [string, string][]).toString()}`;
     // By its global name each time: people replace it.
     return (own ?? globalThis.fetch)(`${base}${path}${search}`, {
@@ -157,12 +172,16 @@ function createSender({ url, token, tenant, fetch: own }: TaskClientOptions): Se
       ...(signal !== undefined && { signal }),
     });
   };
-  const send = async <T>(method: string, path: string, parts?: Parts): Promise<T> => {
-    const response = await raw(method, path, parts);
+  const read = async <T>(asked: Promise<Response>): Promise<T> => {
+    const response = await asked;
     if (!response.ok) throw await errorOf(response);
     return (await response.json()) as T;
   };
-  return Object.assign(send, { raw });
+  const raw: Sender['raw'] = (method, path, { query, ...parts } = {}) =>
+    ask(method, path, { ...parts, query: { ...query, tenant } });
+  const send = <T>(method: string, path: string, parts?: Parts): Promise<T> => read<T>(raw(method, path, parts));
+  const everywhere: Sender['everywhere'] = (method, path, parts = {}) => read(ask(method, path, parts));
+  return Object.assign(send, { raw, everywhere });
 }
 
 /** Answers of the store that came as a refusal are returned as what they are. */

@@ -1,0 +1,80 @@
+import { z } from '@hono/zod-openapi';
+import { defineEndpoint, type Endpoint } from './endpoint.ts';
+import type { ApiParts } from './parts.ts';
+import { MOMENT, NAME } from './schemas.ts';
+
+const TENANTS_MAX = 1_000;
+const WORKERS_MAX = 1_000;
+
+const COUNT = z.number().int();
+const COUNTS = z
+  .object({
+    tenant: z.string(),
+    statuses: z.object({
+      init: COUNT,
+      running: COUNT,
+      cancelling: COUNT,
+      success: COUNT,
+      failed: COUNT,
+      cancelled: COUNT,
+    }),
+    limit: COUNT.openapi({ description: 'A count that is as large as this means that many or more.' }),
+  })
+  .openapi('Counts');
+
+const WORKERS = z
+  .object({
+    workers: z.array(
+      z.object({
+        worker: z.string(),
+        holds: COUNT.openapi({ description: 'How many tasks it holds.' }),
+        tasks: z.array(z.string()).openapi({ description: 'Ids of tasks it holds, at most 100.' }),
+        expiresAt: MOMENT.optional(),
+        waitsFor: z.array(z.string()).openapi({ description: 'Agents it waits for tasks of; empty while it is full.' }),
+      }),
+    ),
+    more: z.boolean().openapi({ description: 'There are more than the limit.' }),
+    now: MOMENT,
+  })
+  .openapi('Workers');
+
+export function overviewEndpoints({ store }: ApiParts): Endpoint[] {
+  return [
+    defineEndpoint({
+      method: 'get',
+      path: '/v1/counts',
+      right: 'read',
+      forOperators: true,
+      summary: 'How many tasks have each status.',
+      responses: { 200: { description: 'The counts.', schema: COUNTS } },
+      handle: async ({ tenant }) => Response.json(await store.counts({ tenant })),
+    }),
+    defineEndpoint({
+      method: 'get',
+      path: '/v1/tenants',
+      right: 'operate',
+      summary: 'Tenants that have tasks.',
+      query: z.object({
+        limit: z.coerce.number().int().min(1).max(TENANTS_MAX).default(100),
+        cursor: NAME.optional().openapi({ description: 'next of the page before.' }),
+      }),
+      responses: {
+        200: {
+          description: 'A page.',
+          schema: z.object({ tenants: z.array(z.string()), next: z.string().optional() }),
+        },
+      },
+      handle: async ({ query: { limit, cursor } }) =>
+        Response.json(await store.tenants({ limit, ...(cursor !== undefined && { cursor }) })),
+    }),
+    defineEndpoint({
+      method: 'get',
+      path: '/v1/workers',
+      right: 'operate',
+      summary: 'Workers that hold tasks or wait for some, of all tenants.',
+      query: z.object({ limit: z.coerce.number().int().min(1).max(WORKERS_MAX).default(WORKERS_MAX) }),
+      responses: { 200: { description: 'The workers.', schema: WORKERS } },
+      handle: async ({ query: { limit } }) => Response.json(await store.workers({ limit })),
+    }),
+  ];
+}
