@@ -104,7 +104,6 @@ const WRONG: readonly (readonly [string, ...string[]])[] = [
   ['--tenant of watch', 'watch', 'x', '--tenant', ARGUMENT],
   ['--server of watch', 'watch', 'x', '--server', ARGUMENT],
   ['--config of watch', 'watch', 'x', '--config', PATH],
-  ['--tenant of doctor', 'doctor', '--tenant', ARGUMENT],
   ['--config of doctor', 'doctor', '--config', PATH],
   ['--delay', 'echo', '--delay', ARGUMENT],
   ['--sandbox of acp', 'acp', '--sandbox', ARGUMENT],

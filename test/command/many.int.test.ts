@@ -80,15 +80,42 @@ test('a server that does not know the token, or is not there, is told of in one 
   });
 });
 
-test('doctor says whose tasks it counted, and that there is no model', async () => {
+test('doctor counts the tasks of all tenants, and says that there is no model', async () => {
   const { home } = await setUp();
-  const { stdout, status } = home.whoa(['doctor', '--tenant', 'acme']);
-  expect(stdout).toMatch(/3 tasks are kept in .*tasks\.db for tenant 'acme'\n.*those of other tenants are not counted/);
+  const { stdout, status } = home.whoa(['doctor']);
+  expect(stdout).toMatch(/4 tasks of 2 tenants kept in .*tasks\.db\n/);
   expect(stdout).toMatch(/✘ whoa run: no model: set ANTHROPIC_API_KEY/);
   expect(status).toBe(1);
   const keyed = home.whoa(['doctor'], { env: { OPENAI_API_KEY: 'sk-none' } });
   expect([keyed.status, keyed.stdout]).toEqual([0, expect.stringMatching(/✔ whoa run: asks openai:/)]);
 });
+
+test.each(['a store', 'a server'])(
+  'in %s: the tasks of all tenants are listed, counted, watched and stopped',
+  async (kind) => {
+    const { home, acme, local, statuses, server } = await setUp();
+    const where = kind === 'a store' ? [] : ['--server', await server()];
+    const whoa = (...args: string[]) => home.whoa([...args, ...where], { env: { WHOA_TOKEN: TOKEN } });
+    const listed = whoa('tasks', '--all-tenants', '--json', '--limit', '3');
+    const all = [...acme, local];
+    expect(idsIn(listed.stdout)).toHaveLength(3);
+    expect(new Set(idsIn(whoa('tasks', '--all-tenants', '--json').stdout))).toEqual(new Set(all));
+    expect(whoa('tasks', '--all-tenants').stdout).toMatch(/^TENANT +TASK .*\n(acme|local) /);
+    expect(whoa('tasks', '--all-tenants', '--stats').stdout).toMatch(
+      /^TENANT +INIT +RUNNING .*\nacme +3 +0 .*\nlocal +1 +0 /,
+    );
+    expect(whoa('tasks', '--stats').stdout).toMatch(/\nlocal +1 +0 /);
+    expect(whoa('tasks', '--workers').stderr).toContain('No worker holds a task or waits for one.');
+    expect(whoa('tasks', '--all-tenants', '--tenant', 'acme').stderr).toContain('do not go together');
+    const one = whoa('cancel', acme[0]!.slice(0, 14), '--all-tenants', '--reason', 'lunch');
+    expect([one.status, await statuses()]).toEqual([0, ['cancelled', 'init', 'init']]);
+    expect(whoa('watch', acme[0]!, '--all-tenants').status).toBe(130);
+    expect(whoa('cancel', 't0-nothing', '--all-tenants').stderr).toContain('there is no task');
+    const rest = whoa('cancel', '--all', '--all-tenants');
+    expect([rest.status, rest.stdout.match(/is being stopped/g)?.length]).toEqual([0, 3]);
+    expect(await statuses()).toEqual(['cancelled', 'cancelled', 'cancelled']);
+  },
+);
 
 test('hints can be pasted where the command was started with npx', () => {
   const home = createHome();

@@ -17,7 +17,7 @@ test.each<[string[], RegExp]>([
   [['cancel', 'one', '--all'], /^whoa cancel: name tasks or say --all, not both\n$/],
   [['cancel', 'one', '--agent', 'a'], /^whoa cancel: --status, --agent and --conversation go with --all\n$/],
   [['cancel', '--all', '--call', 'c'], /^whoa cancel: --call: name one task\n$/],
-  [['tasks', '--all-tenants'], /^whoa tasks: --all-tenants: no store can list .* without a scan; use --tenant\n$/],
+  [['tasks', '--all-tenants', '--tenant', 'a'], /^whoa tasks: --tenant and --all-tenants do not go together\n$/],
   [['tasks', '--server', 'tasks'], /^whoa tasks: --server: 'tasks' is no address/],
   [['tasks', '--server', 'http://127.0.0.1:9'], /^whoa tasks: --server: set WHOA_TOKEN/],
   [['watch', 'one', 'two'], /^whoa watch: 'two' is too much/],

@@ -27,6 +27,7 @@ named by its id or the beginning of it.
   --dry-run             only say which tasks it would be
   --no-wait             do not wait for the end
   --tenant NAME         whose tasks; 'local', those of this machine's commands, unless given
+  --all-tenants         those of every tenant
   --server URL          ask a 'whoa serve' there, with the token in WHOA_TOKEN, and not the store
   --config FILE         the configuration, which may name another store
   --json                one JSON object a line: the receipts, and the tasks in the end
@@ -45,6 +46,7 @@ const OPTIONS = {
   'dry-run': { type: 'boolean', default: false },
   'no-wait': { type: 'boolean', default: false },
   tenant: { type: 'string' },
+  'all-tenants': { type: 'boolean', default: false },
   server: { type: 'string' },
   config: { type: 'string' },
 } as const;

@@ -14,14 +14,14 @@ import {
   MissingKeyError,
   parseModelName,
 } from '../model/model-name.ts';
-import { LOCAL_TENANT, openStore } from '../tasks/local-tasks.ts';
+import { openStore } from '../tasks/local-tasks.ts';
 import { oneLine } from '../terminal/plain-text.ts';
 import { Screen } from '../terminal/screen.ts';
 
-const help = `whoa doctor [--tenant NAME] [--config FILE] [--json]
+const help = `whoa doctor [--config FILE] [--json]
 
 Says what this machine offers: how process trees are ended, the search, the task store, models and their keys, the
-configuration, and what to do about what is missing. Tasks are counted for one tenant: 'local' unless --tenant names another.
+configuration, and what to do about what is missing.
 
 Exit code: 0 if 'whoa run' can work here, 1 if something must be mended first.`;
 
@@ -44,19 +44,11 @@ const STYLES = { ok: 'green', missing: 'dim', broken: 'red' } as const;
 const CHARACTERS_MAX = 400;
 
 async function run(args: readonly string[], own: Own): Promise<number> {
-  const { values } = readArguments(args, {
-    tenant: { type: 'string', default: LOCAL_TENANT },
-    config: { type: 'string' },
-  });
+  const { values } = readArguments(args, { config: { type: 'string' } });
   const screen = own(new Screen());
   if (!values.json) screen.status(() => 'looking');
   const { config, finding: configuration } = await lookAtConfig(values.config);
-  const found = await Promise.all([
-    lookAtContainments(),
-    lookAtSandbox(),
-    lookAtSearch(),
-    lookAtStore(config, values.tenant, own),
-  ]);
+  const found = await Promise.all([lookAtContainments(), lookAtSandbox(), lookAtSearch(), lookAtStore(config, own)]);
   const findings = [
     lookAtNode(),
     ...found.flat(),
@@ -136,22 +128,23 @@ async function lookAtSearch(): Promise<Finding[]> {
   }
 }
 
-const OTHER_TENANTS =
-  'those of other tenants are not counted: a store lists one tenant at a time; name another with --tenant';
+/** How many tenants are counted, each by itself. */
+const TENANTS_MAX = 100;
 
-async function lookAtStore(config: WhoaConfig, tenant: string, own: Own): Promise<Finding[]> {
+async function lookAtStore(config: WhoaConfig, own: Own): Promise<Finding[]> {
   const { name, place } = describeStore(config);
   const row = { about: 'Tasks', name };
   try {
-    const { tasks } = await own(openStore(config)).list({ tenant });
-    const count =
-      tasks.length === 100 ? 'at least 100 tasks are' : tasks.length === 1 ? '1 task is' : `${tasks.length} tasks are`;
+    const store = own(openStore(config));
+    const { tenants, next } = await store.tenants({ limit: TENANTS_MAX });
+    const counts = await Promise.all(tenants.map((tenant) => store.counts({ tenant })));
+    const tasks = counts.flatMap(({ statuses }) => Object.values(statuses)).reduce((sum, one) => sum + one, 0);
+    const among = `${next === undefined ? '' : 'the first '}${tenants.length === 1 ? '1 tenant' : `${tenants.length} tenants`}`;
     return [
       {
         ...row,
         state: 'ok',
-        text: `${count} kept in ${place} for tenant '${oneLine(tenant, 60)}'`,
-        advice: OTHER_TENANTS,
+        text: `${tasks === 1 ? '1 task' : `${tasks} tasks`} of ${among} kept in ${place}`,
       },
     ];
   } catch (error) {

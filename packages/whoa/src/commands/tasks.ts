@@ -3,6 +3,7 @@ import type { TaskHead, TaskRecord, TaskStatus } from '@whoa/tasks';
 import { type Command, EXIT, type Own, readArguments, readCount, UsageError } from '../command.ts';
 import { isLost, LOCAL_TENANT, shortId } from '../tasks/local-tasks.ts';
 import { openTaskSource } from '../tasks/open-task-source.ts';
+import { showCounts, showWorkers } from '../tasks/show-overview.ts';
 import { listTasks, type TaskSource } from '../tasks/task-source.ts';
 import { commandName } from '../terminal/command-name.ts';
 import { inWords } from '../terminal/durations.ts';
@@ -19,7 +20,9 @@ last week.
   --conversation NAME   only those of a conversation
   --limit N             how many; 20 unless given
   --tenant NAME         whose tasks; 'local', those of this machine's commands, unless given
-  --all-tenants         those of every tenant, where the store can tell without a scan: as yet none can
+  --all-tenants         those of every tenant
+  --stats               how many tasks have each status, and nothing else
+  --workers             which workers there are, what they run and what they wait for, of all tenants
   --server URL          ask a 'whoa serve' there, with the token in WHOA_TOKEN, and not the store
   --config FILE         the configuration, which may name another store
   --json                one JSON object a line
@@ -33,6 +36,8 @@ const OPTIONS = {
   limit: { type: 'string', default: '20' },
   tenant: { type: 'string' },
   'all-tenants': { type: 'boolean', default: false },
+  stats: { type: 'boolean', default: false },
+  workers: { type: 'boolean', default: false },
   server: { type: 'string' },
   config: { type: 'string' },
 } as const;
@@ -56,14 +61,18 @@ async function run(args: readonly string[], own: Own): Promise<number> {
   const source = own(await openTaskSource(values));
   const screen = own(new Screen({ onGone: ({ code }) => process.exit(code === 'EPIPE' ? EXIT.success : EXIT.failed) }));
   if (!values.json) screen.status(() => 'asking the store');
+  if (values.stats || values.workers) {
+    if (values.stats && values.workers) throw new UsageError('--stats and --workers do not go together');
+    return values.stats ? showCounts(source, screen, values) : showWorkers(source, screen, values);
+  }
   await source.freeLost();
   const filter = { limit, ...(status && { status }), ...(conversation !== undefined && { conversation }) };
   const { tasks: heads, hasMore } = await listTasks(source, filter);
   const tasks = await readTasks(source, heads);
   screen.status(undefined);
   if (values.json) for (const task of tasks) screen.data({ ...task, lost: isLost(task) });
-  else if (tasks.length === 0) screen.note(nothing(values.tenant));
-  else for (const line of table(tasks)) screen.line(line);
+  else if (tasks.length === 0) screen.note(values['all-tenants'] ? 'No tasks.' : nothing(values.tenant));
+  else for (const line of table(tasks, { isOfAll: values['all-tenants'] })) screen.line(line);
   if (!values.json && hasMore) screen.note(screen.style('dim', '… and older ones; --limit shows more'));
   return EXIT.success;
 }
@@ -82,9 +91,11 @@ async function readTasks(source: TaskSource, heads: readonly TaskHead[]): Promis
   return tasks;
 }
 
-function table(tasks: readonly TaskRecord[]): string[] {
-  const rows = tasks.map(rowOf);
-  return formatTable(HEADINGS, rows, { width: process.stdout.columns ?? 120, lessWanted: LESS_WANTED });
+function table(tasks: readonly TaskRecord[], { isOfAll }: { readonly isOfAll: boolean }): string[] {
+  const width = process.stdout.columns ?? 120;
+  if (!isOfAll) return formatTable(HEADINGS, tasks.map(rowOf), { width, lessWanted: LESS_WANTED });
+  const rows = tasks.map((task) => [oneLine(task.tenant, 20), ...rowOf(task)]);
+  return formatTable(['TENANT', ...HEADINGS], rows, { width, lessWanted: LESS_WANTED.map((column) => column + 1) });
 }
 
 function rowOf(task: TaskRecord): string[] {

@@ -15,13 +15,19 @@ Shows what a task does, from its beginning and then as it happens, until it has 
 Ctrl-C ends the watching, not the task.
 
   --tenant NAME   whose task; 'local', those of this machine's commands, unless given
+  --all-tenants   of whichever tenant
   --server URL    ask a 'whoa serve' there, with the token in WHOA_TOKEN, and not the store
   --config FILE   the configuration, which may name another store
   --json          one JSON object a line
 
 Exit code: 0 success or still running, 1 failed or lost, 130 cancelled.`;
 
-const OPTIONS = { tenant: { type: 'string' }, server: { type: 'string' }, config: { type: 'string' } } as const;
+const OPTIONS = {
+  tenant: { type: 'string' },
+  'all-tenants': { type: 'boolean', default: false },
+  server: { type: 'string' },
+  config: { type: 'string' },
+} as const;
 
 export const watchCommand: Command = { help, run };
 

@@ -14,10 +14,10 @@ interface SourceWishes {
 export async function openTaskSource(wishes: SourceWishes): Promise<TaskSource> {
   const { server, tenant } = wishes;
   if (tenant === '') throw new UsageError('--tenant: say whose tasks');
-  if (wishes['all-tenants'])
-    throw new UsageError('--all-tenants: no store can list the tasks of all tenants without a scan; use --tenant');
-  if (server === undefined) return createStoreSource(await loadConfig(wishes.config), tenant);
+  const all = wishes['all-tenants'] === true;
+  if (all && tenant !== undefined) throw new UsageError('--tenant and --all-tenants do not go together');
+  if (server === undefined) return createStoreSource(await loadConfig(wishes.config), { tenant, all });
   if (wishes.config !== undefined) throw new UsageError('--server and --config do not go together');
   const { createServerSource } = await import('./server-source.ts');
-  return createServerSource(server, tenant);
+  return createServerSource(server, { tenant, all });
 }

@@ -1,22 +1,30 @@
-import { createTaskClient } from '@whoa/server/task-client';
+import { createTaskClient, type TaskClient } from '@whoa/server/task-client';
+import type { PageRequest } from '@whoa/tasks';
 import { UsageError } from '../command.ts';
 import { commandName } from '../terminal/command-name.ts';
+import { createAllTenantsSource } from './all-tenants.ts';
 import type { TaskSource } from './task-source.ts';
 import { TOKEN_VARIABLE } from './token-variable.ts';
 
 /** The tasks behind a server, as far as the token in the environment may see them. */
-export function createServerSource(server: string, tenant: string | undefined): TaskSource {
+export function createServerSource(
+  server: string,
+  { tenant, all }: { readonly tenant: string | undefined; readonly all: boolean },
+): TaskSource {
   const url = URL.canParse(server) ? new URL(server) : undefined;
   if (url?.protocol !== 'http:' && url?.protocol !== 'https:')
     throw new UsageError(`--server: '${server}' is no address; write https://tasks.example.com`);
   const token = process.env[TOKEN_VARIABLE];
   if (!token) throw new UsageError(`--server: set ${TOKEN_VARIABLE} to a token that ${url.host} knows`);
-  const client = createTaskClient({
-    url: url.href,
-    token,
-    fetch: explained(url),
-    ...(tenant !== undefined && { tenant }),
-  });
+  const clientOf = (one: string | undefined): TaskClient =>
+    createTaskClient({ url: url.href, token, fetch: explained(url), ...(one !== undefined && { tenant: one }) });
+  const client = clientOf(tenant);
+  if (!all) return sourceOf(client);
+  const tenants = { list: (page: PageRequest) => client.tenants(page), open: (one: string) => sourceOf(clientOf(one)) };
+  return createAllTenantsSource(tenants, sourceOf(client));
+}
+
+function sourceOf(client: TaskClient): TaskSource {
   return {
     ladder: 'graceful',
     get: (id) => client.get(id),
@@ -37,6 +45,8 @@ export function createServerSource(server: string, tenant: string | undefined): 
       if (task === undefined) throw new Error(`task ${id} is no longer kept`);
       return task;
     },
+    counts: async () => [await client.counts()],
+    workers: () => client.workers(),
     // The workers of the server see to what was lost.
     freeLost: () => Promise.resolve(),
     settleLost: () => Promise.resolve(),

@@ -1,24 +1,39 @@
 import { createReason } from '@whoa/core';
-import { createRunner } from '@whoa/tasks';
+import { createRunner, type TaskStore } from '@whoa/tasks';
 import type { WhoaConfig } from '../config/config.ts';
 import { userName } from '../terminal/interrupts.ts';
+import { createAllTenantsSource } from './all-tenants.ts';
 import { followTask } from './follow-task.ts';
 import { freeLost, LOCAL_TENANT, openStore } from './local-tasks.ts';
 import type { TaskSource } from './task-source.ts';
 
-/** The tasks of one tenant in the store of a configuration. */
-export function createStoreSource(config: WhoaConfig, tenant: string = LOCAL_TENANT): TaskSource {
+/** The tasks in the store of a configuration: those of one tenant, or of all. */
+export function createStoreSource(
+  config: WhoaConfig,
+  { tenant = LOCAL_TENANT, all = false }: { readonly tenant?: string | undefined; readonly all?: boolean } = {},
+): TaskSource {
   const store = openStore(config);
+  const ladder = config.ladder ?? 'graceful';
+  const open = (one: string): TaskSource => sourceOf(store, { tenant: one, ladder });
+  return all ? createAllTenantsSource({ list: (page) => store.tenants(page), open }, open(tenant)) : open(tenant);
+}
+
+function sourceOf(
+  store: TaskStore,
+  { tenant, ladder }: { readonly tenant: string } & Pick<TaskSource, 'ladder'>,
+): TaskSource {
   const reasonFor = (message: string | undefined) =>
     createReason({ kind: 'user', by: userName(), via: 'whoa cancel', ...(message && { message }) }, Date.now());
   return {
-    ladder: config.ladder ?? 'graceful',
+    ladder,
     get: (id) => store.get({ tenant, id }),
     list: (filter) => store.list({ ...filter, tenant }),
     cancel: (id, { reason, how, undo }) => store.cancel({ tenant, id }, reasonFor(reason), { how, undo }),
     cancelCall: (id, callId, reason) =>
       store.send({ tenant, id }, { type: 'cancel-call', callId, reason: reasonFor(reason) }),
     follow: (id, options) => followTask(store, { tenant, id }, options),
+    counts: async () => [await store.counts({ tenant })],
+    workers: () => store.workers(),
     freeLost: () => freeLost(store),
     async settleLost({ id, agent }) {
       const runner = createRunner({ store, agents: { [agent]: () => Promise.resolve(undefined) } });

@@ -1,5 +1,14 @@
 import type { StopHow } from '@whoa/core';
-import type { ListFilter, ListPage, SendReceipt, StoreCancelReceipt, TaskHead, TaskRecord } from '@whoa/tasks';
+import type {
+  ListFilter,
+  ListPage,
+  SendReceipt,
+  StoreCancelReceipt,
+  TaskCounts,
+  TaskHead,
+  TaskRecord,
+  WorkerPage,
+} from '@whoa/tasks';
 import type { FollowOptions } from './follow-task.ts';
 import { isLost } from './local-tasks.ts';
 
@@ -19,6 +28,8 @@ export interface TaskSource extends AsyncDisposable {
   cancelCall(id: string, callId: string, reason: string | undefined): Promise<SendReceipt>;
   /** Reads a task's journal along until it has ended, or until it is told to stop. */
   follow(id: string, options: FollowOptions): Promise<TaskRecord>;
+  counts(): Promise<readonly TaskCounts[]>;
+  workers(): Promise<WorkerPage>;
   /** Takes away from workers that have died what they held. */
   freeLost(): Promise<void>;
   /** Writes the end of a cancelled task that nobody works on any more. Nothing of it runs again. */

@@ -1,0 +1,71 @@
+import type { ListPage, TaskHead, TenantPage } from '@whoa/tasks';
+import type { TaskSource } from './task-source.ts';
+
+const ASKED_AT_ONCE = 16;
+const TENANTS_AT_ONCE = 1_000;
+
+interface Tenants {
+  readonly list: (page: { readonly limit: number; readonly cursor?: string }) => Promise<TenantPage>;
+  /** The tasks of one of them. */
+  readonly open: (tenant: string) => TaskSource;
+}
+
+/** The tasks of every tenant: each is asked, and what they return is put together. */
+export function createAllTenantsSource({ list, open }: Tenants, any: TaskSource): TaskSource {
+  /** Whose a task is, as far as it has been seen. */
+  const known = new Map<string, string>();
+  const readTenants = async (): Promise<readonly string[]> => {
+    const all: string[] = [];
+    for (let cursor: string | undefined; ; ) {
+      const page = await list({ limit: TENANTS_AT_ONCE, ...(cursor !== undefined && { cursor }) });
+      all.push(...page.tenants);
+      cursor = page.next;
+      if (cursor === undefined) return all;
+    }
+  };
+  const ownerOf = async (id: string): Promise<TaskSource | undefined> => {
+    const tenant = known.get(id);
+    if (tenant !== undefined) return open(tenant);
+    const owners = await inTurns(await readTenants(), async (one) => {
+      return (await open(one).get(id)) === undefined ? undefined : one;
+    });
+    const owner = owners.find((one) => one !== undefined);
+    if (owner === undefined) return undefined;
+    known.set(id, owner);
+    return open(owner);
+  };
+  /** An id that is no task's is asked for where it is not: the answer is the store's own. */
+  const sourceOf = async (id: string): Promise<TaskSource> => (await ownerOf(id)) ?? any;
+
+  return {
+    ...any,
+    get: async (id) => (await ownerOf(id))?.get(id),
+    async list(filter): Promise<ListPage> {
+      const pages = await inTurns(await readTenants(), (tenant) => open(tenant).list(filter));
+      const found = pages.flatMap(({ tasks }) => tasks).toSorted(newestFirst);
+      const tasks = found.slice(0, filter.limit);
+      for (const { id, tenant } of tasks) known.set(id, tenant);
+      const last = tasks.at(-1);
+      const isMore = found.length > tasks.length || pages.some(({ next }) => next !== undefined);
+      return isMore && last !== undefined ? { tasks, next: `${last.createdAt}/${last.id}` } : { tasks };
+    },
+    counts: async () => (await inTurns(await readTenants(), (tenant) => open(tenant).counts())).flat(),
+    cancel: async (id, request) => (await sourceOf(id)).cancel(id, request),
+    cancelCall: async (id, callId, reason) => (await sourceOf(id)).cancelCall(id, callId, reason),
+    follow: async (id, options) => (await sourceOf(id)).follow(id, options),
+    settleLost: async (task) => open(task.tenant).settleLost(task),
+  };
+}
+
+async function inTurns<T>(tenants: readonly string[], ask: (tenant: string) => Promise<T>): Promise<T[]> {
+  const answers: T[] = [];
+  for (let i = 0; i < tenants.length; i += ASKED_AT_ONCE) {
+    answers.push(...(await Promise.all(tenants.slice(i, i + ASKED_AT_ONCE).map(ask))));
+  }
+  return answers;
+}
+
+/** The order in which every store lists. */
+function newestFirst(a: TaskHead, b: TaskHead): number {
+  return b.createdAt - a.createdAt || (a.id < b.id ? 1 : -1);
+}

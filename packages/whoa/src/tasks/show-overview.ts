@@ -1,0 +1,60 @@
+import type { TaskCounts, TaskStatus, WorkerRecord } from '@whoa/tasks';
+import { EXIT } from '../command.ts';
+import { inWords } from '../terminal/durations.ts';
+import { oneLine } from '../terminal/plain-text.ts';
+import type { Screen } from '../terminal/screen.ts';
+import { formatTable } from '../terminal/table.ts';
+import { shortId } from './local-tasks.ts';
+import type { TaskSource } from './task-source.ts';
+
+const STATUSES: readonly TaskStatus[] = ['init', 'running', 'cancelling', 'success', 'failed', 'cancelled'];
+const TENANT_CHARACTERS_MAX = 40;
+const LIST_CHARACTERS_MAX = 200;
+
+interface Shown {
+  readonly json: boolean;
+}
+
+/** How many tasks each tenant has, by status. */
+export async function showCounts(source: TaskSource, screen: Screen, { json }: Shown): Promise<number> {
+  const counts = await source.counts();
+  screen.status(undefined);
+  if (json) for (const one of counts) screen.data(one);
+  else if (counts.length === 0) screen.note('No tasks.');
+  else
+    for (const line of tableOf(['TENANT', ...STATUSES.map((one) => one.toUpperCase())], counts.map(countsRow)))
+      screen.line(line);
+  return EXIT.success;
+}
+
+function countsRow({ tenant, statuses, limit }: TaskCounts): string[] {
+  const counted = (status: TaskStatus): string => `${statuses[status]}${statuses[status] >= limit ? '+' : ''}`;
+  return [oneLine(tenant, TENANT_CHARACTERS_MAX), ...STATUSES.map(counted)];
+}
+
+/** Which workers there are, idle ones included. */
+export async function showWorkers(source: TaskSource, screen: Screen, { json }: Shown): Promise<number> {
+  const { workers, more, now } = await source.workers();
+  screen.status(undefined);
+  const headings = ['WORKER', 'HOLDS', 'LEASE', 'WAITS FOR', 'TASKS'];
+  if (json) for (const one of workers) screen.data(one);
+  else if (workers.length === 0) screen.note('No worker holds a task or waits for one.');
+  else
+    for (const line of tableOf(
+      headings,
+      workers.map((one) => workerRow(one, now)),
+    ))
+      screen.line(line);
+  if (more && !json) screen.note(screen.style('dim', '… and more workers'));
+  return EXIT.success;
+}
+
+function workerRow({ worker, holds, expiresAt, waitsFor, tasks }: WorkerRecord, now: number): string[] {
+  const lease = expiresAt === undefined ? '' : inWords(Math.max(0, expiresAt - now));
+  const waits = oneLine(waitsFor.join(', '), LIST_CHARACTERS_MAX);
+  return [oneLine(worker, TENANT_CHARACTERS_MAX), `${holds}`, lease, waits, tasks.map(shortId).join(' ')];
+}
+
+function tableOf(headings: readonly string[], rows: readonly (readonly string[])[]): string[] {
+  return formatTable(headings, rows, { width: process.stdout.columns ?? 120 });
+}
