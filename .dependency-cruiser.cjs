@@ -16,6 +16,8 @@ const coreFolders = {
   conversation: ['stop', 'tool', 'run'],
   testing: ['stop', 'tool', 'run', 'conversation'],
 };
+/** The folders of packages that are entries: what their index lists is public. */
+const entries = 'approval|client|compat|embed|internal|model|store|task-client|testing';
 
 const arrows = (table, where) =>
   Object.entries(table).map(([from, allowed]) => ({
@@ -49,7 +51,7 @@ module.exports = {
       from: { path: '^packages/([^/]+)/' },
       to: {
         path: '^packages/[^/]+/src/',
-        pathNot: ['^packages/$1/', '^packages/[^/]+/src/(index|testing/index|client/index|task-client/index)\\.ts$'],
+        pathNot: ['^packages/$1/', `^packages/[^/]+/src/((${entries})/)?index\\.ts$`],
       },
     },
   ],

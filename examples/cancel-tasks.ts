@@ -7,13 +7,8 @@ import { join } from 'node:path';
 import { setTimeout as wait } from 'node:timers/promises';
 import { createAgent } from '@whoa/core';
 import { scriptedModel } from '@whoa/core/testing';
-import {
-  createCancellationRegistry,
-  createCancelMessage,
-  createEventChannel,
-  createRunner,
-  createTaskStore,
-} from '@whoa/tasks';
+import { createRunner, createTaskStore } from '@whoa/tasks';
+import { createCancellationRegistry, createCancelMessage, createEventChannel } from '@whoa/tasks/compat';
 
 // The store is chosen by its configuration: memory, sqlite, redis or postgres.
 const folder = mkdtempSync(join(tmpdir(), 'whoa-'));

@@ -1,15 +1,8 @@
 // A chat assistant with slow calendar tools. "Make it 4 pm instead" arrives while it works on 3 pm.
 //   node examples/supersede.ts [FACTOR]      1 is real time; the default, 0.1, takes about two seconds
-import {
-  callTools,
-  createAgent,
-  createConversations,
-  defineTool,
-  formatStopReport,
-  type Message,
-  reply,
-  textOf,
-} from '@whoa/core';
+
+import { createAgent, createConversations, defineTool, formatStopReport, type Message, textOf } from '@whoa/core';
+import { callTools, reply } from '@whoa/core/model';
 import { z } from 'zod';
 
 const factor = Number(process.argv[2] ?? 0.1);

@@ -9,7 +9,8 @@ import type { AddressInfo } from 'node:net';
 import { tmpdir } from 'node:os';
 import { join } from 'node:path';
 import { setTimeout as wait } from 'node:timers/promises';
-import { createAgent, reply, sleep } from '@whoa/core';
+import { createAgent, sleep } from '@whoa/core';
+import { reply } from '@whoa/core/model';
 import { createConversations, createSqliteStore, type StoreConversations, type TaskStore } from '@whoa/tasks';
 
 const SECRET = 'shared with the sender';

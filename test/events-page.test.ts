@@ -1,9 +1,12 @@
 // docs/guides/agents/hooks.md lists every event there is, where it is told. The tables below cannot miss one: they are typed by the events.
 import { readFileSync } from 'node:fs';
 import { join } from 'node:path';
-import type { CallEvent, ConversationEvent, RunEvent, RuntimeEvent } from '@whoa/core';
+import type { RunEvent } from '@whoa/core';
+import type { RuntimeEvent } from '@whoa/core/internal';
 import type { RunnerEvent } from '@whoa/tasks';
 import { expect, test } from 'vitest';
+import type { ConversationEvent } from '../packages/core/src/conversation/conversation.ts';
+import type { CallEvent } from '../packages/core/src/tool/events.ts';
 
 type Listed<Type extends string> = Readonly<Record<Type, true>>;
 type StopType = Exclude<RuntimeEvent['type'], CallEvent['type']> | 'call-waiting';

@@ -4,10 +4,10 @@ import {
   createAgent,
   defineTool,
   type Outcome,
-  prepareMessages,
   type StopHow,
   type Tool,
 } from '@whoa/core';
+import { prepareMessages } from '@whoa/core/model';
 import {
   checkHistory,
   createRecorder,

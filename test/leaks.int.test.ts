@@ -1,6 +1,7 @@
 import { getEventListeners } from 'node:events';
 import { setImmediate as turn } from 'node:timers/promises';
-import { CancellationToken, callTools, createAgent, defineTool, guard, reply } from '@whoa/core';
+import { CancellationToken, createAgent, defineTool, guard } from '@whoa/core';
+import { callTools, reply } from '@whoa/core/model';
 import { expect, test } from 'vitest';
 import { z } from 'zod';
 

@@ -3,7 +3,9 @@ import { type ChildProcess, spawn } from 'node:child_process';
 import { once } from 'node:events';
 import { join } from 'node:path';
 import type { Tool } from '@whoa/core';
-import { type McpOptions, type McpTools, type McpTransport, mcpTools } from '@whoa/tools';
+import { type McpTools, mcpTools } from '@whoa/tools';
+import type { McpOptions } from '../packages/tools/src/mcp/mcp-tools.ts';
+import type { McpTransport } from '../packages/tools/src/mcp/transport.ts';
 import { createWorkspace, type Workspace } from './workspace.ts';
 
 export const SERVER: string = join(import.meta.dirname, 'fixtures/mcp-server.ts');

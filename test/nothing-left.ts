@@ -1,6 +1,8 @@
 // Call this at the top of a test file: after its last test no process, descriptor, timer or temp file may be left.
-import { type Inventory, takeInventory, waitUntilNothingIsLeft } from '@whoa/tools/testing';
+
+import { takeInventory, waitUntilNothingIsLeft } from '@whoa/tools/testing';
 import { afterAll, beforeAll, expect } from 'vitest';
+import type { Inventory } from '../packages/tools/src/testing/inventory.ts';
 
 const SETTLE_MS = 3_000;
 

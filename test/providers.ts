@@ -3,7 +3,7 @@ import { createAnthropic } from '@ai-sdk/anthropic';
 import { createOpenAI } from '@ai-sdk/openai';
 import { type AiSdkModel, fromAiSdk } from '@whoa/ai-sdk';
 import type { WireFormat } from '@whoa/ai-sdk/testing';
-import type { Model } from '@whoa/core';
+import type { Model } from '@whoa/core/model';
 import { createAnthropic as createAnthropicV3 } from 'ai-sdk-anthropic-v3';
 import { createOpenAI as createOpenAiV3 } from 'ai-sdk-openai-v3';
 

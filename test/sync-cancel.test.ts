@@ -4,7 +4,6 @@ import {
   agentTool,
   type CallResult,
   CancellationToken,
-  type CancelOptions,
   type CancelReceipt,
   createAgent,
   createConversations,
@@ -17,6 +16,7 @@ import {
   type StopHow,
   type Tool,
 } from '@whoa/core';
+import type { CancelOptions } from '@whoa/core/embed';
 import {
   checkHistory,
   createRecorder,

@@ -1,5 +1,7 @@
 // Puts tools through the contract with vitest and prints one table: a row per tool, a column per case.
-import { type ToolContractOptions, toolContract } from '@whoa/tools/testing';
+
+import type { ToolContractOptions } from '@whoa/tools/testing';
+import { toolContract } from '@whoa/tools/testing';
 import { afterAll, describe, test } from 'vitest';
 
 export function describeToolContract(subjects: Readonly<Record<string, ToolContractOptions>>): void {

@@ -1,7 +1,8 @@
 // A worker whose tasks say words, each of which is the moment when it was said. argv: a store's configuration. It publishes the
 // same words without us when it is told a name instead.
 import { setTimeout as wait } from 'node:timers/promises';
-import { createAgent, type Planner, reply } from '@whoa/core';
+import { createAgent } from '@whoa/core';
+import { type Planner, reply } from '@whoa/core/model';
 import { createRunner, createTaskStore, type TaskStoreConfig } from '@whoa/tasks';
 import { bareOf } from '../stores/cases.ts';
 

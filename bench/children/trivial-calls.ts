@@ -1,6 +1,7 @@
 // One side of the trivial calls of `token.ts`, in a process of its own: each side pays for its own garbage, when it falls
 // due. A forced collection before each run would throw compiled code away and measure that.
-import { CancellationToken, createRuntime, defineTool, type InputSchema } from '@whoa/core';
+import { CancellationToken, createRuntime, defineTool } from '@whoa/core';
+import type { InputSchema } from '@whoa/core/embed';
 
 const CALLS = 10_000;
 const CONCURRENCY = 16;

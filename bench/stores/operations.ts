@@ -1,4 +1,5 @@
-import type { ClaimRef, TaskRecord, TaskStore } from '@whoa/tasks';
+import type { TaskRecord, TaskStore } from '@whoa/tasks';
+import type { ClaimRef } from '@whoa/tasks/store';
 
 /** The claim of the one session that every task here has. */
 const claimOf = (id: string): ClaimRef => ({ id, epoch: 1, session: `session of ${id}`, claim: `claim of ${id}` });

@@ -1,5 +1,5 @@
-import type { PostgresStoreOptions } from '@whoa/tasks';
 import pg from 'pg';
+import type { PostgresStoreOptions } from '../../packages/tasks/src/stores/postgres.ts';
 import { startPostgres } from '../../test/servers/postgres.ts';
 import type { Bare, BenchCase } from './bare.ts';
 

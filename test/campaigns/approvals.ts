@@ -2,7 +2,8 @@
 import { PassThrough, Readable, Writable } from 'node:stream';
 import * as acp from '@agentclientprotocol/sdk';
 import { serveAcp } from '@whoa/acp';
-import { type Approve, createAgent, createApprovals, createRuntime, defineTool, type Tool } from '@whoa/core';
+import { createAgent, createRuntime, defineTool, type Tool } from '@whoa/core';
+import { type Approve, createApprovals } from '@whoa/core/approval';
 import { createVirtualWorld, scriptedModel } from '@whoa/core/testing';
 import { editTool, writeTool } from '@whoa/tools';
 import { createTerminalAsk } from '../../packages/whoa/src/terminal/ask.ts';

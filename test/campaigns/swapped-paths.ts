@@ -3,7 +3,8 @@ import { fork } from 'node:child_process';
 import { mkdirSync, readdirSync, readFileSync, writeFileSync } from 'node:fs';
 import { join } from 'node:path';
 import { type CallResult, createRuntime, textOf } from '@whoa/core';
-import { createRoot, fileTools, type RootOptions } from '@whoa/tools';
+import { createRoot, fileTools } from '@whoa/tools';
+import type { RootOptions } from '../../packages/tools/src/files/root.ts';
 
 const SECRET = 'secret outside';
 

@@ -2,8 +2,9 @@ import { spawn } from 'node:child_process';
 import { once } from 'node:events';
 import { readdirSync } from 'node:fs';
 import { createInterface } from 'node:readline';
-import { createSqliteSessions, type KeptSession } from '@whoa/tasks';
+import { createSqliteSessions } from '@whoa/tasks/internal';
 import { expect, onTestFinished, test } from 'vitest';
+import type { KeptSession } from '../../packages/tasks/src/stores/sqlite-sessions.ts';
 import { BIN, createHome, type Home } from './terminal.ts';
 
 interface Message {

@@ -1,5 +1,5 @@
 // What the pieces of code in the docs take as given: things that were made in an earlier piece, and things of the reader's own.
-declare const model: import('@whoa/core').Model & import('ai').LanguageModel;
+declare const model: import('@whoa/core/model').Model & import('ai').LanguageModel;
 declare const agent: import('@whoa/core').Agent;
 declare const token: import('@whoa/core').CancellationToken;
 declare const containment: import('@whoa/tools').Containment;
@@ -10,13 +10,13 @@ declare const createTaskStore: typeof import('@whoa/tasks').createTaskStore;
 declare const createMyStore: (options: object) => import('@whoa/tasks').TaskStore;
 declare const createMyDriver: (
   url: string,
-  rules: import('@whoa/tasks').StoreRules,
-) => import('@whoa/tasks').StoreDriver;
+  rules: import('@whoa/tasks/store').StoreRules,
+) => import('@whoa/tasks/store').StoreDriver;
 declare const store: import('@whoa/tasks').TaskStore;
 declare const task: import('@whoa/tasks').TaskRef;
 declare const id: string;
 declare const taskId: string;
-declare const channel: import('@whoa/tasks').EventChannel;
+declare const channel: import('@whoa/tasks/compat').EventChannel;
 
 declare const from: string;
 declare const text: string;

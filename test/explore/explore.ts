@@ -6,9 +6,11 @@ import { pathToFileURL } from 'node:url';
 import { parseArgs } from 'node:util';
 import fc from 'fast-check';
 
-type Core = typeof import('../../packages/core/src/index.ts');
+type Core = typeof import('../../packages/core/src/index.ts') &
+  typeof import('../../packages/core/src/embed/index.ts') &
+  typeof import('../../packages/core/src/model/index.ts');
 type Testing = typeof import('../../packages/core/src/testing/index.ts');
-type Violation = import('../../packages/core/src/testing/index.ts').Violation;
+type Violation = ReturnType<Testing['checkHistory']>[number];
 
 const { values } = parseArgs({
   options: {
@@ -18,10 +20,12 @@ const { values } = parseArgs({
   },
 });
 
-const load = async <Module>(file: string): Promise<Module> =>
-  (await import(pathToFileURL(join(values.core, file)).href)) as Module;
-const core = await load<Core>('index.ts');
-const testing = await load<Testing>('testing/index.ts');
+const load = (file: string): Promise<object> => import(pathToFileURL(join(values.core, file)).href) as Promise<object>;
+const core = Object.assign(
+  {},
+  ...(await Promise.all(['index.ts', 'embed/index.ts', 'model/index.ts'].map(load))),
+) as Core;
+const testing = (await load('testing/index.ts')) as Testing;
 
 /** What the world does to the assistant. Each happens once, when the schedule says so. */
 const actions = [
@@ -42,7 +46,7 @@ const story = fc.record({
   turns: fc.integer({ min: 1, max: 2 }),
 });
 
-const anything: import('../../packages/core/src/index.ts').InputSchema = {
+const anything: import('../../packages/core/src/embed/index.ts').InputSchema = {
   '~standard': { version: 1, vendor: 'test', validate: (value) => ({ value }) },
 };
 

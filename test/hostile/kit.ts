@@ -1,5 +1,7 @@
 // What a scene is built of. It is harmless until something hostile is put in its place.
-import type { InputSchema, ToolContext } from '@whoa/core';
+
+import type { ToolContext } from '@whoa/core';
+import type { InputSchema } from '@whoa/core/embed';
 
 export interface Kit {
   /** What the hostile tool does in the end. */

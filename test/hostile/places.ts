@@ -1,6 +1,7 @@
 // Every place where a user's value enters.
 import { fromAiSdk } from '@whoa/ai-sdk';
-import { CancelledError, createApprovals, interrupted, type ToolResult } from '@whoa/core';
+import { CancelledError, interrupted, type ToolResult } from '@whoa/core';
+import { createApprovals } from '@whoa/core/approval';
 import type { Kit } from './kit.ts';
 
 export type Scene = 'wave' | 'run' | 'sub-agent' | 'conversation' | 'guard' | 'ai-sdk';

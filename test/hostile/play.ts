@@ -4,7 +4,6 @@ import {
   type Agent,
   agentTool,
   CancellationToken,
-  callTools,
   createAgent,
   createConversations,
   createLedger,
@@ -12,20 +11,23 @@ import {
   defineTool,
   guard,
   type Message,
-  type Model,
-  type ModelPart,
   type Outcome,
-  type Planner,
-  prepareMessages,
   type RunEvent,
-  reply,
-  type Step,
   type Tool,
   type ToolContext,
-  UNDO_MS,
-  type World,
 } from '@whoa/core';
+import type { World } from '@whoa/core/embed';
+import {
+  callTools,
+  type Model,
+  type ModelPart,
+  type Planner,
+  prepareMessages,
+  reply,
+  type Step,
+} from '@whoa/core/model';
 import { checkHistory, createRecorder, createVirtualWorld, letEverythingReact } from '@whoa/core/testing';
+import { UNDO_MS } from '../../packages/core/src/run/undo.ts';
 import { anything, createKit, type Kit } from './kit.ts';
 import type { Place, Scene } from './places.ts';
 import type { HostileValue } from './values.ts';

@@ -11,12 +11,12 @@ import {
   createAgent,
   defineTool,
   type Outcome,
-  prepareMessages,
   type Run,
   type RunEvent,
   type StopHow,
   type StopLevel,
 } from '@whoa/core';
+import { prepareMessages } from '@whoa/core/model';
 import { expect, test } from 'vitest';
 import { z } from 'zod';
 import { formats, loopbackModel } from '../providers.ts';

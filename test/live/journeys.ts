@@ -2,7 +2,8 @@
 // loopback provider, a vendor, or a recording of either.
 
 import type { Answer } from '@whoa/ai-sdk/testing';
-import { createAgent, defineTool, type Message, type Model, type Outcome, type RunEvent, textOf } from '@whoa/core';
+import { createAgent, defineTool, type Message, type Outcome, type RunEvent, textOf } from '@whoa/core';
+import type { Model } from '@whoa/core/model';
 import { z } from 'zod';
 
 export interface Journey {

@@ -1,6 +1,7 @@
 // Recordings are played back to the adapter: what a vendor once said, or our loopback provider where no vendor was asked yet.
-import { type LoopbackProvider, startLoopbackProvider, strictValidators } from '@whoa/ai-sdk/testing';
+import { type LoopbackProvider, startLoopbackProvider } from '@whoa/ai-sdk/testing';
 import { describe, expect, test } from 'vitest';
+import { strictValidators } from '../../packages/ai-sdk/src/testing/history.ts';
 import { read } from '../docs/pages.ts';
 import { redact, redactText, startRecorder, startReplay } from './recording.ts';
 import { journeysOf, modelFor, readRecordings, record, VENDORS } from './vendors.ts';

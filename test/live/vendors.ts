@@ -5,7 +5,7 @@ import { createAnthropic } from '@ai-sdk/anthropic';
 import { createOpenAI } from '@ai-sdk/openai';
 import { fromAiSdk } from '@whoa/ai-sdk';
 import { startLoopbackProvider, type WireFormat } from '@whoa/ai-sdk/testing';
-import type { Model } from '@whoa/core';
+import type { Model } from '@whoa/core/model';
 import { JOURNEYS, type Journey } from './journeys.ts';
 import { type Recording, startRecorder } from './recording.ts';
 

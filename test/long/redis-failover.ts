@@ -1,7 +1,8 @@
 // Stops the master of a Sentinel trio under load and counts what was acknowledged and is gone:
 // npm run long -- redis-failover [failovers of each kind] [part of the name of a kind]
 import { setTimeout as wait } from 'node:timers/promises';
-import { createRedisStore, type RedisStoreOptions } from '@whoa/tasks';
+import { createRedisStore } from '@whoa/tasks';
+import type { RedisStoreOptions } from '../../packages/tasks/src/stores/redis.ts';
 import { ask, type RedisServerOptions, startRedisSentinels } from '../servers/redis.ts';
 import { Ledger, type LedgerReport } from '../tasks/ledger.ts';
 

@@ -1,8 +1,11 @@
 // P2 It ends: a cancel settles within its bound, even if a tool never returns, and a task whose worker is gone is settled
 // by the next one within a lease and two polls. Nothing is ever stuck.
-import { CLEANUP_MS, LADDERS, ladderMs } from '@whoa/core';
+
+import { LADDERS } from '@whoa/core';
+import { CLEANUP_MS } from '@whoa/core/internal';
 import { checkHistory } from '@whoa/core/testing';
 import { describe, expect, test } from 'vitest';
+import { ladderMs } from '../../packages/core/src/stop/level.ts';
 import { openStore } from '../tasks/open-store.ts';
 import { stopBetweenWrites } from '../tasks/stop-process.ts';
 import { openScene } from './scene.ts';

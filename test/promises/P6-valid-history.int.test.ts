@@ -2,7 +2,9 @@
 // tool really did, and the next request is accepted by a provider that refuses what the vendors refuse.
 import { rmSync, writeFileSync } from 'node:fs';
 import { type Answer, refusalsOf } from '@whoa/ai-sdk/testing';
-import { type CallState, type Message, prepareMessages, textOf } from '@whoa/core';
+import { type Message, textOf } from '@whoa/core';
+import type { CallState } from '@whoa/core/embed';
+import { prepareMessages } from '@whoa/core/model';
 import { checkHistory } from '@whoa/core/testing';
 import { expect, test } from 'vitest';
 import { openEditor } from '../command/editor.ts';

@@ -2,8 +2,8 @@
 // what it really does, in a file that outlives whoever runs it.
 import { appendFileSync, existsSync, rmSync, writeFileSync } from 'node:fs';
 import { join } from 'node:path';
-import { type Agent, type AgentParts, createAgent, defineTool, type Tool } from '@whoa/core';
-import { createRecorder, type Recorder } from '@whoa/core/testing';
+import { type Agent, type AgentOptions, createAgent, defineTool, type Tool } from '@whoa/core';
+import { createRecorder } from '@whoa/core/testing';
 import { z } from 'zod';
 import { loopbackModel } from '../providers.ts';
 
@@ -12,10 +12,10 @@ export const EFFECTS = 'effects.log';
 
 export interface Cast {
   readonly agent: Agent;
-  readonly recorder: Recorder;
+  readonly recorder: ReturnType<typeof createRecorder>;
 }
 
-export interface CastOptions extends Omit<Partial<AgentParts>, 'tools'> {
+export interface CastOptions extends Omit<Partial<AgentOptions>, 'name' | 'model' | 'planner' | 'tools'> {
   /** Where the model is. */
   readonly url: string;
   /** Where the tools work, and where their effects are written down. */

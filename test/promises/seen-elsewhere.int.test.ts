@@ -3,7 +3,9 @@
 import { spawn } from 'node:child_process';
 import { getEventListeners, once } from 'node:events';
 import { setImmediate as turn } from 'node:timers/promises';
-import { CancellationToken, callTools, createAgent, createRuntime, defineTool, reply, systemClock } from '@whoa/core';
+import { CancellationToken, createAgent, createRuntime, defineTool } from '@whoa/core';
+import { systemClock } from '@whoa/core/embed';
+import { callTools, reply } from '@whoa/core/model';
 import { checkHistory, createRecorder } from '@whoa/core/testing';
 import { lsTool } from '@whoa/tools';
 import { expect, test } from 'vitest';

@@ -7,15 +7,14 @@ import {
   createAgent,
   createConversations,
   createLedger,
-  DETAILS_BYTES_MAX,
   defineTool,
   guard,
-  type InputSchema,
-  type Model,
-  type ModelPart,
   type Outcome,
   type StopHow,
 } from '@whoa/core';
+import type { InputSchema } from '@whoa/core/embed';
+import type { Model, ModelPart } from '@whoa/core/model';
+import { DETAILS_BYTES_MAX } from '../../packages/core/src/tool/bounds.ts';
 
 type Say = (line: string) => void;
 

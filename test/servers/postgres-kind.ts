@@ -1,4 +1,5 @@
-import { createPostgresStore, type StoreOptions, type TaskStore } from '@whoa/tasks';
+import { createPostgresStore, type TaskStore } from '@whoa/tasks';
+import type { StoreOptions } from '@whoa/tasks/store';
 import type { StoreKind } from '@whoa/tasks/testing';
 import pg from 'pg';
 

@@ -1,15 +1,7 @@
-import type { Violation } from '@whoa/core/testing';
-import type {
-  Batch,
-  Beat,
-  BeatAnswer,
-  ClaimRef,
-  CreateReceipt,
-  Hint,
-  TakeAnswer,
-  TakeRequest,
-  TaskStore,
-} from '@whoa/tasks';
+import type { CreateReceipt, TaskStore } from '@whoa/tasks';
+import type { Beat, BeatAnswer, ClaimRef, Hint, TakeAnswer, TakeRequest } from '@whoa/tasks/store';
+import type { Violation } from '../../packages/core/src/testing/history.ts';
+import type { Batch } from '../../packages/tasks/src/store.ts';
 import type { Commit } from './network.ts';
 import type { SimulatedProcess } from './process.ts';
 import type { Effect } from './work.ts';

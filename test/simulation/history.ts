@@ -1,5 +1,8 @@
-import type { HistoryEntry, Violation } from '@whoa/core/testing';
-import type { ClaimRef, JournalEntry, TakenTask, TaskRecord, TaskStore } from '@whoa/tasks';
+import type { HistoryEntry } from '@whoa/core/testing';
+import type { JournalEntry, TaskRecord, TaskStore } from '@whoa/tasks';
+import type { ClaimRef } from '@whoa/tasks/store';
+import type { Violation } from '../../packages/core/src/testing/history.ts';
+import type { TakenTask } from '../../packages/tasks/src/delivery.ts';
 import type { Commit } from './network.ts';
 import type { Effect } from './work.ts';
 

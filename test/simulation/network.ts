@@ -1,5 +1,6 @@
 import type { VirtualClock } from '@whoa/core/testing';
-import type { Hint, TaskStore } from '@whoa/tasks';
+import type { TaskStore } from '@whoa/tasks';
+import type { Hint } from '@whoa/tasks/store';
 import type { Chance } from './chance.ts';
 import type { DeliveryChecks } from './delivery-checks.ts';
 import type { SimulatedProcess } from './process.ts';

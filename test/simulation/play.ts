@@ -1,6 +1,6 @@
 import { createHash } from 'node:crypto';
-import type { Violation } from '@whoa/core/testing';
 import type { Runner, TaskStore } from '@whoa/tasks';
+import type { Violation } from '../../packages/core/src/testing/history.ts';
 import { type Chance, createChance } from './chance.ts';
 import { DeliveryChecks } from './delivery-checks.ts';
 import { SimulatedHistory } from './history.ts';

@@ -1,4 +1,4 @@
-import type { Clock, World } from '@whoa/core';
+import type { Clock, World } from '@whoa/core/embed';
 import type { VirtualClock } from '@whoa/core/testing';
 import type { Chance } from './chance.ts';
 

@@ -1,4 +1,5 @@
 import type { Agent, Tool } from '@whoa/core';
+import { callTools, reply } from '@whoa/core/model';
 import type { Work } from '@whoa/tasks';
 import type { Chance } from './chance.ts';
 import type { SimulatedProcess } from './process.ts';
@@ -91,10 +92,10 @@ export function createWork({ core, process, chance, onEffect }: WorkOptions): Re
     planner: {
       async next(_history, { turn, token }) {
         await sleep(chance.below(300), token);
-        if (turn > 1 + chance.below(3)) return core.reply(`said by ${process.name}`);
+        if (turn > 1 + chance.below(3)) return reply(`said by ${process.name}`);
         const names = Array.from({ length: 1 + chance.below(2) }, () => chance.pick(tools).name);
         const plan = ++plans;
-        return core.callTools(names.map((name, i) => ({ id: `${process.name}-${plan}-${i}`, tool: name, input: {} })));
+        return callTools(names.map((name, i) => ({ id: `${process.name}-${plan}-${i}`, tool: name, input: {} })));
       },
     },
   });

@@ -1,6 +1,6 @@
 import { randomUUID } from 'node:crypto';
 import { setTimeout as wait } from 'node:timers/promises';
-import { systemClock, systemWorld } from '@whoa/core';
+import { systemClock, systemWorld } from '@whoa/core/embed';
 import type { StoreCancelReceipt, TaskStore } from '@whoa/tasks';
 import { createSteppedClock, type SteppedClock } from '../servers/stepped-clock.ts';
 import { judgeChaos } from './chaos-judge.ts';

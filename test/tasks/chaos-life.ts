@@ -1,4 +1,5 @@
-import type { FinalStatus, StoreCancelReceipt, TaskRecord } from '@whoa/tasks';
+import type { StoreCancelReceipt, TaskRecord } from '@whoa/tasks';
+import type { FinalStatus } from '../../packages/tasks/src/status.ts';
 
 export interface ChaosReport {
   readonly lives: number;

@@ -1,5 +1,6 @@
 import { setTimeout as wait } from 'node:timers/promises';
-import { createAgent, type Message, type Planner, reply } from '@whoa/core';
+import { createAgent, type Message } from '@whoa/core';
+import { type Planner, reply } from '@whoa/core/model';
 import { createRunner, type JournalEntry, type TaskRef, type TaskStore } from '@whoa/tasks';
 import { expect, test } from 'vitest';
 import { openStore } from './open-store.ts';

@@ -1,5 +1,6 @@
 import { randomUUID } from 'node:crypto';
-import type { ClaimRef, NewTask, TaskRecord, TaskRef, TaskStore } from '@whoa/tasks';
+import type { NewTask, TaskRecord, TaskRef, TaskStore } from '@whoa/tasks';
+import type { ClaimRef } from '@whoa/tasks/store';
 
 const TENANT = 'acme';
 const LEASE_MS = 600_000;

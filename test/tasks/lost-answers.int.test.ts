@@ -1,6 +1,6 @@
-import { createAgent, reply } from '@whoa/core';
+import { createAgent } from '@whoa/core';
+import { reply } from '@whoa/core/model';
 import {
-  type ClaimRef,
   createConversations,
   createPostgresStore,
   createRedisStore,
@@ -8,6 +8,7 @@ import {
   type TaskStore,
   UnknownOutcomeError,
 } from '@whoa/tasks';
+import type { ClaimRef } from '@whoa/tasks/store';
 import { afterAll, beforeAll, describe, expect, test } from 'vitest';
 import { startPostgres } from '../servers/postgres.ts';
 import { type Proxy as LossyNetwork, startProxy } from '../servers/proxy.ts';

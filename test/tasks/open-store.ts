@@ -1,4 +1,4 @@
-import type { World } from '@whoa/core';
+import type { World } from '@whoa/core/embed';
 import { createSqliteStore, createTaskStore, type TaskStore, type TaskStoreConfig } from '@whoa/tasks';
 
 /** The store a child is told to use: a SQLite file, or a configuration as JSON. */

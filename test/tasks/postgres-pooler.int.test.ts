@@ -1,4 +1,5 @@
-import { createPostgresStore, type Hint, type TaskRecord, type TaskStore } from '@whoa/tasks';
+import { createPostgresStore, type TaskRecord, type TaskStore } from '@whoa/tasks';
+import type { Hint } from '@whoa/tasks/store';
 import pg from 'pg';
 import { afterAll, beforeAll, expect, test } from 'vitest';
 import { type PgBouncer, startPgBouncer } from '../servers/pgbouncer.ts';

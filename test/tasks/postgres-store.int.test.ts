@@ -1,12 +1,6 @@
 import { execFileSync } from 'node:child_process';
-import {
-  type ClaimRef,
-  createPostgresStore,
-  type Hint,
-  type TaskRecord,
-  type TaskRef,
-  type TaskStore,
-} from '@whoa/tasks';
+import { createPostgresStore, type TaskRecord, type TaskRef, type TaskStore } from '@whoa/tasks';
+import type { ClaimRef, Hint } from '@whoa/tasks/store';
 import pg from 'pg';
 import { afterAll, beforeAll, expect, test } from 'vitest';
 import { type PostgresServer, startPostgres } from '../servers/postgres.ts';

@@ -1,6 +1,6 @@
 import { writeFileSync } from 'node:fs';
 import { join } from 'node:path';
-import type { ClaimRef } from '@whoa/tasks';
+import type { ClaimRef } from '@whoa/tasks/store';
 import { startChild, temporaryFolder } from './child.ts';
 import { openStore } from './open-store.ts';
 import type { PlaceKind } from './places.ts';

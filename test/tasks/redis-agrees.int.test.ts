@@ -1,6 +1,7 @@
 import type { Policy } from '@whoa/core';
 import { createVirtualWorld } from '@whoa/core/testing';
-import { type ClaimRef, createMemoryStore, type TakeAnswer, type TaskStore } from '@whoa/tasks';
+import { createMemoryStore, type TaskStore } from '@whoa/tasks';
+import type { ClaimRef, TakeAnswer } from '@whoa/tasks/store';
 import { checkStoreModel, createRedisStoreKind } from '@whoa/tasks/testing';
 import * as fc from 'fast-check';
 import { afterAll, beforeAll, expect, test } from 'vitest';

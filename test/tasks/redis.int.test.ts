@@ -1,6 +1,7 @@
 import { createHash } from 'node:crypto';
 import { setTimeout as wait } from 'node:timers/promises';
-import { createRedisStore, type Hint } from '@whoa/tasks';
+import { createRedisStore } from '@whoa/tasks';
+import type { Hint } from '@whoa/tasks/store';
 import { Redis } from 'ioredis';
 import { afterAll, beforeAll, describe, expect, test } from 'vitest';
 import { createCertificate } from '../servers/certificates.ts';

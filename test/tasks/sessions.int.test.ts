@@ -1,5 +1,6 @@
-import { createSqliteSessions, type KeptSession } from '@whoa/tasks';
+import { createSqliteSessions } from '@whoa/tasks/internal';
 import { expect, test } from 'vitest';
+import type { KeptSession } from '../../packages/tasks/src/stores/sqlite-sessions.ts';
 import { startChild, temporaryFolder } from './child.ts';
 
 const textOf = ({ messages }: KeptSession): string[] => messages.map((one) => (one as { content: string }).content);

@@ -1,5 +1,6 @@
-import { shardOf, type TaskRecord, type TaskStore } from '@whoa/tasks';
+import type { TaskRecord, TaskStore } from '@whoa/tasks';
 import { expect, test } from 'vitest';
+import { shardOf } from '../../packages/tasks/src/id.ts';
 import { startChild } from './child.ts';
 import { openStore } from './open-store.ts';
 import { places } from './places.ts';

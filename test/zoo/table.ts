@@ -1,11 +1,6 @@
 import { spawnSync } from 'node:child_process';
-import {
-  type Containment,
-  createContainment,
-  type DetectedTechnique,
-  detectContainments,
-  type Technique,
-} from '@whoa/tools';
+import { type Containment, createContainment, detectContainments, type Technique } from '@whoa/tools';
+import type { DetectedTechnique } from '../../packages/tools/src/process/technique.ts';
 import { ZOO, type ZooClass } from './classes.ts';
 import { playRound, type Round } from './round.ts';
 

@@ -1,7 +1,8 @@
 // What other agents have been seen to do wrong, class by class; each is shown here not to happen.
 import { once } from 'node:events';
 import { methods } from '@agentclientprotocol/sdk';
-import { agentTool, createAgent, defineTool, type Message, type ModelRequest, type Tool } from '@whoa/core';
+import { agentTool, createAgent, defineTool, type Message, type Tool } from '@whoa/core';
+import type { ModelRequest } from '@whoa/core/model';
 import { createVirtualWorld, letEverythingReact, type ScriptedStep, scriptedModel } from '@whoa/core/testing';
 import { afterEach, describe, expect, onTestFinished, test } from 'vitest';
 import { testTools } from '../test/agent.ts';

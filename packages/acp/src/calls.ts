@@ -1,5 +1,7 @@
 import { resolve } from 'node:path';
-import { type CallResult, type Content, callTitle, type Effects, type Json, type Tool } from '@whoa/core';
+import type { CallResult, Content, Json, Tool } from '@whoa/core';
+import { callTitle } from '@whoa/core/approval';
+import type { Effects } from '@whoa/core/embed';
 import { hunksOf } from './hunks.ts';
 import type { CallContent, CallKind, CallStatus, CallUpdate, Location, PlanEntry } from './updates.ts';
 

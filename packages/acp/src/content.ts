@@ -1,4 +1,5 @@
-import type { Content, ContentPart } from '@whoa/core';
+import type { Content } from '@whoa/core';
+import type { ContentPart } from '@whoa/core/embed';
 
 /** A piece of a prompt, of either protocol version. Both say these the same way. */
 export type PromptBlock = { readonly type: string } & Readonly<Record<string, unknown>>;

@@ -1,4 +1,6 @@
-import { createAgent, type Planner, reply, sleep, systemWorld, textOf, type World } from '@whoa/core';
+import { createAgent, sleep, textOf } from '@whoa/core';
+import { systemWorld, type World } from '@whoa/core/embed';
+import { type Planner, reply } from '@whoa/core/model';
 import { type AcpConnection, type ServeOptions, serveAcp } from './serve.ts';
 
 export interface EchoOptions extends ServeOptions {

@@ -1,15 +1,10 @@
-export { CANCEL_CALL_METHOD, META } from './capabilities.ts';
-export { type EchoOptions, serveEcho } from './echo.ts';
-export type {
-  AcpOptions,
-  AcpSession,
-  AuthMethod,
-  ClientFiles,
-  McpServer,
-  PromptPolicy,
-  SessionSetting,
-} from './options.ts';
-export { type AcpConnection, type AcpEnd, type ServeOptions, serveAcp } from './serve.ts';
+// Serve an agent to editors.
+export { serveAcp, type AcpConnection } from './serve.ts';
+export type { AcpOptions, AcpSession, SessionSetting, PromptPolicy, AuthMethod, McpServer } from './options.ts';
+
+// Where sessions are kept.
 export { createFileSessions } from './store/files.ts';
-export { createMemorySessions } from './store/memory.ts';
-export type { SessionPage, SessionRecord, SessionStore, SessionSummary } from './store/store.ts';
+export type { SessionStore, SessionRecord, SessionSummary } from './store/store.ts';
+
+// An agent for trying out editors.
+export { serveEcho } from './echo.ts';

@@ -1,4 +1,6 @@
-import type { Agent, Approve, Ask, CancellationToken, Cleanup, Policy, StopHow, World } from '@whoa/core';
+import type { Agent, CancellationToken, Policy, StopHow } from '@whoa/core';
+import type { Approve, Ask } from '@whoa/core/approval';
+import type { Cleanup, World } from '@whoa/core/embed';
 import type { SessionStore } from './store/store.ts';
 
 /** A server of tools that the client wants a session to have. */

@@ -1,6 +1,7 @@
 import type { Readable, Writable } from 'node:stream';
 import type { AnyMessage, AnyRequest } from '@agentclientprotocol/sdk';
-import { type Agent, CancellationToken, type CancelReasonInit, systemWorld, waitUnder } from '@whoa/core';
+import { type Agent, CancellationToken, type CancelReasonInit } from '@whoa/core';
+import { systemWorld, waitUnder } from '@whoa/core/embed';
 import type { Arrange } from './door.ts';
 import type { AcpOptions } from './options.ts';
 import type { Sessions } from './session/sessions.ts';
@@ -27,7 +28,7 @@ export interface ServeOptions {
 }
 
 /** Why a connection ended. */
-export interface AcpEnd {
+interface AcpEnd {
   readonly by: 'client' | 'us' | 'error';
   readonly error?: Error;
 }

@@ -1,4 +1,5 @@
-import type { CallState, Content, Json, StopReport, Usage } from '@whoa/core';
+import type { Content, Json, StopReport, Usage } from '@whoa/core';
+import type { CallState } from '@whoa/core/embed';
 
 /** What a client is told, before it is put in the words of its protocol version. */
 export type Update =

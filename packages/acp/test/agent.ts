@@ -1,7 +1,8 @@
 // The agent that tests start as a process of its own: a scripted model that does what the prompt names.
 
 import { type AcpOptions, createFileSessions, serveAcp, serveEcho } from '@whoa/acp';
-import { CancellationToken, createAgent, defineTool, type ModelRequest, textOf } from '@whoa/core';
+import { CancellationToken, createAgent, defineTool, textOf } from '@whoa/core';
+import type { ModelRequest } from '@whoa/core/model';
 import { type ScriptedStep, scriptedModel } from '@whoa/core/testing';
 import { anything, treeTool } from './process-tree.ts';
 

@@ -3,7 +3,8 @@
 import { type ChildProcess, spawn } from 'node:child_process';
 import { once } from 'node:events';
 import { readdirSync, readFileSync } from 'node:fs';
-import { defineTool, type InputSchema, interrupted, type Tool } from '@whoa/core';
+import { defineTool, interrupted, type Tool } from '@whoa/core';
+import type { InputSchema } from '@whoa/core/embed';
 
 const TAG = 'WHOA_TEST_TREE';
 const COMMAND = 'timeout 300 sleep 300 | tail & setsid sleep 300 & sleep 300 & echo started; wait';

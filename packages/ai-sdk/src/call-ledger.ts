@@ -1,4 +1,5 @@
-import type { CallState, CancelReason, LateEnd } from '@whoa/core';
+import type { CancelReason } from '@whoa/core';
+import type { CallState, Ledger } from '@whoa/core/embed';
 import { type AiSdkMessage, type CallPosition, fingerprint, isSameWork, positionAfter } from './call-sites.ts';
 
 /** What is known of one call of a guarded tool. */
@@ -18,12 +19,12 @@ export interface CallRecord {
   /** Why it was stopped, if it was. */
   readonly reason?: CancelReason;
   /** How it ended after all, when it was given up on before. */
-  readonly late?: LateEnd;
+  readonly late?: Parameters<Ledger['returned']>[1];
   readonly trace: CallTrace;
 }
 
 /** What tells a call from others with the same `toolCallId`, as far as the loop has said. */
-export interface CallTrace {
+interface CallTrace {
   readonly input: string | undefined;
   readonly position: CallPosition | undefined;
   /** Counts calls of one reply that look the same. */
@@ -31,7 +32,7 @@ export interface CallTrace {
 }
 
 /** A call as its loop tells of it. */
-export interface BeginningCall {
+interface BeginningCall {
   readonly toolCallId: string;
   readonly tool: string;
   readonly input?: unknown;

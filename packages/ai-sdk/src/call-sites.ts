@@ -1,4 +1,4 @@
-import { settings } from '@whoa/core';
+import { settings } from '@whoa/core/internal';
 import { asJson, asText } from './as-json.ts';
 
 /** A message of the AI SDK's `ModelMessage` kind, as far as calls are concerned. */

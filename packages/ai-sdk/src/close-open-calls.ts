@@ -1,4 +1,4 @@
-import { settings } from '@whoa/core';
+import { settings } from '@whoa/core/internal';
 import { asText } from './as-json.ts';
 import type { CallLedger } from './call-ledger.ts';
 import { type AiSdkMessage, type AiSdkPart, type CallSite, callSitesOf, partsOf } from './call-sites.ts';

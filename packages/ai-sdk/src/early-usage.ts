@@ -1,4 +1,4 @@
-import type { ModelPart } from '@whoa/core';
+import type { ModelPart } from '@whoa/core/model';
 
 type Counts = Readonly<Record<string, unknown>>;
 

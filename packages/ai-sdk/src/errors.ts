@@ -1,4 +1,5 @@
-import { ModelError, systemClock } from '@whoa/core';
+import { systemClock } from '@whoa/core/embed';
+import { ModelError } from '@whoa/core/model';
 import { asText } from './as-json.ts';
 
 /** What provider packages put on the errors they throw and stream. */

@@ -1,7 +1,8 @@
-import { type CallEvent, CancellationToken, createRuntime } from '@whoa/core';
+import { CancellationToken, createRuntime } from '@whoa/core';
 import { jsonSchema, tool } from 'ai';
 import { describe, expect, test } from 'vitest';
 import { z } from 'zod';
+import type { CallEvent } from '../../core/src/tool/events.ts';
 import type { AiSdkTool } from './ai-sdk-tool.ts';
 import { type FromAiSdkToolsOptions, fromAiSdkTools } from './from-ai-sdk-tools.ts';
 

@@ -1,20 +1,18 @@
 import {
   type Content,
-  type ContentPart,
   defineTool,
-  type Effects,
-  type InputSchema,
   type Json,
   type Tool,
   type ToolContext,
   type ToolDefinition,
   type ToolResult,
 } from '@whoa/core';
+import type { ContentPart, Effects, InputSchema } from '@whoa/core/embed';
 import { type AiSdkTool, checkNames, type Execute, isAsyncIterable, type ToolBound } from './ai-sdk-tool.ts';
 import { asJson, asText } from './as-json.ts';
 
 /** What an AI SDK tool cannot say of itself. */
-export type AiSdkToolSettings = ToolBound & { readonly effects?: Effects; readonly replay?: 'safe' | 'never' };
+type AiSdkToolSettings = ToolBound & { readonly effects?: Effects; readonly replay?: 'safe' | 'never' };
 
 export interface FromAiSdkToolsOptions {
   /** By the name of the tool. */

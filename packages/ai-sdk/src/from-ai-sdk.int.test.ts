@@ -1,5 +1,6 @@
 import { getEventListeners } from 'node:events';
-import { createAgent, type ModelMessage, type ModelPart, type ModelRequest } from '@whoa/core';
+import { createAgent } from '@whoa/core';
+import type { ModelMessage, ModelPart, ModelRequest } from '@whoa/core/model';
 import { describe, expect, test } from 'vitest';
 import { loopbackModel, spoken } from '../../../test/providers.ts';
 import { type Answer, startLoopbackProvider, type WireFormat } from './testing/index.ts';

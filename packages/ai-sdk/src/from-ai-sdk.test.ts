@@ -1,5 +1,6 @@
 import type { LanguageModelV4Prompt } from '@ai-sdk/provider';
-import { createAgent, defineTool, ModelError, type ModelMessage, type ModelPart, type ModelRequest } from '@whoa/core';
+import { createAgent, defineTool } from '@whoa/core';
+import { ModelError, type ModelMessage, type ModelPart, type ModelRequest } from '@whoa/core/model';
 import { expect, test } from 'vitest';
 import { z } from 'zod';
 import { aiSdkModel } from '../../../test/providers.ts';

@@ -5,7 +5,7 @@ import type {
   LanguageModelV4StreamPart,
   SharedV4ProviderOptions,
 } from '@ai-sdk/provider';
-import type { Model, ModelRequest, ReplySource } from '@whoa/core';
+import type { Model, ModelRequest } from '@whoa/core/model';
 import { toPrompt } from './prompt.ts';
 import { Reply } from './reply.ts';
 import { wellFormed } from './wire-safe.ts';
@@ -65,7 +65,7 @@ export function fromAiSdk(model: AiSdkModel, settings: AiSdkSettings = {}): Mode
 }
 
 /** Packages name themselves `provider.api`, as in `openai.responses`. */
-function sourceOf({ provider: name, modelId }: AiSdkModel): ReplySource {
+function sourceOf({ provider: name, modelId }: AiSdkModel): NonNullable<Model['source']> {
   const [provider = name, ...api] = name.split('.');
   return { provider, ...(api.length > 0 && { api: api.join('.') }), model: modelId };
 }

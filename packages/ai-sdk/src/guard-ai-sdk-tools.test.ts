@@ -1,5 +1,6 @@
 import { getEventListeners } from 'node:events';
-import { CallTimeoutError, CancellationToken, CancelledError, isCancelledError } from '@whoa/core';
+import { CancellationToken, CancelledError, isCancelledError } from '@whoa/core';
+import { CallTimeoutError } from '@whoa/core/internal';
 import { createVirtualWorld, letEverythingReact } from '@whoa/core/testing';
 import { describe, expect, test, vi } from 'vitest';
 import type { AiSdkCallOptions, Execute } from './ai-sdk-tool.ts';

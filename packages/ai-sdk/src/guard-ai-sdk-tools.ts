@@ -1,16 +1,6 @@
-import {
-  CallTimeoutError,
-  type CancellationToken,
-  type CancelReason,
-  createReason,
-  guard,
-  isCancelledError,
-  type Ledger,
-  type StopLevel,
-  settings,
-  systemClock,
-  type WorkContext,
-} from '@whoa/core';
+import { type CancellationToken, type CancelReason, guard, isCancelledError, type StopLevel } from '@whoa/core';
+import { createReason, type Ledger, systemClock, type WorkContext } from '@whoa/core/embed';
+import { CallTimeoutError, settings } from '@whoa/core/internal';
 import { type AiSdkTool, checkNames, type Execute, isAsyncIterable, type ToolBound } from './ai-sdk-tool.ts';
 import { type CallLedger, type CallRecord, createCallLedger } from './call-ledger.ts';
 import type { AiSdkMessage } from './call-sites.ts';

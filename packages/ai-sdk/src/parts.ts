@@ -1,5 +1,5 @@
 import type { LanguageModelV4StreamPart, SharedV4ProviderMetadata } from '@ai-sdk/provider';
-import type { ModelPart } from '@whoa/core';
+import type { ModelPart } from '@whoa/core/model';
 import { earlyUsage } from './early-usage.ts';
 import { brokenOff, modelErrorFrom } from './errors.ts';
 import { encodeSignature, hasThoughtSignature, isProof, mergeMetadata } from './signature.ts';

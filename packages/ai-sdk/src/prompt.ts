@@ -1,5 +1,7 @@
 import type { LanguageModelV4Message, LanguageModelV4Prompt, SharedV4ProviderMetadata } from '@ai-sdk/provider';
-import { type Content, type ContentPart, type ModelMessage, type ModelRequest, textOf } from '@whoa/core';
+import { type Content, textOf } from '@whoa/core';
+import type { ContentPart } from '@whoa/core/embed';
+import type { ModelMessage, ModelRequest } from '@whoa/core/model';
 import { decodeSignature } from './signature.ts';
 import { safeName, wellFormed } from './wire-safe.ts';
 

@@ -1,5 +1,6 @@
 import { getEventListeners } from 'node:events';
-import { CancellationToken, ModelError, type ModelPart, type ModelRequest } from '@whoa/core';
+import { CancellationToken } from '@whoa/core';
+import { ModelError, type ModelPart, type ModelRequest } from '@whoa/core/model';
 import { describe, expect, test } from 'vitest';
 import { loopbackModel, spoken } from '../../../test/providers.ts';
 import { type Answer, startLoopbackProvider } from './testing/index.ts';

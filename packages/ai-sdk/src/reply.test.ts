@@ -1,4 +1,5 @@
-import { CancellationToken, isCancelledError, type ModelRequest } from '@whoa/core';
+import { CancellationToken, isCancelledError } from '@whoa/core';
+import type { ModelRequest } from '@whoa/core/model';
 import { expect, test, vi } from 'vitest';
 import { type AiSdkModel, fromAiSdk } from './from-ai-sdk.ts';
 

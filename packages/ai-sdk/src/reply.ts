@@ -1,5 +1,6 @@
 import type { LanguageModelV4StreamPart } from '@ai-sdk/provider';
-import { ModelError, type ModelPart, systemClock } from '@whoa/core';
+import { systemClock } from '@whoa/core/embed';
+import { ModelError, type ModelPart } from '@whoa/core/model';
 import { brokenOff, modelErrorFrom } from './errors.ts';
 import { PartReader } from './parts.ts';
 

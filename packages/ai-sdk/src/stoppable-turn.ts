@@ -1,4 +1,5 @@
-import { CancellationToken, SHIELD_MS_MAX } from '@whoa/core';
+import { CancellationToken } from '@whoa/core';
+import { SHIELD_MS_MAX } from '@whoa/core/internal';
 import { type AiSdkTool, checkNames } from './ai-sdk-tool.ts';
 import type { CallLedger } from './call-ledger.ts';
 import type { AiSdkMessage } from './call-sites.ts';

@@ -1,4 +1,4 @@
-import { describeError, explain, isEchoOfCancel } from '@whoa/core';
+import { describeError, explain, isEchoOfCancel } from '@whoa/core/internal';
 import { asJson, asText } from './as-json.ts';
 import type { CallLedger, CallRecord } from './call-ledger.ts';
 import type { AiSdkPart, CallSite } from './call-sites.ts';

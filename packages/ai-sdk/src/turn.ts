@@ -1,4 +1,5 @@
-import { type CancellationToken, type CancelReason, rankOf } from '@whoa/core';
+import type { CancellationToken, CancelReason } from '@whoa/core';
+import { rankOf } from '@whoa/core/internal';
 import { AwaitedPromise } from './awaited-promise.ts';
 import type { CallLedger, CallRecord } from './call-ledger.ts';
 

@@ -1,4 +1,4 @@
-import { settings } from '@whoa/core';
+import { settings } from '@whoa/core/internal';
 
 /**
  * What every provider takes. OpenAI Chat Completions sets the shortest limit for ids (40), both of OpenAI's formats the one for

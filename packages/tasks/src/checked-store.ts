@@ -1,11 +1,6 @@
-import {
-  type CancelOptions,
-  type CancelReasonInit,
-  createReason,
-  scheduleOf,
-  systemWorld,
-  type World,
-} from '@whoa/core';
+import type { CancelReasonInit } from '@whoa/core';
+import { type CancelOptions, createReason, systemWorld, type World } from '@whoa/core/embed';
+import { scheduleOf } from '@whoa/core/internal';
 import { boundOutcome, checkRequest, checkTask, jsonOf, parsed, positionOf } from './checked-arguments.ts';
 import type {
   Beat,

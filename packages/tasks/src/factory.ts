@@ -1,4 +1,4 @@
-import { type Rules, settings, worldRule } from '@whoa/core';
+import { settings, worldRule } from '@whoa/core/internal';
 import type { TaskStore } from './store.ts';
 import { createMemoryStore, type MemoryStoreOptions } from './stores/memory.ts';
 import { createPostgresStore, type PostgresStoreOptions } from './stores/postgres.ts';
@@ -55,7 +55,7 @@ const DAY_MS = 86_400_000;
 const keptMs = boundedMs({ max: 3_650 * DAY_MS });
 const beatMs = boundedMs({ max: DAY_MS });
 
-const SHARED: Rules<MemoryStoreOptions> = {
+const SHARED: settings.Rules<MemoryStoreOptions> = {
   attemptsMax: count(),
   retentionMs: keptMs,
   conversationRetentionMs: keptMs,
@@ -65,13 +65,13 @@ const SHARED: Rules<MemoryStoreOptions> = {
   maxRunningPerAgent: count(),
   world: worldRule,
 };
-const SQLITE: Rules<SqliteStoreOptions> = {
+const SQLITE: settings.Rules<SqliteStoreOptions> = {
   ...SHARED,
   file: nonEmptyText,
   durability: oneOf('process', 'power'),
   pollMs: beatMs,
 };
-const REDIS: Rules<RedisStoreOptions> = {
+const REDIS: settings.Rules<RedisStoreOptions> = {
   ...SHARED,
   shards: rule('a number of shards, or what it was and is: [1, 16]', isShards),
   allowEviction: flag,
@@ -87,7 +87,7 @@ const REDIS: Rules<RedisStoreOptions> = {
   timeoutMs: beatMs,
   replicas: group<NonNullable<RedisStoreOptions['replicas']>>({ atLeast: required(count()), waitMs: beatMs }),
 };
-const POSTGRES: Rules<PostgresStoreOptions> = {
+const POSTGRES: settings.Rules<PostgresStoreOptions> = {
   ...SHARED,
   url: nonEmptyText,
   listenUrl: nonEmptyText,

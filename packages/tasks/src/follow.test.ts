@@ -1,4 +1,5 @@
-import { createAgent, type Planner, reply, sleep } from '@whoa/core';
+import { createAgent, sleep } from '@whoa/core';
+import { type Planner, reply } from '@whoa/core/model';
 import { createVirtualWorld, letEverythingReact } from '@whoa/core/testing';
 import { expect, expectTypeOf, test } from 'vitest';
 import { alterStore } from '../test/altered-store.ts';

@@ -1,4 +1,5 @@
-import { CancellationToken, isCancelledError, systemWorld, type World } from '@whoa/core';
+import { CancellationToken, isCancelledError } from '@whoa/core';
+import { systemWorld, type World } from '@whoa/core/embed';
 import type { Reader } from './follow/reader.ts';
 import { joinReading } from './follow/shared-reading.ts';
 import type { JournalEvent } from './journal-event.ts';

@@ -1,13 +1,15 @@
-import type { ApprovalQuestion, CallState, Message, RunEvent } from '@whoa/core';
+import type { Message, RunEvent } from '@whoa/core';
+import type { ApprovalQuestion } from '@whoa/core/approval';
+import type { CallState } from '@whoa/core/embed';
 
 /** An error as it is kept. */
-export interface KeptError {
+interface KeptError {
   readonly message: string;
   readonly code?: string;
 }
 
 /** What becomes of a value in the store: it is plain data, and errors are what they said. */
-export type Kept<Value> = Value extends Error
+type Kept<Value> = Value extends Error
   ? KeptError
   : Value extends (...args: never[]) => unknown
     ? never

@@ -1,12 +1,11 @@
 import {
   type CancellationToken,
-  type CancelOptions,
   type CancelReason,
   type CancelReasonInit,
   isCancelledError,
   LADDERS,
-  systemWorld,
 } from '@whoa/core';
+import { type CancelOptions, systemWorld } from '@whoa/core/embed';
 import { LeaseLostError } from './errors.ts';
 import { type RunnerOptions, StoreFullError } from './run/runner.ts';
 import { StoreRunner } from './run/store-runner.ts';
@@ -16,7 +15,7 @@ import type { StoreCancelReceipt, TaskStore } from './store.ts';
 import type { TaskOutcome, TaskRecord, TaskResponse } from './task.ts';
 
 /** What a registry says about a task. */
-export interface RegisteredTask {
+interface RegisteredTask {
   readonly key: string;
   readonly taskId: string;
   readonly status: TaskStatus;
@@ -25,7 +24,7 @@ export interface RegisteredTask {
 }
 
 /** What became of a `setStatus`. */
-export type SetStatusReceipt =
+type SetStatusReceipt =
   /** `status` may differ from the one given: work that was being cancelled ends `cancelled`. */
   | { readonly answer: 'set' | 'already'; readonly status: FinalStatus }
   /** The work stopped because the registry was disposed: it may be registered again. */

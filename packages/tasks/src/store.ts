@@ -1,4 +1,5 @@
-import type { CancelOptions, CancelReason, CancelReasonInit, Policy, StopLevel } from '@whoa/core';
+import type { CancelReason, CancelReasonInit, Policy, StopLevel } from '@whoa/core';
+import type { CancelOptions } from '@whoa/core/embed';
 import type {
   Beat,
   BeatAnswer,

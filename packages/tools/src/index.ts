@@ -1,53 +1,35 @@
-// files: read, write, edit, ls, find and grep under a root
-export type { FileContents } from './files/contents.ts';
-export { type Edit, type EditInput, editTool } from './files/edit.ts';
+// Files: read, write, edit, ls, find and grep under a root.
 export { fileTools } from './files/file-tools.ts';
-export { type FindInput, findTool } from './files/find.ts';
+export { readTool } from './files/read.ts';
+export { writeTool } from './files/write.ts';
+export { editTool } from './files/edit.ts';
+export { lsTool } from './files/ls.ts';
+export { findTool } from './files/find.ts';
 export { grepTool } from './files/grep.ts';
-export type { GrepInput } from './files/grep-input.ts';
-export { type LsInput, lsTool } from './files/ls.ts';
-export { PathError, type Place, type WalkOptions } from './files/place.ts';
-export { type FileToolOptions, type ReadInput, readTool, type TextToolOptions } from './files/read.ts';
+export { createRoot, type Root } from './files/root.ts';
+export type { FileContents } from './files/contents.ts';
+export { PathError } from './files/place.ts';
 export { FileChangedError } from './files/replace-file.ts';
 export { findRipgrep } from './files/ripgrep.ts';
-export { createRoot, type Root, type RootOptions } from './files/root.ts';
-export { type WriteInput, writeTool } from './files/write.ts';
-// mcp: the tools of MCP servers
-export { type McpOptions, type McpTools, mcpTools } from './mcp/mcp-tools.ts';
-export type { ServerCommand } from './mcp/server-process.ts';
-export type { McpTransport } from './mcp/transport.ts';
-// process: commands whose whole tree can be ended
-export type {
-  CleanupReport,
-  Command,
-  ContainedProcess,
-  EndOptions,
-  ProcessExit,
-} from './process/contained.ts';
-export { GRACE_MS } from './process/contained.ts';
-export type { Containment, ContainmentOptions } from './process/containment.ts';
-export { createContainment } from './process/create-containment.ts';
-export { endLeftovers } from './process/leftovers.ts';
-export { type DetectedTechnique, detectContainments, type Technique } from './process/technique.ts';
-// sandbox: what commands may reach
-export { type DetectedSandbox, detectSandbox } from './sandbox/detect.ts';
-export {
-  type NetworkOptions,
-  type NetworkRequest,
-  SANDBOX_KINDS,
-  type SandboxKind,
-  type SandboxLimits,
-  type SandboxOptions,
-} from './sandbox/options.ts';
-// shell: a shell for a model, and processes that outlive a call
-export {
-  type BackgroundKeeper,
-  type BackgroundOptions,
-  type BackgroundProcess,
-  type BackgroundProcesses,
-  createBackgroundProcesses,
-} from './shell/background.ts';
+
+// Shell: commands for a model, and processes that outlive a call.
+export { bashTool } from './shell/bash.ts';
 export { backgroundTools } from './shell/background-tools.ts';
-export { type BashInput, type BashToolOptions, bashTool } from './shell/bash.ts';
-export { type EnvironmentOptions, shellEnvironment } from './shell/environment.ts';
-export type { ShellEnd, ShellOptions } from './shell/run-shell.ts';
+export { createBackgroundProcesses, type BackgroundProcesses, type BackgroundProcess } from './shell/background.ts';
+export type { ShellEnd, LiveShell } from './shell/run-shell.ts';
+export type { CapturedOutput } from './process/capture.ts';
+export { shellEnvironment } from './shell/environment.ts';
+
+// Processes: commands whose whole tree can be ended.
+export { createContainment } from './process/create-containment.ts';
+export type { Containment } from './process/containment.ts';
+export type { ContainedProcess, Command, CleanupReport } from './process/contained.ts';
+export { detectContainments, type Technique } from './process/technique.ts';
+export { endLeftovers } from './process/leftovers.ts';
+
+// Sandbox: what commands may reach.
+export { detectSandbox } from './sandbox/detect.ts';
+export { type SandboxOptions, type SandboxKind, SANDBOX_KINDS, type NetworkRequest } from './sandbox/options.ts';
+
+// MCP: the tools of MCP servers.
+export { mcpTools, type McpTools } from './mcp/mcp-tools.ts';

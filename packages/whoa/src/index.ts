@@ -1,61 +1,29 @@
 // The friendly front: everything an agent needs, from one place.
 
+// Agents.
 export {
-  type AiSdkModel,
-  type AiSdkSettings,
-  closeOpenCalls,
-  createCallLedger,
-  fromAiSdk,
-  fromAiSdkTools,
-  guardAiSdkTools,
-} from '@whoa/ai-sdk';
-export {
+  createAgent,
+  agentTool,
+  formatStopReport,
   type Agent,
   type AgentOptions,
-  type Approve,
-  agentTool,
-  type Budgets,
-  type CallResult,
-  CancellationToken,
-  CancelledError,
-  type CancelReason,
-  type CancelReceipt,
-  type Content,
-  type Conversations,
-  createAgent,
-  createConversations,
-  createLedger,
-  createRuntime,
-  defineTool,
-  describeReason,
-  formatStopReport,
-  guard,
-  interrupted,
-  isCancelledError,
-  LADDERS,
-  type Ladder,
-  type Message,
-  type Model,
-  ModelError,
-  type Outcome,
-  type Planner,
-  type Policy,
-  type Reply,
   type Run,
   type RunEvent,
-  type StopHow,
-  type StopLevel,
-  type StopReport,
-  shield,
-  sleep,
-  systemWorld,
-  type Tool,
-  type ToolContext,
-  type ToolDefinition,
-  type ToolResult,
-  textOf,
-  type Usage,
-  waitUnder,
+  type Outcome,
+  type Message,
 } from '@whoa/core';
+export { fromAiSdk } from '@whoa/ai-sdk';
+
+// Tools.
+export { defineTool, interrupted, textOf, type Tool, type ToolContext, type ToolResult } from '@whoa/core';
+export { fromAiSdkTools } from '@whoa/ai-sdk';
+
+// Stopping.
+export { CancellationToken, guard, isCancelledError } from '@whoa/core';
+
+// Conversations.
+export { createConversations } from '@whoa/core';
+
+// The config file of the command.
+export { defineConfig, type WhoaConfig, type AgentFactory, type AgentSetup } from './config/config.ts';
 export type { ApprovalRule } from './approvals/rules.ts';
-export { type AgentFactory, type AgentSetup, defineConfig, type WhoaConfig } from './config/config.ts';

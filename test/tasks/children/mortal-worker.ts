@@ -2,7 +2,9 @@
 import { appendFileSync } from 'node:fs';
 import { join } from 'node:path';
 import { setTimeout as wait } from 'node:timers/promises';
-import { callTools, createAgent, defineTool, type InputSchema, reply } from '@whoa/core';
+import { createAgent, defineTool } from '@whoa/core';
+import type { InputSchema } from '@whoa/core/embed';
+import { callTools, reply } from '@whoa/core/model';
 import { createRunner } from '@whoa/tasks';
 import { openStore } from '../open-store.ts';
 

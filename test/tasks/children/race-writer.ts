@@ -1,7 +1,7 @@
 // Ends tasks, one after the other, in its own order, in one way: success, failed or cancel. Says what it was answered.
 
 import { readFileSync } from 'node:fs';
-import type { ClaimRef } from '@whoa/tasks';
+import type { ClaimRef } from '@whoa/tasks/store';
 import { openStore } from '../open-store.ts';
 
 const [file = '', claimsFile = '', way = ''] = process.argv.slice(2);

@@ -1,5 +1,6 @@
 // Saves sessions of its own and one that everybody saves, and says which it has saved.
-import { createSqliteSessions, type KeptSession } from '@whoa/tasks';
+import { createSqliteSessions } from '@whoa/tasks/internal';
+import type { KeptSession } from '../../../packages/tasks/src/stores/sqlite-sessions.ts';
 
 const [file = '', name = '', count = '0'] = process.argv.slice(2);
 await using sessions = createSqliteSessions<KeptSession>({ file });

@@ -1,7 +1,8 @@
 // Receives messages of one conversation, one every 40 ms, and says what became of each. Writes down when runs begin and end.
 import { appendFileSync } from 'node:fs';
 import { setTimeout as wait } from 'node:timers/promises';
-import { createAgent, reply, sleep } from '@whoa/core';
+import { createAgent, sleep } from '@whoa/core';
+import { reply } from '@whoa/core/model';
 import { createConversations } from '@whoa/tasks';
 import { openStore } from '../open-store.ts';
 

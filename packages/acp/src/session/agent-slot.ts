@@ -1,4 +1,6 @@
-import { type Agent, CancellationToken, CLEANUP_MS, type Cleanup, waitUnder } from '@whoa/core';
+import { type Agent, CancellationToken } from '@whoa/core';
+import { type Cleanup, waitUnder } from '@whoa/core/embed';
+import { CLEANUP_MS } from '@whoa/core/internal';
 
 /** An agent, and what it holds open. Closing it is bounded, and one cleanup that fails does not keep the next. */
 export class AgentSlot {

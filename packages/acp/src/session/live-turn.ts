@@ -1,4 +1,5 @@
-import type { Agent, Content, Message, Outcome, World } from '@whoa/core';
+import type { Agent, Content, Message, Outcome } from '@whoa/core';
+import type { World } from '@whoa/core/embed';
 import { Journal } from '../turn/journal.ts';
 import { Outbox } from '../turn/outbox.ts';
 import { Teller } from '../turn/teller.ts';

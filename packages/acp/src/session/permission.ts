@@ -1,4 +1,4 @@
-import { type ApprovalQuestion, type Ask, describeLocation, questionLines } from '@whoa/core';
+import { type ApprovalQuestion, type Ask, describeLocation, questionLines } from '@whoa/core/approval';
 import { kindOf } from '../calls.ts';
 import { fenced } from '../content.ts';
 import { hunksOf } from '../hunks.ts';

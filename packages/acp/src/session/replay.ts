@@ -1,6 +1,8 @@
-import type { Message, Tool, ToolMessage } from '@whoa/core';
+import type { Message, Tool } from '@whoa/core';
 import { announceCall, endCall } from '../calls.ts';
 import type { Update } from '../updates.ts';
+
+type ToolMessage = Extract<Message, { role: 'tool' }>;
 
 /** A history as updates: what a client would have seen had it been there. A call without a result is under way. */
 export function* replay(

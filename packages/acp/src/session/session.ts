@@ -1,14 +1,6 @@
-import {
-  type Agent,
-  type Ask,
-  CancellationToken,
-  type CancelReasonInit,
-  type Content,
-  createApprovals,
-  textOf,
-  visibleLine,
-  waitUnder,
-} from '@whoa/core';
+import { type Agent, CancellationToken, type CancelReasonInit, type Content, textOf } from '@whoa/core';
+import { type Ask, createApprovals, visibleLine } from '@whoa/core/approval';
+import { waitUnder } from '@whoa/core/embed';
 import type { AcpSession, McpServer } from '../options.ts';
 import type { SessionRecord } from '../store/store.ts';
 import { Saver } from '../turn/saver.ts';

@@ -1,6 +1,7 @@
 import { isAbsolute } from 'node:path';
 import { type AnyMessage, RequestError } from '@agentclientprotocol/sdk';
-import { CancellationToken, type CancelReasonInit, waitUnder } from '@whoa/core';
+import { CancellationToken, type CancelReasonInit } from '@whoa/core';
+import { waitUnder } from '@whoa/core/embed';
 import type { McpServer, SessionSetting } from '../options.ts';
 import type { SessionPage, SessionRecord } from '../store/store.ts';
 import type { Turn } from '../turn/turn.ts';

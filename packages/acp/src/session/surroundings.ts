@@ -1,4 +1,5 @@
-import type { CancellationToken, StopHow, World } from '@whoa/core';
+import type { CancellationToken, StopHow } from '@whoa/core';
+import type { World } from '@whoa/core/embed';
 import type { AcpOptions } from '../options.ts';
 import type { SessionStore } from '../store/store.ts';
 import type { Client } from './client.ts';

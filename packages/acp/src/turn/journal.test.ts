@@ -1,4 +1,5 @@
-import { type CallResult, createAgent, defineTool, type Message, prepareMessages, type RunEvent } from '@whoa/core';
+import { type CallResult, createAgent, defineTool, type Message, type RunEvent } from '@whoa/core';
+import { prepareMessages } from '@whoa/core/model';
 import { scriptedModel } from '@whoa/core/testing';
 import { expect, test } from 'vitest';
 import { anything } from '../../test/process-tree.ts';

@@ -1,13 +1,7 @@
-import {
-  type AssistantMessage,
-  type AssistantPart,
-  type CallResult,
-  type Content,
-  type Message,
-  type RunEvent,
-  textOf,
-  type UserMessage,
-} from '@whoa/core';
+import { type CallResult, type Content, type Message, type RunEvent, textOf } from '@whoa/core';
+import type { AssistantMessage, UserMessage } from '@whoa/core/embed';
+
+type AssistantPart = AssistantMessage['content'][number];
 
 const LOST = 'Outcome unknown: the agent ended while this was running. It may have taken effect.';
 

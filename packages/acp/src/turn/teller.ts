@@ -1,4 +1,5 @@
-import type { AssistantMessage, RunEvent, Tool } from '@whoa/core';
+import type { RunEvent, Tool } from '@whoa/core';
+import type { AssistantMessage } from '@whoa/core/embed';
 import { announceCall, endCall, planIn } from '../calls.ts';
 import type { CallUpdate, PlanEntry, Update } from '../updates.ts';
 import type { Journal } from './journal.ts';

@@ -1,4 +1,4 @@
-import { type CallCancelReceipt, CancellationToken, type CancelReasonInit, type Run, type StopHow } from '@whoa/core';
+import { CancellationToken, type CancelReasonInit, type Run, type StopHow } from '@whoa/core';
 
 export interface TurnOptions {
   readonly how: StopHow;
@@ -52,7 +52,7 @@ export class Turn {
     this.token.cancel(reason, { how });
   }
 
-  cancelCall(callId: string, reason: CancelReasonInit): CallCancelReceipt {
+  cancelCall(callId: string, reason: CancelReasonInit): ReturnType<Run['cancelCall']> {
     return this.#run?.cancelCall(callId, reason) ?? { answer: 'too-late' };
   }
 

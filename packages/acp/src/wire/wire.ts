@@ -1,6 +1,6 @@
 import type { Readable, Writable } from 'node:stream';
 import type { AnyMessage, Stream } from '@agentclientprotocol/sdk';
-import type { Clock } from '@whoa/core';
+import type { Clock } from '@whoa/core/embed';
 import { answeredId, FRAME_BYTES_MAX, type Frame, type FrameId, readFrame, refusal, refuseLength } from './frame.ts';
 import { Lines, type SkippedLine } from './lines.ts';
 

@@ -1,4 +1,4 @@
-import type { ModelMessage } from '@whoa/core';
+import type { ModelMessage } from '@whoa/core/model';
 import { describe, expect, test } from 'vitest';
 import { refusalsOf, strictValidators } from './history.ts';
 import { RULES } from './rules.ts';

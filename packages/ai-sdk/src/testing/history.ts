@@ -1,4 +1,5 @@
-import { type ModelMessage, textOf } from '@whoa/core';
+import { textOf } from '@whoa/core';
+import type { ModelMessage } from '@whoa/core/model';
 import { decodeSignature } from '../signature.ts';
 import type { Refusal, StrictOptions } from './strict.ts';
 import { validateAnthropic } from './strict-anthropic.ts';

@@ -1,12 +1,7 @@
-export { refusalsOf, strictValidators } from './history.ts';
-export {
-  type LoopbackOptions,
-  type LoopbackProvider,
-  type Script,
-  startLoopbackProvider,
-} from './loopback-provider.ts';
-export type { LoopbackRequest } from './request-record.ts';
-export { RULES, type Rule } from './rules.ts';
-export type { Answer, AnswerPart, Chunks, Fault } from './script.ts';
-export type { Refusal, StrictOptions } from './strict.ts';
+// A provider on this machine that says what it is told to.
+export { startLoopbackProvider, type LoopbackProvider } from './loopback-provider.ts';
+export type { Answer } from './script.ts';
 export type { WireFormat } from './wire.ts';
+
+// What a strict provider would refuse.
+export { refusalsOf } from './history.ts';

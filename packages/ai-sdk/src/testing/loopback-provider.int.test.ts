@@ -1,5 +1,5 @@
 import { describe, expect, test } from 'vitest';
-import { type Script, startLoopbackProvider } from './index.ts';
+import { type Script, startLoopbackProvider } from './loopback-provider.ts';
 
 const paths = { chat: '/chat/completions', responses: '/responses', anthropic: '/messages' };
 const question = (format: keyof typeof paths) =>

@@ -12,7 +12,7 @@ export interface ApprovalAnswer {
 export type Ask = (question: ApprovalQuestion, context: { readonly signal: AbortSignal }) => Promise<ApprovalAnswer>;
 
 /** What a rule says of a call, and why. */
-export interface Ruling {
+interface Ruling {
   readonly decision: 'allow' | 'ask' | 'deny';
   readonly why?: string;
 }
@@ -29,7 +29,7 @@ export interface ApprovalsOptions {
 }
 
 /** Allows reading, asks about everything else. */
-export const judgeByEffects: Judge = ({ effects }) => ({ decision: effects === 'read' ? 'allow' : 'ask' });
+const judgeByEffects: Judge = ({ effects }) => ({ decision: effects === 'read' ? 'allow' : 'ask' });
 
 /**
  * Makes the `approve` of an agent from a way to ask a person, whichever screen that person sits at. One question at a time:

@@ -25,7 +25,7 @@ export interface ApprovalQuestion {
   readonly why?: string;
 }
 
-export interface QuestionField {
+interface QuestionField {
   readonly name: string;
   readonly lines: readonly string[];
 }

@@ -27,7 +27,7 @@ interface Gathering {
   readonly policy: Policy;
 }
 
-export type StopKind = 'superseded' | 'user';
+type StopKind = 'superseded' | 'user';
 
 export type ConversationInput =
   | { readonly type: 'message'; readonly id: string; readonly policy: Policy; readonly debounceMs: number }

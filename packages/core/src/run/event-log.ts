@@ -1,7 +1,7 @@
 import type { RunEvent } from './events.ts';
 
 /** How many events are kept for slow and for late readers. */
-export const EVENTS_MAX = 10_000;
+const EVENTS_MAX = 10_000;
 
 /** How many bytes, roughly, the kept events may hold. */
 const EVENT_BYTES_MAX = 16_777_216;

@@ -21,7 +21,7 @@ export interface Patience {
   readonly idleMs?: number;
 }
 
-export const PATIENCE: Required<Patience> = { attemptsMax: 4, backoffMs: 500, backoffMsMax: 60_000, idleMs: 120_000 };
+const PATIENCE: Required<Patience> = { attemptsMax: 4, backoffMs: 500, backoffMsMax: 60_000, idleMs: 120_000 };
 
 export interface ModelPlannerOptions {
   readonly model: Model;
@@ -34,7 +34,7 @@ export interface ModelPlannerOptions {
 }
 
 /** More than any model says at once: a stream that never ends must not fill the memory. */
-export const MAX_REPLY_CHARACTERS = 4_000_000;
+const MAX_REPLY_CHARACTERS = 4_000_000;
 
 /** The settings of an agent that asks a model. */
 export const MODEL_RULES: Rules<

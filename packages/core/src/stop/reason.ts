@@ -1,5 +1,5 @@
 /** Why something was cancelled. Open to other words; these are the ones Whoa itself uses. */
-export type CancelKind =
+type CancelKind =
   | 'user'
   | 'superseded'
   | 'deadline'

@@ -1,12 +1,10 @@
+// A model that says what it is told to.
+export { scriptedModel, type ScriptedStep } from './scripted-model.ts';
+
+// Time that only moves when told.
+export { createVirtualWorld, VirtualClock, letEverythingReact } from './virtual-world.ts';
+
+// What happened, and whether it was allowed.
+export { createRecorder } from './recorder.ts';
 export { checkHistory } from './checker.ts';
-export type { Effect, HistoryEntry, JournalSeen, TaskReceipt, TaskSeen, Violation } from './history.ts';
-export { createRecorder, type Recorder } from './recorder.ts';
-export type { CheckOptions } from './run-record.ts';
-export {
-  type ScriptedModel,
-  type ScriptedReply,
-  type ScriptedStep,
-  type ScriptOptions,
-  scriptedModel,
-} from './scripted-model.ts';
-export { createVirtualWorld, letEverythingReact, VirtualClock } from './virtual-world.ts';
+export type { HistoryEntry } from './history.ts';

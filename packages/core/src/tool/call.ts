@@ -53,7 +53,7 @@ export interface ApprovalRequest {
 }
 
 /** A yes to what was shown: the tool refuses the call if its preview is no longer true when it runs. */
-export interface ApprovalOfPreview {
+interface ApprovalOfPreview {
   readonly approved: true;
   readonly shown: CallPreview | undefined;
 }

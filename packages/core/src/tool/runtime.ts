@@ -55,7 +55,7 @@ export interface RuntimeOptions {
   readonly world?: World;
 }
 
-export interface ExecuteOptions {
+interface ExecuteOptions {
   readonly token?: CancellationToken;
   readonly signal?: AbortSignal;
 }

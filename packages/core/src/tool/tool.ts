@@ -34,7 +34,7 @@ export interface CallPreview {
 }
 
 /** A file as it is now, and as a call would leave it. */
-export interface FileChange {
+interface FileChange {
   /** Absolute, with every link resolved. */
   readonly path: string;
   readonly isNew: boolean;
@@ -57,7 +57,7 @@ export interface ToolContext extends WorkContext {
   readonly [NESTED]?: NestedContext;
 }
 
-export interface UndoContext {
+interface UndoContext {
   readonly callId: string;
   readonly signal: AbortSignal;
   readonly [NESTED]?: { readonly undo: () => ReturnType<NestedRun['undo']> };

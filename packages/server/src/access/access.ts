@@ -1,4 +1,4 @@
-import { type Clock, systemClock } from '@whoa/core';
+import { type Clock, systemClock } from '@whoa/core/embed';
 import { readBody } from './body.ts';
 import { HeldBack } from './held-back.ts';
 import { createOriginGuard, type OriginOptions } from './origin.ts';

@@ -1,4 +1,4 @@
-import type { Clock } from '@whoa/core';
+import type { Clock } from '@whoa/core/embed';
 
 /** How long what is refused for its number is held back: whoever asks again with the answer asks once a second. */
 const HELD_BACK_MS = 1_000;

@@ -1,5 +1,5 @@
 import { createHash, randomBytes } from 'node:crypto';
-import { type Clock, systemClock } from '@whoa/core';
+import { type Clock, systemClock } from '@whoa/core/embed';
 import type { Authenticate, Principal } from './principal.ts';
 
 const CODE_MS = 60_000;

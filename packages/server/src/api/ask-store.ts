@@ -1,4 +1,4 @@
-import type { World } from '@whoa/core';
+import type { World } from '@whoa/core/embed';
 
 /** How often something is asked whose answer keeps getting lost. */
 const ASKED_MAX = 3;

@@ -1,5 +1,6 @@
 import { z } from '@hono/zod-openapi';
-import { createReason, type Json } from '@whoa/core';
+import type { Json } from '@whoa/core';
+import { createReason } from '@whoa/core/embed';
 import type { Command, TaskRef } from '@whoa/tasks';
 import type { AuditEvent, Principal } from '../access/principal.ts';
 import { askStore } from './ask-store.ts';

@@ -1,5 +1,5 @@
 import { z } from '@hono/zod-openapi';
-import type { Clock } from '@whoa/core';
+import type { Clock } from '@whoa/core/embed';
 import type { TaskStore } from '@whoa/tasks';
 import { refuse } from '../access/refusal.ts';
 import { defineEndpoint, type Endpoint } from './endpoint.ts';

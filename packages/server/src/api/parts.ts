@@ -1,4 +1,4 @@
-import type { World } from '@whoa/core';
+import type { World } from '@whoa/core/embed';
 import type { TaskStore } from '@whoa/tasks';
 import type { Access } from '../access/access.ts';
 import type { Login } from '../access/login.ts';

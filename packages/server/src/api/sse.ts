@@ -1,4 +1,4 @@
-import type { Clock } from '@whoa/core';
+import type { Clock } from '@whoa/core/embed';
 
 /** How long a browser waits before it comes back. */
 const RECONNECT_MS = 1_000;

@@ -1,4 +1,5 @@
-import { type Agent, callTools, createAgent, defineTool, type Planner, reply, textOf } from '@whoa/core';
+import { type Agent, createAgent, defineTool, textOf } from '@whoa/core';
+import { callTools, type Planner, reply } from '@whoa/core/model';
 import { createVirtualWorld } from '@whoa/core/testing';
 import {
   createApprovals,

@@ -1,5 +1,5 @@
 import { OpenAPIHono } from '@hono/zod-openapi';
-import { systemWorld, type World } from '@whoa/core';
+import { systemWorld, type World } from '@whoa/core/embed';
 import type { TaskStore } from '@whoa/tasks';
 import type { Access } from '../access/access.ts';
 import type { Login } from '../access/login.ts';

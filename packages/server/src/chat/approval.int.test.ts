@@ -1,6 +1,6 @@
 // P13 in a chat: nobody says yes to what they have not been shown.
 import { startLoopbackProvider } from '@whoa/ai-sdk/testing';
-import type { ApprovalQuestion } from '@whoa/core';
+import type { ApprovalQuestion } from '@whoa/core/approval';
 import { createApprovals, createMemoryStore } from '@whoa/tasks';
 import type { UIMessage, UIMessageChunk } from 'ai';
 import { describe, expect, test } from 'vitest';

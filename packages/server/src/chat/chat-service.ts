@@ -1,4 +1,5 @@
-import { type Agent, POLICY_RULE, type Policy, reportFailure, settings } from '@whoa/core';
+import type { Agent, Policy } from '@whoa/core';
+import { POLICY_RULE, reportFailure, settings } from '@whoa/core/internal';
 import { createRunner, createTaskStore, type RunnerOptions, type TaskStore, type TaskStoreConfig } from '@whoa/tasks';
 import { type Access, type AccessOptions, createAccess } from '../access/access.ts';
 import type { Authenticate } from '../access/principal.ts';

@@ -1,6 +1,5 @@
 import type { CancelReasonInit, Json, Message, Policy } from '@whoa/core';
 import {
-  cancelBackground,
   followTask,
   isFinal,
   type Runner,
@@ -12,6 +11,7 @@ import {
   TaskRejectedError,
   type TaskStore,
 } from '@whoa/tasks';
+import { cancelBackground } from '@whoa/tasks/internal';
 import type { UIMessage, UIMessageChunk } from 'ai';
 import type { Principal } from '../access/principal.ts';
 import { HISTORY_AGENT, type HistoryCut } from './history-work.ts';

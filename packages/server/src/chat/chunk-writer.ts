@@ -1,11 +1,11 @@
-import type { Clock } from '@whoa/core';
-import type { HeldContext } from '@whoa/tasks';
+import type { Clock } from '@whoa/core/embed';
+import type { HeldWork } from '@whoa/tasks';
 import type { UIMessageChunk } from 'ai';
 
 /** Chunks are written together this often: soon enough for a reader, and not one write for each word. */
 const FLUSH_MS = 50;
 
-type Journal = HeldContext['journal'];
+type Journal = Parameters<HeldWork['hold']>[0]['journal'];
 type JournalEntry = Parameters<Journal>[0];
 
 /** Writes what a reply streams into the journal of its task, several chunks at a time, and remembers all of it. */

@@ -1,4 +1,4 @@
-import { systemWorld } from '@whoa/core';
+import { systemWorld } from '@whoa/core/embed';
 import type { Access } from '../access/access.ts';
 import type { Principal } from '../access/principal.ts';
 import { eventStream } from '../api/sse.ts';

@@ -1,18 +1,14 @@
 import { type AiSdkTool, type CallRecord, createCallLedger, type StoppableTurn, stoppableTurn } from '@whoa/ai-sdk';
-import {
-  type CancelReason,
-  describeError,
-  explain,
-  type Json,
-  type StopLevel,
-  type StopReport,
-  waitUnder,
-} from '@whoa/core';
-import type { HeldContext, HeldWork, TaskOutcome } from '@whoa/tasks';
+import type { CancelReason, Json, StopLevel, StopReport } from '@whoa/core';
+import { waitUnder } from '@whoa/core/embed';
+import { describeError, explain } from '@whoa/core/internal';
+import type { HeldWork, TaskOutcome } from '@whoa/tasks';
 import type { ModelMessage, ToolSet, UIMessage, UIMessageChunk } from 'ai';
 import { ChunkWriter } from './chunk-writer.ts';
 import type { ReplyEvent } from './reply-event.ts';
 import { closingChunks, openCallsIn, resumePoint } from './ui-chunks.ts';
+
+type HeldContext = Parameters<HeldWork['hold']>[0];
 
 export type ChatTools = Readonly<Record<string, AiSdkTool>>;
 

@@ -1,4 +1,5 @@
-import { type ContentPart, type Message, textOf, type UserMessage } from '@whoa/core';
+import { type Message, textOf } from '@whoa/core';
+import type { ContentPart, UserMessage } from '@whoa/core/embed';
 import type { FileUIPart, UIDataTypes, UIMessage, UIMessagePart, UITools } from 'ai';
 
 type Part = UIMessagePart<UIDataTypes, UITools>;

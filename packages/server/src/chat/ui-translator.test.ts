@@ -1,7 +1,7 @@
-import type { AssistantPart } from '@whoa/core';
 import type { JournalEvent, TaskRecord } from '@whoa/tasks';
 import { readUIMessageStream, type UIMessage, type UIMessageChunk } from 'ai';
 import { expect, test } from 'vitest';
+import type { AssistantPart } from '../../../core/src/run/message.ts';
 import { UiTranslator } from './ui-translator.ts';
 
 const of = (event: object): JournalEvent => ({ runId: 'r', at: 0, ...event }) as unknown as JournalEvent;

@@ -1,4 +1,5 @@
-import { type CallState, type Content, textOf } from '@whoa/core';
+import { type Content, textOf } from '@whoa/core';
+import type { CallState } from '@whoa/core/embed';
 import type { JournalEvent, TaskRecord } from '@whoa/tasks';
 import type { UIMessageChunk } from 'ai';
 import type { ReplyEvent } from './reply-event.ts';

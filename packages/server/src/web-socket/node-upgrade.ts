@@ -1,6 +1,6 @@
 import { type IncomingMessage, type Server, STATUS_CODES } from 'node:http';
 import type { Duplex } from 'node:stream';
-import { type Clock, systemClock } from '@whoa/core';
+import { type Clock, systemClock } from '@whoa/core/embed';
 import type { WebSocket, WebSocketServer } from 'ws';
 import { refuse } from '../access/refusal.ts';
 import { FRAME_BYTES_MAX } from './socket-session.ts';

@@ -1,4 +1,4 @@
-import type { Clock } from '@whoa/core';
+import type { Clock } from '@whoa/core/embed';
 import type { TaskRef } from '@whoa/tasks';
 import type { Access } from '../access/access.ts';
 import type { Principal, Right } from '../access/principal.ts';

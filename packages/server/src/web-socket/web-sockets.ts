@@ -1,4 +1,4 @@
-import { type Clock, systemClock } from '@whoa/core';
+import { type Clock, systemClock } from '@whoa/core/embed';
 import type { Access } from '../access/access.ts';
 import { refuse } from '../access/refusal.ts';
 import type { Chat } from '../chat/chat.ts';

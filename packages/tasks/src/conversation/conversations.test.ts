@@ -1,18 +1,10 @@
-import {
-  CancellationToken,
-  type CancelledWork,
-  callTools,
-  createAgent,
-  defineTool,
-  type HookError,
-  type Message,
-  type Planner,
-  reply,
-  sleep,
-} from '@whoa/core';
+import { CancellationToken, createAgent, defineTool, type Message, sleep } from '@whoa/core';
+import { callTools, type Planner, reply } from '@whoa/core/model';
 import { createVirtualWorld, letEverythingReact } from '@whoa/core/testing';
 import { expect, test } from 'vitest';
 import { z } from 'zod';
+import type { CancelledWork } from '../../../core/src/conversation/describe.ts';
+import type { HookError } from '../../../core/src/stop/hooks.ts';
 import { alterStore } from '../../test/altered-store.ts';
 import { createCancelMessage, createEventChannel } from '../run/channel.ts';
 import { createRunner } from '../run/store-runner.ts';

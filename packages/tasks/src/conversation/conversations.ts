@@ -1,22 +1,15 @@
 import {
   type Agent,
   type CancellationToken,
-  type CancelOptions,
   type CancelReasonInit,
-  createTeller,
   isCancelledError,
   type Json,
-  MESSAGE_RULES,
   type Message,
-  POLICY_RULE,
   type Policy,
-  type Rules,
   type RunEvent,
-  type RunInput,
-  settings,
-  systemWorld,
-  type World,
 } from '@whoa/core';
+import { type CancelOptions, systemWorld, type World } from '@whoa/core/embed';
+import { createTeller, MESSAGE_RULES, POLICY_RULE, settings } from '@whoa/core/internal';
 import { LeaseLostError } from '../errors.ts';
 import { insist } from '../run/insist.ts';
 import { type Runner, type RunnerEvent, type RunnerOptions, StoreFullError } from '../run/runner.ts';
@@ -26,7 +19,9 @@ import { isFinal } from '../status.ts';
 import type { StoreCancelReceipt } from '../store.ts';
 import { early, type ReplyOptions, replyOf, type StoreReply, send } from './reply.ts';
 
-export interface StoreMessageOptions {
+type RunInput = Parameters<Agent['run']>[0];
+
+interface StoreMessageOptions {
   /** What this message does to a run under way, on whichever machine; `replace` unless said otherwise. */
   readonly policy?: Policy;
   /** The sender's own id: a message that is delivered twice, also to two instances, is processed once. */
@@ -66,7 +61,7 @@ export interface StoreConversations extends AsyncDisposable, Pick<Runner, 'liste
 
 const { agents: _, unwatchedFlushMs: __, ...SHARED_RULES } = RUNNER_RULES;
 
-const CONVERSATIONS_RULES: Rules<StoreConversationsOptions> = {
+const CONVERSATIONS_RULES: settings.Rules<StoreConversationsOptions> = {
   ...SHARED_RULES,
   agent: settings.required(settings.having('an agent', 'run')),
   tenant: settings.nonEmptyText,

@@ -1,16 +1,13 @@
-import {
-  type CancelledWork,
-  createReason,
-  describeCancelled,
-  describeEarly,
-  type EarlyStatus,
-  reportFailure,
-} from '@whoa/core';
+import { createReason } from '@whoa/core/embed';
+import type { CancelledWork } from '@whoa/core/internal';
+import { describeCancelled, describeEarly, reportFailure } from '@whoa/core/internal';
 import { readJournal } from '../run/read-journal.ts';
 import { standingOf } from '../run/resume.ts';
 import type { RunnerOptions } from '../run/runner.ts';
 import type { TaskStore } from '../store.ts';
 import type { TaskRecord } from '../task.ts';
+
+type EarlyStatus = Parameters<typeof describeEarly>[0];
 
 /** What became of one message. */
 export interface StoreReply {

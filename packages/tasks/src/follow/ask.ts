@@ -1,4 +1,5 @@
-import { type CancellationToken, sleep, waitUnder } from '@whoa/core';
+import { type CancellationToken, sleep } from '@whoa/core';
+import { waitUnder } from '@whoa/core/embed';
 
 /** A store that fails is asked again after this; it doubles up to `RETRY_MS_MAX`. */
 const RETRY_MS = 50;

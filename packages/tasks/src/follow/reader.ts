@@ -1,4 +1,5 @@
-import { type CancellationToken, waitUnder } from '@whoa/core';
+import type { CancellationToken } from '@whoa/core';
+import { waitUnder } from '@whoa/core/embed';
 import type { JournalEntry, TaskRecord } from '../task.ts';
 import { askUntilAnswered } from './ask.ts';
 

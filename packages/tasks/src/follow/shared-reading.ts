@@ -1,4 +1,5 @@
-import { CancellationToken, type Clock, type World, waitUnder } from '@whoa/core';
+import { CancellationToken } from '@whoa/core';
+import { type Clock, type World, waitUnder } from '@whoa/core/embed';
 import { TaskUnknownError } from '../errors.ts';
 import { isFinal } from '../status.ts';
 import type { Hint, TaskStore } from '../store.ts';

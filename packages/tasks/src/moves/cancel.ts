@@ -1,4 +1,5 @@
-import { type CancelReason, createReason } from '@whoa/core';
+import type { CancelReason } from '@whoa/core';
+import { createReason } from '@whoa/core/embed';
 import type { StopRequest } from '../driver.ts';
 import { LIMITS } from '../rules/rules.ts';
 import { isFinal } from '../status.ts';

@@ -1,4 +1,5 @@
-import { createReason, type Json } from '@whoa/core';
+import type { Json } from '@whoa/core';
+import { createReason } from '@whoa/core/embed';
 import type { CreateRequest } from '../driver.ts';
 import { LIMITS, SIZES } from '../rules/rules.ts';
 import type { CreateReceipt } from '../store.ts';

@@ -1,4 +1,5 @@
-import { type CancelReason, createReason, type Policy } from '@whoa/core';
+import type { CancelReason, Policy } from '@whoa/core';
+import { createReason } from '@whoa/core/embed';
 import { ADMISSION_TABLE, type CurrentState, LIMITS, RULES } from '../rules/rules.ts';
 import type { CreateReceipt } from '../store.ts';
 import type { ConversationRef } from '../task.ts';

@@ -1,4 +1,5 @@
-import { type CancelReason, rankOf, type StopLevel } from '@whoa/core';
+import type { CancelReason, StopLevel } from '@whoa/core';
+import { rankOf } from '@whoa/core/internal';
 import type { StopRequest } from '../driver.ts';
 import { move } from '../status.ts';
 import type { StopOrder } from '../task.ts';

@@ -1,4 +1,5 @@
-import { createReason, type Json } from '@whoa/core';
+import type { Json } from '@whoa/core';
+import { createReason } from '@whoa/core/embed';
 import type { ClaimRef, Orders } from '../delivery.ts';
 import type { DriverBatch, End } from '../driver.ts';
 import { JournalFullError, JournalGapError, LeaseLostError } from '../errors.ts';

@@ -1,4 +1,5 @@
-import { type Policy, type StopLevel, scheduleOf, WAITING_MAX } from '@whoa/core';
+import type { Policy, StopLevel } from '@whoa/core';
+import { scheduleOf, WAITING_MAX } from '@whoa/core/internal';
 import { STATUS_TABLE, type TaskStatus } from '../status.ts';
 
 /**

@@ -1,25 +1,25 @@
 import {
   type Agent,
-  type BeforeCall,
   type CallResult,
   type CancellationToken,
   createRuntime,
-  type Hooks,
   isCancelledError,
   type Json,
   type Message,
   type Run,
   type RunEvent,
-  type RunInput,
-  type RuntimeEvent,
-  type World,
+  type RunOptions,
 } from '@whoa/core';
+import type { World } from '@whoa/core/embed';
+import type { Hooks, RuntimeEvent } from '@whoa/core/internal';
 import type { JournalEntry, TaskOutcome, TaskRecord } from '../task.ts';
 import { describeError } from './entry.ts';
 import type { Journal } from './journal.ts';
 import { outcomeOfRun, saidIn } from './outcome.ts';
 import { fateOf, lostResult, resumeNotice, type Standing, standingOf, wordsIn } from './resume.ts';
 import { messageOf } from './work.ts';
+
+type RunInput = Parameters<Agent['run']>[0];
 
 export interface AgentWork {
   readonly agent: Agent;
@@ -156,7 +156,7 @@ class WaveBoundary {
   }
 
   /** Don't let a call begin before its intent is in the store: after a crash nobody could tell that it may have run. */
-  readonly beforeCall: BeforeCall = async ({ id, tool }) => {
+  readonly beforeCall: NonNullable<RunOptions['beforeCall']> = async ({ id, tool }) => {
     const { journal, token } = this.#work;
     await this.#checked;
     token.throwIfCancelled();

@@ -5,11 +5,11 @@ import {
   type Approve,
   createApprovals as createPersonApprovals,
   type Judge,
-} from '@whoa/core';
+} from '@whoa/core/approval';
 import type { Command } from '../task.ts';
 
 /** What somebody, anywhere, said to a question. */
-export type ApprovalCommand = Extract<Command, { type: 'approve' }>;
+type ApprovalCommand = Extract<Command, { type: 'approve' }>;
 
 /** Holds calls until somebody, anywhere, says yes or no through the store. Give it to the agent and to the runner. */
 export interface Approvals {
@@ -23,7 +23,7 @@ export interface Approvals {
   forget(taskId: string): void;
 }
 
-export interface AskingTask {
+interface AskingTask {
   readonly id: string;
   /** Writes a question into the journal of the task, where people read it. */
   readonly publish: (question: ApprovalQuestion) => void;

@@ -1,11 +1,12 @@
 import { AsyncLocalStorage } from 'node:async_hooks';
-import { type CancelReasonInit, systemWorld, type WorkContext } from '@whoa/core';
+import type { CancelReasonInit } from '@whoa/core';
+import { systemWorld, type WorkContext } from '@whoa/core/embed';
 import type { StoreCancelReceipt, TaskStore } from '../store.ts';
 import type { ConversationRef, TaskHead, TaskRef, TaskResponse } from '../task.ts';
 import type { TaskFunction, Work } from './work.ts';
 
 /** What is left running. It ends by itself, or when its token is cancelled. */
-export type BackgroundWork = (context: WorkContext) => Promise<unknown>;
+type BackgroundWork = (context: WorkContext) => Promise<unknown>;
 
 /**
  * Leaves work running when the task that started it has ended: as a task of its own, in the process that started it, so
@@ -24,7 +25,7 @@ export interface Background {
   readonly live: number;
 }
 
-export interface StartingTask {
+interface StartingTask {
   readonly task: TaskHead;
   readonly store: TaskStore;
   /** Runs what is started. */

@@ -1,4 +1,5 @@
-import type { CancelOptions, CancelReasonInit, StopHow } from '@whoa/core';
+import type { CancelReasonInit, StopHow } from '@whoa/core';
+import type { CancelOptions } from '@whoa/core/embed';
 
 /** A message between parts of one process. */
 export interface ChannelMessage<Payload = unknown> {
@@ -33,7 +34,7 @@ export type CancelMessage = ChannelMessage<CancelPayload> & {
   readonly topic: '__cancel';
 } & CancelTarget;
 
-export type ChannelListener = (message: ChannelMessage) => void;
+type ChannelListener = (message: ChannelMessage) => void;
 
 /** Carries messages inside one process. An object you pass: there is no default one. */
 export interface EventChannel {

@@ -1,5 +1,6 @@
-import type { CancellationToken, CancelReasonInit, Clock } from '@whoa/core';
-import { waitUnder } from '@whoa/core';
+import type { CancellationToken, CancelReasonInit } from '@whoa/core';
+import type { Clock } from '@whoa/core/embed';
+import { waitUnder } from '@whoa/core/embed';
 import type { TaskRecord } from '../task.ts';
 
 /** Your own word on whether a task should stop; `task` holds its key, conversation and tenant. True means stop `now`. */

@@ -1,4 +1,5 @@
-import { CancellationToken, type Run, type UserMessage } from '@whoa/core';
+import { CancellationToken, type Run } from '@whoa/core';
+import type { UserMessage } from '@whoa/core/embed';
 import type { Orders } from '../delivery.ts';
 import type { NumberedCommand } from '../task.ts';
 import { messageOf } from './work.ts';

@@ -1,4 +1,5 @@
-import { createAgent, reply, sleep } from '@whoa/core';
+import { createAgent, sleep } from '@whoa/core';
+import { reply } from '@whoa/core/model';
 import { createVirtualWorld, letEverythingReact } from '@whoa/core/testing';
 import { expect, onTestFinished, test } from 'vitest';
 import { claimFor, expireSessions } from '../../test/claimed.ts';

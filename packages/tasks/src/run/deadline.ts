@@ -1,4 +1,5 @@
-import type { CancelReason, Clock } from '@whoa/core';
+import type { CancelReason } from '@whoa/core';
+import type { Clock } from '@whoa/core/embed';
 
 interface DeadlineOptions {
   readonly clock: Clock;

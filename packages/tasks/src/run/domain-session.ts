@@ -1,4 +1,4 @@
-import type { Clock, World } from '@whoa/core';
+import type { Clock, World } from '@whoa/core/embed';
 import type { Beat, BeatAnswer, ClaimAnswer, ClaimRef, Orders, TakeAnswer } from '../delivery.ts';
 import { LeaseLostError, StoreBusyError } from '../errors.ts';
 import type { TaskStore } from '../store.ts';

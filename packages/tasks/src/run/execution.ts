@@ -1,14 +1,6 @@
-import {
-  type ApprovalQuestion,
-  CancellationToken,
-  type CancelOptions,
-  type CancelReason,
-  guard,
-  type Json,
-  type Run,
-  type RunEvent,
-  type World,
-} from '@whoa/core';
+import { CancellationToken, type CancelReason, guard, type Json, type Run, type RunEvent } from '@whoa/core';
+import type { ApprovalQuestion } from '@whoa/core/approval';
+import type { CancelOptions, World } from '@whoa/core/embed';
 import type { ClaimRef, Orders, TakenTask } from '../delivery.ts';
 import { LeaseLostError } from '../errors.ts';
 import type { FinalStatus } from '../status.ts';

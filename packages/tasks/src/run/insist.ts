@@ -1,4 +1,4 @@
-import type { Clock } from '@whoa/core';
+import type { Clock } from '@whoa/core/embed';
 
 /** How often something is asked whose answer keeps getting lost. */
 const ASKED_MAX = 5;

@@ -1,4 +1,5 @@
-import { createAgent, type Json, type Message, type Planner, reply, sleep } from '@whoa/core';
+import { createAgent, type Json, type Message, sleep } from '@whoa/core';
+import { type Planner, reply } from '@whoa/core/model';
 import { createVirtualWorld, letEverythingReact } from '@whoa/core/testing';
 import { expect, test } from 'vitest';
 import { claimFor, expireSessions } from '../../test/claimed.ts';

@@ -1,4 +1,5 @@
-import type { Clock, Json } from '@whoa/core';
+import type { Json } from '@whoa/core';
+import type { Clock } from '@whoa/core/embed';
 import type { ClaimRef, Orders } from '../delivery.ts';
 import { JournalFullError, LeaseLostError } from '../errors.ts';
 import type { TaskStore } from '../store.ts';

@@ -1,4 +1,4 @@
-import type { Clock } from '@whoa/core';
+import type { Clock } from '@whoa/core/embed';
 
 /** When a request was sent. */
 export interface Sent {

@@ -1,4 +1,4 @@
-import type { Clock } from '@whoa/core';
+import type { Clock } from '@whoa/core/embed';
 
 /** Wakes those who wait for something to happen to a task. */
 export class News {

@@ -1,4 +1,5 @@
-import type { CancelOptions, CancelReasonInit, Clock } from '@whoa/core';
+import type { CancelReasonInit } from '@whoa/core';
+import type { CancelOptions, Clock } from '@whoa/core/embed';
 import type { ClaimRef } from '../delivery.ts';
 import { shardOfAny, signatureOf } from '../id.ts';
 import type { Hint, PushedOrder, TaskStore } from '../store.ts';

@@ -1,14 +1,5 @@
-import {
-  callTools,
-  createAgent,
-  defineTool,
-  type Json,
-  type Message,
-  type Planner,
-  reply,
-  type Step,
-  type Tool,
-} from '@whoa/core';
+import { createAgent, defineTool, type Json, type Message, type Tool } from '@whoa/core';
+import { callTools, type Planner, reply, type Step } from '@whoa/core/model';
 import { createVirtualWorld } from '@whoa/core/testing';
 import { expect, test } from 'vitest';
 import { z } from 'zod';

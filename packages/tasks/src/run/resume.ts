@@ -1,13 +1,5 @@
-import type {
-  AssistantMessage,
-  CallResult,
-  CancelReason,
-  Json,
-  Message,
-  StopReport,
-  Tool,
-  UserMessage,
-} from '@whoa/core';
+import type { CallResult, CancelReason, Json, Message, StopReport, Tool } from '@whoa/core';
+import type { AssistantMessage, UserMessage } from '@whoa/core/embed';
 import type { JournalEntry, StopOrder } from '../task.ts';
 import { isCut } from './cut.ts';
 

@@ -1,4 +1,5 @@
-import { createAgent, reply, SettingsError } from '@whoa/core';
+import { createAgent, SettingsError } from '@whoa/core';
+import { reply } from '@whoa/core/model';
 import { expect, test } from 'vitest';
 import { createConversations } from '../conversation/conversations.ts';
 import { createTaskStore, type TaskStoreConfig } from '../factory.ts';

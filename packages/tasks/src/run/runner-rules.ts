@@ -1,4 +1,4 @@
-import { POLICY_RULE, type Rules, SOURCE_RULES, settings, worldRule } from '@whoa/core';
+import { POLICY_RULE, SOURCE_RULES, settings, worldRule } from '@whoa/core/internal';
 import type { RunnerOptions, WorkOptions } from './runner.ts';
 
 const { boundedMs, callback, count, having, nonEmptyText, oneOf, required, timeLimitMs } = settings;
@@ -13,7 +13,7 @@ const work = settings.rule(
 );
 
 /** What a runner may be told. */
-export const RUNNER_RULES: Rules<RunnerOptions> = {
+export const RUNNER_RULES: settings.Rules<RunnerOptions> = {
   store: required(having('a task store', 'create', 'get', 'cancel')),
   agents: required((value, field) => {
     if (!settings.isObject(value)) throw settings.unexpected(field, value, 'an object with agents by their names');
@@ -34,11 +34,11 @@ export const RUNNER_RULES: Rules<RunnerOptions> = {
   world: worldRule,
 };
 
-export const WORK_RULES: Rules<WorkOptions> = {
+export const WORK_RULES: settings.Rules<WorkOptions> = {
   policy: POLICY_RULE,
   wait: settings.flag,
   onEvent: callback,
   ...SOURCE_RULES,
 };
 
-export const CONCURRENCY_RULES: Rules<{ readonly concurrency?: number }> = { concurrency: count() };
+export const CONCURRENCY_RULES: settings.Rules<{ readonly concurrency?: number }> = { concurrency: count() };

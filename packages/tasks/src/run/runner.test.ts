@@ -1,16 +1,5 @@
-import {
-  callTools,
-  createAgent,
-  defineTool,
-  type Message,
-  type Planner,
-  type RunEvent,
-  reply,
-  type Step,
-  sleep,
-  type Tool,
-  type ToolContext,
-} from '@whoa/core';
+import { createAgent, defineTool, type Message, type RunEvent, sleep, type Tool, type ToolContext } from '@whoa/core';
+import { callTools, type Planner, reply, type Step } from '@whoa/core/model';
 import { createVirtualWorld, letEverythingReact } from '@whoa/core/testing';
 import { expect, test } from 'vitest';
 import { z } from 'zod';

@@ -1,4 +1,6 @@
-import type { CancellationToken, HookError, Hooks, Policy, RunEvent, StopHow, World } from '@whoa/core';
+import type { CancellationToken, Policy, RunEvent, StopHow } from '@whoa/core';
+import type { World } from '@whoa/core/embed';
+import type { HookError, Hooks } from '@whoa/core/internal';
 import type { FinalStatus } from '../status.ts';
 import type { CreateReceipt, TaskStore } from '../store.ts';
 import type { NewTask, TaskRef, TaskResponse } from '../task.ts';

@@ -1,14 +1,6 @@
-import {
-  CancellationToken,
-  createListener,
-  createTeller,
-  presetFrom,
-  type RunEvent,
-  type StopHow,
-  settings,
-  systemWorld,
-  type World,
-} from '@whoa/core';
+import { CancellationToken, type RunEvent, type StopHow } from '@whoa/core';
+import { systemWorld, type World } from '@whoa/core/embed';
+import { createListener, createTeller, presetFrom, settings } from '@whoa/core/internal';
 import type { TakenTask } from '../delivery.ts';
 import { LeaseLostError } from '../errors.ts';
 import { shardOfAny } from '../id.ts';

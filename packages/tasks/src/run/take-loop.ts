@@ -1,4 +1,4 @@
-import type { Clock } from '@whoa/core';
+import type { Clock } from '@whoa/core/embed';
 import type { TakenTask } from '../delivery.ts';
 import type { DomainSession } from './domain-session.ts';
 

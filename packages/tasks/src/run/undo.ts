@@ -1,4 +1,5 @@
-import { type CallResult, type CancellationToken, shield, type Tool, waitUnder } from '@whoa/core';
+import { type CallResult, type CancellationToken, shield, type Tool } from '@whoa/core';
+import { waitUnder } from '@whoa/core/embed';
 import type { Journal } from './journal.ts';
 import type { Standing } from './resume.ts';
 

@@ -1,4 +1,5 @@
-import type { Agent, CancellationToken, Cleanup, Json, UserMessage } from '@whoa/core';
+import type { Agent, CancellationToken, Json } from '@whoa/core';
+import type { Cleanup, UserMessage } from '@whoa/core/embed';
 import type { JournalEntry, TaskOutcome, TaskRecord } from '../task.ts';
 
 /** What work that is no agent is given. */

@@ -1,4 +1,5 @@
-import { type Json, systemWorld, type World } from '@whoa/core';
+import type { Json } from '@whoa/core';
+import { systemWorld, type World } from '@whoa/core/embed';
 import { createCheckedStore, rulesOf } from '../checked-store.ts';
 import type { ListRequest } from '../driver.ts';
 import type { Conversation, DomainState, KeptTask, Queries, Session, Tables } from '../moves/tables.ts';

@@ -1,4 +1,4 @@
-import { systemWorld, type World } from '@whoa/core';
+import { systemWorld, type World } from '@whoa/core/embed';
 import { createCheckedStore, rulesOf } from '../checked-store.ts';
 import type { TaskStore } from '../store.ts';
 import { checkDuration, checkLimit } from './checks.ts';

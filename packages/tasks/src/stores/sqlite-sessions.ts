@@ -12,7 +12,7 @@ export interface KeptSession {
   readonly messages: readonly unknown[];
 }
 
-export interface SessionsFilter {
+interface SessionsFilter {
   readonly cwd?: string;
   readonly limit?: number;
   /** `next` of the page before. */

@@ -1,4 +1,4 @@
-import { type Clock, systemClock, type World } from '@whoa/core';
+import { type Clock, systemClock, type World } from '@whoa/core/embed';
 import { createCheckedStore, rulesOf } from '../checked-store.ts';
 import type { Hint, StoreOptions, TaskStore, WatchFilter } from '../store.ts';
 import { createLocalDriver, type Engine } from './local.ts';

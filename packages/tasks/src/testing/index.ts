@@ -1,13 +1,15 @@
-export type { CaseContext, ContractCase } from './case.ts';
+// The contract every store must keep.
 export {
-  type ContractReport,
-  formatContractReports,
-  runContractCase,
   runStoreContract,
-  type StoreHarness,
-  type StoreKind,
-  skipReason,
+  formatContractReports,
   storeContract,
+  runContractCase,
+  skipReason,
+  type StoreKind,
 } from './contract.ts';
-export { createRedisStoreKind, memoryStoreKind, sqliteStoreKind } from './kinds.ts';
-export { checkStoreModel, type ModelOptions } from './model.ts';
+
+// The stores of this package as kinds.
+export { memoryStoreKind, sqliteStoreKind, createRedisStoreKind } from './kinds.ts';
+
+// Random commands against a model.
+export { checkStoreModel } from './model.ts';

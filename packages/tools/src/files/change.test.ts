@@ -1,6 +1,7 @@
 import { renameSync, symlinkSync, unlinkSync } from 'node:fs';
-import type { CallPreview, Tool } from '@whoa/core';
+import type { Tool } from '@whoa/core';
 import { createRuntime } from '@whoa/core';
+import type { CallPreview } from '@whoa/core/embed';
 import { expect, onTestFinished, test } from 'vitest';
 import { createWorkspace } from '../../../../test/workspace.ts';
 import { editTool } from './edit.ts';

@@ -1,7 +1,8 @@
 import { createHash } from 'node:crypto';
 import type { Stats } from 'node:fs';
 import { basename, dirname, join } from 'node:path';
-import { type CallPreview, CancellationToken, type FileChange } from '@whoa/core';
+import { CancellationToken } from '@whoa/core';
+import type { CallPreview } from '@whoa/core/embed';
 import { type FileInCall, readElsewhere } from './contents.ts';
 import { holding } from './holding.ts';
 import { codeOf, notAFile, openToRead, type Place } from './place.ts';
@@ -51,7 +52,7 @@ export interface PreviewOptions {
   readonly contents: FileInCall['contents'];
   readonly bytesMax: number;
   /** The fields of the input that say what is changed. */
-  readonly fields: FileChange['fields'];
+  readonly fields: NonNullable<CallPreview['change']>['fields'];
   readonly signal: AbortSignal;
   /** What the file will hold. Throws if the change cannot be made. */
   readonly after: (before: string | undefined, place: Place) => string;

@@ -1,5 +1,6 @@
 import { join } from 'node:path';
-import { CancelledError, interrupted, type ToolContext, waitUnder } from '@whoa/core';
+import { CancelledError, interrupted, type ToolContext } from '@whoa/core';
+import { waitUnder } from '@whoa/core/embed';
 import { notAFile, type Place } from './place.ts';
 import { type ReplaceOptions, replaceFile } from './replace-file.ts';
 import type { Root } from './root.ts';

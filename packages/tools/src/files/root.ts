@@ -1,7 +1,7 @@
 import { existsSync } from 'node:fs';
 import { realpath } from 'node:fs/promises';
 import { isAbsolute, relative, resolve } from 'node:path';
-import { ExclusiveKeys } from '@whoa/core';
+import { ExclusiveKeys } from '@whoa/core/internal';
 import { walkChecked } from './checked-walk.ts';
 import { pathInside, walkHeld } from './held-walk.ts';
 import { outside, PathError, type Place, type WalkOptions } from './place.ts';

@@ -1,5 +1,6 @@
 import type { CallToolResult, Client, Tool as McpTool, Progress, Transport } from '@modelcontextprotocol/client';
-import { type CancellationToken, CancelledError, type Clock, waitUnder } from '@whoa/core';
+import { type CancellationToken, CancelledError } from '@whoa/core';
+import { type Clock, waitUnder } from '@whoa/core/embed';
 import { createBoundedFetch } from './bounded-fetch.ts';
 import { loadClient } from './load-client.ts';
 import type { StartServer } from './server-process.ts';

@@ -1,4 +1,5 @@
-import { type CancellationToken, type Clock, guard, systemClock, type Tool } from '@whoa/core';
+import { type CancellationToken, guard, type Tool } from '@whoa/core';
+import { type Clock, systemClock } from '@whoa/core/embed';
 import type { Containment } from '../process/containment.ts';
 import { createContainment } from '../process/create-containment.ts';
 import { McpConnection } from './connection.ts';

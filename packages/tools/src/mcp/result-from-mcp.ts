@@ -1,5 +1,6 @@
 import type { CallToolResult, ContentBlock, Progress } from '@modelcontextprotocol/client';
-import type { ContentPart, Json, ToolResult } from '@whoa/core';
+import type { Json, ToolResult } from '@whoa/core';
+import type { ContentPart } from '@whoa/core/embed';
 
 /** More text than this from one call is cut, with a marker. */
 const TEXT_CHARS_MAX = 100_000;

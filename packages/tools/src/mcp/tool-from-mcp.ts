@@ -1,14 +1,7 @@
 import type { Tool as McpTool, ToolAnnotations } from '@modelcontextprotocol/client';
-import {
-  defineTool,
-  type Effects,
-  type InputSchema,
-  interrupted,
-  isCancelledError,
-  OutcomeUnknownError,
-  type Tool,
-  type ToolResult,
-} from '@whoa/core';
+import { defineTool, interrupted, isCancelledError, type Tool, type ToolResult } from '@whoa/core';
+import type { Effects, InputSchema } from '@whoa/core/embed';
+import { OutcomeUnknownError } from '@whoa/core/internal';
 import { LostAnswerError, type McpConnection } from './connection.ts';
 import { describeProgress, resultFromMcp } from './result-from-mcp.ts';
 

@@ -1,4 +1,6 @@
-import { CancellationToken, presetFrom, type StopHow, type WorkContext } from '@whoa/core';
+import { CancellationToken, type StopHow } from '@whoa/core';
+import type { WorkContext } from '@whoa/core/embed';
+import { presetFrom } from '@whoa/core/internal';
 import type { CapturedOutput } from '../process/capture.ts';
 import { GRACE_MS } from '../process/contained.ts';
 import type { Containment } from '../process/containment.ts';
@@ -15,7 +17,7 @@ export interface BackgroundOptions {
 }
 
 /** Keeps work, and knows whose it is: nobody sees, reads or stops the processes of another owner. */
-export interface BackgroundKeeper {
+interface BackgroundKeeper {
   owner(): string;
   start(work: (context: WorkContext) => Promise<unknown>, options: { readonly name: string }): Promise<unknown>;
 }

@@ -2,16 +2,10 @@ import { execFileSync } from 'node:child_process';
 import { existsSync, mkdtempSync, readdirSync, readFileSync, rmSync, statSync, writeFileSync } from 'node:fs';
 import { tmpdir } from 'node:os';
 import { join } from 'node:path';
-import {
-  type CallEvent,
-  type CallResult,
-  CancellationToken,
-  type CancelOptions,
-  createRuntime,
-  isCancelledError,
-  textOf,
-} from '@whoa/core';
+import { type CallResult, CancellationToken, createRuntime, isCancelledError, textOf } from '@whoa/core';
+import type { CancelOptions } from '@whoa/core/embed';
 import { afterAll, beforeAll, expect, test } from 'vitest';
+import type { CallEvent } from '../../../core/src/tool/events.ts';
 import { createContainment } from '../process/create-containment.ts';
 import { type BashToolOptions, bashTool } from './bash.ts';
 

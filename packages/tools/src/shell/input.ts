@@ -1,4 +1,4 @@
-import type { InputSchema } from '@whoa/core';
+import type { InputSchema } from '@whoa/core/embed';
 
 /** The JSON types that the shell tools take. */
 interface Field {

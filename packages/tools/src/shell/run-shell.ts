@@ -1,4 +1,5 @@
-import { type CancellationToken, waitUnder } from '@whoa/core';
+import type { CancellationToken } from '@whoa/core';
+import { waitUnder } from '@whoa/core/embed';
 import { Capture, type CapturedOutput } from '../process/capture.ts';
 import type { CleanupReport, ContainedProcess, EndOptions, ProcessExit } from '../process/contained.ts';
 import type { Containment } from '../process/containment.ts';

@@ -1,4 +1,5 @@
-import { callTools, createAgent, formatStopReport, type Tool } from '@whoa/core';
+import { createAgent, formatStopReport, type Tool } from '@whoa/core';
+import { callTools } from '@whoa/core/model';
 import { expect, test } from 'vitest';
 import { createContainment } from '../process/create-containment.ts';
 import { bashTool } from './bash.ts';

@@ -1,3 +1,5 @@
-export { type Inventory, leftSince, takeInventory, waitUntilNothingIsLeft } from './inventory.ts';
-export type { ToolContractCaseId, ToolUnderTest } from './subject.ts';
-export { type ToolContractCase, type ToolContractOptions, toolContract } from './tool-contract.ts';
+// The contract every tool must keep.
+export { toolContract, type ToolContractOptions } from './tool-contract.ts';
+
+// What a test left behind.
+export { takeInventory, waitUntilNothingIsLeft } from './inventory.ts';

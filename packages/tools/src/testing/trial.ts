@@ -1,13 +1,7 @@
 import assert from 'node:assert/strict';
-import {
-  type CallResult,
-  CancellationToken,
-  createRuntime,
-  isCancelledError,
-  type Ledger,
-  type RuntimeEvent,
-  type Tool,
-} from '@whoa/core';
+import { type CallResult, CancellationToken, createRuntime, isCancelledError, type Tool } from '@whoa/core';
+import type { Ledger } from '@whoa/core/embed';
+import type { RuntimeEvent } from '@whoa/core/internal';
 import type { ToolUnderTest } from './subject.ts';
 
 /** One call under way. */

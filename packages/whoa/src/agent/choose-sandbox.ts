@@ -1,6 +1,6 @@
 import { appendFileSync, mkdirSync } from 'node:fs';
 import { dirname, join } from 'node:path';
-import { defaultSqlitePath } from '@whoa/tasks';
+import { defaultSqlitePath } from '@whoa/tasks/internal';
 import { detectSandbox, type NetworkRequest, SANDBOX_KINDS, type SandboxKind, type SandboxOptions } from '@whoa/tools';
 import { UsageError } from '../command.ts';
 import type { WhoaConfig } from '../config/config.ts';

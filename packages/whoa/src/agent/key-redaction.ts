@@ -1,4 +1,4 @@
-import type { Redact } from '@whoa/core';
+import type { RunOptions } from '@whoa/core';
 import { COMPATIBLE_KEY, KEYED_PROVIDERS } from '../model/model-name.ts';
 
 /** The shapes of keys that say what they are. */
@@ -21,7 +21,7 @@ const SHAPES: Readonly<Record<string, RegExp>> = {
 const OWN_KEY_MIN = 12;
 
 /** Takes known shapes of keys out of results, and the keys of this process whatever their shape. */
-export function createKeyRedaction(env: NodeJS.ProcessEnv = process.env): Redact {
+export function createKeyRedaction(env: NodeJS.ProcessEnv = process.env): NonNullable<RunOptions['redact']> {
   const variables = [COMPATIBLE_KEY, ...Object.values(KEYED_PROVIDERS).map(({ variable }) => variable)];
   const own = variables.map((name) => [name, env[name] ?? ''] as const).filter(([, key]) => key.length >= OWN_KEY_MIN);
   return (given) => {

@@ -1,4 +1,7 @@
-import { type Agent, type Approve, CLEANUP_MS, type Cleanup, createAgent, type Tool } from '@whoa/core';
+import { type Agent, createAgent, type Tool } from '@whoa/core';
+import type { Approve } from '@whoa/core/approval';
+import type { Cleanup } from '@whoa/core/embed';
+import { CLEANUP_MS } from '@whoa/core/internal';
 import { bashTool, createContainment, type FileContents, fileTools, type SandboxOptions } from '@whoa/tools';
 import { realPathOf } from '../approvals/path-pattern.ts';
 import { protectedPaths } from '../approvals/protected-paths.ts';

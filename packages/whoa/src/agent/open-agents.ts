@@ -1,4 +1,5 @@
-import type { Agent, Approve } from '@whoa/core';
+import type { Agent } from '@whoa/core';
+import type { Approve } from '@whoa/core/approval';
 import { type Approvals, createApprovals } from '@whoa/tasks';
 import { protectedPaths } from '../approvals/protected-paths.ts';
 import { createJudge } from '../approvals/rules.ts';

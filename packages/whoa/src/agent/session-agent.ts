@@ -1,5 +1,6 @@
 import type { AcpSession, McpServer } from '@whoa/acp';
-import { type Agent, createApprovals, type Tool } from '@whoa/core';
+import type { Agent, Tool } from '@whoa/core';
+import { createApprovals } from '@whoa/core/approval';
 import type { TaskStore } from '@whoa/tasks';
 import { type FileContents, mcpTools } from '@whoa/tools';
 import { protectedPaths } from '../approvals/protected-paths.ts';

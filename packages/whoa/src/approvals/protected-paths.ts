@@ -1,6 +1,6 @@
 import { dirname } from 'node:path';
-import type { ApprovalRequest } from '@whoa/core';
-import { defaultSqlitePath } from '@whoa/tasks';
+import type { ApprovalRequest } from '@whoa/core/approval';
+import { defaultSqlitePath } from '@whoa/tasks/internal';
 import { compiledFolder } from '../compiled.ts';
 import { configFolder } from '../config/config-folder.ts';
 import { realPathOf } from './path-pattern.ts';

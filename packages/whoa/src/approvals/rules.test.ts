@@ -1,5 +1,7 @@
 import { mkdirSync, symlinkSync } from 'node:fs';
-import { type ApprovalRequest, defineTool, type Effects } from '@whoa/core';
+import { defineTool } from '@whoa/core';
+import type { ApprovalRequest } from '@whoa/core/approval';
+import type { Effects } from '@whoa/core/embed';
 import { expect, onTestFinished, test } from 'vitest';
 import { createWorkspace } from '../../../../test/workspace.ts';
 import { type ApprovalRule, createJudge } from './rules.ts';

@@ -1,7 +1,9 @@
-import type { ApprovalRequest, Judge, Ruling } from '@whoa/core';
+import type { ApprovalRequest, Judge } from '@whoa/core/approval';
 import { type CommandLine, readCommandLine } from './command-line.ts';
 import { matchesPattern, realPathOf } from './path-pattern.ts';
 import { type ProtectedPaths, whyProtected } from './protected-paths.ts';
+
+type Ruling = ReturnType<Judge>;
 
 /** What may be called without asking, what must be asked about, and what is never allowed. */
 export interface ApprovalRule {

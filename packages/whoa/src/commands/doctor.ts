@@ -1,7 +1,7 @@
 import { existsSync, mkdtempSync, rmdirSync } from 'node:fs';
 import { tmpdir } from 'node:os';
 import { join } from 'node:path';
-import { defaultSqlitePath } from '@whoa/tasks';
+import { defaultSqlitePath } from '@whoa/tasks/internal';
 import { detectContainments, detectSandbox, findRipgrep, type Technique } from '@whoa/tools';
 import { type Command, EXIT, type Own, readArguments } from '../command.ts';
 import type { WhoaConfig } from '../config/config.ts';

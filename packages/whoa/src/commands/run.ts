@@ -2,13 +2,13 @@ import { text as readAll } from 'node:stream/consumers';
 import {
   type Agent,
   CancellationToken,
-  createApprovals,
   formatStopReport,
   type RunEvent,
   type StopLevel,
   type StopReport,
-  waitUnder,
 } from '@whoa/core';
+import { createApprovals } from '@whoa/core/approval';
+import { waitUnder } from '@whoa/core/embed';
 import { createRunner, type TaskRecord, type TaskStore } from '@whoa/tasks';
 import type { SandboxOptions } from '@whoa/tools';
 import { chooseSandbox, type SandboxWishes } from '../agent/choose-sandbox.ts';

@@ -1,4 +1,5 @@
-import { type AssistantMessage, CancellationToken, formatStopReport, type RunEvent, type StopReport } from '@whoa/core';
+import { CancellationToken, formatStopReport, type RunEvent, type StopReport } from '@whoa/core';
+import type { AssistantMessage } from '@whoa/core/embed';
 import { isFinal, type JournalEntry, type TaskRecord } from '@whoa/tasks';
 import { type Command, EXIT, type Own, readArguments } from '../command.ts';
 import { findTask } from '../tasks/find-task.ts';

@@ -1,5 +1,8 @@
 import type { PromptPolicy } from '@whoa/acp';
-import type { Agent, Approve, Cleanup, Model, StopHow, Tool } from '@whoa/core';
+import type { Agent, StopHow, Tool } from '@whoa/core';
+import type { Approve } from '@whoa/core/approval';
+import type { Cleanup } from '@whoa/core/embed';
+import type { Model } from '@whoa/core/model';
 import type { TaskStore, TaskStoreConfig } from '@whoa/tasks';
 import type { SandboxKind, SandboxOptions } from '@whoa/tools';
 import type { ApprovalRule } from '../approvals/rules.ts';

@@ -1,4 +1,4 @@
-import type { Model } from '@whoa/core';
+import type { Model } from '@whoa/core/model';
 import { COMPATIBLE_KEY, KEYED_PROVIDERS, MissingKeyError, type ModelName, parseModelName } from './model-name.ts';
 
 /** Opens the model that a name means. Its provider is loaded now and not before. */

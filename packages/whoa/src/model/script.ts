@@ -1,5 +1,5 @@
 import { readFile } from 'node:fs/promises';
-import type { Model } from '@whoa/core';
+import type { Model } from '@whoa/core/model';
 import { type ScriptedStep, scriptedModel } from '@whoa/core/testing';
 import { UsageError } from '../command.ts';
 

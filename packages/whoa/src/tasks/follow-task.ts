@@ -1,4 +1,5 @@
-import { CancellationToken, waitUnder } from '@whoa/core';
+import { CancellationToken } from '@whoa/core';
+import { waitUnder } from '@whoa/core/embed';
 import { isFinal, type JournalEntry, type TaskRecord, type TaskRef, type TaskStore } from '@whoa/tasks';
 
 /** While we follow, the worker is asked to write more often. */

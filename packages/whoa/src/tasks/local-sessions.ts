@@ -1,6 +1,8 @@
 import type { SessionRecord, SessionStore, SessionSummary } from '@whoa/acp';
-import type { SqliteSessions } from '@whoa/tasks';
+import type { createSqliteSessions } from '@whoa/tasks/internal';
 import type { WhoaConfig } from '../config/config.ts';
+
+type Sessions = ReturnType<typeof createSqliteSessions<SessionRecord>>;
 
 /**
  * Keeps the sessions of editors in the file of the tasks, or in this user's own if the tasks are elsewhere. It is opened
@@ -8,12 +10,12 @@ import type { WhoaConfig } from '../config/config.ts';
  */
 export function createLocalSessions({ store }: Pick<WhoaConfig, 'store'> = {}): SessionStore & AsyncDisposable {
   const file = store !== undefined && 'backend' in store && store.backend === 'sqlite' ? store.file : undefined;
-  let opened: Promise<SqliteSessions<SessionRecord>> | undefined;
-  const open = async (): Promise<SqliteSessions<SessionRecord>> => {
-    const { createSqliteSessions } = await import('@whoa/tasks');
+  let opened: Promise<Sessions> | undefined;
+  const open = async (): Promise<Sessions> => {
+    const { createSqliteSessions } = await import('@whoa/tasks/internal');
     return createSqliteSessions<SessionRecord>(file === undefined ? {} : { file });
   };
-  const sessions = (): Promise<SqliteSessions<SessionRecord>> =>
+  const sessions = (): Promise<Sessions> =>
     (opened ??= open().catch((error: unknown) => {
       // Another process may have been in the way; the next one who asks tries again.
       opened = undefined;

@@ -1,11 +1,5 @@
-import {
-  createSqliteStore,
-  createTaskStore,
-  defaultSqlitePath,
-  isFinal,
-  type TaskHead,
-  type TaskStore,
-} from '@whoa/tasks';
+import { createSqliteStore, createTaskStore, isFinal, type TaskHead, type TaskStore } from '@whoa/tasks';
+import { defaultSqlitePath } from '@whoa/tasks/internal';
 import { UsageError } from '../command.ts';
 import type { WhoaConfig } from '../config/config.ts';
 

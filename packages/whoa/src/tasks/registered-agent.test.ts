@@ -1,8 +1,9 @@
 import { setTimeout as wait } from 'node:timers/promises';
 import { CancellationToken, createAgent, defineTool } from '@whoa/core';
-import { type ScriptedReply, scriptedModel } from '@whoa/core/testing';
+import { scriptedModel } from '@whoa/core/testing';
 import { createMemoryStore, type TaskHead, type TaskStore } from '@whoa/tasks';
 import { expect, onTestFinished, test } from 'vitest';
+import type { ScriptedReply } from '../../../core/src/testing/scripted-model.ts';
 import { LOCAL_TENANT } from './local-tasks.ts';
 import { registeredAgent } from './registered-agent.ts';
 

@@ -1,4 +1,4 @@
-import type { TaskCounts, TaskStatus, WorkerRecord } from '@whoa/tasks';
+import type { TaskCounts, TaskStatus, WorkerPage } from '@whoa/tasks';
 import { EXIT } from '../command.ts';
 import { inWords } from '../terminal/durations.ts';
 import { oneLine } from '../terminal/plain-text.ts';
@@ -49,7 +49,10 @@ export async function showWorkers(source: TaskSource, screen: Screen, { json }: 
   return EXIT.success;
 }
 
-function workerRow({ worker, holds, expiresAt, waitsFor, tasks }: WorkerRecord, now: number): string[] {
+function workerRow(
+  { worker, holds, expiresAt, waitsFor, tasks }: WorkerPage['workers'][number],
+  now: number,
+): string[] {
   const lease = expiresAt === undefined ? '' : inWords(Math.max(0, expiresAt - now));
   const waits = oneLine(waitsFor.join(', '), LIST_CHARACTERS_MAX);
   return [oneLine(worker, TENANT_CHARACTERS_MAX), `${holds}`, lease, waits, tasks.map(shortId).join(' ')];

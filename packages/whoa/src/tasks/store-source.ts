@@ -1,4 +1,4 @@
-import { createReason } from '@whoa/core';
+import { createReason } from '@whoa/core/embed';
 import { createRunner, type TaskStore } from '@whoa/tasks';
 import type { WhoaConfig } from '../config/config.ts';
 import { userName } from '../terminal/interrupts.ts';

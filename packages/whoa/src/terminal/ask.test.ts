@@ -1,5 +1,5 @@
 import { PassThrough } from 'node:stream';
-import type { ApprovalQuestion } from '@whoa/core';
+import type { ApprovalQuestion } from '@whoa/core/approval';
 import { expect, test } from 'vitest';
 import { createTerminalAsk } from './ask.ts';
 import { Screen } from './screen.ts';

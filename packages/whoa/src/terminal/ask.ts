@@ -1,4 +1,10 @@
-import { type ApprovalAnswer, type ApprovalQuestion, type Ask, describeLocation, questionLines } from '@whoa/core';
+import {
+  type ApprovalAnswer,
+  type ApprovalQuestion,
+  type Ask,
+  describeLocation,
+  questionLines,
+} from '@whoa/core/approval';
 import type { Screen } from './screen.ts';
 import { askForLine, type TypedInput } from './typed-line.ts';
 import { wrapLine } from './wrap.ts';

@@ -1,6 +1,6 @@
 import { randomUUID } from 'node:crypto';
 import { styleText } from 'node:util';
-import { inertText } from '@whoa/core';
+import { inertText } from '@whoa/core/approval';
 
 // Everything that is printed passes here. Text comes as it is, whoever wrote it; a style of ours comes as a mark that nobody
 // else can make, and only marks become escape sequences.

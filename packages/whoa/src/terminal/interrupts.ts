@@ -1,13 +1,7 @@
 import { userInfo } from 'node:os';
-import {
-  type CancellationToken,
-  type CancelReasonInit,
-  CLEANUP_MS,
-  type Clock,
-  type StopHow,
-  type StopLevel,
-  systemClock,
-} from '@whoa/core';
+import type { CancellationToken, CancelReasonInit, StopHow, StopLevel } from '@whoa/core';
+import { type Clock, systemClock } from '@whoa/core/embed';
+import { CLEANUP_MS } from '@whoa/core/internal';
 import { EXIT, type Own } from '../command.ts';
 
 /** After the third Ctrl-C whatever has not ended by then is left to its watchdog. */

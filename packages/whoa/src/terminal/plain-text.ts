@@ -1,4 +1,4 @@
-import { inertText } from '@whoa/core';
+import { inertText } from '@whoa/core/approval';
 
 /** A text from outside in one line, at most so long. */
 export function oneLine(text: string, charactersMax: number): string {

@@ -1,5 +1,5 @@
 import type { RunEvent, StopHow, StopLevel, Tool } from '@whoa/core';
-import { systemClock } from '@whoa/core';
+import { systemClock } from '@whoa/core/embed';
 import { expect, test } from 'vitest';
 import { commandName } from './command-name.ts';
 import { RunView } from './run-view.ts';

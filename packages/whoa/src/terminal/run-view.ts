@@ -1,4 +1,5 @@
-import { type RunEvent, type StopHow, type StopLevel, systemClock, type Tool, textOf } from '@whoa/core';
+import { type RunEvent, type StopHow, type StopLevel, type Tool, textOf } from '@whoa/core';
+import { systemClock } from '@whoa/core/embed';
 import { shortId } from '../tasks/local-tasks.ts';
 import { commandName } from './command-name.ts';
 import { describeInput, eventLine } from './event-line.ts';

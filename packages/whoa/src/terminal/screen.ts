@@ -1,4 +1,4 @@
-import { type Clock, systemClock } from '@whoa/core';
+import { type Clock, systemClock } from '@whoa/core/embed';
 import { jsonLine, type Output, rendered, type Style, styled, writeRaw } from './boundary.ts';
 
 /** Nothing may go on for longer than this without a sign of life. */

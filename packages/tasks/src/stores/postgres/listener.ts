@@ -1,4 +1,4 @@
-import type { Clock } from '@whoa/core';
+import type { Clock } from '@whoa/core/embed';
 import { checkSession, connectAlone, type LoneConnection, type ServerOptions } from './connect.ts';
 
 export interface ListenerOptions {

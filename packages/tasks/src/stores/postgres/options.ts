@@ -1,4 +1,4 @@
-import type { World } from '@whoa/core';
+import type { World } from '@whoa/core/embed';
 import type { StoreOptions } from '../../store.ts';
 
 export interface PostgresStoreOptions extends Omit<StoreOptions, 'shards'> {

@@ -1,5 +1,5 @@
 import type { ConnectionOptions } from 'node:tls';
-import type { World } from '@whoa/core';
+import type { World } from '@whoa/core/embed';
 import type { StoreRules } from '../../driver.ts';
 import type { StoreOptions } from '../../store.ts';
 import { checkLimit } from '../checks.ts';

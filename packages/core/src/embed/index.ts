@@ -1,0 +1,18 @@
+// For those who build on agents: tool kits, stores, servers, protocols.
+
+// Time and ids, which tests replace.
+export { type Clock, systemClock, type World, systemWorld } from '../stop/clock.ts';
+
+// Waiting, stopping and cleaning up.
+export { waitUnder } from '../stop/wait.ts';
+export { createReason } from '../stop/reason.ts';
+export type { CancelOptions } from '../stop/receipt.ts';
+export type { Ledger } from '../stop/ledger.ts';
+export type { Cleanup } from '../stop/cleanup.ts';
+
+// The parts of tools and messages.
+export type { WorkContext } from '../stop/bounded.ts';
+export type { InputSchema } from '../tool/schema.ts';
+export type { Effects, CallState, ContentPart } from '../tool/result.ts';
+export type { CallPreview } from '../tool/tool.ts';
+export type { UserMessage, AssistantMessage } from '../run/message.ts';

@@ -1,0 +1,29 @@
+// For Whoa's own packages. Anything here may change in any release.
+
+// Settings: one way to check options, and the rules that packages share.
+export * as settings from '../stop/settings.ts';
+export { worldRule } from '../stop/clock.ts';
+export { MESSAGE_RULES, POLICY_RULE } from '../conversation/conversations.ts';
+export { SOURCE_RULES } from '../stop/source.ts';
+
+// Limits.
+export { CLEANUP_MS } from '../stop/cleanup.ts';
+export { SHIELD_MS_MAX } from '../stop/shield.ts';
+export { WAITING_MAX } from '../conversation/policy.ts';
+
+// Levels and ladders.
+export { rankOf, presetFrom, scheduleOf } from '../stop/level.ts';
+
+// Errors and how they are described.
+export { CallTimeoutError, OutcomeUnknownError } from '../stop/errors.ts';
+export { describeError, isEchoOfCancel } from '../tool/normalize.ts';
+export { explain } from '../tool/result.ts';
+export { describeCancelled, type CancelledWork } from '../conversation/describe.ts';
+export { describeEarly } from '../conversation/policy.ts';
+
+// Hooks.
+export { type Hooks, type HookError, createTeller, createListener, reportFailure } from '../stop/hooks.ts';
+export type { RuntimeEvent } from '../tool/events.ts';
+
+// Keys.
+export { ExclusiveKeys } from '../tool/exclusive.ts';

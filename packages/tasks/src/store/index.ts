@@ -1,0 +1,14 @@
+// For those who write a store.
+
+// Write a store: a driver behind the one front that checks arguments.
+export { createCheckedStore, rulesOf } from '../checked-store.ts';
+export type { StoreDriver, StoreRules } from '../driver.ts';
+export type { StoreOptions } from '../store.ts';
+
+// What a driver is asked and returns.
+export type { CreateRequest, StopRequest } from '../driver.ts';
+export type { ClaimRef, ClaimAnswer, TakeRequest, TakeAnswer, Beat, BeatAnswer, Orders } from '../delivery.ts';
+export type { Hint } from '../store.ts';
+
+// What a driver throws.
+export { JournalFullError, JournalGapError } from '../errors.ts';
