@@ -22,7 +22,7 @@ export interface TenantPage {
 }
 
 /** A worker as the store last saw it. */
-export interface WorkerRecord {
+interface WorkerRecord {
   readonly worker: string;
   /** How many tasks it holds. */
   readonly holds: number;

@@ -1,4 +1,5 @@
 import type { Redis, RedisOptions } from 'ioredis';
+import { StoreSetupError } from '../../errors.ts';
 
 export type Reply = string | number | null | readonly Reply[];
 
@@ -34,7 +35,9 @@ export async function loadLibrary(): Promise<Library> {
   try {
     return (await import('ioredis')) as Library;
   } catch (error) {
-    throw new Error("The Redis store needs the package 'ioredis'; install it: npm install ioredis", { cause: error });
+    throw new StoreSetupError("The Redis store needs the package 'ioredis'; install it: npm install ioredis", {
+      cause: error,
+    });
   }
 }
 
