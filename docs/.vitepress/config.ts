@@ -1,10 +1,13 @@
 // The site is made from the pages of this folder, which read well without it too: npm run site
-import { readFileSync } from 'node:fs';
+import { globSync, readFileSync } from 'node:fs';
 import { join } from 'node:path';
-import { defineConfig } from 'vitepress';
+import { type DefaultTheme, defineConfig } from 'vitepress';
 import { sidebar } from './sidebar.ts';
 
-const root = join(import.meta.dirname, '../..');
+const docs = join(import.meta.dirname, '..');
+const root = join(docs, '..');
+const API = 'reference/api';
+const icon = readFileSync(join(docs, 'public/icon.svg'), 'utf8').trim();
 const { repository } = JSON.parse(readFileSync(join(root, 'package.json'), 'utf8')) as { repository: { url: string } };
 const address = repository.url.replace(/^git\+/, '').replace(/\.git$/, '');
 
@@ -12,6 +15,8 @@ export default defineConfig({
   title: 'Whoa',
   description: 'The TypeScript runtime for AI agents that stop when told.',
   lang: 'en',
+  // No icon would be asked for at an address that a site below another path does not have.
+  head: [['link', { rel: 'icon', href: `data:image/svg+xml,${encodeURIComponent(icon)}` }]],
   cleanUrls: true,
   lastUpdated: false,
   outDir: join(root, 'dist-site'),
@@ -25,11 +30,15 @@ export default defineConfig({
     },
   },
   themeConfig: {
-    sidebar,
+    sidebar: sidebar.map(withApi),
+    logo: '/icon.svg',
     nav: [
-      { text: 'Agents', link: '/guides/agents/' },
-      { text: 'Web chat', link: '/guides/web-chat/' },
+      { text: 'Start', link: '/start' },
+      { text: 'Guides', link: '/guides/agents/' },
+      { text: 'Operations', link: '/operations/deploy' },
+      { text: 'Reference', link: '/reference/cli' },
       { text: 'Promises', link: '/promises/' },
+      { text: 'Security', link: '/security' },
     ],
     search: { provider: 'local' },
     socialLinks: [{ icon: 'github', link: address }],
@@ -39,8 +48,20 @@ export default defineConfig({
   },
 });
 
+/** Adds the pages that scripts/reference/make.ts wrote to the section 'Reference'. */
+function withApi(section: DefaultTheme.SidebarItem): DefaultTheme.SidebarItem {
+  if (section.text !== 'Reference') return section;
+  const items = globSync('**/*.md', { cwd: join(docs, API) })
+    .map((file) => file.replace(/(?:index)?\.md$/, ''))
+    .filter((name) => name !== '' && !name.includes('/namespaces/'))
+    .toSorted()
+    .map((name) => ({ text: name.replace(/\/$/, ''), link: `/${API}/${name}` }));
+  return { ...section, items: [...(section.items ?? []), { text: 'API', link: `/${API}/`, collapsed: true, items }] };
+}
+
 interface Page {
-  readonly relativePath: string;
+  /** Not there for the text of a picture. */
+  readonly relativePath?: string;
 }
 
 interface Link {
@@ -49,7 +70,7 @@ interface Link {
 }
 
 /** Turns a link that leads out of this folder into one to the repository. */
-function linkToFile(token: Link, { relativePath }: Page): void {
+function linkToFile(token: Link, { relativePath = '' }: Page): void {
   const href = token.attrGet('href') ?? '';
   const [up, down] = [href.split('../').length - 1, relativePath.split('/').length];
   if (up >= down) token.attrSet('href', `${address}/blob/main/${href.replaceAll('../', '')}`);

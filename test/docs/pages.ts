@@ -6,6 +6,7 @@ export const ROOT: string = join(import.meta.dirname, '../..');
 
 export const PAGES: readonly string[] = globSync(['*.md', 'docs/**/*.md', 'packages/*/README.md'], {
   cwd: ROOT,
+  exclude: ['docs/reference/api'], // written by TypeDoc
 }).toSorted();
 
 /** A block between fences. Its first line may say more than the language: ```ts run, ```ts file=examples/x.ts */
