@@ -54,7 +54,7 @@ function withApi(section: DefaultTheme.SidebarItem): DefaultTheme.SidebarItem {
   const items = globSync('**/*.md', { cwd: join(docs, API) })
     .map((file) => file.replace(/(?:index)?\.md$/, ''))
     .filter((name) => name !== '' && !name.includes('/namespaces/'))
-    .toSorted()
+    .sort()
     .map((name) => ({ text: name.replace(/\/$/, ''), link: `/${API}/${name}` }));
   return { ...section, items: [...(section.items ?? []), { text: 'API', link: `/${API}/`, collapsed: true, items }] };
 }

@@ -10,7 +10,7 @@ import { createTool } from '@mastra/core/tools';
 import { Memory } from '@mastra/memory';
 import { createCallLedger, guardAiSdkTools } from '@whoa/ai-sdk';
 import { startLoopbackProvider } from '@whoa/ai-sdk/testing';
-import { CancellationToken, explain, isCancelledError } from '@whoa/core';
+import { CancellationToken, isCancelledError } from '@whoa/core';
 import { z } from 'zod';
 
 const provider = await startLoopbackProvider({
@@ -25,10 +25,16 @@ const memory = { thread: 'one', resource: 'ada' };
 const calls = createCallLedger();
 const started = Promise.withResolvers();
 
-/** Mastra forgets a call that failed under an abort, but keeps one that says how it ended. */
+const TOLD = {
+  'not-started': 'Not started: it had no effect.',
+  interrupted: 'Interrupted before it finished. It may have taken effect in part.',
+  unknown: 'Outcome unknown: it was still running when the wait for it ended. It may have taken effect.',
+};
+
+/** Mastra forgets a call that failed during an abort, but keeps one that says how it ended. */
 function tellTheModel(error) {
   if (!isCancelledError(error)) throw error;
-  return explain(error.partial.state, error.reason);
+  return TOLD[error.partial.state];
 }
 
 /** An agent whose tools one token can stop. */
