@@ -12,6 +12,8 @@ export interface LiveTurnOptions {
   readonly agent: Agent;
   readonly content: Content;
   readonly history: readonly Message[];
+  /** How many messages the client has been shown names of. */
+  readonly namedBefore: number;
   readonly cwd: string;
   readonly contextTokens: number | undefined;
   readonly deadlineMs: number | undefined;
@@ -31,18 +33,18 @@ export class LiveTurn {
   #flush: Disposable | undefined;
 
   constructor(options: LiveTurnOptions) {
-    const { history, content, send, save, cwd, agent, contextTokens } = options;
+    const { history, content, namedBefore, send, save, cwd, agent, contextTokens } = options;
     this.#options = options;
     this.#outbox = new Outbox(send);
-    this.journal = new Journal(history, content);
+    this.journal = new Journal(history, content, { namedBefore });
     const push = (update: Update, { isKept = false } = {}): void =>
       this.#outbox.push(update, isKept ? save : undefined);
     this.#teller = new Teller({ journal: this.journal, cwd, tools: agent.tools, contextTokens, push });
   }
 
-  /** Where the person's message stands in the history. */
+  /** The name of the person's message. */
   get messageId(): string {
-    return `m${this.#options.history.length}`;
+    return this.journal.inputId;
   }
 
   /** How questions to the person are asked in this turn. */

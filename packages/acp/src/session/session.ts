@@ -42,6 +42,8 @@ export class Session {
   #slot: AgentSlot;
   #lastTurn: Turn | undefined;
   #live: LiveTurn | undefined;
+  /** How many messages the client has been shown names of. */
+  #named = 0;
 
   constructor(record: SessionRecord, mcpServers: readonly McpServer[], around: Surroundings) {
     this.#record = record;
@@ -183,6 +185,7 @@ export class Session {
       agent,
       content,
       history: this.#record.messages,
+      namedBefore: this.#named,
       cwd: this.#record.cwd,
       contextTokens: options.contextTokens,
       deadlineMs: options.deadlineMs,
@@ -200,6 +203,7 @@ export class Session {
       const outcome = await live.run(title);
       const end = endOf(outcome);
       this.#live = undefined;
+      this.#named = live.journal.named;
       await this.#keep(outcome.messages);
       await live.end(end);
       return end;

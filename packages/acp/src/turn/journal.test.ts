@@ -80,3 +80,22 @@ test('what a call had shown is in the history if the process dies', () => {
     content: expect.stringMatching(/^Outcome unknown.*\nSo far it had shown:\none\ntwo$/) as string,
   });
 });
+
+test('a history that was made shorter is kept so, and no message gets a name that another had', () => {
+  const journal = new Journal([], 'go');
+  const hear = (event: object): void => journal.hear({ runId: 'r', at: 0, ...event } as RunEvent);
+  const names = [journal.inputId];
+  const reply = (text: string): void => {
+    names.push(journal.nextId);
+    const message = { role: 'assistant', content: [{ type: 'text', text }], stopReason: 'stop' };
+    hear({ type: 'turn-end', turn: names.length, message });
+  };
+  for (const text of ['one', 'two', 'three']) reply(text);
+  const summary: Message = { role: 'user', content: 'In short: one, two, three.' };
+  hear({ type: 'history-compacted', before: 4, after: 1, messages: [summary] });
+  reply('four');
+  expect(journal.soFar).toMatchObject([summary, { role: 'assistant' }]);
+  const next = new Journal(journal.soFar, 'go on', { namedBefore: journal.named });
+  names.push(next.inputId, next.nextId);
+  expect(new Set(names).size).toBe(names.length);
+});

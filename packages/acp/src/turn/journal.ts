@@ -1,93 +1,61 @@
 import { type CallResult, type Content, type Message, type RunEvent, textOf } from '@whoa/core';
-import type { AssistantMessage, UserMessage } from '@whoa/core/embed';
+import type { AssistantMessage } from '@whoa/core/embed';
+import { HistoryBuilder, type OpenCall } from '@whoa/core/internal';
 
 type AssistantPart = AssistantMessage['content'][number];
 
 const LOST = 'Outcome unknown: the agent ended while this was running. It may have taken effect.';
-
-interface OpenCall {
-  readonly tool: string;
-  isStarted: boolean;
-  /** What it has shown so far. */
-  shown?: Content;
-}
 
 /**
  * The history of a turn as it grows, from what the run tells. At every moment `ifEndedNow` is a valid history: should the
  * process die, it is what the next one finds.
  */
 export class Journal {
-  #messages: Message[];
-  readonly #open = new Map<string, OpenCall>();
-  #words: AssistantPart[] = [];
+  /** The name of the input. */
+  readonly inputId: string;
+  readonly #history: HistoryBuilder;
+  /** How many more messages have been named than there are: no name may be used again when the history becomes shorter. */
+  #missing: number;
 
-  constructor(history: readonly Message[], input: Content) {
-    const said: UserMessage = { role: 'user', content: input };
-    this.#messages = [...history, said];
+  constructor(
+    history: readonly Message[],
+    input: Content,
+    { namedBefore = 0 }: { readonly namedBefore?: number } = {},
+  ) {
+    this.#history = new HistoryBuilder(history);
+    this.#missing = Math.max(0, namedBefore - history.length);
+    this.inputId = this.nextId;
+    this.#history.addUser({ role: 'user', content: input });
   }
 
-  /** How many messages there are; names the next one. */
-  get length(): number {
-    return this.#messages.length;
+  /** How many messages have been named. */
+  get named(): number {
+    return this.#history.messages.length + this.#missing;
+  }
+
+  /** Messages are named by their place in the history, so a replay names them alike. */
+  get nextId(): string {
+    return `m${this.named}`;
   }
 
   /** What has been said and done so far; calls that are under way have no result. */
   get soFar(): readonly Message[] {
-    return this.#words.length === 0 ? this.#messages : [...this.#messages, cutOff(this.#words)];
+    const { messages, partial } = this.#history;
+    return partial.length === 0 ? messages : [...messages, cutOff(partial)];
   }
 
   hear(event: RunEvent): void {
-    switch (event.type) {
-      case 'turn-start':
-        this.#words = [];
-        break;
-      case 'text':
-      case 'thinking':
-        this.#addWords(event.type, event.text);
-        break;
-      case 'turn-end':
-        this.#addReply(event.message);
-        break;
-      case 'call-start': {
-        const call = this.#open.get(event.callId);
-        if (call !== undefined) call.isStarted = true;
-        break;
-      }
-      case 'call-update': {
-        const call = this.#open.get(event.callId);
-        if (call !== undefined) call.shown = event.partial.content;
-        break;
-      }
-      case 'call-end':
-        if (this.#open.delete(event.result.callId)) this.#messages.push({ role: 'tool', ...event.result });
-        break;
-      case 'steer-delivered':
-        this.#messages.push(event.message);
-        break;
-      default:
-        break;
-    }
+    // Its input is there from the beginning.
+    if (event.type === 'run-start') return;
+    const { named } = this;
+    this.#history.apply(event);
+    this.#missing += Math.max(0, named - this.named);
   }
 
   /** The history if everything stopped at this moment and nobody could say how. */
   ifEndedNow(at: number): readonly Message[] {
-    const ends = [...this.#open].map(([callId, call]): Message => ({ role: 'tool', ...lostCall(callId, call, at) }));
+    const ends = [...this.#history.openCalls].map((call): Message => ({ role: 'tool', ...lostCall(call, at) }));
     return [...this.soFar, ...ends];
-  }
-
-  #addWords(type: 'text' | 'thinking', text: string): void {
-    const last = this.#words.at(-1);
-    if (last?.type === type) this.#words[this.#words.length - 1] = { type, text: last.text + text };
-    else this.#words.push({ type, text });
-  }
-
-  #addReply(message: AssistantMessage): void {
-    this.#words = [];
-    if (message.content.length === 0) return;
-    this.#messages.push(message);
-    for (const part of message.content) {
-      if (part.type === 'call') this.#open.set(part.callId, { tool: part.tool, isStarted: false });
-    }
   }
 }
 
@@ -95,7 +63,7 @@ function cutOff(content: readonly AssistantPart[]): AssistantMessage {
   return { role: 'assistant', content, stopReason: 'aborted' };
 }
 
-function lostCall(callId: string, { tool, isStarted, shown }: OpenCall, at: number): CallResult {
+function lostCall({ callId, tool, isStarted, shown }: OpenCall, at: number): CallResult {
   const reason = { kind: 'shutdown', message: 'the agent ended in the middle', via: 'journal', at };
   const about = { callId, tool, isError: true, endedAt: at, reason };
   return isStarted

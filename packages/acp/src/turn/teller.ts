@@ -1,5 +1,6 @@
 import type { RunEvent, Tool } from '@whoa/core';
 import type { AssistantMessage } from '@whoa/core/embed';
+import { wordsOf } from '@whoa/core/internal';
 import { announceCall, endCall, planIn } from '../calls.ts';
 import type { CallUpdate, PlanEntry, Update } from '../updates.ts';
 import type { Journal } from './journal.ts';
@@ -96,9 +97,8 @@ export class Teller {
     if (this.#usage !== undefined) push(this.#usage);
   }
 
-  /** Replies are named by their place in the history, so a replay names them alike. */
   get #messageId(): string {
-    return `m${this.#options.journal.length}`;
+    return this.#options.journal.nextId;
   }
 
   #announce(call: { callId: string; tool: string; input?: unknown }): void {
@@ -109,7 +109,7 @@ export class Teller {
   }
 
   #endReply(message: AssistantMessage): void {
-    const words = message.content.map((part) => (part.type === 'text' ? part.text : '')).join('');
+    const words = wordsOf(message);
     // A planner need not stream; what it has not shown yet is shown now.
     const rest = words.startsWith(this.#shown) ? words.slice(this.#shown.length) : '';
     if (rest !== '') this.#options.push({ type: 'text', messageId: this.#messageId, text: rest });

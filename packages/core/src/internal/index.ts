@@ -27,3 +27,7 @@ export type { RuntimeEvent } from '../tool/events.ts';
 
 // Keys.
 export { ExclusiveKeys } from '../tool/exclusive.ts';
+
+// Histories.
+export { HistoryBuilder, type OpenCall } from '../run/history-builder.ts';
+export { wordsOf } from '../run/message.ts';

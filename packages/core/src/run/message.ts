@@ -91,8 +91,8 @@ export function recorded<Kind extends Message>(message: Kind): Kind {
 }
 
 /** The words of an assistant message. */
-export function wordsOf(message: AssistantMessage): string {
-  return message.content.map((part) => (part.type === 'text' ? part.text : '')).join('');
+export function wordsOf({ content }: Pick<AssistantMessage, 'content'>): string {
+  return content.map((part) => (part.type === 'text' ? part.text : '')).join('');
 }
 
 export const NO_USAGE: Usage = { inputTokens: 0, outputTokens: 0, complete: true };

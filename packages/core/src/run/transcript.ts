@@ -1,6 +1,7 @@
 import { isList, unexpected } from '../stop/settings.ts';
 import type { CallResult } from '../tool/result.ts';
 import { readMessage } from './given-messages.ts';
+import { HistoryBuilder } from './history-builder.ts';
 import {
   type AssistantMessage,
   addUsage,
@@ -13,11 +14,9 @@ import {
   wordsOf,
 } from './message.ts';
 
-/** The history of one run as it grows. After every method every call has at most one result, and `close` makes it one. */
+/** The history of one run as it grows, in frozen messages, and what it has used. `close` gives every call a result. */
 export class Transcript {
-  #messages: Message[] = [];
-  readonly #calls: CallResult[] = [];
-  readonly #open = new Map<string, string>();
+  readonly #history = new HistoryBuilder();
   readonly #onUsage: ((usage: Usage) => void) | undefined;
   #usage: Usage = NO_USAGE;
   #text = '';
@@ -27,11 +26,11 @@ export class Transcript {
   }
 
   get messages(): readonly Message[] {
-    return this.#messages;
+    return this.#history.messages;
   }
 
   get calls(): readonly CallResult[] {
-    return this.#calls;
+    return this.#history.results;
   }
 
   get usage(): Usage {
@@ -50,7 +49,7 @@ export class Transcript {
   }
 
   addUser(message: UserMessage): void {
-    this.#messages.push(recordMessage(message));
+    this.#history.addUser(recordMessage(message));
   }
 
   /** Returns the message as it stands in the record. */
@@ -58,10 +57,7 @@ export class Transcript {
     const message = recordMessage(reply);
     if (message.usage) this.addUsage(message.usage);
     this.#text = wordsOf(message);
-    // A reply that was cut before its first word leaves nothing that a provider would accept.
-    if (message.content.length === 0) return message;
-    this.#messages.push(message);
-    for (const part of message.content) if (part.type === 'call') this.#open.set(part.callId, part.tool);
+    this.#history.addReply(message);
     return message;
   }
 
@@ -71,18 +67,16 @@ export class Transcript {
   }
 
   addResult(result: CallResult): void {
-    if (!this.#open.delete(result.callId)) return;
-    this.#calls.push(result);
-    this.#messages.push(toolMessage(result));
+    if (this.#history.isOpen(result.callId)) this.#history.addResult(result, toolMessage(result));
   }
 
   /** Gives every call that still has no result one that says it was not started. */
   close(explain: (call: { id: string; tool: string }) => CallResult): void {
-    for (const [id, tool] of this.#open) this.addResult(explain({ id, tool }));
+    for (const { callId, tool } of this.#history.openCalls) this.addResult(explain({ id: callId, tool }));
   }
 
   replace(messages: readonly Message[]): void {
     if (!isList(messages)) throw unexpected('history', messages, 'a list of messages');
-    this.#messages = messages.map((message, index) => readMessage(message, `history[${index}]`));
+    this.#history.replace(messages.map((message, index) => readMessage(message, `history[${index}]`)));
   }
 }

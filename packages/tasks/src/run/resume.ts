@@ -1,5 +1,6 @@
-import type { CallResult, CancelReason, Json, Message, StopReport, Tool } from '@whoa/core';
+import type { CallResult, CancelReason, Json, Message, RunEvent, StopReport, Tool } from '@whoa/core';
 import type { AssistantMessage, UserMessage } from '@whoa/core/embed';
+import { HistoryBuilder, wordsOf } from '@whoa/core/internal';
 import type { JournalEntry, StopOrder } from '../task.ts';
 import { isCut } from './cut.ts';
 
@@ -34,103 +35,82 @@ export interface Standing {
 }
 
 interface Reading {
-  readonly messages: Message[];
-  readonly open: Map<string, OpenCall>;
-  readonly results: CallResult[];
+  readonly history: HistoryBuilder;
   readonly undone: Map<string, 'undone' | 'failed' | 'unknown'>;
   readonly inputs: Map<string, unknown>;
   readonly cut: Set<string>;
-  partial: string;
   isWhole: boolean;
 }
 
-type Event = { readonly type?: string } & Readonly<Record<string, unknown>>;
+/** What stands in a journal beside the events of a run. */
+type OwnEvent =
+  | { readonly type: 'history'; readonly messages: readonly Message[] }
+  | { readonly type: 'call-intent' | 'undo-start'; readonly callId: string }
+  | { readonly type: 'undo-end'; readonly callId: string; readonly state: 'undone' | 'failed' };
 
 /** Reads a journal from its beginning. */
 export function standingOf(journal: readonly JournalEntry[]): Standing {
-  const reading: Reading = {
-    messages: [],
-    open: new Map(),
-    results: [],
-    undone: new Map(),
-    inputs: new Map(),
-    cut: new Set(),
-    partial: '',
-    isWhole: false,
-  };
-  for (const { event } of journal) take(reading, event as Event);
-  const { messages, open, results, undone, inputs, cut, partial, isWhole } = reading;
+  const history = new HistoryBuilder();
+  const reading: Reading = { history, undone: new Map(), inputs: new Map(), cut: new Set(), isWhole: false };
+  for (const { event } of journal) read(reading, event as unknown as RunEvent | OwnEvent);
+  const { undone, inputs, cut, isWhole } = reading;
+  const { messages, results } = history;
+  const open = [...history.openCalls].map(({ callId, tool, input, isStarted }) => {
+    return { id: callId, tool, input, begun: isStarted, isCut: isCut(input) };
+  });
+  const partial = wordsOf({ content: history.partial });
   const last = messages.at(-1);
-  const complete = open.size === 0 && last?.role === 'assistant' && last.stopReason === 'stop' && partial === '';
-  return { messages, open: [...open.values()], results, undone, inputs, cut, partial, complete, isWhole };
+  const complete = open.length === 0 && last?.role === 'assistant' && last.stopReason === 'stop' && partial === '';
+  return { messages, open, results, undone, inputs, cut, partial, complete, isWhole };
 }
 
-function take(reading: Reading, event: Event): void {
+function read(reading: Reading, event: RunEvent | OwnEvent): void {
+  const { history, undone } = reading;
   switch (event.type) {
     case 'run-start':
       // A run that got no further than its input was started anew.
-      if (reading.messages.length === 1 && !reading.isWhole) reading.messages.pop();
-      reading.messages.push(event['input'] as UserMessage);
-      reading.partial = '';
+      if (history.messages.length === 1 && !reading.isWhole) history.replace([]);
+      history.dropPartial();
+      history.apply(event);
       break;
     case 'history':
-      reading.messages.splice(0, Infinity, ...(event['messages'] as readonly Message[]));
+      history.replace(event.messages);
       reading.isWhole = true;
       break;
-    case 'steer-delivered':
-      reading.messages.push(event['message'] as UserMessage);
-      break;
-    case 'turn-start':
-      reading.partial = '';
-      break;
-    case 'text':
-      reading.partial += event['text'] as string;
-      break;
     case 'turn-end':
-      takeTurn(reading, event['message'] as AssistantMessage);
+      // A reply that failed or was cut off is asked for again; what it said stays in the journal.
+      if (event.message.stopReason === 'error') history.dropPartial();
+      else readReply(reading, event);
       break;
     case 'call-intent':
-      takeIntent(reading, event['callId'] as string);
+      history.startCall(event.callId);
       break;
     case 'call-end':
-      if (event['cut'] !== undefined) reading.cut.add((event['result'] as CallResult).callId);
-      takeResult(reading, event['result'] as CallResult);
+      if ('cut' in event) reading.cut.add(event.result.callId);
+      history.apply(event);
       break;
     case 'undo-start':
-      reading.undone.set(event['callId'] as string, 'unknown');
+      undone.set(event.callId, 'unknown');
       break;
     case 'undo-end':
-      reading.undone.set(event['callId'] as string, event['state'] as 'undone');
+      undone.set(event.callId, event.state);
+      break;
+    // The messages of a compaction stand in `history`; a call counts as begun only if that was written down before.
+    case 'history-compacted':
+    case 'call-start':
       break;
     default:
-      break;
+      history.apply(event);
   }
 }
 
-function takeTurn(reading: Reading, message: AssistantMessage): void {
-  reading.partial = '';
-  // A reply that failed or was cut off is asked for again; what it said stays in the journal.
-  if (message.content.length === 0 || message.stopReason === 'error') return;
-  reading.messages.push(message);
-  for (const part of message.content) {
-    if (part.type === 'call') {
-      const { callId, tool, input } = part;
-      if (isCut(input)) reading.cut.add(callId);
-      reading.inputs.set(callId, input);
-      reading.open.set(callId, { id: callId, tool, input, begun: false, isCut: isCut(input) });
-    }
+function readReply({ history, inputs, cut }: Reading, event: Extract<RunEvent, { type: 'turn-end' }>): void {
+  history.apply(event);
+  for (const part of event.message.content) {
+    if (part.type !== 'call') continue;
+    inputs.set(part.callId, part.input);
+    if (isCut(part.input)) cut.add(part.callId);
   }
-}
-
-function takeIntent({ open }: Reading, callId: string): void {
-  const call = open.get(callId);
-  if (call !== undefined) open.set(callId, { ...call, begun: true });
-}
-
-function takeResult({ open, messages, results }: Reading, result: CallResult): void {
-  if (!open.delete(result.callId)) return;
-  messages.push({ role: 'tool', ...result });
-  results.push(result);
 }
 
 /** What becomes of an open call after a crash: it runs again, or gets a truthful result without running. */
@@ -203,5 +183,5 @@ function reportOf(
 /** The words of the last reply in some messages. */
 export function wordsIn(messages: readonly Message[]): string {
   const reply = messages.findLast((message) => message.role === 'assistant');
-  return reply === undefined ? '' : reply.content.map((part) => (part.type === 'text' ? part.text : '')).join('');
+  return reply === undefined ? '' : wordsOf(reply);
 }

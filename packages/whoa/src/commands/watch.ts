@@ -1,5 +1,5 @@
 import { CancellationToken, formatStopReport, type RunEvent, type StopReport } from '@whoa/core';
-import type { AssistantMessage } from '@whoa/core/embed';
+import { wordsOf } from '@whoa/core/internal';
 import { isFinal, type JournalEntry, type TaskRecord } from '@whoa/tasks';
 import { type Command, EXIT, type Own, readArguments } from '../command.ts';
 import { findTask } from '../tasks/find-task.ts';
@@ -134,7 +134,3 @@ class Timeline {
 }
 
 const TIME_WIDTH = 10;
-
-function wordsOf(message: AssistantMessage): string {
-  return message.content.map((part) => (part.type === 'text' ? part.text : '')).join('');
-}
