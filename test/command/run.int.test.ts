@@ -63,6 +63,29 @@ test('Ctrl-C once lets the call finish, prints the report and exits with 130', a
   expect(place.folder.read('done.txt')).toBe('whole\n');
 });
 
+/** An agent that leaves a process running in its containment, and whose cleanups fail. */
+const UNTIDY = (cleanup: string): string => `
+import { createAgent } from '${import.meta.resolve('@whoa/core')}';
+export default {
+  agents: {
+    untidy: async ({ model, tools, approve, defer }) => {
+      defer(${cleanup});
+      return createAgent({ name: 'untidy', model: await model(), tools, approve });
+    },
+  },
+};`;
+
+test.each([
+  ['throws', "() => { throw new Error('no luck'); }", 'whoa: A cleanup failed: no luck\n'],
+  ['hangs', '() => new Promise(() => {})', 'whoa: The cleanup of the agent did not end within 2000 ms\n'],
+])('a cleanup that %s is reported, and neither hangs the command nor leaves a process', (_how, cleanup, said) => {
+  const script = [[{ call: 'bash', input: { command: 'sleep 300 & echo begun' } }], ['Done.']];
+  const place = home(script, { 'config/whoa/whoa.config.mjs': UNTIDY(cleanup) });
+  const end = place.whoa(['run', '--model', 'scripted:script.json', '--yes', '--sandbox', 'none', 'Go.']);
+  expectEnd(end, { status: 0, stdout: 'Done.', stderr: said });
+  expect(alive(place)).toEqual([]);
+});
+
 test('Ctrl-C twice interrupts the call and ends its processes', async () => {
   const place = home(SLOW);
   const terminal = place.openTerminal();

@@ -49,6 +49,9 @@ const COMMANDS: Readonly<Record<string, { readonly summary: string; readonly loa
   },
 };
 
+/** What a command holds open is closed within this time. */
+const CLOSE_MS = 120_000;
+
 /** Runs the command line; answers the exit code. */
 export async function main(args: readonly string[]): Promise<number> {
   const [name = '', ...rest] = args;
@@ -71,19 +74,16 @@ export async function main(args: readonly string[]): Promise<number> {
 }
 
 async function runOwning(command: Command, args: readonly string[]): Promise<number> {
-  const owned: (Disposable | AsyncDisposable)[] = [];
+  const [{ createCleanupList }, { reportCleanup }] = await Promise.all([
+    import('@whoa/core/embed'),
+    import('./terminal/report-cleanup.ts'),
+  ]);
+  await using cleanups = createCleanupList({ name: 'the command', boundMs: CLOSE_MS, onError: reportCleanup });
   const own: Own = (thing) => {
-    owned.push(thing);
+    cleanups.defer(() => (Symbol.asyncDispose in thing ? thing[Symbol.asyncDispose]() : thing[Symbol.dispose]()));
     return thing;
   };
-  try {
-    return await command.run(args, own);
-  } finally {
-    for (const thing of owned.reverse()) {
-      if (Symbol.asyncDispose in thing) await thing[Symbol.asyncDispose]();
-      else thing[Symbol.dispose]();
-    }
-  }
+  return await command.run(args, own);
 }
 
 function overview(): string {

@@ -1,21 +1,18 @@
 import { type Agent, CancellationToken } from '@whoa/core';
-import { type Cleanup, waitUnder } from '@whoa/core/embed';
+import { type CleanupList, createCleanupList, waitUnder } from '@whoa/core/embed';
 import { CLEANUP_MS } from '@whoa/core/internal';
 
-/** An agent, and what it holds open. Closing it is bounded, and one cleanup that fails does not keep the next. */
+/** An agent, and what it holds open. Closing it is bounded. */
 export class AgentSlot {
   readonly token: CancellationToken;
-  readonly #cleanups: Cleanup[] = [];
-  readonly #onProblem: (error: unknown) => void;
+  readonly defer: CleanupList['defer'];
+  readonly #cleanups: CleanupList;
   #agent: Promise<Agent> | undefined;
 
   constructor(parent: CancellationToken, onProblem: (error: unknown) => void) {
     this.token = new CancellationToken({ parent, name: 'agent' });
-    this.#onProblem = onProblem;
-  }
-
-  defer(cleanup: Cleanup): void {
-    this.#cleanups.push(cleanup);
+    this.#cleanups = createCleanupList({ name: 'the agent', clock: this.token.clock, onError: onProblem });
+    this.defer = this.#cleanups.defer;
   }
 
   open(create: () => Agent | Promise<Agent>): Promise<Agent> {
@@ -25,20 +22,14 @@ export class AgentSlot {
 
   async close(): Promise<void> {
     this.token.cancel({ kind: 'shutdown', message: 'the agent is no longer needed' }, { how: 'now' });
-    // Without a parent: this is the cleanup after the cancel.
-    const bound = new CancellationToken({ name: 'cleanup', clock: this.token.clock });
-    bound.cancelAfter(CLEANUP_MS, { kind: 'deadline' }, { how: 'kill' });
-    if (this.#agent !== undefined) await waitUnder(this.#agent, bound, 'kill');
-    for (const cleanup of this.#cleanups.splice(0).reverse()) {
-      const end = await waitUnder(
-        Promise.resolve().then(() => cleanup({ signal: bound.signal })),
-        bound,
-        'kill',
-      );
-      if (end.by === 'error') this.#onProblem(end.error);
-      if (end.by === 'level') this.#onProblem(new Error(`A cleanup of an agent took longer than ${CLEANUP_MS} ms`));
+    const opening = this.#agent;
+    // What it defers while it opens is known once it is open.
+    if (opening !== undefined) {
+      using bound = new CancellationToken({ name: 'opening', clock: this.token.clock });
+      bound.cancelAfter(CLEANUP_MS, { kind: 'deadline' }, { how: 'kill' });
+      await waitUnder(opening, bound, 'kill');
     }
-    bound[Symbol.dispose]();
+    await this.#cleanups[Symbol.asyncDispose]();
     this.token[Symbol.dispose]();
   }
 }

@@ -1,5 +1,6 @@
+import type { Clock } from './clock.ts';
 import { shield } from './shield.ts';
-import type { CancellationToken } from './token.ts';
+import { CancellationToken } from './token.ts';
 import { waitUnder } from './wait.ts';
 
 /** Something to tidy up. The signal fires when the time for cleaning up is over. */
@@ -72,4 +73,36 @@ export class Cleanups {
   #tooLate(token: CancellationToken, boundMs: number): CleanupError {
     return new CleanupError(`The cleanup of ${token.name} did not end within ${boundMs} ms`);
   }
+}
+
+/** Things to tidy up in the end, whatever happens. */
+export interface CleanupList extends AsyncDisposable {
+  /** Adds one. After the list was disposed it runs at once. */
+  readonly defer: (cleanup: Cleanup) => void;
+}
+
+export interface CleanupListOptions {
+  /** Whose they are, for errors. */
+  readonly name: string;
+  /** Called with what threw or did not end in time. */
+  readonly onError: (error: CleanupError) => void;
+  /** How long they may take together; 2 s by default. */
+  readonly boundMs?: number;
+  readonly clock?: Clock;
+}
+
+/**
+ * Creates a list that runs its cleanups when it is disposed: the last one first, all within one bound. One that throws or
+ * hangs does not keep the others from running. Disposing never throws.
+ */
+export function createCleanupList({ name, onError, boundMs = CLEANUP_MS, clock }: CleanupListOptions): CleanupList {
+  const cleanups = new Cleanups({ onCleanupError: onError });
+  return {
+    defer: cleanups.defer,
+    async [Symbol.asyncDispose]() {
+      if (!cleanups.close()) return;
+      using token = new CancellationToken({ name, ...(clock && { clock }) });
+      await cleanups.run(token, boundMs);
+    },
+  };
 }

@@ -1,7 +1,6 @@
 import { type Agent, createAgent, type Tool } from '@whoa/core';
 import type { Approve } from '@whoa/core/approval';
-import type { Cleanup } from '@whoa/core/embed';
-import { CLEANUP_MS } from '@whoa/core/internal';
+import { createCleanupList } from '@whoa/core/embed';
 import { bashTool, createContainment, type FileContents, fileTools, type SandboxOptions } from '@whoa/tools';
 import { realPathOf } from '../approvals/path-pattern.ts';
 import { protectedPaths } from '../approvals/protected-paths.ts';
@@ -9,6 +8,7 @@ import { UsageError } from '../command.ts';
 import type { AgentFactory, AgentSetup, WhoaConfig } from '../config/config.ts';
 import { defaultModelName } from '../model/model-name.ts';
 import { openModel } from '../model/open-model.ts';
+import { reportCleanup } from '../terminal/report-cleanup.ts';
 import { createKeyRedaction } from './key-redaction.ts';
 
 export interface OpenAgentOptions {
@@ -42,27 +42,23 @@ const INSTRUCTIONS = [
 export async function openAgent(options: OpenAgentOptions): Promise<OpenAgent> {
   const { config, cwd, approve } = options;
   refuseOwnFolders(cwd);
-  const cleanups: Cleanup[] = [];
+  const cleanups = createCleanupList({ name: 'the agent', onError: reportCleanup });
   const containment = createContainment({ sandbox: options.sandbox });
-  cleanups.push(() => containment[Symbol.asyncDispose]());
+  cleanups.defer(() => containment[Symbol.asyncDispose]());
   const setup: AgentSetup = {
     model: (name = options.model ?? config.model ?? defaultModelName(process.env)) => openModel(name),
     cwd,
     tools: [bashTool({ cwd, containment }), ...filesFor(options), ...(options.tools ?? [])],
     approve,
-    defer: (cleanup) => cleanups.push(cleanup),
-  };
-  const dispose = async (): Promise<void> => {
-    const signal = AbortSignal.timeout(CLEANUP_MS);
-    for (const cleanup of cleanups.splice(0).reverse()) await cleanup({ signal });
+    defer: cleanups.defer,
   };
   try {
     const chosen = chooseAgent(options) ?? ownAgent(config);
     const agent = typeof chosen === 'function' ? await chosen(setup) : chosen;
     if (typeof agent?.run !== 'function') throw new UsageError('agents: the function answered no agent');
-    return { agent: redacting(agent), [Symbol.asyncDispose]: dispose };
+    return { agent: redacting(agent), [Symbol.asyncDispose]: () => cleanups[Symbol.asyncDispose]() };
   } catch (error) {
-    await dispose();
+    await cleanups[Symbol.asyncDispose]();
     throw error;
   }
 }

@@ -1,0 +1,59 @@
+import { expect, test } from 'vitest';
+import { createVirtualWorld, letEverythingReact } from '../testing/virtual-world.ts';
+import { type CleanupError, createCleanupList } from './cleanup.ts';
+
+function setUp(boundMs?: number) {
+  const { clock } = createVirtualWorld();
+  const errors: CleanupError[] = [];
+  const list = createCleanupList({
+    name: 'the test',
+    clock,
+    onError: (error) => errors.push(error),
+    ...(boundMs !== undefined && { boundMs }),
+  });
+  return { clock, errors, list };
+}
+
+test('cleanups run in reverse, one after the other, and one that throws does not keep the next from running', async () => {
+  const { list, errors } = setUp();
+  const ran: number[] = [];
+  list.defer(() => ran.push(1));
+  list.defer(() => Promise.reject(new Error('no luck')));
+  list.defer(async () => {
+    await Promise.resolve();
+    ran.push(3);
+  });
+  await list[Symbol.asyncDispose]();
+  expect(ran).toEqual([3, 1]);
+  expect(errors.map(({ cause }) => (cause as Error).message)).toEqual(['no luck']);
+});
+
+test('one that hangs is not waited for beyond the bound, and the others still run', async () => {
+  const { list, errors, clock } = setUp(1_000);
+  const ran: string[] = [];
+  list.defer(({ signal }) => ran.push(`first ${signal.aborted}`));
+  list.defer(() => new Promise(() => {}));
+  const closing = list[Symbol.asyncDispose]();
+  await letEverythingReact();
+  expect(ran).toEqual([]);
+  await clock.advance(1_000);
+  await closing;
+  expect(ran).toEqual(['first true']);
+  expect(errors.map(({ message }) => message)).toEqual(['The cleanup of the test did not end within 1000 ms']);
+});
+
+test('an empty list ends at once, a second time too, and what is added after the end runs at once', async () => {
+  const { list, errors } = setUp();
+  await list[Symbol.asyncDispose]();
+  await list[Symbol.asyncDispose]();
+  let hasRun = false;
+  list.defer(() => {
+    hasRun = true;
+  });
+  expect(hasRun).toBe(true);
+  list.defer(() => {
+    throw new Error('late');
+  });
+  await letEverythingReact();
+  expect(errors).toHaveLength(1);
+});
