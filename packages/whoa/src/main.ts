@@ -78,12 +78,16 @@ async function runOwning(command: Command, args: readonly string[]): Promise<num
     import('@whoa/core/embed'),
     import('./terminal/report-cleanup.ts'),
   ]);
-  await using cleanups = createCleanupList({ name: 'the command', boundMs: CLOSE_MS, onError: reportCleanup });
+  const cleanups = createCleanupList({ name: 'the command', boundMs: CLOSE_MS, onError: reportCleanup });
   const own: Own = (thing) => {
     cleanups.defer(() => (Symbol.asyncDispose in thing ? thing[Symbol.asyncDispose]() : thing[Symbol.dispose]()));
     return thing;
   };
-  return await command.run(args, own);
+  try {
+    return await command.run(args, own);
+  } finally {
+    await cleanups[Symbol.asyncDispose]();
+  }
 }
 
 function overview(): string {

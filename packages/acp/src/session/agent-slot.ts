@@ -25,9 +25,10 @@ export class AgentSlot {
     const opening = this.#agent;
     // What it defers while it opens is known once it is open.
     if (opening !== undefined) {
-      using bound = new CancellationToken({ name: 'opening', clock: this.token.clock });
+      const bound = new CancellationToken({ name: 'opening', clock: this.token.clock });
       bound.cancelAfter(CLEANUP_MS, { kind: 'deadline' }, { how: 'kill' });
       await waitUnder(opening, bound, 'kill');
+      bound[Symbol.dispose]();
     }
     await this.#cleanups[Symbol.asyncDispose]();
     this.token[Symbol.dispose]();

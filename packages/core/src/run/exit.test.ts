@@ -4,9 +4,11 @@ import { expect, test } from 'vitest';
 /** Runs a program that sets `settledAt`, and returns how many milliseconds later its process ended. */
 function msUntilExit(program: string): number {
   const core = new URL('../index.ts', import.meta.url).href;
+  const embed = new URL('../embed/index.ts', import.meta.url).href;
   const testing = new URL('../testing/index.ts', import.meta.url).href;
   const whole = `
-    import { CancellationToken, createAgent, guard, waitUnder } from '${core}';
+    import { CancellationToken, createAgent, guard } from '${core}';
+    import { waitUnder } from '${embed}';
     import { scriptedModel } from '${testing}';
     let settledAt = 0;
     process.on('exit', () => console.log(performance.now() - settledAt));

@@ -101,8 +101,9 @@ export function createCleanupList({ name, onError, boundMs = CLEANUP_MS, clock }
     defer: cleanups.defer,
     async [Symbol.asyncDispose]() {
       if (!cleanups.close()) return;
-      using token = new CancellationToken({ name, ...(clock && { clock }) });
+      const token = new CancellationToken({ name, ...(clock && { clock }) });
       await cleanups.run(token, boundMs);
+      token[Symbol.dispose]();
     },
   };
 }
