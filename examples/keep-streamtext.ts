@@ -12,7 +12,7 @@ import { z } from 'zod';
 const id = 'toolu_01XUhnqiDmCzDGBKZ4tPm3Rk';
 const script = [
   { parts: [{ text: 'Sending it now.' }, { call: 'send_mail', id, input: { to: 'Ada' } }] },
-  { parts: [{ text: 'I was stopped, but the mail to Ada was sent all the same.' }] },
+  { parts: [{ text: 'I was stopped, but the mail to Ada still went out.' }] },
 ];
 
 /** A tool that never looks at its signal. */

@@ -8,7 +8,7 @@ export const fetchPage: Tool<{ url: string }> = defineTool({
   name: 'fetch_page',
   description: `Fetch a web page as text, at most ${CHARS_MAX} characters.`,
   input: z.object({ url: z.url() }),
-  effects: 'read', // Nothing changes in the world, so nobody is asked first.
+  effects: 'read', // It changes nothing, so it needs no approval.
   replay: 'safe', // After a crash it may simply run again.
   timeoutMs: 30_000,
   async execute({ url }, { signal, token, update }) {

@@ -72,6 +72,7 @@ export const sidebar: DefaultTheme.SidebarItem[] = [
   ]),
   section('Promises', [
     page('The 13 promises', '/promises/'),
+    page('Seen elsewhere', '/promises/seen-elsewhere'),
     page('Simulation and model check', '/promises/simulation'),
   ]),
   section('Security', [page('Threat model', '/security')]),

@@ -23,7 +23,7 @@ function readEntries(folder: string): Entry[] {
   return Object.entries(exports)
     .flatMap(([key, target]) => {
       const source = typeof target === 'string' ? undefined : target[SOURCE];
-      return source === undefined
+      return source === undefined || key === './internal' // for our own packages
         ? []
         : [{ specifier: join(name, key), source: join(root, 'packages', folder, source) }];
     })

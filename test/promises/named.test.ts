@@ -1,10 +1,11 @@
-// What docs/promises/index.md names as proof is there.
+// What the pages of docs/promises name as tests is there.
 import { existsSync, globSync, readFileSync } from 'node:fs';
 import { join } from 'node:path';
 import { expect, test } from 'vitest';
 
 const root = join(import.meta.dirname, '../..');
-const page = readFileSync(join(root, 'docs/promises/index.md'), 'utf8');
+const pages = ['index.md', 'seen-elsewhere.md'].map((name) => readFileSync(join(root, 'docs/promises', name), 'utf8'));
+const [promises = ''] = pages;
 const suites = globSync('test/promises/P*.int.test.ts', { cwd: root });
 const ENDINGS = ['', '.ts', '.test.ts', '.int.test.ts'];
 
@@ -17,13 +18,13 @@ function isThere(path: string): boolean {
 
 test('every promise has a paragraph and a suite of its own', () => {
   const numbers = Array.from({ length: 13 }, (_, i) => `P${i + 1}`);
-  expect([...page.matchAll(/^## (P\d+) /gm)].map(([, promise]) => promise)).toEqual(numbers);
+  expect([...promises.matchAll(/^## (P\d+) /gm)].map(([, promise]) => promise)).toEqual(numbers);
   for (const promise of numbers)
     expect(suites.filter((path) => path.startsWith(`test/promises/${promise}-`))).toHaveLength(1);
 });
 
-test('every test that the page names is there', () => {
-  const named = [...page.matchAll(/`((?:test|packages|core|tools|tasks|acp|ai-sdk)\/[^`\s…]*)`/g)].map(
+test('every test that the pages name is there', () => {
+  const named = [...pages.join().matchAll(/`((?:test|packages|core|tools|tasks|acp|ai-sdk)\/[^`\s…]*)`/g)].map(
     ([, path]) => path!,
   );
   expect(named.length).toBeGreaterThan(80);

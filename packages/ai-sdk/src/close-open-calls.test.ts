@@ -84,9 +84,9 @@ describe('a call without a result is told of truthfully', () => {
       { type: 'error-text', value: 'Not started: cancelled (user). It had no effect.' },
     ],
     [
-      'it finished later all the same',
+      'still finished later',
       { state: 'unknown', reason, late: { at: 1, state: 'finished', value: 'booked' } },
-      { type: 'error-text', value: 'It was cancelled, but it finished later all the same: booked' },
+      { type: 'error-text', value: 'It was cancelled, but still finished later: booked' },
     ],
   ])('%s', (_, record, output) => {
     expect(told(record)).toEqual(output);
@@ -256,7 +256,7 @@ describe('an id that comes again', () => {
     calls.update(running, { state: 'unknown', reason, late: { at: 1, state: 'finished', value: 'two' } });
     expect(results(closeOpenCalls(closed, calls))[1]).toEqual([
       'call_0-2',
-      'It was cancelled, but it finished later all the same: two',
+      'It was cancelled, but still finished later: two',
     ]);
   });
 

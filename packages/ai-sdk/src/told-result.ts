@@ -53,7 +53,7 @@ function outputOf({ state, output, error, reason, late }: CallRecord): Output {
       return failed('Outcome unknown: it is still running though the run was stopped. It may yet take effect.');
     case 'unknown':
       if (late?.state === 'finished')
-        return failed(`It was cancelled, but it finished later all the same: ${asText(late.value)}`);
+        return failed(`It was cancelled, but still finished later: ${asText(late.value)}`);
       if (late?.state === 'failed') return failed(`It was cancelled and failed later: ${describeError(late.error)}`);
       return failed(reason === undefined ? UNSEEN : explain(state, reason));
   }
