@@ -1,10 +1,10 @@
 import { defineTool, type Tool } from '@whoa/core';
+import { z } from 'zod';
 import { conciseText } from '../process/capture.ts';
 import type { BackgroundProcess, BackgroundProcesses } from './background.ts';
-import { objectSchema } from './input.ts';
 import { CHARACTERS_MAX, cleanupDetails } from './result.ts';
 
-const ID = { type: 'string', description: 'Which one, as bash or background_list named it' } as const;
+const ONE = z.object({ id: z.string().describe('Which one, as bash or background_list named it') });
 
 /** The tools with which a model sees, reads and stops its background processes. `bashTool` starts them. */
 export function backgroundTools(
@@ -17,7 +17,7 @@ function listTool(background: BackgroundProcesses): Tool {
   return defineTool<unknown>({
     name: 'background_list',
     description: 'Lists background processes: those that run, and the last ones that ended.',
-    input: objectSchema<unknown>({}),
+    input: z.object({}),
     effects: 'read',
     replay: 'safe',
     execute() {
@@ -33,7 +33,7 @@ function outputTool(background: BackgroundProcesses): Tool<{ id: string }> {
   return defineTool<{ id: string }>({
     name: 'background_output',
     description: 'Shows what a background process has printed so far.',
-    input: objectSchema<{ id: string }>({ id: ID }),
+    input: ONE,
     effects: 'read',
     replay: 'safe',
     execute({ id }) {
@@ -49,7 +49,7 @@ function stopTool(background: BackgroundProcesses): Tool<{ id: string }> {
   return defineTool<{ id: string }>({
     name: 'background_stop',
     description: 'Stops a background process and everything it started.',
-    input: objectSchema<{ id: string }>({ id: ID }),
+    input: ONE,
     effects: 'execute',
     replay: 'never',
     async execute({ id }) {

@@ -1,11 +1,11 @@
 import { defineTool, interrupted, type Tool, type ToolContext, type ToolResult } from '@whoa/core';
+import { z } from 'zod';
 import { GRACE_MS } from '../process/contained.ts';
 import type { Containment } from '../process/containment.ts';
 import { createContainment } from '../process/create-containment.ts';
 import type { SandboxKind } from '../sandbox/options.ts';
 import type { BackgroundProcesses } from './background.ts';
 import { type EnvironmentOptions, shellEnvironment } from './environment.ts';
-import { objectSchema } from './input.ts';
 import { partialResult, progressResult, shellResult } from './result.ts';
 import { runShell } from './run-shell.ts';
 
@@ -29,8 +29,8 @@ export interface BashToolOptions {
 
 export interface BashInput {
   readonly command: string;
-  readonly timeoutSeconds?: number;
-  readonly background?: boolean;
+  readonly timeoutSeconds?: number | undefined;
+  readonly background?: boolean | undefined;
 }
 
 const TIMEOUT_MS = 120_000;
@@ -70,7 +70,7 @@ export function bashTool(options: BashToolOptions = {}): Tool<BashInput> {
   return defineTool<BashInput>({
     name: 'bash',
     description: describe({ timeoutMs, background: background !== undefined, sandbox: containment.sandbox }),
-    input: inputSchema(background !== undefined),
+    input: bashInput(background !== undefined),
     effects: 'execute',
     replay: 'never',
     preview: () => ({ cwd: cwd ?? process.cwd(), sandbox: containment.sandbox }),
@@ -113,22 +113,21 @@ function describe({
     .join(' ');
 }
 
-function inputSchema(background: boolean): ReturnType<typeof objectSchema<BashInput>> {
-  return objectSchema<BashInput>({
-    command: { type: 'string', description: 'The command' },
-    timeoutSeconds: {
-      type: 'number',
-      description: 'When to give up',
-      minimum: 0.001,
-      maximum: TIMEOUT_MS_MAX / 1000,
-      isOptional: true,
-    },
-    ...(background && {
-      background: {
-        type: 'boolean' as const,
-        description: 'Keep it running and return at once with its id',
-        isOptional: true,
-      },
-    }),
-  });
+const MIN_SECONDS = 0.001;
+const MAX_SECONDS = TIMEOUT_MS_MAX / 1_000;
+const TIMEOUT_RANGE = `expected ${MIN_SECONDS} to ${MAX_SECONDS}`;
+
+function bashInput(background: boolean): z.ZodType<BashInput> {
+  const fields = {
+    command: z.string().describe('The command'),
+    timeoutSeconds: z
+      .number()
+      .min(MIN_SECONDS, TIMEOUT_RANGE)
+      .max(MAX_SECONDS, TIMEOUT_RANGE)
+      .describe('When to give up')
+      .optional(),
+  };
+  if (!background) return z.object(fields);
+  const keep = z.boolean().describe('Keep it running and return at once with its id').optional();
+  return z.object({ ...fields, background: keep });
 }
