@@ -1,7 +1,5 @@
 import type { Json } from '@whoa/core';
-
-/** Details beyond this are cut; what was cut is said in their place. */
-const DETAILS_BYTES_MAX = 256 * 1024;
+import { DETAILS_BYTES_MAX } from '@whoa/core/internal';
 
 /** An event as it is kept: plain JSON, errors as data, details bounded. */
 export function entryFor(event: object): Json {

@@ -1,10 +1,8 @@
 import { type CallResult, type CancellationToken, shield, type Tool } from '@whoa/core';
 import { waitUnder } from '@whoa/core/embed';
+import { UNDO_MS } from '@whoa/core/internal';
 import type { Journal } from './journal.ts';
 import type { Standing } from './resume.ts';
-
-/** All undos of a task share this time. */
-const UNDO_MS = 30_000;
 
 type Undone = Standing['undone'];
 

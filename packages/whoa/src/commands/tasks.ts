@@ -1,9 +1,9 @@
 import { textOf } from '@whoa/core';
-import type { TaskHead, TaskRecord, TaskStatus } from '@whoa/tasks';
+import type { TaskHead, TaskRecord } from '@whoa/tasks';
 import { type Command, EXIT, type Own, readArguments, readCount, UsageError } from '../command.ts';
 import { isLost, LOCAL_TENANT, shortId } from '../tasks/local-tasks.ts';
 import { openTaskSource } from '../tasks/open-task-source.ts';
-import { showCounts, showWorkers } from '../tasks/show-overview.ts';
+import { STATUSES, showCounts, showWorkers } from '../tasks/show-overview.ts';
 import { listTasks, type TaskSource } from '../tasks/task-source.ts';
 import { commandName } from '../terminal/command-name.ts';
 import { inWords } from '../terminal/durations.ts';
@@ -29,7 +29,6 @@ last week.
 
 A task is 'lost' when the process that ran it died; 'whoa cancel' settles it.`;
 
-const STATUSES: readonly TaskStatus[] = ['init', 'running', 'cancelling', 'success', 'failed', 'cancelled'];
 const OPTIONS = {
   status: { type: 'string' },
   conversation: { type: 'string' },

@@ -7,7 +7,7 @@ import { formatTable } from '../terminal/table.ts';
 import { shortId } from './local-tasks.ts';
 import type { TaskSource } from './task-source.ts';
 
-const STATUSES: readonly TaskStatus[] = ['init', 'running', 'cancelling', 'success', 'failed', 'cancelled'];
+export const STATUSES: readonly TaskStatus[] = ['init', 'running', 'cancelling', 'success', 'failed', 'cancelled'];
 const TENANT_CHARACTERS_MAX = 40;
 const LIST_CHARACTERS_MAX = 200;
 
