@@ -1,8 +1,10 @@
 // One report for each entry of each package: every public name with its declaration, and what these are written with. They are
-// checked in, so that a change of what people can import shows in review: npm run api writes them, npm run check compares.
+// checked in, so that a change of what people can import shows in review: npm run api writes them, npm run check compares, and
+// asks for doc comments.
 import { existsSync, globSync, readFileSync, rmSync, writeFileSync } from 'node:fs';
 import { join } from 'node:path';
 import { parseArgs } from 'node:util';
+import { lintDocs } from './api/doc-lint.ts';
 import { type Declaration, type Entry, findReachable, type PublicName, ROOT, readEntries } from './api/surface.ts';
 
 const { values } = parseArgs({ options: { write: { type: 'boolean', default: false } } });
@@ -14,7 +16,7 @@ const entries = readEntries();
 const reports = new Map(entries.map((entry) => [`api/${entry.folder}${entry.report}.api.md`, report(entry)]));
 reports.set('api/README.md', summary(entries));
 
-const problems: string[] = [];
+const problems: string[] = lintDocs(entries);
 for (const [path, wanted] of reports) {
   const file = join(ROOT, path);
   if (existsSync(file) && readFileSync(file, 'utf8') === wanted) continue;

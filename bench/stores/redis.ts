@@ -1,5 +1,5 @@
 import { Redis } from 'ioredis';
-import type { RedisStoreOptions } from '../../packages/tasks/src/stores/redis.ts';
+import type { RedisStoreOptions } from '../../packages/tasks/src/stores/redis/options.ts';
 import { ask, startRedis } from '../../test/servers/redis.ts';
 import type { Bare, BenchCase } from './bare.ts';
 

@@ -31,6 +31,22 @@ export function blocksOf(page: string): Block[] {
   });
 }
 
+/** The sources whose doc comments may hold examples. */
+export const SOURCES: readonly string[] = globSync('packages/*/src/**/*.ts', {
+  cwd: ROOT,
+  exclude: ['**/*.test.ts'],
+}).toSorted();
+
+/** The TypeScript blocks in the doc comments of a source. */
+export function examplesIn(source: string): Block[] {
+  const text = read(source);
+  return [...text.matchAll(/^ *\* ```ts ?([^\n]*)\n(.*?)^ *\* ```$/gms)].map((found) => {
+    const [, about = '', code = ''] = found;
+    const line = text.slice(0, found.index).split('\n').length;
+    return { page: source, line, language: 'ts', about, text: code.replaceAll(/^ *\* ?/gm, '') };
+  });
+}
+
 /** A page without its blocks. */
 export function proseOf(page: string): string {
   return read(page).replaceAll(/^```.*?^```$/gms, '');

@@ -1,16 +1,17 @@
-// The TypeScript of the docs is checked as a reader's compiler would, and what is marked `run` is run: it must print what the
+// The TypeScript of the docs and of doc comments is checked as a reader's compiler would, and what is marked `run` is run: it must print what the
 // page says it prints, give or take the time it took.
 import { spawnSync } from 'node:child_process';
 import { mkdirSync, mkdtempSync, rmSync, symlinkSync, writeFileSync } from 'node:fs';
 import { tmpdir } from 'node:os';
 import { join } from 'node:path';
 import { afterAll, beforeAll, expect, test } from 'vitest';
-import { type Block, blocksOf, PAGES, ROOT } from './pages.ts';
+import { type Block, blocksOf, examplesIn, PAGES, ROOT, SOURCES } from './pages.ts';
 
 const CONDITION = '@whoa/source';
 const programs = PAGES.flatMap(blocksOf).filter(
   ({ language, about }) => language === 'ts' && !about.startsWith('file='),
 );
+const examples = SOURCES.flatMap(examplesIn);
 let folder: string;
 
 beforeAll(() => {
@@ -18,13 +19,15 @@ beforeAll(() => {
   symlinkSync(join(ROOT, 'node_modules'), join(folder, 'node_modules'));
   writeFileSync(join(folder, 'package.json'), '{ "private": true, "type": "module" }');
   writeFileSync(join(folder, 'tsconfig.json'), JSON.stringify(readersConfig()));
-  for (const program of programs) writeFileSync(join(folder, nameOf(program)), `${program.text}\nexport {};\n`);
+  for (const program of [...programs, ...examples])
+    writeFileSync(join(folder, nameOf(program)), `${program.text}\nexport {};\n`);
 });
 
 afterAll(() => rmSync(folder, { recursive: true }));
 
-test('the TypeScript of the docs compiles', () => {
+test('the TypeScript of the docs, and of the examples in doc comments, compiles', () => {
   expect(programs.length).toBeGreaterThan(10);
+  expect(examples.length).toBeGreaterThan(25);
   const { stdout, status } = spawnSync(
     process.execPath,
     [join(ROOT, 'node_modules/typescript/bin/tsc'), '-p', folder],
@@ -72,7 +75,7 @@ function readersConfig(): object {
 }
 
 function nameOf({ page, line }: Block): string {
-  return `${page.replaceAll('/', '-').replace(/\.md$/, '')}-${line}.ts`;
+  return `${page.replaceAll('/', '-').replace(/\.(?:md|ts)$/, '')}-${line}.ts`;
 }
 
 /** The block without a language that follows a program. */

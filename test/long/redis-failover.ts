@@ -2,7 +2,7 @@
 // npm run long -- redis-failover [failovers of each kind] [part of the name of a kind]
 import { setTimeout as wait } from 'node:timers/promises';
 import { createRedisStore } from '@whoa/tasks';
-import type { RedisStoreOptions } from '../../packages/tasks/src/stores/redis.ts';
+import type { RedisStoreOptions } from '../../packages/tasks/src/stores/redis/options.ts';
 import { ask, type RedisServerOptions, startRedisSentinels } from '../servers/redis.ts';
 import { Ledger, type LedgerReport } from '../tasks/ledger.ts';
 

@@ -9,7 +9,12 @@ export interface EchoOptions extends ServeOptions {
   readonly world?: World;
 }
 
-/** Serves the simplest agent there is: it waits, then says what it was told. A good first thing to cancel. */
+/**
+ * Serves the simplest agent there is: it waits, then repeats what it was sent. A good first thing to cancel.
+ *
+ * @returns The connection. It is over when the client leaves; dispose it to end it from this side.
+ * @throws RangeError when `delaySeconds` is not a duration.
+ */
 export function serveEcho({ delaySeconds = 1, world = systemWorld, ...options }: EchoOptions = {}): AcpConnection {
   if (!(delaySeconds >= 0 && Number.isFinite(delaySeconds))) {
     throw new RangeError(`delaySeconds: expected 0 or more, got ${delaySeconds}`);

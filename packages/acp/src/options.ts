@@ -70,6 +70,7 @@ export interface AuthMethod {
 /** Every prompt of the protocol has an answer of its own, so one cannot be given to the run of another: no `steer`. */
 export type PromptPolicy = Exclude<Policy, 'steer'>;
 
+/** How agents are served to an editor. Only `createAgent` is required. */
 export interface AcpOptions {
   /**
    * Makes the agent of a session. It is called again when a setting changes. Throw an error with the code

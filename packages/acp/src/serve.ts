@@ -45,6 +45,16 @@ export interface AcpConnection extends AsyncDisposable {
  *
  * Give options with `createAgent` rather than an agent to have one made for each session: it is told the folder and the
  * MCP servers, and can ask for permission. An agent that is given as it is knows nothing of the client.
+ *
+ * @returns The connection. It is over when the client leaves; dispose it to end it from this side.
+ *
+ * @example
+ * ```ts
+ * import { serveAcp } from '@whoa/acp';
+ *
+ * await using connection = serveAcp(agent);
+ * await connection.closed;
+ * ```
  */
 export function serveAcp(agent: Agent | AcpOptions, options: ServeOptions = {}): AcpConnection {
   return connect('run' in agent ? { createAgent: () => agent } : agent, options);

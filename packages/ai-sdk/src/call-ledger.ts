@@ -62,7 +62,11 @@ export interface CallLedger {
   waitForQuiet(): Promise<void>;
 }
 
-/** A ledger in memory. The oldest records of calls that have ended make room first. */
+/**
+ * Creates a ledger in memory. When it is full, the oldest records of ended calls are dropped first.
+ *
+ * @returns The ledger to hand to `stoppableTurn`, `guardAiSdkTools` and `closeOpenCalls`.
+ */
 export function createCallLedger(options: { recordsMax?: number } = {}): CallLedger {
   const { recordsMax = 1_000 } = options;
   const tools = new Set<string>();

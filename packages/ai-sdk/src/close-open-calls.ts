@@ -7,13 +7,21 @@ import { isMasked, type Output, outputFor } from './told-result.ts';
 import { safeName, sameOr, UniqueIds, wellFormed } from './wire-safe.ts';
 
 /**
- * Makes a history valid again after a run was stopped: every call gets exactly one result, right after it. Calls that
- * have none get a truthful one: what the ledger knows of them, or that it is unknown. So do calls that were stopped and
- * whose result says no more than that something went wrong. Results that answer no call, and second ones, are dropped.
- * Call ids that come twice, ids and tool names that providers refuse, and halves of characters are replaced.
- * Returns new messages; valid ones come back as they were.
+ * Makes a history valid again after a run was stopped: every call gets exactly one result, right after it. A call without
+ * a result gets a truthful one: what the ledger knows about it, or that its outcome is unknown. So does a stopped call
+ * whose result only says that something went wrong. Results without a call, and second results, are dropped. Duplicate call
+ * ids, ids and tool names that providers refuse, and halves of characters are replaced.
  *
+ * @returns New messages; valid ones are returned as they were.
+ *
+ * @example
  * ```ts
+ * import { closeOpenCalls, createCallLedger } from '@whoa/ai-sdk';
+ * import type { ModelMessage } from 'ai';
+ *
+ * const calls = createCallLedger();
+ * let messages: ModelMessage[] = [{ role: 'user', content: 'Book a table' }];
+ * // … your loop runs, and is stopped …
  * await calls.waitForQuiet();
  * messages = closeOpenCalls(messages, calls);
  * ```

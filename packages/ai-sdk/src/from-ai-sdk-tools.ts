@@ -22,10 +22,24 @@ export interface FromAiSdkToolsOptions {
 }
 
 /**
- * Tools written for the AI SDK, for an agent of ours. They hear of a cancel through `abortSignal`, as they do there.
+ * Turns tools written for the AI SDK into tools for an agent. They learn of a cancel through `abortSignal`, as they do there.
  *
+ * @returns One tool for each entry, in the same order.
+ * @throws TypeError when a tool has no `execute`, a name is not legal, or `settings` names a tool that is not there.
+ *
+ * @example
  * ```ts
- * const agent = createAgent({ name, model, tools: fromAiSdkTools({ search }, { settings: { search: { effects: 'read' } } }) });
+ * import { fromAiSdkTools } from '@whoa/ai-sdk';
+ * import { createAgent } from '@whoa/core';
+ * import { tool } from 'ai';
+ * import { z } from 'zod';
+ *
+ * const search = tool({ inputSchema: z.object({ query: z.string() }), execute: ({ query }) => `Nothing about ${query}` });
+ * const agent = createAgent({
+ *   name: 'assistant',
+ *   model,
+ *   tools: fromAiSdkTools({ search }, { settings: { search: { effects: 'read' } } }),
+ * });
  * ```
  */
 export function fromAiSdkTools(

@@ -31,12 +31,18 @@ export type AiSdkSettings = Pick<
 >;
 
 /**
- * Lets an agent think with any AI SDK provider. Install the provider package yourself and hand its model in.
+ * Lets an agent use any AI SDK model. Install the provider package yourself and pass its model in.
  *
+ * @returns A model for `createAgent`.
+ * @throws TypeError when it is not a language model of provider specification v3 or v4.
+ *
+ * @example
  * ```ts
  * import { anthropic } from '@ai-sdk/anthropic';
+ * import { fromAiSdk } from '@whoa/ai-sdk';
+ * import { createAgent } from '@whoa/core';
  *
- * const agent = createAgent({ name: 'assistant', model: fromAiSdk(anthropic('claude-sonnet-4-5')), tools });
+ * const agent = createAgent({ name: 'assistant', model: fromAiSdk(anthropic('claude-sonnet-4-5')) });
  * ```
  */
 export function fromAiSdk(model: AiSdkModel, settings: AiSdkSettings = {}): Model {

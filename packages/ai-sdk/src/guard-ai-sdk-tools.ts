@@ -27,15 +27,20 @@ export interface WaitedCall {
 }
 
 /**
- * The same tools for a loop of your own (`streamText`, `generateText`, an AI SDK agent), made bounded, fenced and
- * reported: a tool that ignores its signal can no longer hold a run up, and what it does later reaches nobody.
+ * Guards the tools of your own loop (`streamText`, `generateText`, an AI SDK agent): each call is bounded, fenced and
+ * reported. A tool that ignores its signal can no longer hold a run up, and its late result is ignored.
  *
+ * @returns The same tools, guarded.
+ * @throws TypeError when `bounds` names a tool that is not there.
+ *
+ * @example
  * ```ts
+ * import { createCallLedger, guardAiSdkTools } from '@whoa/ai-sdk';
+ * import { streamText } from 'ai';
+ *
  * const calls = createCallLedger();
- * const tools = guardAiSdkTools({ search, book }, {
- *   token, calls, bounds: { book: { whenCancelled: 'finish', timeoutMs: 10_000 } },
- * });
- * streamText({ model, tools, messages, abortSignal: token.signal });
+ * const guarded = guardAiSdkTools(tools, { token, calls });
+ * streamText({ model, tools: guarded, prompt: 'Hello', abortSignal: token.signal });
  * ```
  */
 export function guardAiSdkTools<Tools extends Readonly<Record<string, AiSdkTool>>>(

@@ -58,13 +58,22 @@ export interface StoppableTurn<T extends Tools, Message extends AiSdkMessage> {
 const STEPS_MAX = 20;
 
 /**
- * One turn of a loop of your own that stops when told: within the time of its ladder, with a history that is valid and true
- * for the next turn.
+ * Prepares one turn of your own loop so that it stops when told: within the time of its ladder, with a history that is valid
+ * and true for the next turn.
  *
+ * @returns What to spread into `streamText` or `generateText`, and `settled`, which resolves when the turn has ended.
+ * @throws TypeError when there is neither a token nor a signal, or `mustFinish` names a tool that is not there.
+ *
+ * @example
  * ```ts
- * const turn = stoppableTurn({ token, history, tools, calls, mustFinish: { charge_card: { timeoutMs: 10_000 } } });
+ * import { createCallLedger, stoppableTurn } from '@whoa/ai-sdk';
+ * import { type ModelMessage, streamText } from 'ai';
+ *
+ * const calls = createCallLedger();
+ * const history: ModelMessage[] = [{ role: 'user', content: 'Charge the card' }];
+ * const turn = stoppableTurn({ token, history, tools, calls });
  * const result = streamText({ model, ...turn });
- * // … show the stream …
+ * for await (const text of result.textStream) process.stdout.write(text);
  * await turn.settled;
  * ```
  */

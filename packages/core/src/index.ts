@@ -9,7 +9,7 @@ export { describeReason, type CancelReason, type CancelReasonInit } from './stop
 export type { CancelReceipt } from './stop/receipt.ts';
 
 // Errors.
-export { CancelledError, isCancelledError, isOutcomeUnknownError } from './stop/errors.ts';
+export { CancelledError, isCancelledError } from './stop/errors.ts';
 export { SettingsError } from './stop/settings.ts';
 
 // Tools: what an agent can do.

@@ -3,6 +3,7 @@ import { getRequestListener, serve } from '@hono/node-server';
 import { serveWebSockets } from './web-socket/node-upgrade.ts';
 import type { ServeSocket } from './web-socket/web-sockets.ts';
 
+/** Where to listen. */
 export interface ListenOptions {
   /** 0, the default, takes any that is free. */
   readonly port?: number;
@@ -17,7 +18,11 @@ export interface Listening extends AsyncDisposable {
   readonly server: Server;
 }
 
-/** A web-standard handler as Node's HTTP server, Express and Fastify call it. Mount it before any body parser. */
+/**
+ * Adapts a web-standard handler to Node's HTTP server, Express and Fastify. Mount it before any body parser.
+ *
+ * @returns The listener.
+ */
 export function toNodeListener(handler: {
   fetch(request: Request): Response | Promise<Response>;
 }): (request: IncomingMessage, response: ServerResponse) => void {
@@ -34,7 +39,11 @@ export interface Listener {
   upgrade?(request: Request): Promise<Response | ServeSocket>;
 }
 
-/** Serves a web-standard handler with Node's HTTP server. */
+/**
+ * Serves a web-standard handler with Node's HTTP server.
+ *
+ * @returns The server, once it listens. Dispose it to stop.
+ */
 export async function listen(
   handler: Listener,
   { port = 0, host = '127.0.0.1' }: ListenOptions = {},

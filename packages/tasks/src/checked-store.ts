@@ -62,7 +62,12 @@ import {
 } from './task.ts';
 import { withNonce } from './unknown-outcome.ts';
 
-/** The bounds of a store, checked and completed. */
+/**
+ * Checks and completes the bounds of a store.
+ *
+ * @returns The bounds for `createCheckedStore`.
+ * @throws RangeError when a bound cannot work. It names the option.
+ */
 export function rulesOf(options: StoreOptions): StoreRules {
   const { maxRunningPerTenant, maxRunningPerAgent } = options;
   return {
@@ -83,7 +88,11 @@ export function rulesOf(options: StoreOptions): StoreRules {
   };
 }
 
-/** What stands in front of every driver: checks arguments, fills in what was left out, and bounds what is handed in. */
+/**
+ * Puts the front of every store before a driver: it checks arguments, fills in defaults, and bounds what is passed in.
+ *
+ * @returns The store.
+ */
 export function createCheckedStore(
   driver: StoreDriver,
   { rules, world = systemWorld }: { readonly rules: StoreRules; readonly world?: World | undefined },

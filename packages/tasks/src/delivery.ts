@@ -29,6 +29,7 @@ interface SessionRequest extends SessionRef {
   readonly maxBytes?: number;
 }
 
+/** A worker's request for tasks. */
 export interface TakeRequest extends SessionRequest {
   /** 1 for a session's first take, one more after each answer that held tasks or was a `repeat`. */
   readonly number: number;
@@ -38,6 +39,7 @@ export interface TakeRequest extends SessionRequest {
 
 export type ClaimRequest = Omit<SessionRequest, 'domain'>;
 
+/** The tasks a worker was given, or why it got none. */
 export type TakeAnswer =
   | {
       readonly answer: 'taken';
@@ -71,6 +73,7 @@ export interface TaskLoad {
   readonly history: ConversationRecord['history'];
 }
 
+/** Whether a worker was given one task. */
 export type ClaimAnswer =
   | ({ readonly answer: 'claimed' } & TakenTask)
   /** Another session has it, at least until then; after that a sweep can free it. */
@@ -82,6 +85,7 @@ export type ClaimAnswer =
   /** The session is over. */
   | { readonly answer: 'gone' };
 
+/** A worker's heartbeat for one of its sessions. */
 export interface Beat extends SessionRef {
   /** Orders that have been carried out, by the number they came with. */
   readonly confirmed?: readonly (Omit<ClaimRef, 'session'> & { readonly orderNumber: number })[];
@@ -89,6 +93,7 @@ export interface Beat extends SessionRef {
   readonly count: number;
 }
 
+/** Whether the session lives, and the orders its worker has not confirmed. */
 export type BeatAnswer =
   | {
       readonly answer: 'alive';

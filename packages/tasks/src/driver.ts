@@ -87,6 +87,7 @@ export interface StoreRules {
   readonly maxRunningPerAgent?: number;
 }
 
+/** A task to create, checked and complete. */
 export interface CreateRequest extends Omit<NewTask, 'input' | 'priority' | 'holdMs'> {
   readonly id: string;
   /** JSON. */

@@ -1,4 +1,4 @@
-/** Thrown to a worker whose task belongs to another by now, or to nobody. Stop; none of your writes counts any more. */
+/** Thrown to a worker that no longer holds its task. Stop: none of its writes count any more. */
 export class LeaseLostError extends Error {
   override readonly name: string = 'LeaseLostError';
   readonly code: string = 'LEASE_LOST';
@@ -37,7 +37,7 @@ export class JournalFullError extends Error {
   }
 }
 
-/** Thrown when a store could not be had in time. Nothing was changed; try again. */
+/** Thrown when the store did not become available before the timeout. Nothing was changed; try again. */
 export class StoreBusyError extends Error {
   override readonly name: string = 'StoreBusyError';
   readonly code: string = 'STORE_BUSY';

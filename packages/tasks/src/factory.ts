@@ -2,7 +2,8 @@ import { settings, worldRule } from '@whoa/core/internal';
 import type { TaskStore } from './store.ts';
 import { createMemoryStore, type MemoryStoreOptions } from './stores/memory.ts';
 import { createPostgresStore, type PostgresStoreOptions } from './stores/postgres.ts';
-import { createRedisStore, type RedisStoreOptions } from './stores/redis.ts';
+import type { RedisStoreOptions } from './stores/redis/options.ts';
+import { createRedisStore } from './stores/redis.ts';
 import { createSqliteStore, type SqliteStoreOptions } from './stores/sqlite.ts';
 
 /** Which store, and what it needs to know. */
@@ -13,8 +14,21 @@ export type TaskStoreConfig =
   | ({ readonly backend: 'postgres' } & PostgresStoreOptions);
 
 /**
- * Creates the store that a configuration or an address names; memory if there is none. Addresses: `redis://host:port`,
+ * Creates the store that a configuration or an address names; in memory if there is none. Addresses: `redis://host:port`,
  * `postgres://host/database`, `sqlite:path/to/file`, `memory:`.
+ *
+ * @returns The store.
+ * @throws TypeError or {@link SettingsError} when the configuration cannot work; {@link StoreSetupError}, from its methods, when a driver is not
+ * installed or the store cannot be used.
+ *
+ * @example
+ * ```ts
+ * import { createTaskStore } from '@whoa/tasks';
+ *
+ * await using store = createTaskStore(process.env.STORE_URL ?? 'sqlite:tasks.db');
+ * const receipt = await store.cancel({ tenant: 'acme', id: taskId }, { kind: 'user' });
+ * console.log(receipt.answer);
+ * ```
  */
 export function createTaskStore(config: TaskStoreConfig | string = { backend: 'memory' }): TaskStore {
   const checked = readConfig(typeof config === 'string' ? configOf(config) : config);

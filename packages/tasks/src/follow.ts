@@ -22,12 +22,18 @@ export type Followed<Event = never> =
   | { readonly type: 'end'; readonly task: TaskRecord };
 
 /**
- * Reads a task's journal along, from any process, until the task has ended; then comes one `end` with its outcome. An
- * outage of the store is waited out: nothing is skipped, nothing comes twice. To go on later, or elsewhere, hand the last
- * position in as `after`.
+ * Follows the journal of a task, from any process, until the task has ended; then comes one `end` with its outcome. It waits out
+ * an outage of the store: nothing is skipped, nothing comes twice. To continue later, or elsewhere, pass the last position
+ * in as `after`.
  *
+ * @returns The entries, then the end.
+ * @throws {@link TaskUnknownError} when there is no such task; {@link StoreClosedError} when the store was closed.
+ *
+ * @example
  * ```ts
- * for await (const seen of followTask(store, { tenant, id })) {
+ * import { followTask } from '@whoa/tasks';
+ *
+ * for await (const seen of followTask(store, task)) {
  *   if (seen.type === 'entry' && seen.event.type === 'text') process.stdout.write(seen.event.text);
  *   if (seen.type === 'end') console.log(seen.task.status);
  * }

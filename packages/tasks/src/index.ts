@@ -26,7 +26,7 @@ export type { TaskCounts, PageRequest, TenantPage, WorkerPage } from './overview
 export { createRunner } from './run/store-runner.ts';
 export type { Runner, RunnerOptions, RunnerEvent } from './run/runner.ts';
 export type { Work, TaskContext, HeldWork } from './run/work.ts';
-export { createApprovals, type Approvals } from './run/approvals.ts';
+export { createApprovals } from './run/approvals.ts';
 export { createBackground, backgroundKey } from './run/background.ts';
 
 // Following a task from anywhere.

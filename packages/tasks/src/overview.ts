@@ -8,6 +8,7 @@ export interface TaskCounts {
   readonly limit: number;
 }
 
+/** Which page of a list. */
 export interface PageRequest {
   /** How many at most; 100 by default. */
   readonly limit?: number;
@@ -34,6 +35,7 @@ interface WorkerRecord {
   readonly waitsFor: readonly string[];
 }
 
+/** The workers of a store. */
 export interface WorkerPage {
   readonly workers: readonly WorkerRecord[];
   /** There are more than were asked for. */

@@ -71,7 +71,12 @@ export interface CancellationRegistryOptions
 /** The agent that registered tasks name: no runner has it, so none runs them. */
 const AGENT = 'registered';
 
-/** Creates a registry for the tasks of one tenant. */
+/**
+ * Creates a registry that makes work of your own cancellable by key, for one tenant.
+ *
+ * @returns The registry. Dispose it when its work has ended.
+ * @throws {@link StoreFullError}, from `register`, when too much waits already.
+ */
 export function createCancellationRegistry(options: CancellationRegistryOptions): CancellationRegistry {
   const { store, tenant, world = systemWorld } = options;
   const held = new Map<string, HeldTask>();

@@ -75,7 +75,11 @@ export function byStatus<T>(toValue: (status: TaskStatus) => T): Readonly<Record
   return Object.fromEntries(entries) as Record<TaskStatus, T>;
 }
 
-/** Whether a task has ended: its record never changes again. */
+/**
+ * Tells whether a task has ended: its record never changes again.
+ *
+ * @returns True for `success`, `failed` and `cancelled`.
+ */
 export function isFinal(status: TaskStatus): status is FinalStatus {
   return STATUS_TABLE[status] === STATUS_TABLE.success;
 }

@@ -121,6 +121,7 @@ export interface CreateOptions extends Repeatable {
   readonly policy?: Policy;
 }
 
+/** What became of a request to create a task. */
 export type CreateReceipt =
   | {
       readonly answer: 'created';
@@ -165,6 +166,7 @@ export interface FinishReceipt {
   readonly successor?: string;
 }
 
+/** What became of a cancel. After `accepted` the task can only end `cancelled`. */
 export type StoreCancelReceipt =
   | {
       readonly answer: 'accepted' | 'escalated' | 'already';
@@ -177,6 +179,7 @@ export type StoreCancelReceipt =
   | { readonly answer: 'too-late'; readonly status: FinalStatus }
   | { readonly answer: 'unknown' };
 
+/** What became of a command to a running task. */
 export type SendReceipt =
   | { readonly answer: 'accepted'; readonly number: number }
   | { readonly answer: 'too-late'; readonly status: TaskStatus }
@@ -191,6 +194,7 @@ export interface ReadOptions {
   readonly watchMs?: number;
 }
 
+/** Which tasks to list, newest first. */
 export interface ListFilter {
   readonly tenant: string;
   readonly status?: TaskStatus;
@@ -200,6 +204,7 @@ export interface ListFilter {
   readonly cursor?: string;
 }
 
+/** One page of a list of tasks. */
 export interface ListPage {
   /** Without inputs: they may be large. */
   readonly tasks: readonly TaskHead[];

@@ -15,7 +15,7 @@ export { findRipgrep } from './files/ripgrep.ts';
 // Shell: commands for a model, and processes that outlive a call.
 export { bashTool } from './shell/bash.ts';
 export { backgroundTools } from './shell/background-tools.ts';
-export { createBackgroundProcesses, type BackgroundProcesses, type BackgroundProcess } from './shell/background.ts';
+export { createBackgroundProcesses, type BackgroundProcesses } from './shell/background.ts';
 export type { ShellEnd, LiveShell } from './shell/run-shell.ts';
 export type { CapturedOutput } from './process/capture.ts';
 export { shellEnvironment } from './shell/environment.ts';

@@ -25,5 +25,5 @@ export { CancellationToken, guard, isCancelledError } from '@whoa/core';
 export { createConversations } from '@whoa/core';
 
 // The config file of the command.
-export { defineConfig, type WhoaConfig, type AgentFactory, type AgentSetup } from './config/config.ts';
+export { defineConfig, type WhoaConfig, type AgentSetup } from './config/config.ts';
 export type { ApprovalRule } from './approvals/rules.ts';

@@ -6,7 +6,12 @@ const ID = /^[A-Za-z0-9][A-Za-z0-9_-]{0,127}$/;
 /** A list reads at most this many files. */
 const SESSIONS_MAX = 2_000;
 
-/** Keeps each session as a file of its own in a folder that only the user can read. */
+/**
+ * Keeps each session as a file of its own in a folder that only the user can read.
+ *
+ * @returns A store that keeps one file per session.
+ * @throws RangeError, from `save`, when the id of a session cannot name a file.
+ */
 export function createFileSessions({ folder }: { readonly folder: string }): SessionStore {
   const pathOf = (id: string): string => join(folder, `${id}.json`);
   return {

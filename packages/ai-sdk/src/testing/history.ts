@@ -18,7 +18,11 @@ export const strictValidators: Readonly<
 
 type Blocks = Record<string, unknown>[];
 
-/** What each of the three vendors would refuse about a history, put plainly into its format. Empty: all accept it. */
+/**
+ * Checks a history against the rules of the three vendors.
+ *
+ * @returns What each vendor would refuse; empty when all accept it.
+ */
 export function refusalsOf(messages: readonly ModelMessage[]): (Refusal & { readonly format: WireFormat })[] {
   const bodies: Record<WireFormat, unknown> = {
     chat: { messages: messages.map(chatMessage) },

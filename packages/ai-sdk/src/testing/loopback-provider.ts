@@ -41,12 +41,18 @@ const WIRES: readonly Wire[] = [chatWire, responsesWire, anthropicWire];
 const BODY_BYTES_MAX = 64 * 1024 * 1024;
 
 /**
- * Starts a real HTTP server that speaks as OpenAI Chat Completions, OpenAI Responses and Anthropic Messages do, streaming or
- * in one piece as it is asked. It goes wrong where its script says so, and refuses histories as strictly as those vendors.
+ * Starts a real HTTP server that behaves like OpenAI Chat Completions, OpenAI Responses and Anthropic Messages, streaming or
+ * not, as the request asks. It fails where its script says so, and refuses histories as strictly as those vendors.
  *
+ * @returns The running provider, with its `url`. Dispose it to stop it.
+ *
+ * @example
  * ```ts
+ * import { createAnthropic } from '@ai-sdk/anthropic';
+ * import { startLoopbackProvider } from '@whoa/ai-sdk/testing';
+ *
  * await using provider = await startLoopbackProvider({ script: [{ parts: [{ text: ['Hello ', { stall: true }] }] }] });
- * const model = createAnthropic({ baseURL: provider.url, apiKey: 'none' })('claude');
+ * const claude = createAnthropic({ baseURL: provider.url, apiKey: 'none' })('claude');
  * ```
  */
 export async function startLoopbackProvider(options: LoopbackOptions): Promise<LoopbackProvider> {

@@ -1,6 +1,7 @@
 import type { Answer, Fault, Frame } from './script.ts';
 import type { Refusal, StrictOptions } from './strict.ts';
 
+/** The protocol of a request to a provider. */
 export type WireFormat = 'chat' | 'responses' | 'anthropic';
 
 export interface FrameContext {

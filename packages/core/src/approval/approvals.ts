@@ -32,8 +32,28 @@ export interface ApprovalsOptions {
 const judgeByEffects: Judge = ({ effects }) => ({ decision: effects === 'read' ? 'allow' : 'ask' });
 
 /**
- * Makes the `approve` of an agent from a way to ask a person, whichever screen that person sits at. One question at a time:
- * an `always` answers those that wait behind it. Nothing is allowed that was not shown in full.
+ * Creates the `approve` option of an agent from a way to ask a person, on whatever screen. It asks one question at a time: an
+ * `always` also answers those that wait behind it. Nothing is allowed that was not shown in full.
+ *
+ * @returns The function for `createAgent({ approve })`.
+ *
+ * @example
+ * ```ts
+ * import { createInterface } from 'node:readline/promises';
+ * import { createAgent } from '@whoa/core';
+ * import { createApprovals, questionLines } from '@whoa/core/approval';
+ *
+ * const terminal = createInterface({ input: process.stdin, output: process.stdout });
+ * const approve = createApprovals({
+ *   until: 'until this program ends',
+ *   ask: async (question, { signal }) => {
+ *     console.log(questionLines(question).join('\n'));
+ *     const answer = await terminal.question('Allow? (y/n) ', { signal });
+ *     return { decision: answer === 'y' ? 'yes' : 'no' };
+ *   },
+ * });
+ * const careful = createAgent({ name: 'careful', model, approve });
+ * ```
  */
 export function createApprovals({ ask, until, judge = judgeByEffects }: ApprovalsOptions): Approve {
   const remembered = new Map<string, boolean>();

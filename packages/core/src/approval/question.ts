@@ -40,7 +40,11 @@ const TITLE_CHARACTERS_MAX = 120;
 /** The fields that say best what a call is about. */
 const SUBJECTS = ['command', 'path', 'pattern', 'glob'] as const;
 
-/** A call in one line: the tool, and what it is about. */
+/**
+ * Describes a call in one line: the tool, and what it is about.
+ *
+ * @returns The line, at most `charactersMax` long.
+ */
 export function callTitle(tool: string, input: unknown, charactersMax: number = TITLE_CHARACTERS_MAX): string {
   const subject = SUBJECTS.map((name) => fieldOf(input, name)).find((value) => value !== undefined);
   return visibleLine(subject === undefined ? tool : `${tool}: ${subject}`, charactersMax);
@@ -70,14 +74,22 @@ export function describeRequest(request: ApprovalRequest, preview: CallPreview =
   };
 }
 
-/** Where the call would run, in words. */
+/**
+ * Describes where a call would run.
+ *
+ * @returns The words, or `undefined` when there is nothing to say.
+ */
 export function describeLocation({ cwd, sandbox }: Pick<ApprovalQuestion, 'cwd' | 'sandbox'>): string | undefined {
   const confined = sandbox === 'none' ? 'without a sandbox' : sandbox && `in the sandbox '${sandbox}'`;
   const words = [cwd && `in ${cwd}`, confined].filter(Boolean);
   return words.length === 0 ? undefined : words.join(', ');
 }
 
-/** The question line by line. A line of a field is indented, so it cannot pass for a field or for words of ours. */
+/**
+ * The question line by line. A line of a field is indented, so it cannot pass for a field or for words of ours.
+ *
+ * @returns The lines.
+ */
 export function questionLines({ change, fields }: ApprovalQuestion): string[] {
   const lines: string[] = [];
   if (change !== undefined) {

@@ -12,12 +12,20 @@ export function visibleText(text: string): string {
   return text.replace(UNSEEN, (character) => visibleCharacter(character));
 }
 
-/** A text that a terminal only shows: nothing in it moves the cursor, changes a colour or turns the direction. */
+/**
+ * Makes text that a terminal only shows: nothing in it moves the cursor, changes a colour or turns the direction.
+ *
+ * @returns The text.
+ */
 export function inertText(text: string): string {
   return text.replace(OBEYED, (character) => visibleCharacter(character));
 }
 
-/** The text in one line: line feeds are marked, and what has no room is counted. */
+/**
+ * The text in one line: line feeds are marked, and what has no room is counted.
+ *
+ * @returns The line.
+ */
 export function visibleLine(text: string, charactersMax: number): string {
   const line = visibleText(text.trim().replace(/\r?\n/g, '\n'))
     .replace(/ *[\n\t] */g, ' ⏎ ')

@@ -71,7 +71,21 @@ export const MESSAGE_RULES: Rules<MessageOptions> = {
   ...SOURCE_RULES,
 };
 
-/** Creates conversations in memory. */
+/**
+ * Creates conversations in memory: one live run each, and a policy for what a newer message does to it.
+ *
+ * @returns The conversations. They never throw because of a cancel.
+ * @throws {@link SettingsError} when an option cannot work.
+ *
+ * @example
+ * ```ts
+ * import { createConversations } from '@whoa/core';
+ *
+ * const conversations = createConversations({ agent, policy: 'replace' });
+ * const reply = await conversations.processMessage('chat-1', 'Book a table for two');
+ * console.log(reply.status);
+ * ```
+ */
 export function createConversations(given: ConversationsOptions): Conversations {
   const options = readSettings<ConversationsOptions>(given, CONVERSATIONS_RULES);
   const { conversationsMax = CONVERSATIONS_MAX, world = systemWorld } = options;

@@ -11,7 +11,11 @@ export interface CancelledWork {
   readonly complete: boolean;
 }
 
-/** What was done before the stop, in one or two sentences. */
+/**
+ * Describes what was done before a stop.
+ *
+ * @returns One or two sentences.
+ */
 export function describeCancelled({ calls }: Pick<CancelledWork, 'calls'>): string {
   const done = calls.filter(({ state }) => state === 'finished').map(({ tool }) => tool);
   const unknown = calls.filter(({ state }) => state === 'unknown').map(({ tool }) => tool);

@@ -52,7 +52,11 @@ export type ConversationEffect =
 /** How a message is answered without a run of its own. */
 export type EarlyStatus = 'duplicate' | 'rejected' | 'superseded' | 'merged' | 'steered' | 'cancelled';
 
-/** Words for whoever wrote a message that got no run of its own; empty where there is nothing to say. */
+/**
+ * Describes, for whoever wrote it, what became of a message that got no run of its own.
+ *
+ * @returns The words; empty when there is nothing to say.
+ */
 export function describeEarly(status: EarlyStatus): string {
   if (status === 'rejected') return 'Still busy with an earlier message; please send this one again later.';
   return status === 'cancelled' ? 'Stopped. Nothing was done.' : '';
@@ -65,6 +69,7 @@ export interface Transition {
 
 /** How many ids are remembered against redelivery, and how many runs may wait. */
 export const SEEN_MAX = 1_000;
+/** How many messages may wait in a conversation. */
 export const WAITING_MAX = 100;
 
 export const NEW_CONVERSATION: ConversationState = { steered: [], waiting: [], seen: [] };

@@ -12,7 +12,6 @@ export {
   type Cleanup,
   CleanupError,
   type CleanupList,
-  type CleanupListOptions,
   createCleanupList,
 } from '../stop/cleanup.ts';
 

@@ -19,7 +19,24 @@ export interface Agent {
   run(input: RunInput, options?: RunOptions): Run;
 }
 
-/** Creates an agent. It holds no state of its runs, except the exclusive keys that abandoned calls still hold. */
+/**
+ * Creates an agent: a model or a planner, its tools, and how it stops. It keeps no state of its runs, except the exclusive
+ * keys that abandoned calls still hold.
+ *
+ * @returns The agent. Each `run` is independent of the others.
+ * @throws {@link SettingsError} when an option cannot work. It names the option.
+ *
+ * @example
+ * ```ts
+ * import { createAgent } from '@whoa/core';
+ *
+ * const agent = createAgent({ name: 'assistant', model, instructions: 'Answer briefly.' });
+ * const run = agent.run('What is a token?');
+ * setTimeout(() => run.cancel({ kind: 'user' }), 1_000);
+ * const outcome = await run.outcome;
+ * console.log(outcome.status);
+ * ```
+ */
 export function createAgent(given: AgentOptions): Agent {
   const options = readAgentOptions(given);
   const { name, tools = [], world = systemWorld, ledger = createLedger() } = options;

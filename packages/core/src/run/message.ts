@@ -25,6 +25,7 @@ export interface Usage {
   readonly complete: boolean;
 }
 
+/** What a person said. */
 export interface UserMessage {
   readonly role: 'user';
   /** The sender's own name for it. No model is told. */
@@ -40,6 +41,7 @@ export interface ReplySource {
   readonly model?: string;
 }
 
+/** One reply of a model: text, thinking and calls, with why it ended. */
 export interface AssistantMessage extends ReplySource {
   readonly role: 'assistant';
   readonly content: readonly AssistantPart[];
@@ -52,6 +54,7 @@ export interface ToolMessage extends CallResult {
   readonly role: 'tool';
 }
 
+/** One message of a history. It is plain JSON, so it can be stored. */
 export type Message = UserMessage | AssistantMessage | ToolMessage;
 
 /** What a person or a program says to an agent. */
@@ -90,7 +93,11 @@ export function recorded<Kind extends Message>(message: Kind): Kind {
   return message;
 }
 
-/** The words of an assistant message. */
+/**
+ * Reads the words of an assistant message.
+ *
+ * @returns The text, without thinking and calls.
+ */
 export function wordsOf({ content }: Pick<AssistantMessage, 'content'>): string {
   return content.map((part) => (part.type === 'text' ? part.text : '')).join('');
 }

@@ -24,6 +24,7 @@ export const modelRule: Rule = (value, field) => {
   throw unexpected(field, value, `a model (an object with stream()); ${advice}`);
 };
 
+/** What a model is asked for one turn. */
 export interface ModelRequest {
   readonly instructions?: string;
   readonly messages: readonly ModelMessage[];
@@ -69,7 +70,9 @@ export type ModelPart =
   | { readonly type: 'usage'; readonly inputTokens?: number; readonly outputTokens?: number }
   | { readonly type: 'finish'; readonly stopReason: Exclude<StopReason, 'aborted'> };
 
-/** A provider said no, or something between us and it broke. */
+/**
+ * Thrown when a provider refused a request, or the connection to it broke. `isRetryable` says whether trying again may help.
+ */
 export class ModelError extends Error {
   override readonly name: string = 'ModelError';
   readonly code: string = 'MODEL_ERROR';

@@ -30,12 +30,20 @@ export interface Planner {
   next(history: readonly Message[], context: PlannerContext): Promise<Step> | Step;
 }
 
-/** A step that answers and makes no calls. */
+/**
+ * Creates a step that answers and makes no calls. It ends the run.
+ *
+ * @returns The step.
+ */
 export function reply(text: string): Step {
   return { message: { role: 'assistant', content: [{ type: 'text', text }], stopReason: 'stop' }, calls: [] };
 }
 
-/** A step that makes calls; they may depend on each other. */
+/**
+ * Creates a step that makes calls; they may depend on each other.
+ *
+ * @returns The step.
+ */
 export function callTools(calls: readonly Call[], text = ''): Step {
   const words: AssistantPart[] = text === '' ? [] : [{ type: 'text', text }];
   const parts = calls.map(({ id, tool, input }): AssistantPart => ({ type: 'call', callId: id, tool, input }));

@@ -8,9 +8,11 @@ import type { AssistantMessage, AssistantPart, Message, ToolMessage } from './me
 import type { ModelMessage, ModelTool } from './model.ts';
 
 /**
- * The only way from a history to a model. It drops `details`, bounds content, and leaves only what every provider
- * accepts, whatever the history went through: each call is followed by exactly one result, ids are safe and unlike each
- * other, names are legal, thinking is signed, no character is half, nothing is empty.
+ * Prepares a history for a model; there is no other way to one. It drops `details`, bounds content, and leaves only what
+ * every provider accepts: each call is followed by exactly one result, ids are safe and unique, names are legal, thinking is
+ * signed, no character is cut in half, nothing is empty.
+ *
+ * @returns The messages to send.
  */
 export function prepareMessages(history: readonly Message[]): ModelMessage[] {
   const results = resultsOf(history);

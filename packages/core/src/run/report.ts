@@ -40,7 +40,19 @@ export interface StopReport {
   readonly clean: boolean;
 }
 
-/** The report for people: one sentence, then a line for each thing. */
+/**
+ * Formats a stop report for people: one sentence, then a line for each thing.
+ *
+ * @returns The text, without a newline at its end.
+ *
+ * @example
+ * ```ts
+ * import { formatStopReport } from '@whoa/core';
+ *
+ * const outcome = await agent.run('Tell me a story').outcome;
+ * if (outcome.status === 'cancelled') console.log(formatStopReport(outcome.stop));
+ * ```
+ */
 export function formatStopReport(report: StopReport): string {
   const { abandoned: work = [] } = report;
   const abandoned = report.calls.filter((call) => call.state === 'unknown').length + work.length;

@@ -35,9 +35,24 @@ const taskSchema: InputSchema<Task> = {
 };
 
 /**
- * An agent as a tool of another. It hears every level its parent hears and shares its exclusive keys; its events are nested
- * in its parent's, and what it spends counts as its parent's. However it ends, its result says why, what it had said and
- * which of its calls took effect. Undoing the call undoes what the agent did.
+ * Makes an agent a tool of another agent. It follows every stop level of its parent and shares its exclusive keys; its
+ * events are nested in its parent's, and its usage counts as its parent's. However it ends, its result says why, what it had
+ * said and which of its calls took effect. Undoing the call undoes what the agent did.
+ *
+ * @returns The tool. Its input is the task, as text.
+ * @throws {@link SettingsError} when an option cannot work.
+ *
+ * @example
+ * ```ts
+ * import { agentTool, createAgent } from '@whoa/core';
+ *
+ * const researcher = createAgent({ name: 'researcher', model });
+ * const lead = createAgent({
+ *   name: 'lead',
+ *   model,
+ *   tools: [agentTool(researcher, { name: 'research', description: 'Looks something up' })],
+ * });
+ * ```
  */
 export function agentTool(given: Agent, asked: AgentToolOptions): Tool<Task> {
   const agent = having('an agent', 'run')(given, 'agent') as Agent;

@@ -81,7 +81,7 @@ export interface CleanupList extends AsyncDisposable {
   readonly defer: (cleanup: Cleanup) => void;
 }
 
-export interface CleanupListOptions {
+interface CleanupListOptions {
   /** Whose they are, for errors. */
   readonly name: string;
   /** Called with what threw or did not end in time. */
@@ -94,6 +94,8 @@ export interface CleanupListOptions {
 /**
  * Creates a list that runs its cleanups when it is disposed: the last one first, all within one bound. One that throws or
  * hangs does not keep the others from running. Disposing never throws.
+ *
+ * @returns The list.
  */
 export function createCleanupList({ name, onError, boundMs = CLEANUP_MS, clock }: CleanupListOptions): CleanupList {
   const cleanups = new Cleanups({ onCleanupError: onError });

@@ -24,7 +24,12 @@ export class CancelledError<Partial = unknown> extends Error {
   }
 }
 
-/** Whether an error says "I was cancelled". Ask this instead of `instanceof` or the error's text. */
+/**
+ * Tells whether an error says "I was cancelled". Use this instead of `instanceof` or the error's text: two copies of this
+ * package may meet.
+ *
+ * @returns True for a {@link CancelledError} of any copy.
+ */
 export function isCancelledError(error: unknown): error is CancelledError {
   return hasBrand(error, CANCELLED);
 }
@@ -51,7 +56,11 @@ export class OutcomeUnknownError extends Error {
   }
 }
 
-/** Whether an error says that nobody knows what came of the work. */
+/**
+ * Tells whether an error says that the effect of the work is unknown.
+ *
+ * @returns True for an {@link OutcomeUnknownError} of any copy.
+ */
 export function isOutcomeUnknownError(error: unknown): error is OutcomeUnknownError {
   return hasBrand(error, OUTCOME_UNKNOWN);
 }

@@ -31,13 +31,24 @@ export interface GuardOptions {
 }
 
 /**
- * Makes any async function bounded, fenced and reported, also one that knows nothing of cancellation.
+ * Makes any async function bounded, fenced and reported, even one that knows nothing of cancellation.
  *
- * It resolves and rejects as the function does; when cancelled it rejects with `CancelledError`, at the latest when the
- * ladder ends, and a late result changes nothing.
+ * It resolves and rejects as the function does. When cancelled it rejects, at the latest when the ladder ends, and a late
+ * result changes nothing.
  *
+ * @returns What the function returns.
+ * @throws {@link CancelledError} when the token was cancelled; {@link CallTimeoutError} when `timeoutMs` passed;
+ * {@link SettingsError} when an option cannot work.
+ *
+ * @example
  * ```ts
- * const page = await guard(({ signal }) => fetch(url, { signal }), { name: 'fetch page', token, timeoutMs: 5_000 });
+ * import { guard } from '@whoa/core';
+ *
+ * const page = await guard(({ signal }) => fetch('https://example.com', { signal }), {
+ *   name: 'fetch page',
+ *   token,
+ *   timeoutMs: 5_000,
+ * });
  * ```
  */
 export async function guard<T>(execute: (context: WorkContext) => T | PromiseLike<T>, given: GuardOptions): Promise<T> {

@@ -13,7 +13,12 @@ export interface HookError {
   readonly error: unknown;
 }
 
-/** Tells several sets of hooks about events. A hook that throws, or rejects later, harms nobody and is reported. */
+/**
+ * Creates a function that calls several sets of hooks with events. A hook that throws, or rejects later, harms nothing and is
+ * reported.
+ *
+ * @returns The function to call with each event. It never throws.
+ */
 export function createTeller<Event extends { readonly type: string }>(
   ...hooks: readonly (Hooks<Event> | undefined)[]
 ): (event: Event) => void {
@@ -53,7 +58,7 @@ export function createTeller<Event extends { readonly type: string }>(
   };
 }
 
-/** Reports that a function which the caller handed in has failed, the same way as a hook that failed. */
+/** Reports that a function of the caller's has failed, the same way as a hook that failed. It never throws. */
 export function reportFailure(
   hooks: { readonly 'hook-error'?: ((event: HookError) => unknown) | undefined } | undefined,
   name: string,
@@ -67,7 +72,11 @@ export function reportFailure(
   createTeller<{ type: string }>(failed)({ type: name });
 }
 
-/** A listener of the caller's for events: one that fails is reported like a hook, and harms nothing. */
+/**
+ * Wraps a caller's listener for events: one that fails is reported like a hook, and harms nothing.
+ *
+ * @returns The function to call with each event. It never throws.
+ */
 export function createListener<Event extends { readonly type: string }>(
   name: string,
   listener: (event: Event) => unknown,

@@ -60,7 +60,13 @@ function warnOfLedger(error: unknown): void {
   warn(new Error('A ledger failed', { cause: error }));
 }
 
-/** A ledger in memory. The oldest entries that have returned make room first, then the oldest. */
+/**
+ * Creates a ledger of abandoned work in memory. When it is full, the oldest entries that have returned are dropped first,
+ * then the oldest.
+ *
+ * @returns The ledger to hand to `guard`, `createRuntime` or `createAgent`.
+ * @throws {@link SettingsError} when `entriesMax` is not a positive whole number.
+ */
 export function createLedger(options: { entriesMax?: number } = {}): Ledger {
   const { entriesMax = 1_000 } = readSettings<{ entriesMax?: number }>(options, { entriesMax: count() });
   const entries = new Map<string, AbandonedWork>();

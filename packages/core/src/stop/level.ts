@@ -12,7 +12,11 @@ export type StopLevel = 'drain' | 'abort' | 'kill';
 const LEVELS: readonly StopLevel[] = ['drain', 'abort', 'kill'];
 const RANKS: Readonly<Record<StopLevel, number>> = { drain: 1, abort: 2, kill: 3 };
 
-/** Orders levels; 0 is "not cancelled". */
+/**
+ * Orders levels.
+ *
+ * @returns 0 for "not cancelled", then more for each level.
+ */
 export function rankOf(level: StopLevel | undefined): number {
   return level === undefined ? 0 : RANKS[level];
 }
@@ -38,7 +42,11 @@ export const LADDERS: { readonly graceful: Ladder; readonly now: Ladder; readonl
   kill: {},
 };
 
-/** The preset that starts at a level. */
+/**
+ * Finds the preset that starts at a level.
+ *
+ * @returns The name of the preset.
+ */
 export function presetFrom(level: StopLevel): 'graceful' | 'now' | 'kill' {
   return level === 'drain' ? 'graceful' : level === 'abort' ? 'now' : 'kill';
 }
@@ -53,7 +61,11 @@ export interface StopSchedule {
   readonly killAt: number;
 }
 
-/** Pins a ladder to `now`. */
+/**
+ * Pins a ladder to `now`.
+ *
+ * @returns When each level begins.
+ */
 export function scheduleOf(how: StopHow, now: number): StopSchedule {
   const known = stopHow(how, 'how') as StopHow;
   const { drainMs, abortMs } = typeof known === 'string' ? LADDERS[known] : known;

@@ -28,7 +28,11 @@ export type CancelReasonInit = Partial<CancelReason>;
 /** What a caller of this process may say: words alone are the message. */
 export type GivenReason = CancelReasonInit | string;
 
-/** Completes and freezes a reason. Whatever it is given, there is one: a cancel does not fail for want of words. */
+/**
+ * Completes and freezes a reason. Whatever it is given, it makes one: a cancel never fails for lack of words.
+ *
+ * @returns The reason.
+ */
 export function createReason(given: GivenReason, now: number): CancelReason {
   const init = initFrom(given);
   const [message, by, via] = [textIn(init, 'message'), textIn(init, 'by'), textIn(init, 'via')];
@@ -71,7 +75,11 @@ function fieldOf(given: unknown, name: string): unknown {
   }
 }
 
-/** One short line for people: `superseded: a newer message arrived`. */
+/**
+ * Describes a reason in one short line for people: `superseded: a newer message arrived`.
+ *
+ * @returns The line.
+ */
 export function describeReason(reason: CancelReason): string {
   return reason.message === undefined ? reason.kind : `${reason.kind}: ${reason.message}`;
 }
@@ -109,7 +117,7 @@ function withoutStack<T>(create: () => T): T {
 }
 
 /** Reads the reason of somebody's signal: ours if it carries one, else what can be told from the error. */
-export function reasonOfSignal(signal: AbortSignal): CancelReasonInit {
+function reasonOfSignal(signal: AbortSignal): CancelReasonInit {
   const error: unknown = signal.reason;
   if (typeof error === 'string') return { message: error, via: 'signal' };
   if (!isError(error)) return { via: 'signal' };
@@ -120,6 +128,14 @@ export function reasonOfSignal(signal: AbortSignal): CancelReasonInit {
   if (name === 'TimeoutError') return { kind: 'deadline', ...said };
   // What an abort says when its caller said nothing.
   return name === 'AbortError' ? { via: 'signal' } : said;
+}
+
+/** Calls back with the reason when a signal aborts, at once if it has, unless what is returned is disposed first. */
+export function whenAborted(signal: AbortSignal, callback: (reason: CancelReasonInit) => unknown): Disposable {
+  const forward = (): unknown => callback(reasonOfSignal(signal));
+  if (signal.aborted) forward();
+  else signal.addEventListener('abort', forward);
+  return { [Symbol.dispose]: () => signal.removeEventListener('abort', forward) };
 }
 
 function isReason(value: unknown): value is CancelReason {

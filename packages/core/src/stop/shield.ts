@@ -8,8 +8,19 @@ export const SHIELD_MS_MAX = 600_000;
 export const shieldMs: Rule = boundedMs({ max: SHIELD_MS_MAX });
 
 /**
- * A token that hears nothing from above: for work that must not be cut in half. Its own deadline still holds, so it is
- * never a way to run for ever: after `boundMs` it is killed. Dispose it when the work has ended.
+ * Creates a token that ignores its parent: for work that must not be cut in half. It still has a deadline: after `boundMs`
+ * it is killed. Dispose it when the work has ended.
+ *
+ * @returns The shielded token.
+ * @throws {@link SettingsError} when `boundMs` is not a duration, or longer than a shield may last.
+ *
+ * @example
+ * ```ts
+ * import { shield } from '@whoa/core';
+ *
+ * using shielded = shield(token, { boundMs: 5_000, name: 'commit' });
+ * await fetch('https://bank.example.com/commit', { method: 'POST', signal: shielded.signal });
+ * ```
  */
 export function shield(parent: CancellationToken, options: { boundMs: number; name?: string }): CancellationToken {
   const { boundMs, name = `${parent.name} (shielded)` } = options;

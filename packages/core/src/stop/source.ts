@@ -25,6 +25,7 @@ const signal: Rule = (value, field) => {
 const TOKEN = 'a CancellationToken (of this copy of @whoa/core)';
 const SIGNAL = 'an AbortSignal';
 
+/** The rules for the options `token` and `signal`. */
 export const SOURCE_RULES: Rules<CancelSource> = { token, signal };
 
 function isSignal(value: unknown): value is AbortSignal {

@@ -3,7 +3,7 @@ import { CancelledError } from './errors.ts';
 import { earliest, levelAt, rankOf, type StopLevel, type StopSchedule, scheduleOf } from './level.ts';
 import { type CancelListener, CancelListeners, warnOfListener } from './listeners.ts';
 import { Owned } from './owned.ts';
-import { abortErrorOf, type CancelReason, createReason, type GivenReason, reasonOfSignal } from './reason.ts';
+import { abortErrorOf, type CancelReason, createReason, type GivenReason, whenAborted } from './reason.ts';
 import { type CancelOptions, type CancelReceipt, readCancelOptions } from './receipt.ts';
 
 /** What a token is made with. */
@@ -27,10 +27,18 @@ const NOTHING = KILL + 1;
 /**
  * Asks one piece of work, and everything under it, to stop.
  *
- * Tokens form a tree. A cancel marks the whole subtree before it calls the first listener, so nobody ever sees half a
- * tree cancelled. A cancelled token stays cancelled, its level only rises, and its first reason is the only one.
+ * Tokens form a tree. A cancel marks the whole subtree before it calls the first listener, so a half-cancelled tree is never
+ * visible. A cancelled token stays cancelled, its level only rises, and its first reason is the only one.
  *
- * Dispose a token when its work has ended: that unlinks it, and cancels what still lives under it.
+ * Dispose a token when its work has ended: that unlinks it, and cancels what is still alive under it.
+ *
+ * @example
+ * ```ts
+ * import { CancellationToken } from '@whoa/core';
+ * using token = new CancellationToken();
+ * token.onCancel((level, reason) => console.log(level, reason.kind));
+ * token.cancel({ kind: 'user' });
+ * ```
  */
 export class CancellationToken implements Disposable {
   readonly name: string;
@@ -69,12 +77,7 @@ export class CancellationToken implements Disposable {
   /** A token that is cancelled (`now`) when somebody's signal aborts. Dispose it to take the listener off the signal. */
   static from(signal: AbortSignal, options: TokenOptions = {}): CancellationToken {
     const token = new CancellationToken({ name: 'signal', ...options });
-    const forward = (): unknown => token.cancel(reasonOfSignal(signal), { how: 'now' });
-    if (signal.aborted) forward();
-    else {
-      signal.addEventListener('abort', forward);
-      token.#own({ [Symbol.dispose]: () => signal.removeEventListener('abort', forward) });
-    }
+    token.#own(whenAborted(signal, (reason) => token.cancel(reason, { how: 'now' })));
     return token;
   }
 
@@ -117,11 +120,8 @@ export class CancellationToken implements Disposable {
     if (this.#ended) return { answer: 'too-late' };
     const first = this.#rank === 0;
     const rank = rankOf(schedule.level);
-    const stronger =
-      rank > this.#rank ||
-      schedule.abortAt < this.#due('abort') ||
-      schedule.killAt < this.#due('kill') ||
-      (undo && !this.#undo);
+    const sooner = schedule.abortAt < this.#due('abort') || schedule.killAt < this.#due('kill');
+    const stronger = rank > this.#rank || sooner || (undo && !this.#undo);
     if (stronger) {
       this.#schedule = this.#schedule ? earliest(this.#schedule, schedule) : schedule;
       this.#raise({ rank, undo, reason: this.#reason ?? createReason(init, now) });
@@ -238,8 +238,7 @@ export class CancellationToken implements Disposable {
 
   /** Returns whether anything changed; where nothing did, nothing below can change either. */
   #mark(rank: number, undo: boolean, reason: CancelReason): boolean {
-    const changed = rank > this.#rank || (undo && !this.#undo);
-    if (!changed) return false;
+    if (rank <= this.#rank && (!undo || this.#undo)) return false;
     this.#rank = Math.max(this.#rank, rank);
     this.#undo ||= undo;
     this.#reason ??= reason;

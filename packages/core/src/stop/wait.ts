@@ -9,8 +9,10 @@ export type WaitEnd<T> =
   | { readonly by: 'level'; readonly level: StopLevel };
 
 /**
- * Waits for a promise until the token reaches a level. It never rejects, and the listener leaves with the wait:
- * `Promise.race` against something long-lived would keep every result alive.
+ * Waits for a promise until the token reaches a level. The listener leaves with the wait: `Promise.race` against something
+ * long-lived would keep every result alive.
+ *
+ * @returns How the wait ended: the promise settled, or the token reached the level. It never rejects.
  */
 export function waitUnder<T>(work: PromiseLike<T>, token: CancellationToken, until: StopLevel): Promise<WaitEnd<T>> {
   return new Promise((resolve) => {
@@ -37,7 +39,19 @@ export function isPromiseLike(value: unknown): value is PromiseLike<unknown> {
   return typeof value === 'object' && value !== null && 'then' in value && typeof value.then === 'function';
 }
 
-/** Waits for time to pass; throws `CancelledError` as soon as the token is cancelled, at any level. */
+/**
+ * Waits for time to pass.
+ *
+ * @returns A promise that resolves after `ms`.
+ * @throws {@link CancelledError} as soon as the token is cancelled, at any level.
+ *
+ * @example
+ * ```ts
+ * import { sleep } from '@whoa/core';
+ *
+ * await sleep(1_000, { clock: token.clock, token });
+ * ```
+ */
 export async function sleep(ms: number, options: { clock: Clock; token: CancellationToken }): Promise<void> {
   const { clock, token } = options;
   const { promise: elapsed, resolve } = Promise.withResolvers<void>();

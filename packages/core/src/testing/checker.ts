@@ -3,7 +3,11 @@ import type { Effect, HistoryEntry, Violation } from './history.ts';
 import { type CheckOptions, RunRecord } from './run-record.ts';
 import { callsOf, TaskRecord } from './task-record.ts';
 
-/** Reads a recorded history and names every promise it breaks. An empty answer means it keeps them all. */
+/**
+ * Checks a recorded history against the promises.
+ *
+ * @returns Each promise it breaks; empty when it keeps them all.
+ */
 export function checkHistory(history: readonly HistoryEntry[], options: CheckOptions = {}): Violation[] {
   const violations: Violation[] = [];
   const runs = new Records((id) => new RunRecord(id, violations));

@@ -18,7 +18,12 @@ export interface Recorder {
   look(token: CancellationToken): void;
 }
 
-/** `onEntry` hears every entry as it is written, so that it can be kept where it outlives this process. */
+/**
+ * Creates a recorder of everything that happens to some agents and tools. `onEntry` is called with each entry as it is
+ * written, to keep it where it outlives this process.
+ *
+ * @returns The recorder.
+ */
 export function createRecorder(options: { readonly onEntry?: (entry: HistoryEntry) => void } = {}): Recorder {
   const history: HistoryEntry[] = [];
   const note = (entry: HistoryEntry): void => {

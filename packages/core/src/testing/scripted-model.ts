@@ -30,8 +30,18 @@ export interface ScriptOptions {
 }
 
 /**
- * A model that says what it is told to, reply by reply; the last reply is repeated. It behaves like a provider: it
- * streams, it stops when its signal fires, it counts tokens (one a word), and it refuses requests that carry `details`.
+ * Creates a model that gives scripted replies, one by one; the last is repeated. It behaves like a provider: it streams,
+ * stops when its signal fires, counts tokens (one per word), and refuses requests that carry `details`.
+ *
+ * @returns The model, which also records the requests it got.
+ *
+ * @example
+ * ```ts
+ * import { createAgent } from '@whoa/core';
+ * import { scriptedModel } from '@whoa/core/testing';
+ *
+ * const agent = createAgent({ name: 'tested', model: scriptedModel([['Once upon ', { waitMs: 60_000 }, 'a time']]) });
+ * ```
  */
 export function scriptedModel(replies: readonly ScriptedReply[], options: ScriptOptions = {}): ScriptedModel {
   const { clock = systemClock, wordMs = 0 } = options;

@@ -67,12 +67,20 @@ export class VirtualClock implements Clock {
   }
 }
 
-/** Resolves when every promise that can settle without time passing has settled. */
+/**
+ * Waits until every promise that can settle without time passing has settled.
+ *
+ * @returns A promise that resolves then.
+ */
 export function letEverythingReact(): Promise<void> {
   return new Promise((resolve) => setImmediate(resolve));
 }
 
-/** A world where time moves when told, ids count up and chance is repeatable. */
+/**
+ * Creates a world where time moves when told, ids count up and chance is repeatable.
+ *
+ * @returns The world to hand to whatever takes one.
+ */
 export function createVirtualWorld(options: { seed?: number } = {}): World & { readonly clock: VirtualClock } {
   let ids = 0;
   let seed = options.seed ?? 1;

@@ -85,7 +85,11 @@ export function deepFreeze<T>(value: T): T {
   return Object.freeze(value);
 }
 
-/** What an error says, as far as others may read it: of a cancel only its kind. It never throws. */
+/**
+ * Describes an error as far as others may read it: of a cancel only its kind. It never throws.
+ *
+ * @returns The text.
+ */
 export function describeError(error: unknown): string {
   try {
     if (isCancelledError(error)) return `Cancelled (${String(error.reason.kind)})`;
@@ -99,7 +103,11 @@ export function describeError(error: unknown): string {
   }
 }
 
-/** Whether an error only says that its work stopped when asked to. */
+/**
+ * Tells whether an error only says that its work stopped when asked to.
+ *
+ * @returns True for abort errors and cancelled errors.
+ */
 export function isEchoOfCancel(error: unknown): boolean {
   if (isCancelledError(error)) return true;
   try {

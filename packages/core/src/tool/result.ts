@@ -3,6 +3,7 @@ import type { CancelReason } from '../stop/reason.ts';
 /** Any JSON value. */
 export type Json = string | number | boolean | null | readonly Json[] | { readonly [key: string]: Json | undefined };
 
+/** A piece of content: text, or an image. */
 export type ContentPart =
   | { readonly type: 'text'; readonly text: string }
   | { readonly type: 'image'; readonly mediaType: string /** Base64. */; readonly data: string };
@@ -44,7 +45,11 @@ export interface CallResult {
   readonly endedAt: number;
 }
 
-/** The text of some content; images are named, not shown. */
+/**
+ * Reads the text of some content.
+ *
+ * @returns The text; images are named, not shown.
+ */
 export function textOf(content: Content): string {
   if (typeof content === 'string') return content;
   return content.map((part) => (part.type === 'text' ? part.text : `[image ${part.mediaType}]`)).join('');
@@ -57,7 +62,11 @@ export interface StopFacts {
   readonly error?: string | undefined;
 }
 
-/** What a model is told of a call that has no result of its own. It names the kind of the reason and nothing else of it. */
+/**
+ * Writes what a model is told about a call that has no result of its own. Of the reason it names only the kind.
+ *
+ * @returns The text.
+ */
 export function explain(
   state: 'interrupted' | 'not-started' | 'unknown',
   reason: CancelReason,

@@ -104,7 +104,20 @@ const RUNTIME_RULES: Rules<RuntimeOptions> = {
   keys: rule('ExclusiveKeys', (value) => value instanceof ExclusiveKeys),
 };
 
-/** Creates a runtime for some tools. */
+/**
+ * Creates a runtime: it runs calls of some tools in waves, without a model.
+ *
+ * @returns The runtime.
+ * @throws {@link SettingsError} when an option cannot work, or two tools have one name.
+ *
+ * @example
+ * ```ts
+ * import { createRuntime } from '@whoa/core';
+ *
+ * const runtime = createRuntime({ tools: toolsFor('/srv/project') });
+ * const results = await runtime.execute([{ id: 'one', tool: 'read', input: { path: 'README.md' } }], { token });
+ * ```
+ */
 export function createRuntime(options: RuntimeOptions): Runtime {
   return buildRuntime(readSettings<RuntimeOptions>(options, RUNTIME_RULES));
 }

@@ -46,6 +46,7 @@ interface FileChange {
   readonly madeFrom: string;
 }
 
+/** What a call is given beside its input: its id, its token and signal, and ways to report progress and clean up. */
 export interface ToolContext extends WorkContext {
   readonly callId: string;
   /** The preview that the person who allowed the call was shown, if anyone was asked. */
@@ -63,6 +64,7 @@ interface UndoContext {
   readonly [NESTED]?: { readonly undo: () => ReturnType<NestedRun['undo']> };
 }
 
+/** A tool as agents and runtimes use it. Create one with `defineTool`. */
 export interface Tool<Input = unknown> {
   readonly name: string;
   readonly description: string;
@@ -108,7 +110,26 @@ export type ToolDefinition<Input> = ToolDefinitionBase<Input> &
 
 const NAME = /^[a-zA-Z][a-zA-Z0-9_-]{0,63}$/;
 
-/** Defines a tool, filling in the careful defaults and refusing what cannot work. */
+/**
+ * Defines a tool, with careful defaults for what you leave out. The type of the input comes from its schema.
+ *
+ * @returns The tool.
+ * @throws {@link SettingsError} when the definition cannot work, for example `whenCancelled: 'finish'` without `timeoutMs`.
+ *
+ * @example
+ * ```ts
+ * import { defineTool } from '@whoa/core';
+ * import { z } from 'zod';
+ *
+ * const weather = defineTool({
+ *   name: 'weather',
+ *   description: 'The weather in a city',
+ *   input: z.object({ city: z.string() }),
+ *   effects: 'read',
+ *   execute: async ({ city }, { signal }) => (await fetch(`https://weather.example.com/${city}`, { signal })).text(),
+ * });
+ * ```
+ */
 export function defineTool<Input>(definition: ToolDefinition<Input>): Tool<Input> {
   return withDefaults(readSettings<Tool<Input>>(definition, TOOL_RULES));
 }
@@ -178,8 +199,26 @@ function isToolName(value: unknown): boolean {
 }
 
 /**
- * For a tool to throw when it stops as asked and has something to hand over. A tool that can only let go of work that runs
- * elsewhere says `effect: 'unknown'`, one that knows it left no trace `'none'`, and so does its result.
+ * Creates the error for a tool to throw when it stops as asked and has a partial result to hand over. `effect: 'unknown'`
+ * is for a tool that can only let go of work that runs elsewhere, `'none'` for one that knows it changed nothing.
+ *
+ * @returns The error. It carries the reason of the token, so create it only after a cancel.
+ *
+ * @example
+ * ```ts
+ * import { defineTool, interrupted } from '@whoa/core';
+ * import { z } from 'zod';
+ *
+ * const count = defineTool({
+ *   name: 'count',
+ *   description: 'Counts',
+ *   input: z.object({ to: z.number() }),
+ *   execute: ({ to }, { token }) => {
+ *     for (let i = 0; i < to; i++) if (token.isCancelled) throw interrupted(token, { content: `Counted to ${i}` });
+ *     return 'Done';
+ *   },
+ * });
+ * ```
  */
 export function interrupted(
   token: CancellationToken,

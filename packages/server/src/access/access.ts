@@ -25,6 +25,7 @@ export interface AccessLimits {
   readonly streamsMax: number;
 }
 
+/** The limits of a principal when none are given. */
 export const ACCESS_LIMITS: AccessLimits = {
   bodyBytesMax: 5 * 1024 * 1024,
   requestsPerSecond: 50,
@@ -32,6 +33,7 @@ export const ACCESS_LIMITS: AccessLimits = {
   streamsMax: 100,
 };
 
+/** How access is decided. Only `authenticate` is required. */
 export interface AccessOptions extends OriginOptions {
   readonly authenticate: Authenticate;
   /** Told of every cancel, approval and message to a running task, with who did it. */
@@ -58,6 +60,12 @@ export interface Access {
   record(principal: Principal, event: Omit<AuditEvent, 'at' | 'actor' | 'actorTenant'>): void;
 }
 
+/**
+ * Creates what decides who may do what: identity, rights, origins, rates and sizes. Share one between all handlers of a server,
+ * so that its limits hold over all of them.
+ *
+ * @returns The access to hand to handlers.
+ */
 export function createAccess(options: AccessOptions): Access {
   const { authenticate, audit, clock = systemClock, onError = () => {} } = options;
   const limits = { ...ACCESS_LIMITS, ...options.limits };

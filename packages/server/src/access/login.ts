@@ -7,6 +7,7 @@ const SESSION_MS = 12 * 3_600_000;
 /** How many codes and sessions there may be; beyond that the oldest end. */
 const KEPT_MAX = 10_000;
 
+/** How long codes and sessions last. */
 export interface LoginOptions {
   /** How long a code can be exchanged; a minute. */
   readonly codeMs?: number;
@@ -31,6 +32,11 @@ export interface Login {
   readonly authenticate: Authenticate;
 }
 
+/**
+ * Creates a login for pages: a code is exchanged once for a cookie.
+ *
+ * @returns The login. Its `authenticate` goes into the options of handlers.
+ */
 export function createLogin(options: LoginOptions = {}): Login {
   const { codeMs = CODE_MS, sessionMs = SESSION_MS, isSecure = false, clock = systemClock } = options;
   const codes = new Kept(codeMs, clock);
@@ -60,7 +66,11 @@ export function createLogin(options: LoginOptions = {}): Login {
   };
 }
 
-/** Asks one after the other who sent a request. */
+/**
+ * Combines several ways to find out who sent a request. They are asked in order.
+ *
+ * @returns A function for `authenticate`: the first identity found, or `undefined`.
+ */
 export function anyOf(...all: readonly Authenticate[]): Authenticate {
   return async (request) => {
     for (const authenticate of all) {

@@ -5,6 +5,7 @@ const LOOPBACK: readonly string[] = ['localhost', '127.0.0.1', '[::1]'];
 const SAFE: ReadonlySet<string> = new Set(['GET', 'HEAD', 'OPTIONS']);
 const SHARED_HEADERS = 'authorization, content-type, last-event-id, whoa-last-message';
 
+/** Where requests may come from. */
 export interface OriginOptions {
   /**
    * Under which names the server may be reached; defaults to those of this machine. A page whose name was made to lead

@@ -19,7 +19,11 @@ export type Identity = Principal | string | null | undefined;
 /** Says who sent a request; nobody is turned away with 401. */
 export type Authenticate = (request: Request) => Identity | Promise<Identity>;
 
-/** The principal of an identity; a user's name is their tenant too. */
+/**
+ * Reads the principal from an identity; the name of a user is their tenant too.
+ *
+ * @returns The principal, or `undefined` when the request has no identity.
+ */
 export function principalOf(identity: Identity): Principal | undefined {
   if (identity === undefined || identity === null || identity === '') return undefined;
   return typeof identity === 'string' ? { tenant: identity, name: identity, rights: OWN_RIGHTS } : identity;
@@ -43,4 +47,5 @@ export interface AuditEvent {
   readonly answer: string;
 }
 
+/** Called with every cancel, approval and message to a running task. */
 export type Audit = (event: AuditEvent) => void;

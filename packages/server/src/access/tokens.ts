@@ -7,15 +7,22 @@ export interface TokenEntry extends Principal {
   readonly sha256: string;
 }
 
-/** Makes a new token, to be shown once, and the hash to keep. */
+/**
+ * Creates a new random token. Show it once and keep only the hash.
+ *
+ * @returns The token and its hash.
+ */
 export function createToken(): { readonly token: string; readonly sha256: string } {
   const token = `whoa_${randomBytes(32).toString('base64url')}`;
   return { token, sha256: digest(token).toString('hex') };
 }
 
 /**
- * Knows principals by `Authorization: Bearer TOKEN`. A plain hash is enough for tokens of `createToken`, which cannot be
- * guessed; do not give it hashes of passwords that people thought of.
+ * Identifies principals by `Authorization: Bearer TOKEN`. A plain hash is enough for tokens of `createToken`, which cannot be
+ * guessed; do not give it hashes of passwords that people chose.
+ *
+ * @returns A function for `authenticate`.
+ * @throws TypeError when an entry has no valid hash.
  */
 export function createTokens(entries: readonly TokenEntry[]): Authenticate {
   const known = entries.map(({ sha256, ...principal }) => {

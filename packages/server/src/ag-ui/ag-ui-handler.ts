@@ -14,6 +14,7 @@ import type { AgUiMessage } from './ag-ui-events.ts';
 import { agUiMessagesOf, type RunInput, runInput, uiMessageOf } from './ag-ui-messages.ts';
 import { AgUiTranslator } from './ag-ui-translator.ts';
 
+/** How a chat is served to AG-UI clients. */
 export interface AgUiHandlerOptions<Tools extends ChatTools> extends ChatServiceOptions<Tools> {
   /** Where the handler is mounted; `/api/ag-ui` unless said otherwise. */
   readonly api?: string;
@@ -27,11 +28,16 @@ export interface AgUiHandler extends AsyncDisposable {
 }
 
 /**
- * Serves an agent, or a loop of the application's own, to AG-UI clients, with a stop that stops: a run that was stopped
- * ends with `RUN_FINISHED` and the outcome `cancelled`.
+ * Serves an agent, or a loop of your own, to AG-UI clients, with a stop that stops: a run that was stopped ends with
+ * `RUN_FINISHED` and the outcome `cancelled`.
  *
+ * @returns The handlers `GET` and `POST`, and `fetch` for both.
+ *
+ * @example
  * ```ts
- * export const { GET, POST } = createAgUiHandler({ store, authenticate: userOf, agent });
+ * import { createAgUiHandler } from '@whoa/server';
+ *
+ * export const { GET, POST } = createAgUiHandler({ store, authenticate: () => 'ada', agent });
  * // In the page: new HttpAgent({ url: '/api/ag-ui', threadId }).runAgent();
  * ```
  */

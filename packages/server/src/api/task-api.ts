@@ -19,6 +19,7 @@ import { taskEndpoints } from './tasks.ts';
 
 const HEARTBEAT_MS = 15_000;
 
+/** How the task API is served. */
 export interface TaskApiOptions {
   readonly store: TaskStore;
   readonly access: Access;
@@ -40,7 +41,21 @@ export interface TaskApi {
   readonly routes: readonly Pick<Endpoint, 'method' | 'path' | 'right'>[];
 }
 
-/** Makes a web-standard handler of a task store: `Bun.serve`, `Deno.serve`, `@hono/node-server`, a route of your own. */
+/**
+ * Serves a task store over HTTP, as a web-standard handler: for `Bun.serve`, `Deno.serve`, `@hono/node-server`, or a route of
+ * your own.
+ *
+ * @returns The handler.
+ *
+ * @example
+ * ```ts
+ * import { createAccess, createTaskApi, listen } from '@whoa/server';
+ *
+ * const access = createAccess({ authenticate: () => 'ada' });
+ * await using listening = await listen(createTaskApi({ store, access }), { port: 8080 });
+ * console.log(listening.url);
+ * ```
+ */
 export function createTaskApi(options: TaskApiOptions): TaskApi {
   const { access, onError = () => {}, world = systemWorld } = options;
   const { store, agents, login, heartbeatMs = HEARTBEAT_MS } = options;

@@ -3,6 +3,7 @@ import { createChatRoutes } from './chat-routes.ts';
 import { type ChatServiceOptions, createChatService } from './chat-service.ts';
 import type { ChatTools } from './reply-work.ts';
 
+/** How chats are served: who writes, and an `agent` or a `reply` that answers. */
 export interface ChatHandlerOptions<Tools extends ChatTools> extends ChatServiceOptions<Tools> {
   /** Where the handler is mounted; `/api/chat` unless said otherwise. */
   readonly api?: string;
@@ -21,10 +22,16 @@ export interface ChatHandler extends WebSockets {
 /**
  * Serves chats to `useChat`, with a stop that stops.
  *
+ * @returns The handlers `GET` and `POST`, and `fetch` for both.
+ *
+ * @example
  * ```ts
+ * import { createChatHandler } from '@whoa/server';
+ * import { streamText } from 'ai';
+ *
  * export const { GET, POST } = createChatHandler({
- *   store: process.env.REDIS_URL,
- *   authenticate: userOf,
+ *   store,
+ *   authenticate: () => 'ada',
  *   tools,
  *   reply: (turn) => streamText({ model, ...turn }),
  * });

@@ -10,6 +10,7 @@ import { closingChunks, openCallsIn, resumePoint } from './ui-chunks.ts';
 
 type HeldContext = Parameters<HeldWork['hold']>[0];
 
+/** The tools of a loop of your own, as the AI SDK has them. */
 export type ChatTools = Readonly<Record<string, AiSdkTool>>;
 
 /** What a loop of the application's own is told beside its turn. */

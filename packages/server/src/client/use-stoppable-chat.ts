@@ -11,6 +11,7 @@ type ChatOptions<Message extends UIMessage> = Extract<
   { id?: string }
 >;
 
+/** The options of `useChat`, with an `id` and where the chat handler is. */
 export type StoppableChatOptions<Message extends UIMessage> = Omit<
   ChatOptions<Message>,
   'id' | 'transport' | 'chat'
@@ -22,11 +23,26 @@ export type StoppableChatOptions<Message extends UIMessage> = Omit<
   readonly transport?: StoppableTransport<Message>;
 };
 
+/** What `useChat` returns, with a `stop` that stops the run. */
 export type StoppableChat<Message extends UIMessage> = Omit<ReturnType<typeof useChat<Message>>, 'stop'> & {
   readonly stop: (options?: StopOptions) => Promise<void>;
 };
 
-/** `useChat`, with a `stop` that stops the run and not only the reading. */
+/**
+ * `useChat`, with a `stop` that stops the run and not only the reading.
+ *
+ * @returns What `useChat` returns, with that `stop`.
+ *
+ * @example
+ * ```ts
+ * import { useStoppableChat } from '@whoa/server/client';
+ *
+ * export function useSupportChat(id: string) {
+ *   const { messages, sendMessage, stop, status } = useStoppableChat({ id });
+ *   return { messages, ask: (text: string) => sendMessage({ text }), stop, isBusy: status === 'streaming' };
+ * }
+ * ```
+ */
 export function useStoppableChat<Message extends UIMessage = UIMessage>(
   options: StoppableChatOptions<Message>,
 ): StoppableChat<Message> {

@@ -9,6 +9,7 @@ const IDLE_MS = 45_000;
 /** These will not go away by asking again. */
 const FINAL: ReadonlySet<number> = new Set([400, 401, 403, 404, 421]);
 
+/** From where to follow, and when to give a connection up. */
 export interface FollowTaskOptions {
   /** The position of the last entry that is known; without it, from the beginning. */
   readonly after?: number;

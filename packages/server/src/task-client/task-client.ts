@@ -20,6 +20,7 @@ import { errorOf, TaskApiError } from './task-api-error.ts';
 
 const CANCELLED_AT_ONCE = 1_000;
 
+/** Where the server is, and who asks. */
 export interface TaskClientOptions {
   /** Where the task API is: `https://tasks.example.com`. */
   readonly url: string;
@@ -30,11 +31,13 @@ export interface TaskClientOptions {
   readonly fetch?: typeof fetch;
 }
 
+/** A task to create. */
 export interface NewTaskRequest
   extends Pick<NewTask, 'agent' | 'input' | 'key' | 'priority' | 'notBefore' | 'deadline' | 'conversation'> {
   readonly policy?: Policy;
 }
 
+/** Why and how to stop. */
 export interface CancelTaskOptions {
   readonly reason?: string;
   /** Defaults to `graceful`. */
@@ -42,11 +45,13 @@ export interface CancelTaskOptions {
   readonly undo?: boolean;
 }
 
+/** Why and how to stop many tasks. */
 export interface CancelManyOptions extends CancelTaskOptions {
   /** Only says which ones it would be. */
   readonly dryRun?: boolean;
 }
 
+/** What became of one of many tasks. */
 export interface StoppedTask {
   readonly id: string;
   /** What it was before. */
@@ -54,6 +59,7 @@ export interface StoppedTask {
   readonly answer: StoreCancelReceipt['answer'] | 'would-cancel';
 }
 
+/** A conversation with the end of its history. */
 export interface ConversationView extends ConversationRecord {
   /** How many messages there are in all; `history` holds the last ones. */
   readonly historyLength: number;
@@ -97,6 +103,20 @@ export interface TaskClient {
   workers(options?: { readonly limit?: number }): Promise<WorkerPage>;
 }
 
+/**
+ * Creates a client of a server's task API, for any runtime with `fetch`.
+ *
+ * @returns The client.
+ *
+ * @example
+ * ```ts
+ * import { createTaskClient } from '@whoa/server/task-client';
+ *
+ * const client = createTaskClient({ url: 'https://tasks.example.com', token: 'the-token' });
+ * const receipt = await client.cancel(taskId, { reason: 'no longer needed' });
+ * console.log(receipt.answer);
+ * ```
+ */
 export function createTaskClient(options: TaskClientOptions): TaskClient {
   const send = createSender(options);
   const post = <T>(path: string, body: object): Promise<T> => send<T>('POST', path, { body });

@@ -9,6 +9,7 @@ import type { ServeSocket } from './web-sockets.ts';
 /** A socket whose other end does not answer for so long is gone. */
 const PING_MS = 15_000;
 
+/** What tests replace. */
 export interface WebSocketServerOptions {
   /** Says when a socket is asked whether its other end is there. */
   readonly clock?: Clock;
@@ -19,12 +20,18 @@ interface UpgradeHandler {
 }
 
 /**
- * Serves WebSockets with Node's HTTP server: who may not is refused before the handshake. Dispose it to stop; what was
- * read over the sockets goes on.
+ * Serves WebSockets with Node's HTTP server. A request without access is refused before the handshake.
  *
+ * @returns A handle: dispose it to stop. Runs that were read over the sockets continue.
+ *
+ * @example
  * ```ts
- * const server = createServer(app);
- * serveWebSockets(server, createChatHandler({ … }));
+ * import { createServer } from 'node:http';
+ * import { createChatHandler, serveWebSockets, toNodeListener } from '@whoa/server';
+ *
+ * const handler = createChatHandler({ store, authenticate: () => 'ada', agent });
+ * const server = createServer(toNodeListener(handler));
+ * serveWebSockets(server, handler);
  * ```
  */
 export function serveWebSockets(

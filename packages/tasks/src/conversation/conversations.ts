@@ -70,7 +70,21 @@ const CONVERSATIONS_RULES: settings.Rules<StoreConversationsOptions> = {
   describeCancel: settings.callback,
 };
 
-/** Creates conversations that live in a store. */
+/**
+ * Creates conversations that live in a store, for any number of instances.
+ *
+ * @returns The conversations. They never throw because of a cancel.
+ * @throws {@link SettingsError} when an option cannot work.
+ *
+ * @example
+ * ```ts
+ * import { createConversations } from '@whoa/tasks';
+ *
+ * await using conversations = createConversations({ agent, store, tenant: 'acme' });
+ * const reply = await conversations.processMessage(from, text, { messageId });
+ * console.log(reply.status);
+ * ```
+ */
 export function createConversations(options: StoreConversationsOptions): StoreConversations {
   return openConversations(settings.readSettings<StoreConversationsOptions>(options, CONVERSATIONS_RULES));
 }

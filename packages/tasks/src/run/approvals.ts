@@ -37,6 +37,11 @@ export interface TaskApprovalsOptions {
 /** How long an `always` holds. */
 const UNTIL = 'until this task ends';
 
+/**
+ * Creates approvals that are answered through the store, from anywhere. Give them to the agent and to the runner.
+ *
+ * @returns The approvals. `approve` goes into `createAgent`, the whole into `createRunner`.
+ */
 export function createApprovals(options: TaskApprovalsOptions = {}): Approvals {
   const current = new AsyncLocalStorage<AskingTask>();
   // One for each task: what is always allowed in one is not allowed in another.

@@ -43,8 +43,10 @@ const PREFIX = 'background/';
 const NAME_MAX = 200;
 
 /**
- * A new key for a task that is left running on behalf of a conversation. Whoever creates a task under it, for any agent, has
- * it stopped with the rest of the background. It must be in no conversation.
+ * Creates a key for a task that is left running on behalf of a conversation. A task created under it, for any agent, is stopped
+ * with the rest of the background. The task itself must be in no conversation.
+ *
+ * @returns A new key.
  */
 export function backgroundKey(conversation: string): string {
   return `${PREFIX}${conversation}/${systemWorld.createId()}`;
@@ -55,6 +57,23 @@ function conversationOf(key = ''): string | undefined {
   return key.startsWith(PREFIX) ? key.slice(PREFIX.length, key.lastIndexOf('/')) : undefined;
 }
 
+/**
+ * Creates what keeps work that outlives the task that started it, so that it is seen and stopped from anywhere. Give it to the
+ * tools and to the runner.
+ *
+ * @returns The background.
+ * @throws Error, from `start`, when it is called outside a task.
+ *
+ * @example
+ * ```ts
+ * import { createBackground, createRunner } from '@whoa/tasks';
+ * import { createBackgroundProcesses } from '@whoa/tools';
+ *
+ * const background = createBackground();
+ * const processes = createBackgroundProcesses({ containment, keeper: background });
+ * const runner = createRunner({ store, agents: { assistant: agent }, background });
+ * ```
+ */
 export function createBackground(): Background {
   const current = new AsyncLocalStorage<StartingTask>();
   // What is left running is no part of the call that started it, and asks nobody in its name.
@@ -135,8 +154,9 @@ const LIVE = ['init', 'running', 'cancelling'] as const;
 const PAGE = 100;
 
 /**
- * Stops what tasks of a conversation left running, wherever it runs. Returns what became of each. It looks at all tasks of
- * the tenant that live.
+ * Cancels what tasks of a conversation left running, wherever it runs. It reads all live tasks of the tenant.
+ *
+ * @returns What became of each.
  */
 export async function cancelBackground(
   store: TaskStore,

@@ -43,6 +43,11 @@ export interface EventChannel {
   on(category: string, topic: string, listener: ChannelListener): Disposable;
 }
 
+/**
+ * Creates a channel for messages inside one process. Messages with `category: 'task'` and `topic: '__cancel'` cancel tasks.
+ *
+ * @returns The channel.
+ */
 export function createEventChannel(): EventChannel {
   const listeners = new Map<string, Set<ChannelListener>>();
   const keyOf = (category: string, topic: string): string => JSON.stringify([category, topic]);
@@ -71,7 +76,11 @@ export function createEventChannel(): EventChannel {
   };
 }
 
-/** Makes the message that stops a task, a conversation, or all tasks of a tenant in this process. */
+/**
+ * Creates the message that cancels a task, a conversation, or all tasks of a tenant in this process.
+ *
+ * @returns The message for `channel.emit`.
+ */
 export function createCancelMessage(target: CancelTarget, payload: CancelPayload = {}): CancelMessage {
   const message = { category: TASK_CATEGORY, topic: CANCEL_TOPIC, payload, ...target } as const;
   readCancelMessage(message);

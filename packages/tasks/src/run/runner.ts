@@ -10,6 +10,7 @@ import type { EventChannel } from './channel.ts';
 import type { CancellationChecker } from './checker.ts';
 import type { Work } from './work.ts';
 
+/** What a runner tells its hooks. */
 export type RunnerEvent =
   | { readonly type: 'task-start'; readonly tenant: string; readonly id: string; readonly epoch: number }
   | {
@@ -23,6 +24,7 @@ export type RunnerEvent =
   /** The store failed; it is tried again. */
   | { readonly type: 'store-error'; readonly error: unknown };
 
+/** What a runner needs. Only `store` and `agents` are required. */
 export interface RunnerOptions {
   readonly store: TaskStore;
   /** What tasks can run, by the name they ask for. */

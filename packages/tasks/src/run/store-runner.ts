@@ -34,7 +34,20 @@ const POLL_MS = 1_000;
 const FLUSH_MS = 50;
 const UNWATCHED_FLUSH_MS = 5_000;
 
-/** Creates a runner. */
+/**
+ * Creates a runner: it runs tasks in this process, on its own or for a queue of yours.
+ *
+ * @returns The runner. Dispose it to hand back what it has not finished.
+ * @throws {@link SettingsError} when an option cannot work.
+ *
+ * @example
+ * ```ts
+ * import { createRunner } from '@whoa/tasks';
+ * await using runner = createRunner({ store, agents: { assistant: agent } });
+ * const response = await runner.run({ tenant: 'acme', agent: 'assistant', input: 'Tell me a story' });
+ * console.log(response.status, response.answer);
+ * ```
+ */
 export function createRunner(options: RunnerOptions): Runner {
   return new StoreRunner(withBackground(settings.readSettings<RunnerOptions>(options, RUNNER_RULES)));
 }

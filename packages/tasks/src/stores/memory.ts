@@ -14,7 +14,12 @@ export interface MemoryStoreOptions extends Omit<StoreOptions, 'shards'> {
   readonly world?: World;
 }
 
-/** A store in this process. It is gone with the process, and no other process can reach it. */
+/**
+ * Creates a store in this process. It is gone with the process, and no other process can reach it.
+ *
+ * @returns The store.
+ * @throws RangeError when an option cannot work.
+ */
 export function createMemoryStore(options: MemoryStoreOptions = {}): TaskStore {
   const { world = systemWorld } = options;
   const watchers = new Watchers();

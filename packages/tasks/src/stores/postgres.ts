@@ -17,7 +17,14 @@ import { Watchers } from './watchers.ts';
 
 export type { PostgresStoreOptions } from './postgres/options.ts';
 
-/** A store in a PostgreSQL database (13 or newer), for any number of machines. What it acknowledged is on disk. */
+/**
+ * Creates a store in a PostgreSQL database (13 or newer), for any number of machines. What it acknowledged is on disk. It
+ * connects on first use.
+ *
+ * @returns The store.
+ * @throws TypeError or RangeError when an option cannot work; {@link StoreSetupError}, from its methods, when `pg` is not installed
+ * or the database cannot be used.
+ */
 export function createPostgresStore(options: PostgresStoreOptions = {}): TaskStore {
   const { url, schema = 'whoa', pollMs = POLL_MS } = options;
   const world: World = options.world ?? systemWorld;

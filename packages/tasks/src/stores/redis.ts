@@ -35,12 +35,11 @@ import type {
   WatchFilter,
 } from '../store.ts';
 import type { Command, ConversationRecord, ConversationRef, JournalEntry, TaskRecord, TaskRef } from '../task.ts';
-import { checkDuration } from './checks.ts';
 import { Calls } from './redis/calls.ts';
 import { type ChannelRef, Channels } from './redis/channels.ts';
 import type { Reply } from './redis/connection.ts';
 import {
-  checkPrefix,
+  checkOptions,
   generationsOf,
   limitsOf,
   PREFIX,
@@ -68,19 +67,20 @@ import {
 import { SCRIPTS, type Script } from './redis/scripts.ts';
 import { Shards } from './redis/shards.ts';
 
-export type { RedisStoreOptions } from './redis/options.ts';
-
-/** A store in Redis or Valkey, for as many machines as there are. Connects on first use. */
+/**
+ * Creates a store in Redis or Valkey, for any number of machines. It connects on first use.
+ *
+ * @returns The store.
+ * @throws TypeError or RangeError when an option cannot work; {@link StoreSetupError}, from its methods, when `ioredis` is not
+ * installed or the server cannot be used.
+ */
 export function createRedisStore(options: RedisStoreOptions): TaskStore {
   return openRedisStore(options, () => 0);
 }
 
 /** `shiftMs` moves the store's clock ahead of the server's, so that tests need not wait. */
 export function openRedisStore(options: RedisStoreOptions, shiftMs: () => number): TaskStore {
-  const { prefix = PREFIX, cluster = false, replicas, timeoutMs } = options;
-  checkPrefix(prefix);
-  if (timeoutMs !== undefined) checkDuration('timeoutMs', timeoutMs);
-  if (cluster && replicas !== undefined) throw new TypeError('replicas: cannot be waited for on a Cluster');
+  checkOptions(options);
   const rules = rulesOf(options);
   return createCheckedStore(new RedisDriver(options, rules, shiftMs), { rules, world: options.world });
 }

@@ -38,7 +38,11 @@ ON CONFLICT (id) DO UPDATE SET cwd = excluded.cwd, updatedAt = excluded.updatedA
   messages = excluded.messages
 `;
 
-/** `file` is that of `createSqliteStore`, and by default the same one. */
+/**
+ * Opens the sessions in the file of a SQLite store. `file` defaults to that of `createSqliteStore`.
+ *
+ * @returns The sessions. Dispose them to close the file.
+ */
 export function createSqliteSessions<Session extends KeptSession>({
   file = defaultPath(),
 }: {

@@ -20,7 +20,12 @@ export interface SqliteStoreOptions extends Omit<StoreOptions, 'shards'> {
 
 const POLL_MS = 1_000;
 
-/** A store in a file, for the processes of one machine. */
+/**
+ * Creates a store in a file, for the processes of one machine.
+ *
+ * @returns The store.
+ * @throws RangeError when an option cannot work; {@link StoreSetupError}, from its methods, when the file is not a task database.
+ */
 export function createSqliteStore(options: SqliteStoreOptions = {}): TaskStore {
   const rules = rulesOf(options);
   return createCheckedStore(createLocalDriver(new SqliteEngine(options), rules), { rules, world: options.world });

@@ -32,6 +32,7 @@ export interface StoreHarness extends AsyncDisposable {
   setFormat?(format: number): Promise<void>;
 }
 
+/** A kind of store under the contract. */
 export interface StoreKind {
   readonly name: string;
   createHarness(): Promise<StoreHarness>;
@@ -63,7 +64,12 @@ export const storeContract: readonly ContractCase[] = [
   ...formatCases,
 ];
 
-/** Runs one case against one kind of store. Throws if the store does not keep the contract. */
+/**
+ * Runs one case against one kind of store.
+ *
+ * @returns A promise that resolves when the store kept the contract.
+ * @throws Error when it did not.
+ */
 export async function runContractCase(kind: StoreKind, one: ContractCase): Promise<void> {
   await withOwned(await kind.createHarness(), async (harness) => {
     await withOwned(await harness.open(one.options ?? {}), async (store) => {
@@ -86,7 +92,11 @@ export interface ContractReport {
   readonly failed: readonly { readonly title: string; readonly error: unknown }[];
 }
 
-/** Runs the whole contract, without any test framework. */
+/**
+ * Runs the whole contract, without any test framework.
+ *
+ * @returns What passed, was skipped and failed.
+ */
 export async function runStoreContract(kind: StoreKind): Promise<ContractReport> {
   const skipped: { title: string; reason: string }[] = [];
   const failed: { title: string; error: unknown }[] = [];
@@ -106,12 +116,20 @@ export async function runStoreContract(kind: StoreKind): Promise<ContractReport>
   return { store: kind.name, cases: storeContract.length, passed, skipped, failed };
 }
 
-/** Why a case does not apply to a kind of store; `undefined` if it does. */
+/**
+ * Finds out why a case does not apply to a kind of store.
+ *
+ * @returns The reason, or `undefined` if it applies.
+ */
 export function skipReason(kind: StoreKind, one: ContractCase): string | undefined {
   return one.needs === undefined ? undefined : kind.skips?.[one.needs];
 }
 
-/** Reports as a table for people. */
+/**
+ * Formats reports as a table for people.
+ *
+ * @returns The table.
+ */
 export function formatContractReports(reports: readonly ContractReport[]): string {
   const lines = ['store      cases  passed  skipped  failed'];
   for (const { store, cases, passed, skipped, failed } of reports) {

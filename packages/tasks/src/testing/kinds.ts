@@ -5,7 +5,8 @@ import { join } from 'node:path';
 import { createVirtualWorld } from '@whoa/core/testing';
 import type { StoreOptions, TaskStore } from '../store.ts';
 import { createMemoryStore } from '../stores/memory.ts';
-import { openRedisStore, type RedisStoreOptions } from '../stores/redis.ts';
+import type { RedisStoreOptions } from '../stores/redis/options.ts';
+import { openRedisStore } from '../stores/redis.ts';
 import { createSqliteStore } from '../stores/sqlite.ts';
 import type { StoreKind } from './contract.ts';
 
@@ -51,8 +52,10 @@ export const sqliteStoreKind: StoreKind = {
 };
 
 /**
- * The Redis store under the contract, on a server that is there. Every case has a prefix, and a clock, of its own; `shift`
- * says how far that is ahead of the server's, `setField` writes into a hash as an administrator would.
+ * Describes the Redis store to the contract, on a server that runs. Every case has a prefix and a clock of its own; `shift` says
+ * how far that is ahead of the server's, `setField` writes into a hash as an administrator would.
+ *
+ * @returns The kind.
  */
 export function createRedisStoreKind(
   name: string,

@@ -49,7 +49,12 @@ export interface ModelOptions {
   readonly commandsMax?: number;
 }
 
-/** Throws random sequences of operations at a store and compares every answer with a model of the contract. */
+/**
+ * Runs random sequences of operations on a store and compares every answer with a model of the contract.
+ *
+ * @returns A promise that resolves when all agreed.
+ * @throws Error with the shortest sequence that differs.
+ */
 export async function checkStoreModel(fc: typeof FastCheck, kind: StoreKind, options: ModelOptions): Promise<void> {
   const { runs, seed = 1, commandsMax = 40 } = options;
   const commands = fc.commands(commandsOf(fc), { maxCommands: commandsMax });

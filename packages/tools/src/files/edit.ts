@@ -32,7 +32,11 @@ const input = z.object({
   edits: z.array(edit).min(1).max(EDITS_MAX).describe('Replacements, all made in the original text, all or none'),
 });
 
-/** Replaces texts that occur exactly once in a file; all of them or none. */
+/**
+ * Creates a tool that replaces texts which occur exactly once in a file; all of them or none.
+ *
+ * @returns The tool `edit`.
+ */
 export function editTool({ contents, ...options }: TextToolOptions): Tool<EditInput> {
   const root = rootFrom(options.root);
   return defineFileTool({

@@ -34,7 +34,11 @@ const input = z.object({
   limit: z.int().min(1).max(FILES_MAX).default(200).describe('How many files to show'),
 });
 
-/** Finds files by name. */
+/**
+ * Creates a tool that finds files by name.
+ *
+ * @returns The tool `find`.
+ */
 export function findTool(options: FileToolOptions): Tool<FindInput> {
   const root = rootFrom(options.root);
   return defineFileTool({

@@ -14,7 +14,11 @@ import { count } from './text.ts';
 /** Past this many matching lines the search no longer counts. */
 const COUNTED_MAX = 10_000;
 
-/** Searches the content of files. What was found before a cancel is kept. */
+/**
+ * Creates a tool that searches the content of files. What was found before a cancel is kept.
+ *
+ * @returns The tool `grep`.
+ */
 export function grepTool(options: FileToolOptions): Tool<GrepInput> {
   const root = rootFrom(options.root);
   return defineFileTool({

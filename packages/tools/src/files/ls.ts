@@ -21,7 +21,11 @@ const input = z.object({
   path: z.string().default('.').describe('Folder to list, relative to the root'),
 });
 
-/** Lists a folder. */
+/**
+ * Creates a tool that lists a folder.
+ *
+ * @returns The tool `ls`.
+ */
 export function lsTool(options: FileToolOptions): Tool<LsInput> {
   const root = rootFrom(options.root);
   return defineFileTool({

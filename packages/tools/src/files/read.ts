@@ -47,7 +47,11 @@ export interface TextToolOptions extends FileToolOptions {
   readonly contents?: FileContents | undefined;
 }
 
-/** Reads a text file, or a part of it, or shows an image. */
+/**
+ * Creates a tool that reads a text file, or a part of it, or shows an image.
+ *
+ * @returns The tool `read`.
+ */
 export function readTool({ contents, ...options }: TextToolOptions): Tool<ReadInput> {
   const root = rootFrom(options.root);
   return defineFileTool({

@@ -26,7 +26,7 @@ export interface ReplaceOptions {
   readonly token: CancellationToken;
 }
 
-/** Thrown when somebody else changed a file between its reading and its writing. */
+/** Thrown when a file was changed by something else between reading and writing it. */
 export class FileChangedError extends Error {
   override readonly name: string = 'FileChangedError';
   readonly code: string = 'FILE_CHANGED';

@@ -133,8 +133,11 @@ class Records {
 }
 
 /**
- * The machine's ripgrep, else the one that came with this package. None from inside the root, whatever path leads there,
- * and none that packages put into the path while they run: whoever is searched does not bring the searcher.
+ * Finds the machine's ripgrep, else the one that came with this package. It takes none from inside the root, whatever path
+ * leads there, and none that packages put into the path while they run: the searched folder must not bring the searcher.
+ *
+ * @returns The path of the program.
+ * @throws Error when there is none. It says what to install.
  */
 export async function findRipgrep(notFrom: string): Promise<string> {
   const name = process.platform === 'win32' ? 'rg.exe' : 'rg';

@@ -26,7 +26,12 @@ export interface RootOptions {
   readonly confinement?: 'held' | 'checked';
 }
 
-/** Confines tools to a folder. The folder must exist when it is first used. */
+/**
+ * Confines tools to a folder. The folder must exist when it is first used.
+ *
+ * @returns The root to share between tools.
+ * @throws TypeError when the path is empty; {@link PathError}, from its methods, when a path leads out of the folder.
+ */
 export function createRoot(path: string, options: RootOptions = {}): Root {
   if (path === '') throw new TypeError('root: expected the path of a folder, got an empty text');
   const given = resolve(path);

@@ -22,7 +22,11 @@ const input = z.object({
   content: z.string().describe('The whole new content'),
 });
 
-/** Writes a whole file: it has the old content or the new one, never a mixture. */
+/**
+ * Creates a tool that writes a whole file: it has the old content or the new one, never a mixture.
+ *
+ * @returns The tool `write`.
+ */
 export function writeTool({ contents, ...options }: TextToolOptions): Tool<WriteInput> {
   const root = rootFrom(options.root);
   return defineFileTool({

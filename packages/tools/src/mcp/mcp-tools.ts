@@ -37,11 +37,18 @@ export interface McpTools extends AsyncDisposable {
 }
 
 /**
- * Connects to an MCP server and makes its tools ours.
+ * Connects to an MCP server and makes its tools available to agents.
  *
+ * @returns The tools. Dispose them to end the connection, and the server if it was started.
+ * @throws Error when `@modelcontextprotocol/client` is not installed, or the server cannot be reached in time.
+ *
+ * @example
  * ```ts
+ * import { createAgent } from '@whoa/core';
+ * import { mcpTools } from '@whoa/tools';
+ *
  * await using files = await mcpTools({ name: 'files', transport: { type: 'stdio', command: 'my-server' } });
- * const agent = createAgent({ name: 'assistant', model, tools: files.tools });
+ * const assistant = createAgent({ name: 'assistant', model, tools: files.tools });
  * ```
  */
 export async function mcpTools(options: McpOptions): Promise<McpTools> {

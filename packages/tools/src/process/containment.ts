@@ -15,10 +15,13 @@ export interface ContainmentOptions {
  * Starts commands whose whole tree can be ended, and is ended at the latest when the host goes, however it goes. Share one
  * in a host: it has one watchdog. Disposing it ends every command.
  *
+ * @example
  * ```ts
+ * import { createContainment } from '@whoa/tools';
+ *
  * await using containment = createContainment();
  * const command = await containment.start({ argv: ['make', 'test'], env: {} });
- * const report = await command.end();   // { verified: 'tags', ended: 7, survivors: 0 }
+ * const report = await command.end(); // { verified: 'tags', ended: 7, survivors: 0 }
  * ```
  */
 export interface Containment extends AsyncDisposable {

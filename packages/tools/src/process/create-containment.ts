@@ -4,7 +4,20 @@ import { createGroupContainment } from './group-containment.ts';
 import { createTaggedContainment } from './tagged-containment.ts';
 import { defaultTechnique } from './technique.ts';
 
-/** A containment of the kind asked for, or of the best that this system offers without privileges. */
+/**
+ * Creates a containment of the kind asked for, or the best that this system offers without privileges.
+ *
+ * @returns The containment. Dispose it to end everything in it.
+ * @throws TypeError when a sandbox is asked for with a technique other than `bubblewrap`.
+ *
+ * @example
+ * ```ts
+ * import { bashTool, createContainment } from '@whoa/tools';
+ *
+ * await using containment = createContainment({ sandbox: 'workspace' });
+ * const bash = bashTool({ cwd: '/srv/project', containment });
+ * ```
+ */
 export function createContainment(options: ContainmentOptions = {}): Containment {
   const sandbox = createSandbox(options.sandbox ?? 'none');
   if (sandbox !== undefined && (options.technique ?? 'bubblewrap') !== 'bubblewrap') {

@@ -29,7 +29,11 @@ export async function tidyUpAfter(
   return ended;
 }
 
-/** Ends what hosts that crashed have left running. Hosts that still run are left alone. */
+/**
+ * Ends what crashed hosts have left running. Hosts that still run are left alone.
+ *
+ * @returns How many hosts had crashed, and how many processes were ended.
+ */
 export async function endLeftovers(): Promise<{ readonly hosts: number; readonly ended: number }> {
   const total = { hosts: 0, ended: 0 };
   if (process.platform !== 'linux') return total;

@@ -27,7 +27,11 @@ export interface DetectedTechnique {
   readonly reason?: string;
 }
 
-/** Tries every containment once on this machine. */
+/**
+ * Tries every containment once on this machine.
+ *
+ * @returns Which ones work, and why others do not.
+ */
 export async function detectContainments(): Promise<readonly DetectedTechnique[]> {
   const techniques: readonly Technique[] = ['tags', 'namespace', 'bubblewrap', 'cgroup', 'group', 'taskkill'];
   return Promise.all(techniques.map(detect));

@@ -14,7 +14,11 @@ export interface DetectedSandbox {
 const PROBE_MS_MAX = 10_000;
 const REASON_CHARS_MAX = 1_000;
 
-/** Tries a sandbox once on this machine: that a program is installed says little. */
+/**
+ * Tries a sandbox once on this machine: an installed program is no proof that it works.
+ *
+ * @returns Whether it works, and why not.
+ */
 export async function detectSandbox(asked: SandboxKind | SandboxOptions): Promise<DetectedSandbox> {
   let folder: string | undefined;
   try {

@@ -1,6 +1,7 @@
 /** What commands may reach: `workspace` lets them write to one folder, `read-only` to none, `none` is no sandbox. */
 export type SandboxKind = 'workspace' | 'read-only' | 'none';
 
+/** Every kind of sandbox. */
 export const SANDBOX_KINDS: readonly SandboxKind[] = ['workspace', 'read-only', 'none'];
 
 /** A sandbox in more than one word. */

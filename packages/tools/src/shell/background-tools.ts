@@ -6,7 +6,11 @@ import { CHARACTERS_MAX, cleanupDetails } from './result.ts';
 
 const ONE = z.object({ id: z.string().describe('Which one, as bash or background_list named it') });
 
-/** The tools with which a model sees, reads and stops its background processes. `bashTool` starts them. */
+/**
+ * Creates the tools with which a model lists, reads and stops its background processes. `bashTool` starts them.
+ *
+ * @returns The three tools.
+ */
 export function backgroundTools(
   background: BackgroundProcesses,
 ): readonly [Tool, Tool<{ id: string }>, Tool<{ id: string }>] {

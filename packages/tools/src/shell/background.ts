@@ -56,6 +56,12 @@ interface Entry {
   end?: ShellEnd;
 }
 
+/**
+ * Creates what keeps processes that outlive the call that started them. Give it to `bashTool` and `backgroundTools`.
+ *
+ * @returns The processes. Dispose them to end all.
+ * @throws Error, from `start`, when too many run already.
+ */
 export function createBackgroundProcesses(options: BackgroundOptions): BackgroundProcesses {
   const { containment, keeper, processesMax = PROCESSES_MAX } = options;
   const ownerNow = (): string => keeper?.owner() ?? '';

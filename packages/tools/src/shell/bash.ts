@@ -37,10 +37,17 @@ const TIMEOUT_MS = 120_000;
 const TIMEOUT_MS_MAX = 600_000;
 
 /**
- * A shell for a model. Whatever a command starts ends with it, or with the cancel: children, daemons, the lot.
+ * Creates a shell for a model. Whatever a command starts ends with it, or with the cancel: children, daemons, everything.
  *
+ * @returns The tool `bash`.
+ * @throws RangeError when an option cannot work.
+ *
+ * @example
  * ```ts
- * const agent = createAgent({ name: 'coder', model, tools: [bashTool({ cwd: '/srv/project' })] });
+ * import { createAgent } from '@whoa/core';
+ * import { bashTool } from '@whoa/tools';
+ *
+ * const coder = createAgent({ name: 'coder', model, tools: [bashTool({ cwd: '/srv/project' })] });
  * ```
  */
 export function bashTool(options: BashToolOptions = {}): Tool<BashInput> {

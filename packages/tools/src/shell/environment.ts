@@ -37,7 +37,11 @@ const UNATTENDED = {
   PYTHONUNBUFFERED: '1',
 };
 
-/** The environment of a command: what is allowed of `source`, what an unattended one needs, and what is set. */
+/**
+ * Creates the environment of a command: what is allowed of `source`, what an unattended command needs, and what is set.
+ *
+ * @returns The variables.
+ */
 export function shellEnvironment(
   { allow = [], set = {} }: EnvironmentOptions = {},
   source: Readonly<Record<string, string | undefined>> = process.env,

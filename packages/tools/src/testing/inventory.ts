@@ -13,7 +13,11 @@ export interface Inventory {
   readonly temps: readonly string[];
 }
 
-/** Writes down what this process holds now. */
+/**
+ * Records what this process holds now: processes, descriptors, resources and temporary files.
+ *
+ * @returns The inventory.
+ */
 export function takeInventory(): Inventory {
   return {
     processes: listProcesses(),
@@ -32,7 +36,11 @@ export function leftSince(before: Inventory): string[] {
   return kinds.flatMap((kind) => surplus(before[kind], now[kind]));
 }
 
-/** Waits until nothing new is held; answers what still is when the time is over. */
+/**
+ * Waits until nothing is held that was not held before.
+ *
+ * @returns What is still held when the time is over; empty when nothing is.
+ */
 export async function waitUntilNothingIsLeft(before: Inventory, withinMs: number): Promise<string[]> {
   const end = performance.now() + withinMs;
   for (;;) {

@@ -4,6 +4,7 @@ import { Stage } from './stage.ts';
 import type { ToolContractCaseId, ToolUnderTest } from './subject.ts';
 import { wrappedCases } from './wrapped-cases.ts';
 
+/** A tool under the contract. */
 export interface ToolContractOptions {
   readonly create: () => ToolUnderTest | Promise<ToolUnderTest>;
   /** Cases that cannot apply to this tool, by id, each with its reason. */
@@ -25,10 +26,19 @@ export interface ToolContractCase {
 const BOUND_MS = 2_000;
 
 /**
- * What every tool owes the runtime that stops it.
+ * Checks what every tool owes the runtime that stops it, as cases for any test runner.
  *
+ * @returns The cases.
+ *
+ * @example
  * ```ts
- * for (const { name, run, skip } of toolContract({ create: () => ({ tool, input, slow }) })) {
+ * import { fileTools } from '@whoa/tools';
+ * import { toolContract } from '@whoa/tools/testing';
+ * import { test } from 'vitest';
+ *
+ * const [read] = fileTools({ root: '.' });
+ * const input = { path: 'README.md' };
+ * for (const { name, run, skip } of toolContract({ create: () => ({ tool: read!, input, slow: { input } }) })) {
  *   test.skipIf(skip)(name, run);
  * }
  * ```

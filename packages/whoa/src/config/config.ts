@@ -21,6 +21,7 @@ export interface AgentSetup {
   readonly defer: (cleanup: Cleanup) => void;
 }
 
+/** Creates an agent for one folder and one person. It is called when the agent is needed. */
 export type AgentFactory = (setup: AgentSetup) => Agent | Promise<Agent>;
 
 /** What `whoa.config.ts` says. */
@@ -46,7 +47,20 @@ export interface WhoaConfig {
   readonly approvals?: readonly ApprovalRule[];
 }
 
-/** Checks a configuration as you write it. */
+/**
+ * Gives a configuration its type, for `whoa.config.ts`.
+ *
+ * @returns The configuration as it was given.
+ *
+ * @example
+ * ```ts
+ * import { createAgent, defineConfig } from 'whoa';
+ *
+ * export default defineConfig({
+ *   agents: { reviewer: async ({ model, tools }) => createAgent({ name: 'reviewer', model: await model(), tools }) },
+ * });
+ * ```
+ */
 export function defineConfig(config: WhoaConfig): WhoaConfig {
   return config;
 }

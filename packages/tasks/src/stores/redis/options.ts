@@ -2,7 +2,7 @@ import type { ConnectionOptions } from 'node:tls';
 import type { World } from '@whoa/core/embed';
 import type { StoreRules } from '../../driver.ts';
 import type { StoreOptions } from '../../store.ts';
-import { checkLimit } from '../checks.ts';
+import { checkDuration, checkLimit } from '../checks.ts';
 
 export interface RedisStoreOptions extends StoreOptions {
   /**
@@ -60,8 +60,15 @@ export function tagOf(prefix: string, shard: number): string {
   return `${prefix}:{s${shard.toString(36)}}:`;
 }
 
+/** Refuses what cannot work before anything is opened. */
+export function checkOptions({ prefix = PREFIX, cluster = false, replicas, timeoutMs }: RedisStoreOptions): void {
+  checkPrefix(prefix);
+  if (timeoutMs !== undefined) checkDuration('timeoutMs', timeoutMs);
+  if (cluster && replicas !== undefined) throw new TypeError('replicas: cannot be waited for on a Cluster');
+}
+
 /** Braces would move keys to other places; spaces and stars would make them hard to name in an ACL. */
-export function checkPrefix(prefix: string): void {
+function checkPrefix(prefix: string): void {
   if (!/^[\w.:-]{1,64}$/.test(prefix)) {
     throw new TypeError(`prefix: expected 1 to 64 letters, digits, '_', '.', ':' or '-', got '${prefix}'`);
   }

@@ -2,7 +2,11 @@ import { chmodSync, closeSync, constants, fchmodSync, fstatSync, mkdirSync, open
 import { homedir } from 'node:os';
 import { dirname, isAbsolute, join } from 'node:path';
 
-/** Where tasks are kept when nobody says: in the user's own state folder. */
+/**
+ * Finds where tasks are kept when no file is named: in the state folder of the user.
+ *
+ * @returns The path of the file.
+ */
 export function defaultPath(env: NodeJS.ProcessEnv = process.env): string {
   return join(stateFolder(env), 'whoa', 'tasks.db');
 }
