@@ -1,6 +1,7 @@
 import type { CreateReceipt, TaskStore } from '@whoa/tasks';
-import type { Beat, BeatAnswer, ClaimRef, Hint, TakeAnswer, TakeRequest } from '@whoa/tasks/store';
+import type { ClaimRef, Hint } from '@whoa/tasks/store';
 import type { Violation } from '../../packages/core/src/testing/history.ts';
+import type { Beat, BeatAnswer, TakeAnswer, TakeRequest } from '../../packages/tasks/src/delivery.ts';
 import type { Batch } from '../../packages/tasks/src/store.ts';
 import type { Commit } from './network.ts';
 import type { SimulatedProcess } from './process.ts';

@@ -1,10 +1,11 @@
 import type { Policy } from '@whoa/core';
 import { createVirtualWorld } from '@whoa/core/testing';
 import { createMemoryStore, type TaskStore } from '@whoa/tasks';
-import type { ClaimRef, TakeAnswer } from '@whoa/tasks/store';
+import type { ClaimRef } from '@whoa/tasks/store';
 import { checkStoreModel, createRedisStoreKind } from '@whoa/tasks/testing';
 import * as fc from 'fast-check';
 import { afterAll, beforeAll, expect, test } from 'vitest';
+import type { TakeAnswer } from '../../packages/tasks/src/delivery.ts';
 import { type RedisServer, startRedis } from '../servers/redis.ts';
 
 let server: RedisServer;

@@ -1,5 +1,5 @@
 // Serve an agent to editors.
-export { serveAcp, type AcpConnection } from './serve.ts';
+export { serveAcp, type AcpConnection, type AcpEnd } from './serve.ts';
 export type { AcpOptions, AcpSession, SessionSetting, PromptPolicy, AuthMethod, McpServer } from './options.ts';
 
 // Where sessions are kept.

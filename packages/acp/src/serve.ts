@@ -28,7 +28,7 @@ export interface ServeOptions {
 }
 
 /** Why a connection ended. */
-interface AcpEnd {
+export interface AcpEnd {
   readonly by: 'client' | 'us' | 'error';
   readonly error?: Error;
 }

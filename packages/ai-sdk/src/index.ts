@@ -1,5 +1,5 @@
 // Agents with AI SDK models and tools.
-export { fromAiSdk, type AiSdkModel, type AiSdkSettings } from './from-ai-sdk.ts';
+export { fromAiSdk, type AiSdkModel } from './from-ai-sdk.ts';
 export { fromAiSdkTools } from './from-ai-sdk-tools.ts';
 export type { AiSdkTool } from './ai-sdk-tool.ts';
 

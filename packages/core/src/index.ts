@@ -21,7 +21,7 @@ export {
   type ToolContext,
   type RawResult,
 } from './tool/tool.ts';
-export { createRuntime } from './tool/runtime.ts';
+export { createRuntime, type Runtime } from './tool/runtime.ts';
 export { textOf, type ToolResult, type CallResult, type Content, type Json } from './tool/result.ts';
 
 // Agents: a model at work on one input.

@@ -1,12 +1,12 @@
 import { createOpenAI } from '@ai-sdk/openai';
 import { fromAiSdk } from '@whoa/ai-sdk';
 import { type Agent, createAgent, defineTool } from '@whoa/core';
-import type { createApprovals } from '@whoa/tasks';
+import type { Approvals } from '@whoa/tasks';
 import { z } from 'zod';
 
 interface Asking {
   readonly url: string;
-  readonly approvals: ReturnType<typeof createApprovals>;
+  readonly approvals: Approvals;
   /** The commands that were allowed. */
   readonly ran: string[];
 }

@@ -24,16 +24,17 @@ export type { TaskCounts, PageRequest, TenantPage, WorkerPage } from './overview
 
 // Runners: run tasks, here or in workers.
 export { createRunner } from './run/store-runner.ts';
-export type { Runner, RunnerOptions, RunnerEvent } from './run/runner.ts';
+export type { Runner, StartedTask, RunnerOptions, RunnerEvent } from './run/runner.ts';
 export type { Work, TaskContext, HeldWork } from './run/work.ts';
-export { createApprovals } from './run/approvals.ts';
-export { createBackground, backgroundKey } from './run/background.ts';
+export { createApprovals, type Approvals } from './run/approvals.ts';
+export { createBackground, type Background, backgroundKey } from './run/background.ts';
 
 // Following a task from anywhere.
 export { followTask, type Followed } from './follow.ts';
 
 // Conversations on a store.
 export { createConversations, type StoreConversations } from './conversation/conversations.ts';
+export type { StoreReply } from './conversation/reply.ts';
 export type { ConversationRef, ConversationRecord } from './task.ts';
 
 // Errors.

@@ -7,24 +7,22 @@ export { lsTool } from './files/ls.ts';
 export { findTool } from './files/find.ts';
 export { grepTool } from './files/grep.ts';
 export { createRoot, type Root } from './files/root.ts';
+export type { Place } from './files/place.ts';
 export type { FileContents } from './files/contents.ts';
-export { PathError } from './files/place.ts';
-export { FileChangedError } from './files/replace-file.ts';
 export { findRipgrep } from './files/ripgrep.ts';
 
 // Shell: commands for a model, and processes that outlive a call.
 export { bashTool } from './shell/bash.ts';
 export { backgroundTools } from './shell/background-tools.ts';
-export { createBackgroundProcesses, type BackgroundProcesses } from './shell/background.ts';
+export { createBackgroundProcesses, type BackgroundProcesses, type BackgroundProcess } from './shell/background.ts';
 export type { ShellEnd, LiveShell } from './shell/run-shell.ts';
 export type { CapturedOutput } from './process/capture.ts';
-export { shellEnvironment } from './shell/environment.ts';
 
 // Processes: commands whose whole tree can be ended.
 export { createContainment } from './process/create-containment.ts';
 export type { Containment } from './process/containment.ts';
-export type { ContainedProcess, Command, CleanupReport } from './process/contained.ts';
-export { detectContainments, type Technique } from './process/technique.ts';
+export type { ContainedProcess, CleanupReport } from './process/contained.ts';
+export { detectContainments, type DetectedTechnique, type Technique } from './process/technique.ts';
 export { endLeftovers } from './process/leftovers.ts';
 
 // Sandbox: what commands may reach.

@@ -6,16 +6,14 @@ export {
   agentTool,
   formatStopReport,
   type Agent,
-  type AgentOptions,
   type Run,
   type RunEvent,
   type Outcome,
-  type Message,
 } from '@whoa/core';
 export { fromAiSdk } from '@whoa/ai-sdk';
 
 // Tools.
-export { defineTool, interrupted, textOf, type Tool, type ToolContext, type ToolResult } from '@whoa/core';
+export { defineTool, interrupted, textOf, type Tool, type ToolResult } from '@whoa/core';
 export { fromAiSdkTools } from '@whoa/ai-sdk';
 
 // Stopping.
@@ -25,5 +23,4 @@ export { CancellationToken, guard, isCancelledError } from '@whoa/core';
 export { createConversations } from '@whoa/core';
 
 // The config file of the command.
-export { defineConfig, type WhoaConfig, type AgentSetup } from './config/config.ts';
-export type { ApprovalRule } from './approvals/rules.ts';
+export { defineConfig, type WhoaConfig } from './config/config.ts';

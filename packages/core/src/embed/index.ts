@@ -8,12 +8,7 @@ export { waitUnder } from '../stop/wait.ts';
 export { createReason } from '../stop/reason.ts';
 export type { CancelOptions } from '../stop/receipt.ts';
 export type { Ledger } from '../stop/ledger.ts';
-export {
-  type Cleanup,
-  CleanupError,
-  type CleanupList,
-  createCleanupList,
-} from '../stop/cleanup.ts';
+export { type Cleanup, type CleanupList, createCleanupList, CleanupError } from '../stop/cleanup.ts';
 
 // The parts of tools and messages.
 export type { WorkContext } from '../stop/bounded.ts';

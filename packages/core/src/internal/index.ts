@@ -8,10 +8,10 @@ export { SOURCE_RULES } from '../stop/source.ts';
 
 // Limits.
 export { CLEANUP_MS } from '../stop/cleanup.ts';
-export { DETAILS_BYTES_MAX } from '../tool/bounds.ts';
 export { UNDO_MS } from '../run/undo.ts';
 export { SHIELD_MS_MAX } from '../stop/shield.ts';
 export { WAITING_MAX } from '../conversation/policy.ts';
+export { DETAILS_BYTES_MAX } from '../tool/bounds.ts';
 
 // Levels and ladders.
 export { rankOf, presetFrom, scheduleOf } from '../stop/level.ts';

@@ -54,7 +54,7 @@ const taskSchema: InputSchema<Task> = {
  * });
  * ```
  */
-export function agentTool(given: Agent, asked: AgentToolOptions): Tool<Task> {
+export function agentTool(given: Agent, asked: AgentToolOptions): Tool<{ readonly task: string }> {
   const agent = having('an agent', 'run')(given, 'agent') as Agent;
   const options = readSettings<AgentToolOptions>(asked, { name: text, description: required(text) });
   const tool = defineTool<Task>({

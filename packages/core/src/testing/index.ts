@@ -1,10 +1,10 @@
 // A model that says what it is told to.
-export { scriptedModel, type ScriptedStep } from './scripted-model.ts';
+export { scriptedModel, type ScriptedModel, type ScriptedStep } from './scripted-model.ts';
 
 // Time that only moves when told.
 export { createVirtualWorld, VirtualClock, letEverythingReact } from './virtual-world.ts';
 
 // What happened, and whether it was allowed.
-export { createRecorder } from './recorder.ts';
+export { createRecorder, type Recorder } from './recorder.ts';
 export { checkHistory } from './checker.ts';
 export type { HistoryEntry } from './history.ts';

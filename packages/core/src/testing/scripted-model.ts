@@ -16,6 +16,7 @@ export type ScriptedStep =
 /** A reply as a list of steps, or made from the request. */
 export type ScriptedReply = readonly ScriptedStep[] | ((request: ModelRequest) => readonly ScriptedStep[]);
 
+/** A model whose replies are scripted. */
 export interface ScriptedModel extends Model {
   /** Every request so far. */
   readonly requests: readonly ModelRequest[];

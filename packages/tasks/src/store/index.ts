@@ -6,7 +6,7 @@ export type { StoreDriver, StoreRules } from '../driver.ts';
 export type { StoreOptions } from '../store.ts';
 
 // What a driver is asked and returns.
-export type { ClaimRef, ClaimAnswer, TakeRequest, TakeAnswer, Beat, BeatAnswer, Orders } from '../delivery.ts';
+export type { ClaimRef, Orders } from '../delivery.ts';
 export type { Hint } from '../store.ts';
 
 // What a driver throws.

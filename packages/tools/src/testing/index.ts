@@ -1,5 +1,5 @@
 // The contract every tool must keep.
-export { toolContract, type ToolContractOptions } from './tool-contract.ts';
+export { toolContract, type ToolContractOptions, type ToolContractCase } from './tool-contract.ts';
 
 // What a test left behind.
-export { takeInventory, waitUntilNothingIsLeft } from './inventory.ts';
+export { takeInventory, type Inventory, waitUntilNothingIsLeft } from './inventory.ts';

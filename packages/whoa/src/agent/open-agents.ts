@@ -1,6 +1,6 @@
 import type { Agent } from '@whoa/core';
 import type { Approve } from '@whoa/core/approval';
-import { createApprovals } from '@whoa/tasks';
+import { type Approvals, createApprovals } from '@whoa/tasks';
 import { protectedPaths } from '../approvals/protected-paths.ts';
 import { createJudge } from '../approvals/rules.ts';
 import { UsageError } from '../command.ts';
@@ -23,7 +23,7 @@ export interface OpenAgents extends AsyncDisposable {
   /** By the names that tasks ask for them. */
   readonly agents: Readonly<Record<string, Agent>>;
   /** For their runner: what no rule decides is asked through the store. */
-  readonly approvals: ReturnType<typeof createApprovals>;
+  readonly approvals: Approvals;
   /** What commands may reach, in one line. */
   readonly sandboxShown: string;
 }
