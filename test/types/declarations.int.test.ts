@@ -1,0 +1,113 @@
+// A library built on Whoa exports what our functions return, and its compiler writes declarations for it. A type that cannot be
+// named from outside would fail there.
+import { spawnSync } from 'node:child_process';
+import { mkdtempSync, readFileSync, rmSync, symlinkSync, writeFileSync } from 'node:fs';
+import { tmpdir } from 'node:os';
+import { join } from 'node:path';
+import { expect, test } from 'vitest';
+import { ROOT } from '../docs/pages.ts';
+
+const LIBRARY = `
+import { createCallLedger, fromAiSdk, fromAiSdkTools, guardAiSdkTools, stoppableTurn } from '@whoa/ai-sdk';
+import { startLoopbackProvider } from '@whoa/ai-sdk/testing';
+import { agentTool, CancellationToken, createAgent, createConversations, createLedger, createRuntime, defineTool, guard, shield } from '@whoa/core';
+import { createApprovals } from '@whoa/core/approval';
+import { createRecorder, createVirtualWorld, scriptedModel } from '@whoa/core/testing';
+import { createBackground, createConversations as createStored, createRunner, createTaskStore, createApprovals as createStoredApprovals } from '@whoa/tasks';
+import { createCancellationRegistry, createCancelMessage, createEventChannel } from '@whoa/tasks/compat';
+import { backgroundTools, bashTool, createBackgroundProcesses, createContainment, createRoot, detectContainments, fileTools, mcpTools } from '@whoa/tools';
+import { takeInventory, toolContract } from '@whoa/tools/testing';
+import { createFileSessions, serveAcp } from '@whoa/acp';
+import { createAccess, createAgUiHandler, createChatHandler, createLogin, createTaskApi, createTokens, listen } from '@whoa/server';
+import { createTaskClient } from '@whoa/server/task-client';
+import { tool } from 'ai';
+import { defineConfig } from 'whoa';
+import { z } from 'zod';
+
+export const token = new CancellationToken();
+export const receipt = token.cancel();
+export const shielded = shield(token, { boundMs: 1_000 });
+export const ledger = createLedger();
+export const guarded = guard(() => 1, { name: 'one', token });
+export const book = defineTool({ name: 'book', description: 'Books', input: z.object({ at: z.string() }), execute: ({ at }) => at });
+export const model = scriptedModel([['Hello']]);
+export const approve = createApprovals({ ask: async () => ({ decision: 'yes' }), until: 'ever' });
+export const agent = createAgent({ name: 'assistant', model, tools: [book], approve });
+export const run = agent.run('Hello');
+export const outcome = await run.outcome;
+export const sub = agentTool(agent, { name: 'sub', description: 'A sub-agent' });
+export const runtime = createRuntime({ tools: [book] });
+export const conversations = createConversations({ agent });
+export const reply = await conversations.processMessage('one', 'Hello');
+export const world = createVirtualWorld();
+export const recorder = createRecorder();
+export const plain = { add: tool({ inputSchema: z.object({ a: z.number() }), execute: ({ a }: { a: number }) => a }) };
+export const calls = createCallLedger();
+export const ours = fromAiSdkTools(plain);
+export const safe = guardAiSdkTools(plain, { token, calls });
+export const turn = stoppableTurn({ token, history: [{ role: 'user', content: 'Hello' }], tools: plain, calls });
+export const settled = await turn.settled;
+export const wrap = fromAiSdk;
+export const provider = startLoopbackProvider({ script: [] });
+export const store = createTaskStore();
+export const runner = createRunner({ store, agents: { agent } });
+export const started = runner.start({ tenant: 'acme', agent: 'agent', input: 'Hello' });
+export const stored = createStored({ agent, store, tenant: 'acme' });
+export const storedReply = stored.processMessage('one', 'Hello');
+export const background = createBackground();
+export const storedApprovals = createStoredApprovals();
+export const registry = createCancellationRegistry({ store, tenant: 'acme' });
+export const registered = registry.register();
+export const channel = createEventChannel();
+export const message = createCancelMessage({ tenant: 'acme', all: true });
+export const containment = createContainment();
+export const techniques = detectContainments();
+export const started_ = containment.start({ argv: ['true'], env: {} });
+export const processes = createBackgroundProcesses({ containment });
+export const listed = processes.list();
+export const shell = [bashTool(), ...backgroundTools(processes), ...fileTools({ root: '.' })];
+export const root = createRoot('.');
+export const located = root.locate('file');
+export const mcp = mcpTools({ name: 'files', transport: { type: 'stdio', command: 'server' } });
+export const inventory = takeInventory();
+export const cases = toolContract({ create: () => ({ tool: book, input: {}, slow: { input: {} } }) });
+export const sessions = createFileSessions({ folder: '.' });
+export const connection = serveAcp(agent);
+export const closed = connection.closed;
+export const access = createAccess({ authenticate: createTokens([]) });
+export const login = createLogin();
+export const api = createTaskApi({ store, access });
+export const chat = createChatHandler({ store, authenticate: () => 'ada', agent });
+export const agUi = createAgUiHandler({ store, authenticate: () => 'ada', agent });
+export const listening = listen(chat);
+export const client = createTaskClient({ url: 'http://localhost' });
+export const approved = client.approve('id', 'call', { approved: true, asked: 1 });
+export const config = defineConfig({});
+`;
+
+test('a library can export what our functions return', () => {
+  const folder = mkdtempSync(join(tmpdir(), 'whoa-types-'));
+  try {
+    symlinkSync(join(ROOT, 'node_modules'), join(folder, 'node_modules'));
+    writeFileSync(join(folder, 'package.json'), '{ "private": true, "type": "module" }');
+    writeFileSync(join(folder, 'library.ts'), LIBRARY);
+    const compilerOptions = {
+      strict: true,
+      declaration: true,
+      emitDeclarationOnly: true,
+      target: 'es2023',
+      lib: ['es2024', 'esnext.disposable'],
+      module: 'nodenext',
+      types: ['node'],
+      skipLibCheck: true,
+      rootDir: '.',
+    };
+    writeFileSync(join(folder, 'tsconfig.json'), JSON.stringify({ compilerOptions, files: ['library.ts'] }));
+    const tsc = join(ROOT, 'node_modules/typescript/bin/tsc');
+    const { stdout } = spawnSync(process.execPath, [tsc, '-p', folder], { cwd: folder, encoding: 'utf8' });
+    expect(stdout).toBe('');
+    expect(readFileSync(join(folder, 'library.d.ts'), 'utf8')).not.toContain('/dist/');
+  } finally {
+    rmSync(folder, { recursive: true });
+  }
+});

@@ -1,0 +1,133 @@
+// What the compiler works out for people: `npm run check` compiles this file, so a type that gets worse fails it.
+import { guardAiSdkTools } from '@whoa/ai-sdk';
+import {
+  type Agent,
+  CancellationToken,
+  CancelledError,
+  type CancelReason,
+  type createConversations,
+  defineTool,
+  guard,
+  isCancelledError,
+  type Outcome,
+  type RunEvent,
+  type StopReport,
+  type Tool,
+  type ToolDefinition,
+} from '@whoa/core';
+import { isFinal, type StoreCancelReceipt, type TaskRecord, type TaskStatus } from '@whoa/tasks';
+import { tool } from 'ai';
+import { expectTypeOf, test } from 'vitest';
+import { z } from 'zod';
+
+test("a tool's input comes from its schema, as it is after parsing", () => {
+  const book = defineTool({
+    name: 'book',
+    description: 'Books a table',
+    input: z.object({
+      people: z.number(),
+      at: z.string().transform((text) => new Date(text)),
+      note: z.string().optional(),
+    }),
+    execute: (input, context) => {
+      expectTypeOf(input).toEqualTypeOf<{ people: number; at: Date; note?: string | undefined }>();
+      expectTypeOf(context.signal).toEqualTypeOf<AbortSignal>();
+      expectTypeOf(context.token).toEqualTypeOf<CancellationToken>();
+      return { content: 'Booked', details: { id: 1 } };
+    },
+    undo: (result) => expectTypeOf(result.input.people).toEqualTypeOf<number>() && undefined,
+  });
+  expectTypeOf(book).toEqualTypeOf<Tool<{ people: number; at: Date; note?: string | undefined }>>();
+});
+
+test('a tool returns text, content or a promise of them, and nothing else', () => {
+  type Result = ReturnType<Tool['execute']>;
+  expectTypeOf<string>().toExtend<Result>();
+  expectTypeOf<Promise<string>>().toExtend<Result>();
+  expectTypeOf<{ content: string; details: { id: number } }>().toExtend<Result>();
+  expectTypeOf<number>().not.toExtend<Result>();
+  expectTypeOf<undefined>().not.toExtend<Result>();
+});
+
+test('a tool that must finish needs a bound', () => {
+  type Base = { name: string; description: string; input: Tool<string>['input']; execute: (input: string) => string };
+  expectTypeOf<Base>().toExtend<ToolDefinition<string>>();
+  expectTypeOf<Base & { whenCancelled: 'finish'; timeoutMs: number }>().toExtend<ToolDefinition<string>>();
+  expectTypeOf<Base & { whenCancelled: 'finish' }>().not.toExtend<ToolDefinition<string>>();
+});
+
+test('the status of an outcome says what it holds', () => {
+  const read = (outcome: Outcome): void => {
+    expectTypeOf(outcome.status).toEqualTypeOf<'success' | 'failed' | 'cancelled'>();
+    if (outcome.status === 'cancelled') {
+      expectTypeOf(outcome.reason).toEqualTypeOf<CancelReason>();
+      expectTypeOf(outcome.stop).toEqualTypeOf<StopReport>();
+    } else if (outcome.status === 'failed') {
+      expectTypeOf(outcome).toHaveProperty('error');
+      expectTypeOf(outcome).not.toHaveProperty('stop');
+    } else {
+      expectTypeOf(outcome).not.toHaveProperty('reason');
+      expectTypeOf(outcome).not.toHaveProperty('error');
+    }
+  };
+  expectTypeOf(read).parameter(0).toEqualTypeOf<Awaited<ReturnType<Agent['run']>['outcome']>>();
+});
+
+test('the type of an event says what it holds', () => {
+  type Of<Type extends RunEvent['type']> = Extract<RunEvent, { type: Type }>;
+  expectTypeOf<Of<'text'>>().toHaveProperty('text').toEqualTypeOf<string>();
+  expectTypeOf<Of<'run-end'>>().toHaveProperty('outcome').toEqualTypeOf<Outcome>();
+});
+
+test('a guard returns what its function returns', () => {
+  const guarded = (token: CancellationToken) => ({
+    value: guard(() => 42, { name: 'number', token }),
+    promise: guard(({ signal }) => Promise.resolve(signal.aborted), { name: 'promise', token }),
+    thenable: guard((): PromiseLike<'done'> => Promise.resolve('done'), { name: 'thenable', token }),
+  });
+  type Guarded = ReturnType<typeof guarded>;
+  expectTypeOf<Guarded['value']>().toEqualTypeOf<Promise<number>>();
+  expectTypeOf<Guarded['promise']>().toEqualTypeOf<Promise<boolean>>();
+  expectTypeOf<Guarded['thenable']>().toEqualTypeOf<Promise<'done'>>();
+});
+
+test('guarded AI SDK tools keep their own types', () => {
+  const tools = { add: tool({ inputSchema: z.object({ a: z.number() }), execute: ({ a }) => a + 1 }) };
+  using token = new CancellationToken();
+  expectTypeOf(guardAiSdkTools(tools, { token })).toEqualTypeOf<typeof tools>();
+});
+
+test('asking whether an error is a cancel narrows it', () => {
+  const reasonOf = (error: unknown) => (isCancelledError(error) ? error.reason : undefined);
+  expectTypeOf(reasonOf).returns.toEqualTypeOf<CancelReason | undefined>();
+  expectTypeOf(CancelledError).instance.toHaveProperty('reason').toEqualTypeOf<CancelReason>();
+});
+
+test('the answer of a receipt says what it holds', () => {
+  using token = new CancellationToken();
+  const receipt = token.cancel();
+  if (receipt.answer !== 'too-late') expectTypeOf(receipt.reason).toEqualTypeOf<CancelReason>();
+  const read = (stored: StoreCancelReceipt) => (stored.answer === 'too-late' ? stored.status : undefined);
+  expectTypeOf(read).returns.toEqualTypeOf<'success' | 'failed' | 'cancelled' | undefined>();
+});
+
+test('asking whether a status is final narrows it', () => {
+  const finalOf = (status: TaskStatus) => (isFinal(status) ? status : undefined);
+  expectTypeOf(finalOf).returns.toEqualTypeOf<'success' | 'failed' | 'cancelled' | undefined>();
+  expectTypeOf<TaskRecord['status']>().toEqualTypeOf<TaskStatus>();
+});
+
+test('an agent needs a model or a planner, and not both', () => {
+  type Options = Parameters<typeof import('@whoa/core').createAgent>[0];
+  type Parts = { model: Extract<Options, { planner?: undefined }>['model']; planner: NonNullable<Options['planner']> };
+  expectTypeOf<{ name: string; model: Parts['model'] }>().toExtend<Options>();
+  expectTypeOf<{ name: string; planner: Parts['planner'] }>().toExtend<Options>();
+  expectTypeOf<{ name: string }>().not.toExtend<Options>();
+  expectTypeOf<{ name: string; model: Parts['model']; planner: Parts['planner'] }>().not.toExtend<Options>();
+});
+
+test('a reply says how its message ended', () => {
+  type Reply = Awaited<ReturnType<ReturnType<typeof createConversations>['processMessage']>>;
+  expectTypeOf<'rejected'>().toExtend<Reply['status']>();
+  expectTypeOf<'anything'>().not.toExtend<Reply['status']>();
+});
