@@ -50,7 +50,7 @@ const CONVERSATIONS_MAX = 10_000;
 const SENT: ReadonlySet<Reply['status']> = new Set(['answered', 'failed', 'cancelled', 'rejected']);
 
 /** The rule for a policy. */
-export const POLICY_RULE: Rule = oneOf('replace', 'queue', 'steer', 'reject');
+export const POLICY_RULE: Rule = /*#__PURE__*/ oneOf('replace', 'queue', 'steer', 'reject');
 
 const CONVERSATIONS_RULES: Rules<ConversationsOptions> = {
   agent: required(having('an agent', 'run')),

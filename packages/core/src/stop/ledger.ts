@@ -28,7 +28,7 @@ export interface Ledger {
 }
 
 /** The rule for a setting that is a ledger. */
-export const ledgerRule: Rule = having('a ledger', 'abandon', 'returned', 'entries');
+export const ledgerRule: Rule = /*#__PURE__*/ having('a ledger', 'abandon', 'returned', 'entries');
 
 /**
  * Writes abandoned work down now and its late end when it comes; `onReturn` hears of it too. A ledger that fails harms

@@ -85,8 +85,8 @@ export function ladderMs(how: StopHow): number {
   return scheduleOf(how, 0).killAt;
 }
 
-const levelMs = boundedMs({ orZero: true, max: LEVEL_MS_MAX });
-const ladder = group<Ladder>({ drainMs: levelMs, abortMs: levelMs });
+const levelMs = /*#__PURE__*/ boundedMs({ orZero: true, max: LEVEL_MS_MAX });
+const ladder = /*#__PURE__*/ group<Ladder>({ drainMs: levelMs, abortMs: levelMs });
 
 /** The rule for a setting that is a ladder or the name of a preset. */
 export const stopHow: Rule = (value, field) => {

@@ -95,19 +95,25 @@ export function rule(expected: string, accepts: (value: unknown) => boolean): Ru
 }
 
 export const anything: Rule = (value) => value;
-export const text: Rule = rule('a text', (value) => typeof value === 'string');
-export const nonEmptyText: Rule = rule(
+export const text: Rule = /*#__PURE__*/ rule('a text', (value) => typeof value === 'string');
+export const nonEmptyText: Rule = /*#__PURE__*/ rule(
   'a text that is not empty',
   (value) => typeof value === 'string' && value !== '',
 );
-export const flag: Rule = rule('true or false', (value) => typeof value === 'boolean');
-export const callback: Rule = rule('a function', (value) => typeof value === 'function');
+export const flag: Rule = /*#__PURE__*/ rule('true or false', (value) => typeof value === 'boolean');
+export const callback: Rule = /*#__PURE__*/ rule('a function', (value) => typeof value === 'function');
 
 /** Time that may pass: `Infinity` means never. */
-export const timeLimitMs: Rule = rule('0 ms or more, or Infinity for never', (value) => isNumber(value) && value >= 0);
+export const timeLimitMs: Rule = /*#__PURE__*/ rule(
+  '0 ms or more, or Infinity for never',
+  (value) => isNumber(value) && value >= 0,
+);
 
 /** Time that is waited for. */
-export const pauseMs: Rule = rule('0 ms or more', (value) => Number.isFinite(value) && (value as number) >= 0);
+export const pauseMs: Rule = /*#__PURE__*/ rule(
+  '0 ms or more',
+  (value) => Number.isFinite(value) && (value as number) >= 0,
+);
 
 /** Time that is always waited for, whatever happens, so it has an end. */
 export function boundedMs({ max, orZero = false }: { readonly max: number; readonly orZero?: boolean }): Rule {

@@ -1,0 +1,45 @@
+// How much people download: each entry bundled and minified as a page would, and compressed. A limit is what was measured and a
+// little more; raise one only for something that is worth its bytes.
+import { gzipSync } from 'node:zlib';
+import { build, stop } from 'esbuild';
+import { afterAll, expect, test } from 'vitest';
+import { ROOT } from './docs/pages.ts';
+
+/**
+ * What is imported → the most bytes it may have after gzip.
+ *
+ * The aims are 3,000 for the token and 20,000 for the core. The token is 3,100 even without its checks of options and reasons,
+ * long timers and leak statistics; an agent alone is 22,700, so no move between entries gets the core there.
+ */
+const LIMITS: Readonly<Record<string, number>> = {
+  "export { CancellationToken } from '@whoa/core'": 4_000,
+  "export { isCancelledError } from '@whoa/core'": 200,
+  "export { sleep } from '@whoa/core'": 800,
+  "export { LADDERS } from '@whoa/core'": 120,
+  "export { guard } from '@whoa/core'": 6_250,
+  "export { defineTool } from '@whoa/core'": 1_650,
+  "export { createRuntime } from '@whoa/core'": 13_500,
+  "export { createAgent } from '@whoa/core'": 23_400,
+  "export * from '@whoa/core'": 28_000,
+  "export * from '@whoa/core/approval'": 2_000,
+  "export * from '@whoa/core/model'": 1_650,
+  "export * from '@whoa/ai-sdk'": 17_500,
+  "export * from '@whoa/server/task-client'": 2_400,
+};
+
+afterAll(stop);
+
+test.each(Object.entries(LIMITS))('%s stays small', async (contents, limit) => {
+  const { outputFiles } = await build({
+    stdin: { contents, resolveDir: ROOT, loader: 'ts' },
+    bundle: true,
+    minify: true,
+    format: 'esm',
+    target: 'es2023',
+    platform: 'neutral',
+    conditions: ['@whoa/source'],
+    write: false,
+  });
+  const bytes = gzipSync(outputFiles[0]!.contents, { level: 9 }).length;
+  expect(bytes).toBeLessThanOrEqual(limit);
+});
