@@ -14,7 +14,11 @@ test('a connection that the library has given up for good is made again, and one
       client = this as unknown as Redis;
     }
   }
-  const library = { Redis: Watched as unknown as typeof Redis, ReplyError: ReplyError as new () => Error };
+  const library = {
+    Redis: Watched as unknown as typeof Redis,
+    ReplyError: ReplyError as new () => Error,
+    hasResp3: true,
+  };
   const connection = new Connection(library, { port: server.port, enableOfflineQueue: false }, events);
   expect(await connection.waitForReady(10_000)).toBe(true);
   const ended = new Promise((resolve) => client!.once('end', resolve));

@@ -54,7 +54,7 @@ function commonOptions(options: RedisStoreOptions): RedisOptions {
     ...(parsed.password !== '' && { password: decodeURIComponent(parsed.password) }),
     ...tls,
     connectionName: 'whoa',
-    // Don't lower it: with RESP2 a connection that is subscribed to something takes no other commands.
+    // Don't lower it: with RESP2 a connection that is subscribed to something takes no other commands, and needs a second one.
     protocol: 3,
     // Never send anything twice, or later than asked: whether to repeat a command is decided where its outcome is known.
     autoResendUnfulfilledCommands: false,

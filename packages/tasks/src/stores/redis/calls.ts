@@ -60,9 +60,12 @@ export class Calls implements AsyncDisposable {
 
   /** Listens to a channel of a shard; returns the connection that it is heard on. */
   async subscribe(tag: string, channel: string): Promise<Connection> {
-    const send = (connection: Connection, ms: number): Promise<Sent> =>
-      connection.send((client) => client.ssubscribe(channel), ms);
-    return (await this.#insist({ name: 'watch', isRepeatable: true, tag, send })).on;
+    const send = async ({ listener }: Connection, ms: number): Promise<Sent> => {
+      const until = performance.now() + ms;
+      if (!listener.isReady && !(await listener.waitForReady(ms))) return { unsent: listener.lastError };
+      return listener.send((client) => client.ssubscribe(channel), until - performance.now());
+    };
+    return (await this.#insist({ name: 'watch', isRepeatable: true, tag, send })).on.listener;
   }
 
   /** The connection that leads to a shard now, if that is known. */

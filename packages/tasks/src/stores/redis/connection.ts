@@ -23,6 +23,8 @@ interface Library {
   readonly Redis: typeof Redis;
   /** What the library throws when the server refuses a command; everything else happened on the way. */
   readonly ReplyError: new () => Error;
+  /** Version 5 speaks RESP2 only: there a connection that is subscribed to something takes no other commands. */
+  readonly hasResp3: boolean;
 }
 
 /** A server that said nothing for this long when a command timed out is not slow: the connection is dead. */
@@ -33,7 +35,10 @@ const REVIVE_MS = 100;
 /** Loads the library on first use. */
 export async function loadLibrary(): Promise<Library> {
   try {
-    return (await import('ioredis')) as Library;
+    const { Redis: Client, ReplyError } = (await import('ioredis')) as Omit<Library, 'hasResp3'>;
+    // Not connected, only asked for its defaults: an option that a version does not know is kept like any other.
+    const { protocol } = new Client({ lazyConnect: true }).options;
+    return { Redis: Client, ReplyError, hasResp3: protocol === 3 };
   } catch (error) {
     throw new StoreSetupError("The Redis store needs the package 'ioredis'; install it: npm install ioredis", {
       cause: error,
@@ -41,7 +46,7 @@ export async function loadLibrary(): Promise<Library> {
   }
 }
 
-/** One connection to one server, for commands and subscriptions. It mends itself until it is closed. */
+/** One connection to one server, for commands and, where it can be, subscriptions. It mends itself until it is closed. */
 export class Connection {
   /** What must be known of the server before it is used; asked again after every loss. */
   admission: Promise<Sent | undefined> | undefined;
@@ -52,6 +57,9 @@ export class Connection {
   lastError: Error | undefined;
   readonly #client: Redis;
   readonly #library: Library;
+  readonly #options: RedisOptions;
+  readonly #events: ConnectionEvents;
+  #listener: Connection | undefined;
   #heardAt = 0;
   #pending = 0;
   #leaving: Promise<void> | undefined;
@@ -61,6 +69,8 @@ export class Connection {
 
   constructor(library: Library, options: RedisOptions, events: ConnectionEvents) {
     this.#library = library;
+    this.#options = options;
+    this.#events = events;
     const client = new library.Redis(options as object);
     this.#client = client;
     // Without a listener the library writes to the console; what goes wrong is told by the operation it happens to.
@@ -79,6 +89,13 @@ export class Connection {
       events.lost(this);
     });
     client.on('end', () => this.#revive());
+  }
+
+  /** The connection to subscribe on: this one, or with RESP2 one that does nothing else. */
+  get listener(): Connection {
+    if (this.#library.hasResp3) return this;
+    this.#listener ??= new Connection(this.#library, this.#options, this.#events);
+    return this.#listener;
   }
 
   /** Whether a command given now is written to the server at once. */
@@ -144,6 +161,7 @@ export class Connection {
 
   /** Breaks the connection off and makes another, perhaps to another server. Until then nothing is sent. */
   leave(): void {
+    if (this.#listener?.isReady) this.#listener.leave();
     this.#leaving ??= new Promise<void>((resolve) => {
       const timer = setTimeout(resolve, LEAVE_MS_MAX);
       this.#client.once('close', () => {
@@ -167,6 +185,7 @@ export class Connection {
 
   close(): void {
     this.#isClosed = true;
+    this.#listener?.close();
     clearTimeout(this.#reviving);
     this.#whenIdle = undefined;
     this.#client.disconnect();

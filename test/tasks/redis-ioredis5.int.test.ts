@@ -1,0 +1,55 @@
+// BullMQ users have ioredis 5, which speaks RESP2 only. The oldest version of the store's peer range must do all the same things.
+import { createRedisStore } from '@whoa/tasks';
+import { createRedisStoreKind, runStoreContract, type StoreKind } from '@whoa/tasks/testing';
+import { Cluster, Redis } from 'ioredis-v5';
+import { expect, test, vi } from 'vitest';
+import { ask, startRedis, startRedisCluster } from '../servers/redis.ts';
+
+vi.mock('ioredis', () => import('ioredis-v5'));
+
+async function expectContract(kind: StoreKind): Promise<void> {
+  const connect = vi.spyOn(Redis.prototype, 'connect');
+  const { failed, passed, cases } = await runStoreContract(kind);
+  expect(failed).toEqual([]);
+  expect(passed).toBe(cases);
+  expect(connect.mock.calls.length, 'the store uses ioredis 5').toBeGreaterThan(cases);
+  connect.mockRestore();
+}
+
+test('a store keeps the whole contract on ioredis 5', async () => {
+  await using redis = await startRedis();
+  const setField = (...field: [key: string, field: string, value: string]) => ask(redis.port, 'HSET', ...field);
+  await expectContract(createRedisStoreKind('ioredis 5', { url: redis.url }, { setField }));
+});
+
+test('a store on a Cluster keeps the whole contract on ioredis 5', async () => {
+  await using cluster = await startRedisCluster();
+  const nodes = new Cluster([...cluster.urls]);
+  const setField = (key: string, field: string, value: string) => nodes.hset(key, field, value);
+  await expectContract(createRedisStoreKind('ioredis 5', { url: cluster.urls, cluster: true }, { setField }));
+  nodes.disconnect();
+});
+
+test('a watcher whose connection was killed is told to look again, and hears what follows', async () => {
+  await using redis = await startRedis();
+  const task = { tenant: 'acme', agent: 'assistant', input: 'hello' };
+  const [resynced, heard] = [Promise.withResolvers<void>(), Promise.withResolvers<void>()];
+  {
+    await using store = createRedisStore({ url: redis.url });
+    await store.watch({ tenant: task.tenant }, ({ type }) =>
+      type === 'resync' ? resynced.resolve() : heard.resolve(),
+    );
+    for (const id of await listeners(redis.port)) await ask(redis.port, 'CLIENT', 'KILL', 'ID', id);
+    await resynced.promise;
+    await store.create(task);
+    await heard.promise;
+    expect(await listeners(redis.port)).toHaveLength(1);
+  }
+  await vi.waitFor(async () => expect(await ask(redis.port, 'CLIENT', 'LIST')).not.toContain('name=whoa'));
+});
+
+/** The connections that are subscribed to something. */
+async function listeners(port: number): Promise<string[]> {
+  const clients = (await ask(port, 'CLIENT', 'LIST')).split('\n');
+  return clients.filter((line) => / ssub=[1-9]/.test(line)).map((line) => /id=(\d+)/.exec(line)![1]!);
+}
