@@ -23,6 +23,16 @@ test.each(PAGES)('%s links to what is there', (page) => {
   }
 });
 
+test.each(PAGES.filter((page) => page.startsWith('packages/')))(
+  '%s has absolute addresses: registries show it elsewhere',
+  (page) => {
+    const links = [...read(page).matchAll(/\]\(([^)\s]+)\)|(?:src|href)="([^"]+)"/g)].map(
+      ([, link, attribute]) => link ?? attribute,
+    );
+    expect(links.filter((link) => !/^(?:https:|#)/.test(link!))).toEqual([]);
+  },
+);
+
 test.each(PAGES)('%s names commands that are there', (page) => {
   const { scripts } = JSON.parse(read('package.json')) as { scripts: Record<string, string> };
   const text = read(page);
