@@ -238,7 +238,8 @@ export class CancellationToken implements Disposable {
 
   /** Returns whether anything changed; where nothing did, nothing below can change either. */
   #mark(rank: number, undo: boolean, reason: CancelReason): boolean {
-    if (rank <= this.#rank && (!undo || this.#undo)) return false;
+    const changed = rank > this.#rank || (undo && !this.#undo);
+    if (!changed) return false;
     this.#rank = Math.max(this.#rank, rank);
     this.#undo ||= undo;
     this.#reason ??= reason;
