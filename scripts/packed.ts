@@ -1,6 +1,6 @@
 // The packages as a stranger gets them.
 import { execFileSync } from 'node:child_process';
-import { readdirSync, readFileSync } from 'node:fs';
+import { globSync, readdirSync, readFileSync } from 'node:fs';
 import { join } from 'node:path';
 
 interface Manifest {
@@ -29,6 +29,7 @@ export function pack(folder: string): Packed {
     const cwd = join(packages, name);
     const manifest = JSON.parse(readFileSync(join(cwd, 'package.json'), 'utf8')) as Manifest;
     if (manifest.private) continue;
+    checkSourceMaps(cwd);
     const args = ['pack', '--json', '--pack-destination', folder];
     const [packed] = JSON.parse(execFileSync('npm', args, { cwd, encoding: 'utf8' })) as {
       filename: string;
@@ -40,6 +41,15 @@ export function pack(folder: string): Packed {
     entries.push(...paths.map((entry) => manifest.name + entry.slice(1)));
   }
   return { tarballs, entries };
+}
+
+/** The sources are not packed, so a debugger can only show them if the maps hold them. */
+function checkSourceMaps(folder: string): void {
+  for (const file of globSync('dist/**/*.js.map', { cwd: folder })) {
+    const { sourcesContent } = JSON.parse(readFileSync(join(folder, file), 'utf8')) as { sourcesContent?: string[] };
+    if (!sourcesContent?.[0])
+      throw new Error(`${join(folder, file)} does not hold its source; remove dist and build again`);
+  }
 }
 
 /** A program that imports all of them, and fails if one offers nothing. */
