@@ -21,6 +21,9 @@ const packages = join(import.meta.dirname, '../packages');
 /** It needs the peers that a page has. */
 export const FOR_PAGES = '@whoa/server/client';
 
+/** It is a program: importing it ends the process, and nothing after it would be tried. */
+const PROGRAM = '@whoa/tools/watchdog';
+
 /** Packs every public package into a folder. */
 export function pack(folder: string): Packed {
   const tarballs = new Map<string, string>();
@@ -55,6 +58,7 @@ function checkSourceMaps(folder: string): void {
 /** A program that imports all of them, and fails if one offers nothing. */
 export function importAll(entries: readonly string[]): string {
   return entries
+    .filter((entry) => entry !== PROGRAM)
     .map((entry) => `if (Object.keys(await import('${entry}')).length === 0) throw new Error('${entry} is empty');`)
     .join('\n');
 }
