@@ -7,7 +7,7 @@ import { percentile, report } from './measure/measure.ts';
 
 const ROUNDS = 200;
 const WARM_UP = 20;
-const CANCEL_MS_MAX = 50;
+const MAX_CANCEL_MS = 50;
 const AGENT = join(import.meta.dirname, '../packages/acp/test/agent.ts');
 
 function start(): { stream: acp.Stream; stop: () => void } {
@@ -54,9 +54,9 @@ async function measure(prompt: string, isUnderWay: (update: acp.SessionUpdate) =
   stop();
   const [p50, p95, p99] = [0.5, 0.95, 0.99].map((share) => percentile(cancels, share)) as [number, number, number];
   report({
-    name: `cancel to answer, ${prompt}, p95 beside the goal of ${CANCEL_MS_MAX} ms (ms)`,
+    name: `cancel to answer, ${prompt}, p95 beside the goal of ${MAX_CANCEL_MS} ms (ms)`,
     ours: p95,
-    bare: CANCEL_MS_MAX,
+    bare: MAX_CANCEL_MS,
     goal: { atMost: 1 },
     more: { p50: p50.toFixed(2), p99: p99.toFixed(2) },
   });

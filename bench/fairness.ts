@@ -13,7 +13,7 @@ const SLOTS = 50;
 const WORK_MS = 10;
 const SAMPLES = 50;
 /** The next two rounds of the worker. */
-const BEFORE_MAX = 2 * SLOTS;
+const MAX_BEFORE = 2 * SLOTS;
 
 for (const start of cases) {
   await using one = await start();
@@ -51,7 +51,7 @@ for (const start of cases) {
   report({
     name: `fairness ${one.name}: tasks of a queue of ${WAITING} started before another tenant's one, at most`,
     ours: Math.max(...before),
-    bare: BEFORE_MAX,
+    bare: MAX_BEFORE,
     goal: { atMost: 1 },
     more: { p50: percentile(before, 0.5), p95: percentile(before, 0.95), slots: SLOTS, samples: SAMPLES },
   });

@@ -16,7 +16,7 @@ const PER_SECOND = 2_000;
 // Every commit waits so long before it flushes, alone or not.
 const settings = { commit_delay: '3000', commit_siblings: '0' };
 await using server = await startPostgres({ durable: true, settings });
-const config = { backend: 'postgres', url: server.url, connectionsMax: CONNECTIONS } as const;
+const config = { backend: 'postgres', url: server.url, maxConnections: CONNECTIONS } as const;
 await using store = createTaskStore(config);
 await using reader = createTaskStore(config);
 await using bare = createBarePostgres(config);

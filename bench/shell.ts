@@ -10,8 +10,8 @@ const RUNS = 50;
 /** A host lives long; what is measured is not its first minute. */
 const WARM_UP = 30;
 const SHELLS = 500;
-const GRACEFUL_MS_MAX = 10;
-const MANY_MS_MAX = 5_000;
+const MAX_GRACEFUL_MS = 10;
+const MAX_MANY_MS = 5_000;
 /** A number of seconds that nobody else sleeps. */
 const seconds = `100.${process.pid}`;
 const command = `sleep ${seconds}`;
@@ -117,8 +117,8 @@ async function measureOne(): Promise<void> {
   const proved = `kill of a shell: proved dead and the result returned, ${beside}`;
   reportBeside(killed.bare, killed.returned, { name: proved, atMost: 3 });
   const asked = await compare('now', () => bare('SIGTERM'));
-  const atMost = Number((GRACEFUL_MS_MAX / percentile(asked.bare, 0.5)).toFixed(2));
-  const name = `graceful cancel of a shell that obeys TERM, within ${GRACEFUL_MS_MAX} ms`;
+  const atMost = Number((MAX_GRACEFUL_MS / percentile(asked.bare, 0.5)).toFixed(2));
+  const name = `graceful cancel of a shell that obeys TERM, within ${MAX_GRACEFUL_MS} ms`;
   reportBeside(asked.bare, asked.returned, { name, atMost });
 }
 
@@ -142,10 +142,10 @@ async function measureMany(): Promise<void> {
   await Promise.all(exits);
   const bareMs = performance.now() - bareStartedAt;
   report({
-    name: `${SHELLS} shells cancelled together: all dead within ${MANY_MS_MAX} ms, none left`,
+    name: `${SHELLS} shells cancelled together: all dead within ${MAX_MANY_MS} ms, none left`,
     ours: left === 0 ? oursMs : Infinity,
     bare: bareMs,
-    goal: { atMost: Number((MANY_MS_MAX / bareMs).toFixed(2)) },
+    goal: { atMost: Number((MAX_MANY_MS / bareMs).toFixed(2)) },
     more: { unit: 'ms', left },
   });
 }

@@ -14,7 +14,7 @@ import { reply } from '@whoa/core/model';
 import { createConversations, createSqliteStore, type StoreConversations, type TaskStore } from '@whoa/tasks';
 
 const SECRET = 'shared with the sender';
-const BODY_BYTES_MAX = 64 * 1024;
+const MAX_BODY_BYTES = 64 * 1024;
 
 /** Stands for your agent: thinks for a while, then says what it heard. */
 const agent = createAgent({
@@ -69,7 +69,7 @@ async function bodyOf(request: IncomingMessage): Promise<Buffer> {
   let bytes = 0;
   for await (const chunk of request as AsyncIterable<Buffer>) {
     bytes += chunk.length;
-    if (bytes > BODY_BYTES_MAX) throw new RangeError('the delivery is too large');
+    if (bytes > MAX_BODY_BYTES) throw new RangeError('the delivery is too large');
     chunks.push(chunk);
   }
   return Buffer.concat(chunks);

@@ -1,12 +1,12 @@
 import { defineTool, interrupted, type Tool, type ToolResult } from '@whoa/core';
 import { z } from 'zod';
 
-const CHARS_MAX = 20_000;
+const MAX_CHARS = 20_000;
 
 /** Fetches a web page, and hands over what has arrived when it is stopped. */
 export const fetchPage: Tool<{ url: string }> = defineTool({
   name: 'fetch_page',
-  description: `Fetch a web page as text, at most ${CHARS_MAX} characters.`,
+  description: `Fetch a web page as text, at most ${MAX_CHARS} characters.`,
   input: z.object({ url: z.url() }),
   effects: 'read', // It changes nothing, so it needs no approval.
   replay: 'safe', // After a crash it may simply run again.
@@ -20,9 +20,9 @@ export const fetchPage: Tool<{ url: string }> = defineTool({
       const body: AsyncIterable<Uint8Array> | null = response.body;
       const decoder = new TextDecoder();
       for await (const chunk of body ?? []) {
-        text = (text + decoder.decode(chunk, { stream: true })).slice(0, CHARS_MAX);
+        text = (text + decoder.decode(chunk, { stream: true })).slice(0, MAX_CHARS);
         update(soFar());
-        if (text.length === CHARS_MAX) break;
+        if (text.length === MAX_CHARS) break;
       }
       return soFar();
     } catch (error) {

@@ -54,9 +54,9 @@ const WORDS = [
 ];
 
 /** Makes hostile texts, the same for the same chance. */
-export function hostileText(random: () => number, piecesMax = 6): string {
+export function hostileText(random: () => number, maxPieces = 6): string {
   const pick = (from: readonly string[]): string => from[Math.floor(random() * from.length)]!;
-  const pieces = 1 + Math.floor(random() * piecesMax);
+  const pieces = 1 + Math.floor(random() * maxPieces);
   return Array.from({ length: pieces }, () => pick(WORDS) + pick(PIECES)).join(random() < 0.5 ? '' : ' ');
 }
 

@@ -6,7 +6,7 @@ import { streamSSE } from 'hono/streaming';
 import { bareOf } from '../stores/cases.ts';
 
 const HEARTBEAT_MS = 15_000;
-const NO_LIMITS = { requestsPerSecond: 1e6, requestsBurst: 1e6, streamsMax: 1e6 };
+const NO_LIMITS = { requestsPerSecond: 1e6, requestsBurst: 1e6, maxStreams: 1e6 };
 const [what = 'ours', config = '{}', clients = '[]'] = process.argv.slice(2);
 const store = createTaskStore(JSON.parse(config) as TaskStoreConfig);
 const { port } = await listen(what === 'bare' ? createBare(store) : createApi());

@@ -31,14 +31,14 @@ const isRefused = (callId: string): boolean => callId.endsWith('0');
 
 /** A session is saved at every end of a call, all of it: many calls in one would cost their square. */
 const ROUND = 50;
-const PROBLEMS_MAX = 10;
+const MAX_PROBLEMS = 10;
 
 /** Half of the calls are asked about at a terminal, half in an editor. */
 export async function fuzzApprovals({ calls, seed }: { calls: number; seed: number }): Promise<ApprovalsReport> {
   const world = createVirtualWorld({ seed });
   const random = (): number => world.random();
   const report = { calls: 0, ran: 0, problems: [] as string[] };
-  for (let round = 0; report.calls < calls && report.problems.length < PROBLEMS_MAX; round++) {
+  for (let round = 0; report.calls < calls && report.problems.length < MAX_PROBLEMS; round++) {
     const generated = Array.from({ length: Math.min(ROUND, calls - report.calls) }, (_, i) =>
       makeCall(random, `c${i}`),
     );

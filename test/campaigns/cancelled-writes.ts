@@ -19,7 +19,7 @@ export interface WriteCampaignResult {
   readonly faults: readonly string[];
   /** From the cancel to the result. */
   readonly stopMsMedian: number;
-  readonly stopMsMax: number;
+  readonly maxStopMs: number;
 }
 
 export async function cancelWrites({ folder, rounds, bytes, random }: WriteCampaign): Promise<WriteCampaignResult> {
@@ -68,7 +68,7 @@ export async function cancelWrites({ folder, rounds, bytes, random }: WriteCampa
     new: renewed,
     faults,
     stopMsMedian: stops[Math.floor(stops.length / 2)] ?? 0,
-    stopMsMax: stops.at(-1) ?? 0,
+    maxStopMs: stops.at(-1) ?? 0,
   };
 }
 

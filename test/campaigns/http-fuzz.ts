@@ -115,7 +115,7 @@ export async function fuzzTaskApi({ store, requests, seed }: FuzzOptions): Promi
   const { token, sha256 } = createToken();
   const login = createLogin();
   const tokens = createTokens([{ sha256, tenant: 'acme', name: 'fuzz', rights: [...OWN_RIGHTS, 'operate'] }]);
-  const limits = { requestsPerSecond: 1e9, requestsBurst: 1e9, bodyBytesMax: 50_000 };
+  const limits = { requestsPerSecond: 1e9, requestsBurst: 1e9, maxBodyBytes: 50_000 };
   const errors: unknown[] = [];
   const onError = (error: unknown): void => void errors.push(error);
   const access = createAccess({ authenticate: tokens, limits, onError });

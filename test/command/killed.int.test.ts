@@ -5,7 +5,7 @@ import { findMarked } from '../zoo/round.ts';
 import { openEditor } from './editor.ts';
 import { createHome } from './terminal.ts';
 
-const SURVIVE_MS_MAX = 1_000;
+const MAX_SURVIVE_MS = 1_000;
 
 /** How slow this machine is just now: on a quiet one this is some 40 ms. */
 function measureBareStart(): number {
@@ -33,7 +33,7 @@ test('an editor that kills the whole process group of the agent leaves nothing o
   const answer = prompt('Wait.').catch((error: unknown) => error);
   // The shell, and its four: setsid's sleep, timeout, its sleep, and tail.
   await until(() => findMarked(mark).length >= 5, 20_000);
-  const limitMs = Math.max(SURVIVE_MS_MAX, 10 * measureBareStart());
+  const limitMs = Math.max(MAX_SURVIVE_MS, 10 * measureBareStart());
   expect(findMarked(mark)).toHaveLength(5);
   process.kill(-child.pid!, 'SIGKILL');
   const ms = await until(() => findMarked(mark).length === 0, 10_000);

@@ -7,7 +7,7 @@ import { expect, onTestFinished, test } from 'vitest';
 import { ZOO } from '../zoo/classes.ts';
 import { findMarked } from '../zoo/round.ts';
 
-const SURVIVE_MS_MAX = 1_000;
+const MAX_SURVIVE_MS = 1_000;
 const CLASSES = ['plain child', 'double-fork daemon', 'ignores TERM', 'env -i setsid, orphaned', 'stealth daemon'];
 
 let hosts = 0;
@@ -87,7 +87,7 @@ const WAYS: readonly (readonly [title: string, way: string, end: (host: ChildPro
 test.each(WAYS)('nothing survives a host that %s', async (title, way, end) => {
   const { host, mark, room } = await startHost(way);
   await until(() => isListening(watchdogOf(host)), 20_000);
-  const limitMs = Math.max(SURVIVE_MS_MAX, 10 * measureBareStart());
+  const limitMs = Math.max(MAX_SURVIVE_MS, 10 * measureBareStart());
   end(host);
   const ms = await until(() => findMarked(mark).length === 0, 10_000);
   console.log(`host ${title}: all dead after ${ms.toFixed(0)} ms`);

@@ -92,7 +92,7 @@ for (const name of ['name', 'ladder', 'budgets', 'compact', 'undoMs', 'patience'
   add('setting', RUNS, { [name]: (kit, value) => (kit.agent[name] = value()) });
 }
 add('setting', RUNS, {
-  'a limit of the budget': (kit, value) => (kit.agent['budgets'] = { deadlineMs: value(), turnsMax: value() }),
+  'a limit of the budget': (kit, value) => (kit.agent['budgets'] = { deadlineMs: value(), maxTurns: value() }),
   'a step of the ladder': (kit, value) => (kit.agent['ladder'] = { drainMs: value(), abortMs: value() }),
   'the id of a run': (kit, value) => (kit.run['id'] = value()),
   'what may cancel a run': (kit, value) => (kit.run['token'] = value()),
@@ -114,7 +114,7 @@ for (const name of ['name', 'whenCancelled', 'timeoutMs', 'cleanupMs', 'ledger',
 }
 add('setting', ['conversation'], {
   'the policy': (kit, value) => (kit.conversations['policy'] = value()),
-  'how many conversations': (kit, value) => (kit.conversations['conversationsMax'] = value()),
+  'how many conversations': (kit, value) => (kit.conversations['maxConversations'] = value()),
   'who hears replies': (kit, value) => (kit.conversations['onReply'] = value()),
   'what a listener to replies throws': (kit, value) => (kit.conversations['onReply'] = () => fail(value)),
   'what describes a cancel': (kit, value) => (kit.conversations['describeCancel'] = value()),

@@ -52,7 +52,7 @@ export interface Played {
   readonly isRefused: boolean;
 }
 
-const STEPS_MAX = 400;
+const MAX_STEPS = 400;
 
 export async function play(story: Story): Promise<Played> {
   const stage = new Stage(story);
@@ -262,11 +262,11 @@ class Stage {
     let end: T | undefined;
     ending.then((value) => (end = value)).catch(() => {});
     let forced = 0;
-    for (let step = 0; step < STEPS_MAX; step++) {
+    for (let step = 0; step < MAX_STEPS; step++) {
       await letEverythingReact();
       if (end !== undefined) return end;
       if (this.#hasBegun && !this.#isCancelled) this.cancel();
-      else if (!this.virtual.clock.fireNext() || step > STEPS_MAX / 2) {
+      else if (!this.virtual.clock.fireNext() || step > MAX_STEPS / 2) {
         if (forced++ > 5) return 'hang';
         if (forced === 3) this.release();
         this.root.cancel({}, { how: 'kill' });

@@ -72,13 +72,13 @@ function detached(): Uint8Array {
 }
 
 /** How often something endless is read before that counts as a hang. */
-const READS_MAX = 1_100_000;
+const MAX_READS = 1_100_000;
 
 export const endless: { onRead: () => unknown } = { onRead: () => {} };
 
 /** Stands for a hang, and ends it. */
 function bounded(reads: number): string {
-  if (reads <= READS_MAX) return 'x';
+  if (reads <= MAX_READS) return 'x';
   endless.onRead();
   throw new Error('it was read without end');
 }

@@ -29,7 +29,7 @@
 #define CLAIMS 1
 #endif
 #define T 2
-#define ATTEMPTS_MAX 2
+#define MAX_ATTEMPTS 2
 /* The sessions of a worker are w+1, w+1+W, w+1+2W, … */
 #define LIVES 6
 #define SESSIONS (1 + W * LIVES)
@@ -221,9 +221,9 @@ inline sweep_one(s) {
   if
   :: t < T -> swept[s] = true; unhold(t);
 #ifdef BUG_SWEEP_FAILS_CANCELLING
-     if :: attempts[t] >= ATTEMPTS_MAX -> end_task(t, FAILED)
+     if :: attempts[t] >= MAX_ATTEMPTS -> end_task(t, FAILED)
 #else
-     if :: attempts[t] >= ATTEMPTS_MAX && status[t] == RUNNING -> end_task(t, AFTER_FAILED(status[t]))
+     if :: attempts[t] >= MAX_ATTEMPTS && status[t] == RUNNING -> end_task(t, AFTER_FAILED(status[t]))
 #endif
         :: else -> status[t] = AFTER_RELEASE(status[t]); make_ready(t)
      fi

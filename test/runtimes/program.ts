@@ -14,7 +14,7 @@ import {
 } from '@whoa/core';
 import type { InputSchema } from '@whoa/core/embed';
 import type { Model, ModelPart } from '@whoa/core/model';
-import { DETAILS_BYTES_MAX } from '../../packages/core/src/tool/bounds.ts';
+import { MAX_DETAILS_BYTES } from '../../packages/core/src/tool/bounds.ts';
 
 type Say = (line: string) => void;
 
@@ -99,7 +99,7 @@ async function guards(say: Say): Promise<void> {
 async function details(say: Say): Promise<void> {
   for (const [name, size] of [
     ['small', 10],
-    ['large', DETAILS_BYTES_MAX],
+    ['large', MAX_DETAILS_BYTES],
   ] as const) {
     const tool = plain('big', () => ({ content: 'done', details: { text: 'ü'.repeat(size) } }));
     const model = modelOf([[{ call: 'big' }], [{ text: 'seen' }]]);

@@ -19,7 +19,7 @@ export function postgresStoreKind(url: string): StoreKind {
         );
       let isLaidOut = false;
       const open = async (options: StoreOptions): Promise<TaskStore> => {
-        const store = createPostgresStore({ ...options, url, schema, connectionsMax: 4 });
+        const store = createPostgresStore({ ...options, url, schema, maxConnections: 4 });
         if (isLaidOut) return store;
         isLaidOut = true;
         await store.list({ tenant: 'acme' });

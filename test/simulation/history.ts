@@ -7,7 +7,7 @@ import type { Commit } from './network.ts';
 import type { Effect } from './work.ts';
 
 const FINAL: ReadonlySet<string> = new Set(['success', 'failed', 'cancelled']);
-const ATTEMPTS_MAX = 3;
+const MAX_ATTEMPTS = 3;
 const WRITES: ReadonlySet<string> = new Set(['append', 'release', 'finish']);
 
 interface Created {
@@ -131,7 +131,7 @@ export class SimulatedHistory {
     this.entries.push({ seen: 'task', task: task as never });
     if (FINAL.has(task.status)) this.#ended.set(task.id, task.status);
     const { error } = task.outcome ?? {};
-    if (error?.code === 'WORKERS_LOST' && task.deaths < ATTEMPTS_MAX) {
+    if (error?.code === 'WORKERS_LOST' && task.deaths < MAX_ATTEMPTS) {
       this.#broken('P1', `${task.id}: it failed after ${task.deaths} deaths of its workers`);
     }
     if (task.deaths > this.deaths.size) {

@@ -13,7 +13,7 @@ import { openStore } from './open-store.ts';
 const WORKERS = 3;
 const CANCELLERS = 2;
 /** So many live at once. */
-const LIVES_MAX = 300;
+const MAX_LIVES = 300;
 const CREATORS = 4;
 /** Shards are added after equal parts of the campaign. */
 const GROWTHS = 4;
@@ -96,7 +96,7 @@ class Chaos implements AsyncDisposable {
     const create = async (): Promise<void> => {
       while (this.lives.size < lives) {
         await this.#create();
-        while (this.#open.size >= LIVES_MAX) await wait(5);
+        while (this.#open.size >= MAX_LIVES) await wait(5);
       }
     };
     await Promise.all(Array.from({ length: CREATORS }, create));
@@ -123,7 +123,7 @@ class Chaos implements AsyncDisposable {
     const { place, clocks } = this.#options;
     // A store in a file goes by the clock of whoever uses it.
     const clock = { ...systemClock, now: () => Date.now() + clocks.workers.aheadMs };
-    this.#stores.push(openStore(place.place, { attemptsMax: 10_000, world: { ...systemWorld, clock } }));
+    this.#stores.push(openStore(place.place, { maxAttempts: 10_000, world: { ...systemWorld, clock } }));
   }
 
   #startWorker(): Child {

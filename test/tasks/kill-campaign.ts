@@ -26,7 +26,7 @@ export async function runKillCampaign(
 ): Promise<KillReport> {
   using folder = temporaryFolder();
   await using shared = await kind.open();
-  await using store = openStore(shared.place, { attemptsMax: 10_000 });
+  await using store = openStore(shared.place, { maxAttempts: 10_000 });
   const tasks = new Map<string, { cancelled: boolean }>();
   const start = (): Child => startChild('mortal-worker', [shared.place, folder.path, `${TURNS}`]);
   let workers = [start(), start()];

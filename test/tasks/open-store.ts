@@ -4,7 +4,7 @@ import { createSqliteStore, createTaskStore, type TaskStore, type TaskStoreConfi
 /** The store a child is told to use: a SQLite file, or a configuration as JSON. */
 export function openStore(
   place: string,
-  more: { attemptsMax?: number; retentionMs?: number; world?: World } = {},
+  more: { maxAttempts?: number; retentionMs?: number; world?: World } = {},
 ): TaskStore {
   if (!place.startsWith('{')) return createSqliteStore({ file: place, ...more });
   return createTaskStore({ ...(JSON.parse(place) as TaskStoreConfig), ...more });

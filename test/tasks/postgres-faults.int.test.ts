@@ -92,7 +92,7 @@ test('a server that crashes, restarts and freezes under load loses nothing it ac
   let isOver = false;
   {
     // Shorter than the freeze, so that answers are lost on the way.
-    await using store = createPostgresStore({ url: server.url, statementTimeoutMs: 1_000, attemptsMax: 10_000 });
+    await using store = createPostgresStore({ url: server.url, statementTimeoutMs: 1_000, maxAttempts: 10_000 });
     await store.list({ tenant: 'acme' });
     const load = Array.from({ length: 6 }, async (_, writer) => {
       for (let i = 0; !isOver; i++) await liveOneLife(store, { key: `${writer}-${i}`, acknowledged, counts });

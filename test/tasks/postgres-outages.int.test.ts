@@ -32,8 +32,8 @@ async function ownerOfServers(): Promise<{ uid?: number; gid?: number }> {
 }
 
 /** Opens as many connections as the store may have. */
-const openAll = (store: TaskStore, connectionsMax: number): Promise<unknown> =>
-  Promise.all(Array.from({ length: connectionsMax }, () => store.list({ tenant: 'acme' })));
+const openAll = (store: TaskStore, maxConnections: number): Promise<unknown> =>
+  Promise.all(Array.from({ length: maxConnections }, () => store.list({ tenant: 'acme' })));
 
 const createMany = (store: TaskStore, count: number): Promise<TaskRecord[]> =>
   Promise.all(Array.from({ length: count }, () => createTask(store)));
@@ -42,7 +42,7 @@ test('a failover that leaves the connections on a read-only server: none is used
   await using old = await startPostgres();
   await using promoted = await startPostgres();
   await using network = await startProxy(addressOf(old));
-  await using store = createPostgresStore({ url: through(old, network), connectionsMax: 6 });
+  await using store = createPostgresStore({ url: through(old, network), maxConnections: 6 });
   {
     await using other = createPostgresStore({ url: promoted.url });
     await other.list({ tenant: 'acme' });
@@ -80,7 +80,7 @@ test('connections that have gone half-open are all left once one of them has not
   await using network = await startProxy(addressOf(server));
   await using store = createPostgresStore({
     url: through(server, network),
-    connectionsMax: 5,
+    maxConnections: 5,
     statementTimeoutMs: 200,
   });
   const task = await createTask(store);
@@ -103,14 +103,14 @@ test('a question on a half-open connection is asked again by itself', async () =
 });
 
 test('a full disk is said so, and everything works again once there is space', async () => {
-  await using store = createPostgresStore({ url: server.url, connectionsMax: 1 });
+  await using store = createPostgresStore({ url: server.url, maxConnections: 1 });
   await createTask(store);
   // No file may become larger than this; the journal of the server is made of files of 16 MB.
   const limit = 17 * 1024 * 1024 + 1;
   const setLimit = async (bytes: string): Promise<unknown> =>
     execFileSync('prlimit', ['--pid', `${server.pid}`, `--fsize=${bytes}:`], await ownerOfServers());
   await setLimit(`${limit}`);
-  await using full = createPostgresStore({ url: server.url, connectionsMax: 1 });
+  await using full = createPostgresStore({ url: server.url, maxConnections: 1 });
   const fill = async (): Promise<void> => {
     for (let i = 0; i < 60; i++) await createTask(full, randomBytes(300_000).toString('base64'));
   };
@@ -119,7 +119,7 @@ test('a full disk is said so, and everything works again once there is space', a
     message: expect.stringMatching(/disk of the server is full.*Nothing was changed/) as string,
   });
   await setLimit('unlimited');
-  await using after = createPostgresStore({ url: server.url, connectionsMax: 1 });
+  await using after = createPostgresStore({ url: server.url, maxConnections: 1 });
   await createTask(after, randomBytes(300_000).toString('base64'));
 });
 
@@ -131,18 +131,18 @@ test('too many connections are said so, with what to change', async () => {
   await using store = createPostgresStore({ url });
   await expect(createTask(store)).rejects.toMatchObject({
     code: 'STORE_BUSY',
-    message: expect.stringMatching(/too many connections.*connectionsMax/) as string,
+    message: expect.stringMatching(/too many connections.*maxConnections/) as string,
   });
   await holder.end();
 });
 
 test('a server out of memory is busy', async () => {
-  await using store = createPostgresStore({ url: server.url, connectionsMax: 1 });
+  await using store = createPostgresStore({ url: server.url, maxConnections: 1 });
   await createTask(store);
   const holder = new pg.Client(server.url);
   await holder.connect();
   await holder.query('SELECT pg_advisory_lock(n) FROM generate_series(1, 100000) n').catch(() => {});
-  await using late = createPostgresStore({ url: server.url, connectionsMax: 1 });
+  await using late = createPostgresStore({ url: server.url, maxConnections: 1 });
   await expect(createTask(late)).rejects.toMatchObject({
     code: 'STORE_BUSY',
     message: expect.stringContaining('out of memory') as string,

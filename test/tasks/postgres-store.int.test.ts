@@ -44,7 +44,7 @@ const failureOf = (work: Promise<unknown>): Promise<unknown> =>
 
 test('many stores that start at once make the schema once', async () => {
   const schema = newSchema();
-  const stores = Array.from({ length: 8 }, () => createPostgresStore({ url: server.url, schema, connectionsMax: 2 }));
+  const stores = Array.from({ length: 8 }, () => createPostgresStore({ url: server.url, schema, maxConnections: 2 }));
   await Promise.all(stores.flatMap((store) => [createTask(store), createTask(store)]));
   const { tasks } = await stores[0]!.list({ tenant: 'acme' });
   expect(tasks).toHaveLength(16);

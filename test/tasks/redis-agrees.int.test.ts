@@ -22,7 +22,7 @@ const LEASE_MS = 100_000;
 /** No number of these steps comes near a deadline of the store: the two clocks may differ by some milliseconds. */
 const STEP_MS = 1_100;
 const LEAP_MS = 40_000;
-const RULES = { journalBytesMax: 150, attemptsMax: 2, maxReady: 6 };
+const RULES = { maxJournalBytes: 150, maxAttempts: 2, maxReady: 6 };
 const TIMES =
   /^(now|at|until|nextAt|createdAt|startedAt|endedAt|changedAt|abortAt|killAt|stageAt|watchedUntil|notBefore)$/;
 

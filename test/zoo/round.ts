@@ -15,7 +15,7 @@ export interface Round {
   readonly text: string;
 }
 
-const UP_MS_MAX = 20_000;
+const MAX_UP_MS = 20_000;
 let rounds = 0;
 
 /** Lets a class run, stops it, and counts at once what is left: by its arguments, and not by what the containment believes. */
@@ -57,7 +57,7 @@ function killIfThere(pid: number): void {
 }
 
 async function waitUntilUp({ name, processes }: ZooClass, mark: string): Promise<void> {
-  const until = performance.now() + UP_MS_MAX;
+  const until = performance.now() + MAX_UP_MS;
   while (findMarked(mark).length < processes) {
     if (performance.now() > until)
       throw new Error(`zoo: '${name}' did not come up: ${findMarked(mark).length} of ${processes}`);

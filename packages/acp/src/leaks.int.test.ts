@@ -4,7 +4,7 @@ import { openEditor, type RawMessage } from '../test/editor.ts';
 import { serveInProcess } from '../test/in-process.ts';
 
 const SESSIONS = 400;
-const GROWTH_BYTES_MAX = 500_000;
+const MAX_GROWTH_BYTES = 500_000;
 
 test('sessions that were prompted, cancelled and deleted leave nothing in memory', async () => {
   const { stream, connection, messages } = serveInProcess();
@@ -26,6 +26,6 @@ test('sessions that were prompted, cancelled and deleted leave nothing in memory
   const before = await round();
   await round();
   const after = await round();
-  expect(after - before).toBeLessThan(GROWTH_BYTES_MAX);
+  expect(after - before).toBeLessThan(MAX_GROWTH_BYTES);
   await connection.close();
 });

@@ -38,7 +38,7 @@ const TEXTS = [
   '__proto__',
 ];
 
-const SESSIONS_MAX = 8;
+const MAX_SESSIONS = 8;
 
 /** Makes frames for some sessions; `id` counts up, so an answer names its request. */
 export class FrameMaker {
@@ -54,7 +54,7 @@ export class FrameMaker {
   /** Another session to send things to; the oldest is forgotten. */
   know(sessionId: string): void {
     this.#sessions.push(sessionId);
-    if (this.#sessions.length > SESSIONS_MAX) this.#sessions.shift();
+    if (this.#sessions.length > MAX_SESSIONS) this.#sessions.shift();
   }
 
   /** One line, with its newline. */

@@ -67,8 +67,8 @@ export interface CallLedger {
  *
  * @returns The ledger to hand to `stoppableTurn`, `guardAiSdkTools` and `closeOpenCalls`.
  */
-export function createCallLedger(options: { recordsMax?: number } = {}): CallLedger {
-  const { recordsMax = 1_000 } = options;
+export function createCallLedger(options: { maxRecords?: number } = {}): CallLedger {
+  const { maxRecords = 1_000 } = options;
   const tools = new Set<string>();
   const records = new Map<string, CallRecord>();
   const waiting = new Set<() => void>();
@@ -78,7 +78,7 @@ export function createCallLedger(options: { recordsMax?: number } = {}): CallLed
 
   function makeRoom(): void {
     for (const callId of records.keys()) {
-      if (records.size <= recordsMax) return;
+      if (records.size <= maxRecords) return;
       if (!running.has(callId)) records.delete(callId);
     }
   }

@@ -85,7 +85,7 @@ export function isSameWork(a: Work, b: Work): boolean {
 }
 
 /** How much of an input or a message is kept to know it again. */
-const KEPT_CHARACTERS_MAX = 2_000;
+const MAX_KEPT_CHARACTERS = 2_000;
 
 /** A short text that is the same for the same input, also after a database has reordered its fields. */
 export function fingerprint(input: unknown): string | undefined {
@@ -93,7 +93,7 @@ export function fingerprint(input: unknown): string | undefined {
 }
 
 function shortened(text: string): string {
-  return text.length <= KEPT_CHARACTERS_MAX ? text : `${text.slice(0, KEPT_CHARACTERS_MAX)}… ${text.length}`;
+  return text.length <= MAX_KEPT_CHARACTERS ? text : `${text.slice(0, MAX_KEPT_CHARACTERS)}… ${text.length}`;
 }
 
 function sorted(value: unknown): unknown {

@@ -98,7 +98,7 @@ function layersOf(error: unknown): readonly ProviderError[] {
 }
 
 /** Bounds what a server can make us believe. */
-const RETRY_AFTER_MS_MAX = 3_600_000;
+const MAX_RETRY_AFTER_MS = 3_600_000;
 
 function retryAfterOf(headers: ProviderError['responseHeaders']): number | undefined {
   const ms = Number.parseFloat(headers?.['retry-after-ms'] ?? '');
@@ -114,7 +114,7 @@ function retryAfterOf(headers: ProviderError['responseHeaders']): number | undef
 }
 
 function clamp(ms: number): number {
-  return Math.min(Math.max(0, ms), RETRY_AFTER_MS_MAX);
+  return Math.min(Math.max(0, ms), MAX_RETRY_AFTER_MS);
 }
 
 const NETWORK_CODES = /^(E[A-Z]+|UND_ERR_[A-Z_]+|ConnectionRefused|ConnectionClosed|FailedToOpenSocket)$/;
@@ -140,13 +140,13 @@ function isMalformed(error: unknown): boolean {
 }
 
 /** A gateway may answer with a whole page. */
-const MESSAGE_CHARS_MAX = 2_000;
+const MAX_MESSAGE_CHARS = 2_000;
 
 function messageOf(error: unknown): string {
   const said = layersOf(error).map(({ message }) => message);
   const message = asText(said.find((text) => typeof text === 'string' && text !== '') ?? error);
-  if (message.length <= MESSAGE_CHARS_MAX) return message;
-  return `${message.slice(0, MESSAGE_CHARS_MAX)} [+${message.length - MESSAGE_CHARS_MAX} characters]`;
+  if (message.length <= MAX_MESSAGE_CHARS) return message;
+  return `${message.slice(0, MAX_MESSAGE_CHARS)} [+${message.length - MAX_MESSAGE_CHARS} characters]`;
 }
 
 function asProviderError(error: unknown): ProviderError {

@@ -260,7 +260,7 @@ test('tools that run elsewhere stay as they are; bounds for a tool that is not t
 });
 
 test('a ledger forgets the oldest ended calls first and never one that runs', () => {
-  const calls = createCallLedger({ recordsMax: 2 });
+  const calls = createCallLedger({ maxRecords: 2 });
   for (const toolCallId of ['a', 'b', 'c']) {
     const { callId } = calls.begin({ toolCallId, tool: 't' });
     if (toolCallId !== 'a') calls.update(callId, { state: 'finished' });

@@ -1,5 +1,5 @@
 /** What a tool shows on the way is a picture of how far it is; a reader that falls behind misses the oldest. */
-const SHOWN_MAX = 100;
+const MAX_SHOWN = 100;
 
 /**
  * Passes on what a streaming tool shows, until its call ends, whichever way. It never makes the tool wait for its reader:
@@ -23,7 +23,7 @@ export class Relay implements AsyncIterableIterator<unknown, undefined> {
       if (this.#isOver) break;
       last = value;
       if (!this.#hasReader) continue;
-      if (this.#shown.push(value) > SHOWN_MAX) this.#shown.shift();
+      if (this.#shown.push(value) > MAX_SHOWN) this.#shown.shift();
       this.#wake();
     }
     return last;

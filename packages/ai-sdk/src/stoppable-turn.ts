@@ -1,5 +1,5 @@
 import { CancellationToken } from '@whoa/core';
-import { SHIELD_MS_MAX } from '@whoa/core/internal';
+import { MAX_SHIELD_MS } from '@whoa/core/internal';
 import { type AiSdkTool, checkNames } from './ai-sdk-tool.ts';
 import type { CallLedger } from './call-ledger.ts';
 import type { AiSdkMessage } from './call-sites.ts';
@@ -55,7 +55,7 @@ export interface StoppableTurn<T extends Tools, Message extends AiSdkMessage> {
   readonly settled: Promise<SettledTurn>;
 }
 
-const STEPS_MAX = 20;
+const MAX_STEPS = 20;
 
 /**
  * Prepares one turn of your own loop so that it stops when told: within the time of its ladder, with a history that is valid
@@ -80,7 +80,7 @@ const STEPS_MAX = 20;
 export function stoppableTurn<T extends Tools, Message extends AiSdkMessage>(
   options: StoppableTurnOptions<T, Message>,
 ): StoppableTurn<T, Message> {
-  const { history, tools, calls, mustFinish = {}, maxSteps = STEPS_MAX, onWait } = options;
+  const { history, tools, calls, mustFinish = {}, maxSteps = MAX_STEPS, onWait } = options;
   checkOptions(options);
   const messages = closeOpenCalls(history, calls);
   const turn = new Turn(tokenOf(options), calls);
@@ -126,9 +126,9 @@ function checkOptions({ tools, mustFinish = {}, maxSteps, token, signal }: Stopp
   checkNames('mustFinish', mustFinish, tools);
   for (const [name, bound] of Object.entries(mustFinish)) {
     const timeoutMs: unknown = bound?.timeoutMs;
-    if (typeof timeoutMs === 'number' && timeoutMs > 0 && timeoutMs <= SHIELD_MS_MAX) continue;
+    if (typeof timeoutMs === 'number' && timeoutMs > 0 && timeoutMs <= MAX_SHIELD_MS) continue;
     throw new RangeError(
-      `mustFinish.${name}.timeoutMs: expected milliseconds from 1 to ${SHIELD_MS_MAX}, got ${String(timeoutMs)}`,
+      `mustFinish.${name}.timeoutMs: expected milliseconds from 1 to ${MAX_SHIELD_MS}, got ${String(timeoutMs)}`,
     );
   }
 }

@@ -37,7 +37,7 @@ function legalCharacters(text: string): string {
 }
 
 /** Nothing a provider takes is nested deeper. */
-const DEPTH_MAX = 100;
+const MAX_DEPTH = 100;
 
 /**
  * The same value without lone surrogates: half of a character, as a cut text may end in, makes a whole request invalid.
@@ -50,7 +50,7 @@ export function wellFormed<T>(value: T): T {
 /** `seen` keeps a value that contains itself, or contains another twice, from being walked more than once. */
 function wellFormedIn(value: unknown, seen: Map<object, unknown>, depth: number): unknown {
   if (typeof value === 'string') return value.isWellFormed() ? value : value.toWellFormed();
-  if (typeof value !== 'object' || value === null || depth > DEPTH_MAX) return value;
+  if (typeof value !== 'object' || value === null || depth > MAX_DEPTH) return value;
   if (seen.has(value)) return seen.get(value);
   seen.set(value, value);
   const safe = settings.isList(value)

@@ -30,7 +30,7 @@ interface Answer {
 }
 
 const ANSWERS = new Set(['start', 'chunk', 'end', 'error', 'no-active', 'receipt', 'ping']);
-const limits = { requestsPerSecond: 1e6, requestsBurst: 1e6, streamsMax: 1_000 };
+const limits = { requestsPerSecond: 1e6, requestsBurst: 1e6, maxStreams: 1_000 };
 
 /** What answers: an agent, and a loop of the application's own. */
 function kinds(report: (error: unknown) => void) {

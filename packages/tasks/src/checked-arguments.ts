@@ -48,22 +48,22 @@ export function boundOutcome(outcome: Omit<TaskOutcome, 'history' | 'said'>): Om
   }
   const { answer, result, stop, ...small } = parsed(outcome);
   const marked = (value: Json): Json => ({ cut: true, bytes: Buffer.byteLength(jsonOf(value)) });
-  const charactersMax = Math.floor(SIZES.outcomeBytes / 16);
+  const maxCharacters = Math.floor(SIZES.outcomeBytes / 16);
   return {
     ...small,
-    ...(answer !== undefined && { answer: cutText(answer, charactersMax) }),
+    ...(answer !== undefined && { answer: cutText(answer, maxCharacters) }),
     ...(small.error !== undefined && {
-      error: { ...small.error, message: cutText(small.error.message, charactersMax) },
+      error: { ...small.error, message: cutText(small.error.message, maxCharacters) },
     }),
     ...(result !== undefined && { result: marked(result) }),
     ...(stop !== undefined && { stop: marked(stop) }),
   };
 }
 
-function cutText(text: string, charactersMax: number): string {
-  if (text.length <= charactersMax) return text;
-  const kept = text.slice(0, charactersMax).toWellFormed();
-  return `${kept}… [${text.length - charactersMax} of ${text.length} characters cut]`;
+function cutText(text: string, maxCharacters: number): string {
+  if (text.length <= maxCharacters) return text;
+  const kept = text.slice(0, maxCharacters).toWellFormed();
+  return `${kept}… [${text.length - maxCharacters} of ${text.length} characters cut]`;
 }
 
 export function positionOf(cursor: string): NonNullable<ListRequest['after']> {

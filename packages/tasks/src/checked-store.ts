@@ -71,13 +71,13 @@ import { withNonce } from './unknown-outcome.ts';
 export function rulesOf(options: StoreOptions): StoreRules {
   const { maxRunningPerTenant, maxRunningPerAgent } = options;
   return {
-    attemptsMax: checkLimit('attemptsMax', options.attemptsMax ?? DEFAULTS.attemptsMax),
+    maxAttempts: checkLimit('maxAttempts', options.maxAttempts ?? DEFAULTS.maxAttempts),
     retentionMs: checkDuration('retentionMs', options.retentionMs ?? DEFAULTS.retentionMs),
     conversationRetentionMs: checkDuration(
       'conversationRetentionMs',
       options.conversationRetentionMs ?? DEFAULTS.conversationRetentionMs,
     ),
-    journalBytesMax: checkBytes('journalBytesMax', options.journalBytesMax ?? DEFAULTS.journalBytesMax),
+    maxJournalBytes: checkBytes('maxJournalBytes', options.maxJournalBytes ?? DEFAULTS.maxJournalBytes),
     maxReady: checkCount('maxReady', options.maxReady ?? DEFAULTS.maxReady),
     ...(maxRunningPerTenant !== undefined && {
       maxRunningPerTenant: checkCount('maxRunningPerTenant', maxRunningPerTenant),
@@ -103,15 +103,15 @@ export function createCheckedStore(
 class CheckedStore implements TaskStore {
   readonly name: string;
   readonly domains: number;
-  readonly journalBytesMax: number;
+  readonly maxJournalBytes: number;
   readonly #driver: StoreDriver;
   readonly #world: World;
   #closed = false;
 
-  constructor(driver: StoreDriver, { journalBytesMax }: StoreRules, world: World) {
+  constructor(driver: StoreDriver, { maxJournalBytes }: StoreRules, world: World) {
     this.name = driver.name;
     this.domains = driver.domains;
-    this.journalBytesMax = journalBytesMax;
+    this.maxJournalBytes = maxJournalBytes;
     this.#driver = driver;
     this.#world = world;
   }

@@ -97,7 +97,7 @@ export interface Beat extends SessionRef {
 export type BeatAnswer =
   | {
       readonly answer: 'alive';
-      /** Orders not confirmed yet, at most `ORDERS_MAX`. */
+      /** Orders not confirmed yet, at most `MAX_ORDERS`. */
       readonly orders: readonly TaskOrders[];
       /** There are more: beat again. */
       readonly more: boolean;

@@ -78,10 +78,10 @@ export type Placed = Pick<NewTask, 'tenant' | 'conversation' | 'concurrency' | '
 
 /** The bounds a store was made with. */
 export interface StoreRules {
-  readonly attemptsMax: number;
+  readonly maxAttempts: number;
   readonly retentionMs: number;
   readonly conversationRetentionMs: number;
-  readonly journalBytesMax: number;
+  readonly maxJournalBytes: number;
   readonly maxReady: number;
   readonly maxRunningPerTenant?: number;
   readonly maxRunningPerAgent?: number;

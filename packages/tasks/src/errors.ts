@@ -29,9 +29,9 @@ export class JournalFullError extends Error {
   /** How large the journal is now. */
   readonly bytes: number;
 
-  constructor(taskId: string, bytes: number, bytesMax: number) {
+  constructor(taskId: string, bytes: number, maxBytes: number) {
     super(
-      `The journal of task ${taskId} has ${bytes} bytes and may have ${bytesMax}; give the store a larger journalBytesMax`,
+      `The journal of task ${taskId} has ${bytes} bytes and may have ${maxBytes}; give the store a larger maxJournalBytes`,
     );
     this.bytes = bytes;
   }

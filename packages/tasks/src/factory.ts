@@ -70,10 +70,10 @@ const keptMs = boundedMs({ max: 3_650 * DAY_MS });
 const beatMs = boundedMs({ max: DAY_MS });
 
 const SHARED: settings.Rules<MemoryStoreOptions> = {
-  attemptsMax: count(),
+  maxAttempts: count(),
   retentionMs: keptMs,
   conversationRetentionMs: keptMs,
-  journalBytesMax: count(),
+  maxJournalBytes: count(),
   maxReady: count(),
   maxRunningPerTenant: count(),
   maxRunningPerAgent: count(),
@@ -106,7 +106,7 @@ const POSTGRES: settings.Rules<PostgresStoreOptions> = {
   url: nonEmptyText,
   listenUrl: nonEmptyText,
   schema: nonEmptyText,
-  connectionsMax: count(),
+  maxConnections: count(),
   connectTimeoutMs: beatMs,
   statementTimeoutMs: beatMs,
   pollMs: beatMs,

@@ -43,7 +43,7 @@ export interface TaskStore extends AsyncDisposable {
   /** How many domains there are: what one atomic step reaches. The whole database; on Redis one shard. */
   readonly domains: number;
   /** No journal becomes larger than this. */
-  readonly journalBytesMax: number;
+  readonly maxJournalBytes: number;
 
   /** Creates a task as `init`; in a conversation the policy decides, in the same step, what it does to the others. */
   create(task: NewTask, options?: CreateOptions): Promise<CreateReceipt>;
@@ -254,13 +254,13 @@ export interface StoreOptions {
    */
   readonly shards?: number | readonly number[];
   /** A task whose workers died this often without progress fails. */
-  readonly attemptsMax?: number;
+  readonly maxAttempts?: number;
   /** How long a task is kept after its end. */
   readonly retentionMs?: number;
   /** How long an idle conversation's history is kept. */
   readonly conversationRetentionMs?: number;
   /** How large the journal of one task may become. */
-  readonly journalBytesMax?: number;
+  readonly maxJournalBytes?: number;
   /** How many tasks of one tenant may be ready for one agent; beyond that `create` returns `full`. */
   readonly maxReady?: number;
   /** How many tasks of one tenant may run at once. Exact on one shard; with several, each has its share. */

@@ -34,10 +34,10 @@ const SHARED = { json: { type: 'boolean', default: false } } as const;
 export function readArguments<const Options extends ParseArgsOptionsConfig>(
   args: readonly string[],
   options: Options,
-  positionalsMax = 0,
+  maxPositionals = 0,
 ): Read<Options> {
   const read = parse(args, options);
-  const extra = read.positionals[positionalsMax];
+  const extra = read.positionals[maxPositionals];
   if (extra !== undefined) throw new UsageError(`'${extra}' is too much; --help says what it takes`);
   return read;
 }

@@ -20,7 +20,7 @@ async function job({ task: { id, epoch, inputs }, token, journal }: TaskContext)
   return 'done';
 }
 
-const store = openStore(place, { attemptsMax: 10_000 });
+const store = openStore(place, { maxAttempts: 10_000 });
 const runner = createRunner({
   store,
   worker,

@@ -46,7 +46,7 @@ const agent = createAgent({
   },
 });
 
-const store = openStore(file, { attemptsMax: 10_000 });
+const store = openStore(file, { maxAttempts: 10_000 });
 const watched = Object.assign(Object.create(store) as typeof store, {
   append: async (...args: Parameters<typeof store.append>) => {
     const orders = await store.append(...args);

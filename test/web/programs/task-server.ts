@@ -4,7 +4,7 @@ import { openStore } from '../../tasks/open-store.ts';
 
 const [place = '', port = '0'] = process.argv.slice(2);
 const store = openStore(place);
-const limits = { streamsMax: 1_000, requestsPerSecond: 10_000, requestsBurst: 10_000 };
+const limits = { maxStreams: 1_000, requestsPerSecond: 10_000, requestsBurst: 10_000 };
 const access = createAccess({ authenticate: () => 'ada', limits });
 const listening = await listen(createTaskApi({ store, access }), { port: Number(port) });
 process.once('SIGTERM', () => {

@@ -13,12 +13,12 @@ import { replay } from './replay.ts';
 import type { Surroundings } from './surroundings.ts';
 
 /** How many prompts may wait in a session. */
-const WAITING_MAX = 64;
-const TOO_MANY = `${WAITING_MAX} prompts are waiting already; wait for one to end`;
+const MAX_WAITING_MESSAGES = 64;
+const TOO_MANY = `${MAX_WAITING_MESSAGES} prompts are waiting already; wait for one to end`;
 const BUSY = 'a prompt is under way; cancel it, or wait for its end';
 /** A store that takes longer is not waited for. */
 const SAVE_MS = 2_000;
-const TITLE_CHARACTERS_MAX = 120;
+const MAX_TITLE_CHARACTERS = 120;
 const ALWAYS_UNTIL = 'until this session is closed';
 
 export interface StartedTurn {
@@ -79,7 +79,11 @@ export class Session {
     }
     // Decided here, where prompts come one after the other: asked later, each of a burst would see all the others.
     const refusal =
-      this.#turns.size > WAITING_MAX ? TOO_MANY : policy === 'reject' && this.#turns.size > 0 ? BUSY : undefined;
+      this.#turns.size > MAX_WAITING_MESSAGES
+        ? TOO_MANY
+        : policy === 'reject' && this.#turns.size > 0
+          ? BUSY
+          : undefined;
     const turn = new Turn(this.#token, {
       how: this.#around.how,
       previous: this.#lastTurn,
@@ -195,7 +199,7 @@ export class Session {
       save: () => this.#saver.save(),
     });
     const title =
-      this.#record.title === undefined ? visibleLine(textOf(content), TITLE_CHARACTERS_MAX) || 'Untitled' : undefined;
+      this.#record.title === undefined ? visibleLine(textOf(content), MAX_TITLE_CHARACTERS) || 'Untitled' : undefined;
     if (title !== undefined) this.#record = { ...this.#record, title };
     this.#live = live;
     onInserted(live.messageId);

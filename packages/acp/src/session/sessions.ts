@@ -11,7 +11,7 @@ import { Session } from './session.ts';
 import type { Surroundings } from './surroundings.ts';
 
 /** How many sessions one connection may have open. */
-const SESSIONS_MAX = 256;
+const MAX_SESSIONS = 256;
 
 export interface Place {
   readonly cwd: string;
@@ -168,8 +168,8 @@ export class Sessions implements WireTap {
   async #open(record: SessionRecord, { mcpServers, signal }: Opening): Promise<Session> {
     // Nobody would close one that is opened behind the end.
     if (this.#surroundings.token.isCancelled) throw RequestError.requestCancelled(undefined, 'the agent ends');
-    if (this.#sessions.size >= SESSIONS_MAX) {
-      throw RequestError.invalidRequest(undefined, `${SESSIONS_MAX} sessions are open; close one first`);
+    if (this.#sessions.size >= MAX_SESSIONS) {
+      throw RequestError.invalidRequest(undefined, `${MAX_SESSIONS} sessions are open; close one first`);
     }
     const session = new Session(record, mcpServers, this.#surroundings);
     this.#sessions.set(record.id, session);

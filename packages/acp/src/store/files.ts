@@ -4,7 +4,7 @@ import { pageOf, type SessionRecord, type SessionStore, type SessionSummary, sum
 
 const ID = /^[A-Za-z0-9][A-Za-z0-9_-]{0,127}$/;
 /** A list reads at most this many files. */
-const SESSIONS_MAX = 2_000;
+const MAX_SESSIONS = 2_000;
 
 /**
  * Keeps each session as a file of its own in a folder that only the user can read.
@@ -58,7 +58,7 @@ async function readSummaries(folder: string): Promise<SessionSummary[]> {
     throw error;
   });
   const summaries: SessionSummary[] = [];
-  for (const name of names.filter((one) => one.endsWith('.json')).slice(0, SESSIONS_MAX)) {
+  for (const name of names.filter((one) => one.endsWith('.json')).slice(0, MAX_SESSIONS)) {
     const record = await readRecord(join(folder, name)).catch(() => undefined);
     if (record !== undefined) summaries.push(summaryOf(record));
   }

@@ -2,9 +2,9 @@
 import type { AnyMessage, ErrorResponse } from '@agentclientprotocol/sdk';
 
 /** The longest line that is read, in bytes; longer ones are skipped and answered with an error. */
-export const FRAME_BYTES_MAX: number = 32 * 1024 * 1024;
+export const MAX_FRAME_BYTES: number = 32 * 1024 * 1024;
 /** Deeper messages overflow the stack of whoever walks them. */
-const FRAME_DEPTH_MAX = 200;
+const MAX_FRAME_DEPTH = 200;
 const PARSE_ERROR: ErrorResponse = { code: -32700, message: 'Parse error' };
 
 /** The id of a request. */
@@ -43,7 +43,7 @@ export function readFrame(line: string): Frame {
 
 /** The answer to a line that was too long to read. */
 export function refuseLength(): AnyMessage {
-  return refusal(null, invalid(`a message may have ${FRAME_BYTES_MAX} bytes`));
+  return refusal(null, invalid(`a message may have ${MAX_FRAME_BYTES} bytes`));
 }
 
 /** The id of an answer that was too long to read, by its beginning; `undefined` if it is none, or does not begin with it. */
@@ -77,7 +77,7 @@ function refuse(id: FrameId, error: ErrorResponse): Frame {
 function isTooDeep(root: object): boolean {
   let level: object[] = [root];
   for (let depth = 0; level.length > 0; depth++) {
-    if (depth > FRAME_DEPTH_MAX) return true;
+    if (depth > MAX_FRAME_DEPTH) return true;
     const next: object[] = [];
     for (const node of level) {
       for (const value of Object.values(node)) {

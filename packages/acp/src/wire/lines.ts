@@ -10,13 +10,13 @@ const HEAD_BYTES = 256;
 
 /** Cuts a stream of bytes into lines. Of a line longer than the limit only the beginning is kept. */
 export class Lines {
-  readonly #bytesMax: number;
+  readonly #maxBytes: number;
   #parts: Uint8Array[] = [];
   #bytes = 0;
   #isSkipping = false;
 
-  constructor(bytesMax: number) {
-    this.#bytesMax = bytesMax;
+  constructor(maxBytes: number) {
+    this.#maxBytes = maxBytes;
   }
 
   *push(chunk: Uint8Array): Generator<string | SkippedLine> {
@@ -38,7 +38,7 @@ export class Lines {
     if (this.#isSkipping || part.length === 0) return;
     this.#bytes += part.length;
     this.#parts.push(part);
-    if (this.#bytes <= this.#bytesMax) return;
+    if (this.#bytes <= this.#maxBytes) return;
     this.#isSkipping = true;
     this.#parts = [Buffer.concat(this.#parts).subarray(0, HEAD_BYTES)];
   }

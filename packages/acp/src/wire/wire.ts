@@ -1,7 +1,7 @@
 import type { Readable, Writable } from 'node:stream';
 import type { AnyMessage, Stream } from '@agentclientprotocol/sdk';
 import type { Clock } from '@whoa/core/embed';
-import { answeredId, FRAME_BYTES_MAX, type Frame, type FrameId, readFrame, refusal, refuseLength } from './frame.ts';
+import { answeredId, type Frame, type FrameId, MAX_FRAME_BYTES, readFrame, refusal, refuseLength } from './frame.ts';
 import { Lines, type SkippedLine } from './lines.ts';
 
 /** Hears every message in the order of the wire, before anybody handles it and after everybody is done with it. */
@@ -20,7 +20,7 @@ export interface WireOptions {
 }
 
 /** While nobody handles them yet, so many messages are kept; then nothing more is read. */
-const HELD_MAX = 256;
+const MAX_HELD = 256;
 
 /**
  * Messages over a pair of byte streams, one a line. Nothing but messages is ever written. What comes before it is opened is
@@ -120,7 +120,7 @@ export class Wire {
 
   #listen(): void {
     const { input, output } = this.#options;
-    const lines = new Lines(FRAME_BYTES_MAX);
+    const lines = new Lines(MAX_FRAME_BYTES);
     input.on('data', (chunk: Uint8Array) => {
       for (const line of lines.push(chunk)) this.#read(line);
     });
@@ -147,7 +147,7 @@ export class Wire {
       return;
     }
     this.#held.push(message);
-    if (this.#held.length >= HELD_MAX) this.#options.input.pause();
+    if (this.#held.length >= MAX_HELD) this.#options.input.pause();
     this.#first.resolve(message);
   }
 
@@ -155,7 +155,7 @@ export class Wire {
   #readSkipped({ head }: SkippedLine): Frame {
     const id = answeredId(head);
     if (id === undefined || !this.#asked.has(id)) return { type: 'refusal', answer: refuseLength() };
-    const error = { code: -32603, message: `the answer is longer than ${FRAME_BYTES_MAX} bytes` };
+    const error = { code: -32603, message: `the answer is longer than ${MAX_FRAME_BYTES} bytes` };
     return { type: 'message', message: refusal(id, error) };
   }
 

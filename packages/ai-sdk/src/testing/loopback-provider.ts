@@ -38,7 +38,7 @@ export interface LoopbackProvider extends AsyncDisposable {
 const WIRES: readonly Wire[] = [chatWire, responsesWire, anthropicWire];
 
 /** No request may be larger than this. */
-const BODY_BYTES_MAX = 64 * 1024 * 1024;
+const MAX_BODY_BYTES = 64 * 1024 * 1024;
 
 /**
  * Starts a real HTTP server that behaves like OpenAI Chat Completions, OpenAI Responses and Anthropic Messages, streaming or
@@ -179,7 +179,7 @@ async function readJson(request: IncomingMessage): Promise<unknown> {
   let bytes = 0;
   for await (const chunk of request as AsyncIterable<Buffer>) {
     bytes += chunk.length;
-    if (bytes > BODY_BYTES_MAX) throw new RangeError(`The request is larger than ${BODY_BYTES_MAX} bytes`);
+    if (bytes > MAX_BODY_BYTES) throw new RangeError(`The request is larger than ${MAX_BODY_BYTES} bytes`);
     chunks.push(chunk);
   }
   try {

@@ -36,7 +36,7 @@ function* checkName(call: Fields, at: string): Generator<Refusal> {
   yield { rule: 'chat-name', message: `Invalid '${param}': ${said}`, param };
 }
 
-const ID_LENGTH_MAX = 40;
+const MAX_ID_LENGTH = 40;
 
 function* refusals(messages: readonly Fields[]): Generator<Refusal> {
   if (messages.length === 0)
@@ -119,8 +119,8 @@ function* checkAssistant(message: Fields, at: string): Generator<Refusal> {
     };
   for (const [index, call] of calls.entries()) {
     const where = `${at}.tool_calls[${index}]`;
-    if (textIn(call['id']).length > ID_LENGTH_MAX) {
-      const said = `string too long. Expected a string with maximum length ${ID_LENGTH_MAX}`;
+    if (textIn(call['id']).length > MAX_ID_LENGTH) {
+      const said = `string too long. Expected a string with maximum length ${MAX_ID_LENGTH}`;
       yield { rule: 'chat-id', message: `Invalid '${where}.id': ${said}`, param: `${where}.id` };
     }
     yield* checkName(call, where);

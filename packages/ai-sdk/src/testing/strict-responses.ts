@@ -34,7 +34,7 @@ function* checkName(name: unknown, at: string): Generator<Refusal> {
   yield refused('responses-name', `Invalid '${at}.name': ${said}`);
 }
 
-const ID_LENGTH_MAX = 64;
+const MAX_ID_LENGTH = 64;
 
 function* refusals(items: readonly Fields[], options: StrictOptions): Generator<Refusal> {
   if (items.length === 0) yield refused('responses-not-empty', "Invalid 'input': empty array.");
@@ -74,8 +74,8 @@ function* refusals(items: readonly Fields[], options: StrictOptions): Generator<
 function* checkCall(item: Fields, calls: ReadonlySet<string>): Generator<Refusal> {
   const id = textIn(item['call_id']);
   if (id === '') yield refused('responses-id', "Missing required parameter: 'call_id'.");
-  if (id.length > ID_LENGTH_MAX) {
-    const said = `string too long. Expected a string with maximum length ${ID_LENGTH_MAX}`;
+  if (id.length > MAX_ID_LENGTH) {
+    const said = `string too long. Expected a string with maximum length ${MAX_ID_LENGTH}`;
     yield refused('responses-id', `Invalid 'input.call_id': ${said}`);
   }
   yield* checkName(item['name'], 'input');

@@ -36,18 +36,18 @@ export interface Coverage {
   readonly words: string;
 }
 
-const TITLE_CHARACTERS_MAX = 120;
+const MAX_TITLE_CHARACTERS = 120;
 /** The fields that say best what a call is about. */
 const SUBJECTS = ['command', 'path', 'pattern', 'glob'] as const;
 
 /**
  * Describes a call in one line: the tool, and what it is about.
  *
- * @returns The line, at most `charactersMax` long.
+ * @returns The line, at most `maxCharacters` long.
  */
-export function callTitle(tool: string, input: unknown, charactersMax: number = TITLE_CHARACTERS_MAX): string {
+export function callTitle(tool: string, input: unknown, maxCharacters: number = MAX_TITLE_CHARACTERS): string {
   const subject = SUBJECTS.map((name) => fieldOf(input, name)).find((value) => value !== undefined);
-  return visibleLine(subject === undefined ? tool : `${tool}: ${subject}`, charactersMax);
+  return visibleLine(subject === undefined ? tool : `${tool}: ${subject}`, maxCharacters);
 }
 
 /** Puts a request and what its tool says of it into words. */

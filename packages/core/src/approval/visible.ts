@@ -26,15 +26,15 @@ export function inertText(text: string): string {
  *
  * @returns The line.
  */
-export function visibleLine(text: string, charactersMax: number): string {
+export function visibleLine(text: string, maxCharacters: number): string {
   const line = visibleText(text.trim().replace(/\r?\n/g, '\n'))
     .replace(/ *[\n\t] */g, ' ⏎ ')
     .replace(/ {4,}/g, (spaces) => ` (${spaces.length} spaces) `);
-  if (line.length <= charactersMax) return line;
+  if (line.length <= maxCharacters) return line;
   // The end too: that is where something would be put to be overlooked.
-  const endLength = Math.floor(charactersMax / 3);
-  const cut = ` …(${line.length - charactersMax} more)… `;
-  return `${line.slice(0, Math.max(0, charactersMax - endLength - cut.length))}${cut}${line.slice(-endLength)}`;
+  const endLength = Math.floor(maxCharacters / 3);
+  const cut = ` …(${line.length - maxCharacters} more)… `;
+  return `${line.slice(0, Math.max(0, maxCharacters - endLength - cut.length))}${cut}${line.slice(-endLength)}`;
 }
 
 function visibleCharacter(character: string): string {

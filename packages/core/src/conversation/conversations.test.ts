@@ -12,7 +12,7 @@ import { textOf } from '../tool/result.ts';
 import { defineTool } from '../tool/tool.ts';
 import type { ConversationEvent, Reply } from './conversation.ts';
 import { type ConversationsOptions, createConversations } from './conversations.ts';
-import { SEEN_MAX } from './policy.ts';
+import { MAX_SEEN_MESSAGES } from './policy.ts';
 
 /** An assistant that looks something up for 6 s and then repeats what it was asked. */
 function setUp(options: Partial<ConversationsOptions> = {}, planner?: Planner) {
@@ -297,7 +297,7 @@ test('conversations do not touch each other', async () => {
 });
 
 test('idle conversations are forgotten when there are too many, or when told', async () => {
-  const { conversations } = setUp({ conversationsMax: 2 }, { next: () => reply('ok') });
+  const { conversations } = setUp({ maxConversations: 2 }, { next: () => reply('ok') });
   for (const id of ['a', 'b', 'c']) await conversations.processMessage(id, 'x');
   expect(['a', 'b', 'c'].map((id) => conversations.history(id).length)).toEqual([0, 2, 2]);
   conversations.forget('b');
@@ -388,7 +388,7 @@ test('an agent that throws when it is started fails the message, is reported, an
 });
 
 test('too many conversations never forget one that is new or busy: no two runs of one live at once', async () => {
-  const { conversations, clock, check } = setUp({ conversationsMax: 1, policy: 'queue' }, sleeper());
+  const { conversations, clock, check } = setUp({ maxConversations: 1, policy: 'queue' }, sleeper());
   const replies = ['a', 'b', 'b', 'c'].map((id) => conversations.processMessage(id, id));
   await letEverythingReact();
   expect(conversations.cancel('b', {}, { how: 'now' })).toMatchObject({ answer: 'accepted' });
@@ -418,7 +418,7 @@ test('a conversation is not forgotten while its answer is being sent', async () 
   let second: Promise<Reply> | undefined;
   const { conversations } = setUp(
     {
-      conversationsMax: 1,
+      maxConversations: 1,
       onReply: ({ conversationId }) => {
         if (conversationId === 'a') second = conversations.processMessage('b', 'x');
       },
@@ -519,7 +519,7 @@ test.each([false, true])(
 test('a message delivered again is known while it has no answer, however many came since', async () => {
   const { conversations, clock } = setUp({}, { next: () => reply('ok') });
   const send = (i: number) => conversations.processMessage('c', `${i}`, { messageId: `${i}`, debounceMs: 100 });
-  const replies = Array.from({ length: SEEN_MAX + 1 }, (_, i) => send(i));
+  const replies = Array.from({ length: MAX_SEEN_MESSAGES + 1 }, (_, i) => send(i));
   expect((await send(0)).status).toBe('duplicate');
   await clock.advance(100);
   const statuses = (await Promise.all(replies)).map(({ status }) => status);

@@ -30,7 +30,7 @@ export interface ConversationsOptions extends ConversationParts {
   /** Only for replies that should be sent: not for messages that were superseded, merged or redelivered. */
   readonly onReply?: (reply: Reply) => unknown;
   /** Beyond this many, the conversation that has been idle longest is forgotten. One with a message to answer never is. */
-  readonly conversationsMax?: number;
+  readonly maxConversations?: number;
   readonly world?: World;
 }
 
@@ -44,7 +44,7 @@ export interface Conversations extends AsyncDisposable {
   forget(id: string): void;
 }
 
-const CONVERSATIONS_MAX = 10_000;
+const MAX_CONVERSATIONS = 10_000;
 
 /** Messages whose senders should hear something. */
 const SENT: ReadonlySet<Reply['status']> = new Set(['answered', 'failed', 'cancelled', 'rejected']);
@@ -58,7 +58,7 @@ const CONVERSATIONS_RULES: Rules<ConversationsOptions> = {
   onReply: callback,
   describeCancel: callback,
   hooks,
-  conversationsMax: count({ orInfinity: true }),
+  maxConversations: count({ orInfinity: true }),
   world: worldRule,
 };
 
@@ -88,7 +88,7 @@ export const MESSAGE_RULES: Rules<MessageOptions> = {
  */
 export function createConversations(given: ConversationsOptions): Conversations {
   const options = readSettings<ConversationsOptions>(given, CONVERSATIONS_RULES);
-  const { conversationsMax = CONVERSATIONS_MAX, world = systemWorld } = options;
+  const { maxConversations = MAX_CONVERSATIONS, world = systemWorld } = options;
   const conversations = new Map<string, Conversation>();
   let isClosed = false;
   const tell = createTeller<ConversationEvent>(options.hooks, {
@@ -100,7 +100,7 @@ export function createConversations(given: ConversationsOptions): Conversations 
   function get(id: string): Conversation {
     const known = conversations.get(id);
     // Make room before the newcomer is in: it is idle until it has its first message.
-    if (known === undefined && conversations.size >= conversationsMax) forgetOldestIdle();
+    if (known === undefined && conversations.size >= maxConversations) forgetOldestIdle();
     const conversation = known ?? create(id);
     // Map order is the order of last use.
     conversations.delete(id);

@@ -4,11 +4,11 @@ import {
   type ConversationEffect,
   type ConversationInput,
   type ConversationState,
+  MAX_SEEN_MESSAGES,
+  MAX_WAITING_MESSAGES,
   NEW_CONVERSATION,
   type Policy,
-  SEEN_MAX,
   transition,
-  WAITING_MAX,
 } from './policy.ts';
 
 function play(...inputs: ConversationInput[]) {
@@ -57,8 +57,8 @@ test('queue: messages wait their turn, in order', () => {
 });
 
 test('a queue has an end: beyond it messages are refused', () => {
-  const full = Array.from({ length: WAITING_MAX + 2 }, (_, i) => message(`${i}`, 'queue'));
-  expect(play(...full).effects.at(-1)).toEqual(answer(`${WAITING_MAX + 1}`, 'rejected'));
+  const full = Array.from({ length: MAX_WAITING_MESSAGES + 2 }, (_, i) => message(`${i}`, 'queue'));
+  expect(play(...full).effects.at(-1)).toEqual(answer(`${MAX_WAITING_MESSAGES + 1}`, 'rejected'));
 });
 
 test('steer: the message goes to the run, and is next if the run never read it', () => {
@@ -99,8 +99,8 @@ test('a redelivered message is a no-op, whatever became of the first delivery', 
 });
 
 test('only so many ids are remembered', () => {
-  const many = Array.from({ length: SEEN_MAX + 1 }, (_, i) => [message(`${i}`), ended]).flat();
-  expect(play(...many).state.seen).toHaveLength(SEEN_MAX);
+  const many = Array.from({ length: MAX_SEEN_MESSAGES + 1 }, (_, i) => [message(`${i}`), ended]).flat();
+  expect(play(...many).state.seen).toHaveLength(MAX_SEEN_MESSAGES);
 });
 
 test('debounce: messages that follow each other become one, and the last gets the answer', () => {

@@ -68,9 +68,9 @@ export interface Transition {
 }
 
 /** How many ids are remembered against redelivery, and how many runs may wait. */
-export const SEEN_MAX = 1_000;
+export const MAX_SEEN_MESSAGES = 1_000;
 /** How many messages may wait in a conversation. */
-export const WAITING_MAX = 100;
+export const MAX_WAITING_MESSAGES = 100;
 
 export const NEW_CONVERSATION: ConversationState = { steered: [], waiting: [], seen: [] };
 
@@ -98,7 +98,7 @@ export function transition(state: ConversationState, input: ConversationInput): 
 function receive(state: ConversationState, message: Extract<ConversationInput, { type: 'message' }>): Transition {
   const { id, policy, debounceMs } = message;
   if (state.seen.includes(id)) return { state, effects: answers([id], 'duplicate') };
-  const seen = [...state.seen, id].slice(-SEEN_MAX);
+  const seen = [...state.seen, id].slice(-MAX_SEEN_MESSAGES);
   const gathering = { ids: [...(state.gathering?.ids ?? []), id], policy };
   if (debounceMs > 0) return { state: { ...state, seen, gathering }, effects: [{ type: 'gather', ms: debounceMs }] };
   return admitGathered({ ...state, seen, gathering }, gathering);
@@ -117,7 +117,7 @@ function admit(state: ConversationState, ids: readonly string[], policy: Policy)
     const effects = ids.map((id): ConversationEffect => ({ type: 'steer', id }));
     return { state: { ...state, steered: [...state.steered, ...ids] }, effects };
   }
-  if (policy === 'reject' || waiting.length >= WAITING_MAX) {
+  if (policy === 'reject' || waiting.length >= MAX_WAITING_MESSAGES) {
     // A refused message was not processed, so it may be sent again.
     const seen = state.seen.filter((id) => !ids.includes(id));
     return { state: { ...state, seen }, effects: answers(ids, 'rejected') };

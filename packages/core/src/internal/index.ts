@@ -9,9 +9,9 @@ export { SOURCE_RULES } from '../stop/source.ts';
 // Limits.
 export { CLEANUP_MS } from '../stop/cleanup.ts';
 export { UNDO_MS } from '../run/undo.ts';
-export { SHIELD_MS_MAX } from '../stop/shield.ts';
-export { WAITING_MAX } from '../conversation/policy.ts';
-export { DETAILS_BYTES_MAX } from '../tool/bounds.ts';
+export { MAX_SHIELD_MS } from '../stop/shield.ts';
+export { MAX_WAITING_MESSAGES } from '../conversation/policy.ts';
+export { MAX_DETAILS_BYTES } from '../tool/bounds.ts';
 
 // Levels and ladders.
 export { rankOf, presetFrom, scheduleOf } from '../stop/level.ts';

@@ -8,7 +8,7 @@ import { createVirtualWorld, letEverythingReact } from '../testing/virtual-world
 import type { Call } from '../tool/call.ts';
 import { defineTool, type Tool, type ToolContext } from '../tool/tool.ts';
 import { createAgent } from './agent.ts';
-import { TURNS_MAX } from './budget.ts';
+import { MAX_TURNS } from './budget.ts';
 import type { RunEvent } from './events.ts';
 import type { AssistantMessage, Message } from './message.ts';
 import { callTools, type Planner, type PlannerContext, reply, type Step } from './planner.ts';
@@ -399,15 +399,15 @@ test('undos that hang share one bound and are said to be unknown', async () => {
 });
 
 test('a run that would never end by itself ends with its thousandth turn, unless it may go on', async () => {
-  const forever = (turnsMax?: number) => {
+  const forever = (maxTurns?: number) => {
     let asked = 0;
     const planner = scripted(() => (++asked > 1_100 ? reply('done') : callTools([call(`${asked}`, 'x')])));
-    return setUp(planner, { x: () => 'x' }, turnsMax === undefined ? {} : { budgets: { turnsMax } });
+    return setUp(planner, { x: () => 'x' }, maxTurns === undefined ? {} : { budgets: { maxTurns } });
   };
   const bounded = forever();
   expect(await bounded.run.outcome).toMatchObject({
     status: 'cancelled',
-    turns: TURNS_MAX,
+    turns: MAX_TURNS,
     reason: { kind: 'budget' },
   });
   bounded.check();
@@ -416,17 +416,17 @@ test('a run that would never end by itself ends with its thousandth turn, unless
 
 test('budgets are reasons like any other', async () => {
   const forever = scripted(() => callTools([call(`${Math.random()}`, 'x')]));
-  const turns = setUp(forever, { x: () => 'x' }, { budgets: { turnsMax: 3 } });
+  const turns = setUp(forever, { x: () => 'x' }, { budgets: { maxTurns: 3 } });
   expect(await turns.run.outcome).toMatchObject({
     status: 'cancelled',
     turns: 3,
-    reason: { kind: 'budget', message: 'the run reached its turnsMax of 3' },
+    reason: { kind: 'budget', message: 'the run reached its maxTurns of 3' },
   });
   turns.check();
   const calls = setUp(
     scripted(() => callTools([call('1', 'x'), call('2', 'x')])),
     { x: () => expect.fail('must not start') },
-    { budgets: { callsMax: 1 } },
+    { budgets: { maxCalls: 1 } },
   );
   const outcome = await calls.run.outcome;
   expect(outcome).toMatchObject({ status: 'cancelled', reason: { kind: 'budget' } });
@@ -436,7 +436,7 @@ test('budgets are reasons like any other', async () => {
     const step = callTools([call(`${Math.random()}`, 'x')]);
     return { ...step, message: { ...step.message, usage: { inputTokens: 60, outputTokens: 1, complete: true } } };
   });
-  const tokens = setUp(costly, { x: () => 'x' }, { budgets: { modelTokensMax: 100 } });
+  const tokens = setUp(costly, { x: () => 'x' }, { budgets: { maxModelTokens: 100 } });
   expect(await tokens.run.outcome).toMatchObject({
     status: 'cancelled',
     turns: 2,

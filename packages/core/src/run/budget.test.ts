@@ -1,5 +1,5 @@
 import { expect, test } from 'vitest';
-import { type Budgets, overspent, TURNS_MAX } from './budget.ts';
+import { type Budgets, MAX_TURNS, overspent } from './budget.ts';
 import { Transcript } from './transcript.ts';
 
 function spent(budgets: Budgets, turn: number, calls: number): string | undefined {
@@ -17,15 +17,15 @@ function spent(budgets: Budgets, turn: number, calls: number): string | undefine
 }
 
 test.each<[Budgets, number, number, string | undefined]>([
-  [{}, TURNS_MAX, 1_000_000, undefined],
-  [{}, TURNS_MAX + 1, 0, `the run reached its turnsMax of ${TURNS_MAX}`],
-  [{ turnsMax: 2 }, 2, 0, undefined],
-  [{ turnsMax: 2 }, 3, 0, 'the run reached its turnsMax of 2'],
-  [{ turnsMax: Infinity }, 1_000_000, 0, undefined],
-  [{ callsMax: 3 }, 1, 2, undefined],
-  [{ callsMax: 3 }, 1, 3, 'the run reached its callsMax of 3'],
-  [{ modelTokensMax: 42 }, 1, 0, undefined],
-  [{ modelTokensMax: 41 }, 1, 0, 'the run reached its modelTokensMax of 41'],
+  [{}, MAX_TURNS, 1_000_000, undefined],
+  [{}, MAX_TURNS + 1, 0, `the run reached its maxTurns of ${MAX_TURNS}`],
+  [{ maxTurns: 2 }, 2, 0, undefined],
+  [{ maxTurns: 2 }, 3, 0, 'the run reached its maxTurns of 2'],
+  [{ maxTurns: Infinity }, 1_000_000, 0, undefined],
+  [{ maxCalls: 3 }, 1, 2, undefined],
+  [{ maxCalls: 3 }, 1, 3, 'the run reached its maxCalls of 3'],
+  [{ maxModelTokens: 42 }, 1, 0, undefined],
+  [{ maxModelTokens: 41 }, 1, 0, 'the run reached its maxModelTokens of 41'],
 ])('under %j turn %d with %d calls more: %s', (budgets, turn, calls, message) => {
   expect(spent(budgets, turn, calls)).toBe(message);
 });

@@ -6,11 +6,11 @@ import type { Transcript } from './transcript.ts';
 export interface Budgets {
   /** Time for the whole run. */
   readonly deadlineMs?: number;
-  /** `TURNS_MAX` unless said otherwise: a model and a tool that keep each other busy would never end. */
-  readonly turnsMax?: number;
-  readonly callsMax?: number;
+  /** `MAX_TURNS` unless said otherwise: a model and a tool that keep each other busy would never end. */
+  readonly maxTurns?: number;
+  readonly maxCalls?: number;
   /** Model tokens, in and out. */
-  readonly modelTokensMax?: number;
+  readonly maxModelTokens?: number;
 }
 
 const limit = count({ min: 0, orInfinity: true });
@@ -18,24 +18,24 @@ const limit = count({ min: 0, orInfinity: true });
 /** The rule for budgets. */
 export const budgetsRule: Rule = group<Budgets>({
   deadlineMs: timeLimitMs,
-  turnsMax: limit,
-  callsMax: limit,
-  modelTokensMax: limit,
+  maxTurns: limit,
+  maxCalls: limit,
+  maxModelTokens: limit,
 });
 
-/** Enough for hours of work; `turnsMax: Infinity` lifts it. */
-export const TURNS_MAX = 1_000;
+/** Enough for hours of work; `maxTurns: Infinity` lifts it. */
+export const MAX_TURNS = 1_000;
 
 /** Why the next turn with `calls` more calls would be too much; `undefined` if it is not. */
 export function overspent(
   budgets: Budgets,
   spent: { turn: number; calls: number; transcript: Transcript },
 ): CancelReasonInit | undefined {
-  const { turnsMax = TURNS_MAX, callsMax = Infinity, modelTokensMax = Infinity } = budgets;
+  const { maxTurns = MAX_TURNS, maxCalls = Infinity, maxModelTokens = Infinity } = budgets;
   const { inputTokens, outputTokens } = spent.transcript.usage;
-  if (spent.turn > turnsMax) return over(`turnsMax of ${turnsMax}`);
-  if (spent.transcript.calls.length + spent.calls > callsMax) return over(`callsMax of ${callsMax}`);
-  if (inputTokens + outputTokens > modelTokensMax) return over(`modelTokensMax of ${modelTokensMax}`);
+  if (spent.turn > maxTurns) return over(`maxTurns of ${maxTurns}`);
+  if (spent.transcript.calls.length + spent.calls > maxCalls) return over(`maxCalls of ${maxCalls}`);
+  if (inputTokens + outputTokens > maxModelTokens) return over(`maxModelTokens of ${maxModelTokens}`);
   return undefined;
 }
 

@@ -4,7 +4,7 @@ import type { Step } from './planner.ts';
 
 /** What every provider accepts as the id of a call. */
 const SAFE = /^[A-Za-z0-9_-]{1,64}$/;
-const ID_CHARACTERS_MAX = 64;
+const MAX_ID_CHARACTERS = 64;
 
 /**
  * Gives every call an id of its own, safe for every provider: the one it came with if that is safe and free. Providers and
@@ -28,7 +28,7 @@ export class CallIds {
     const wanted = safeId(given);
     let id = wanted;
     for (let n = this.#next.get(wanted) ?? 2; this.#taken.has(id); n++) {
-      id = `${wanted.slice(0, ID_CHARACTERS_MAX - `-${n}`.length)}-${n}`;
+      id = `${wanted.slice(0, MAX_ID_CHARACTERS - `-${n}`.length)}-${n}`;
       this.#next.set(wanted, n + 1);
     }
     this.#taken.add(id);
@@ -38,7 +38,7 @@ export class CallIds {
 
 function safeId(given: unknown): string {
   if (typeof given !== 'string' || given === '') return 'call';
-  return SAFE.test(given) ? given : given.replaceAll(/[^A-Za-z0-9_-]/g, '_').slice(0, ID_CHARACTERS_MAX);
+  return SAFE.test(given) ? given : given.replaceAll(/[^A-Za-z0-9_-]/g, '_').slice(0, MAX_ID_CHARACTERS);
 }
 
 /** The ids of the calls of one streamed reply: all parts of a call agree, and two calls under one id are two. */

@@ -88,9 +88,9 @@ test('every read that waits ends with its reader, also one that began while anot
   ]);
 });
 
-/** How many of `count` events like this one are kept when there is room for `bytesMax`. */
-async function kept(one: RunEvent, { count, bytesMax }: { count: number; bytesMax: number }): Promise<number> {
-  const log = new EventLog(1_000, bytesMax);
+/** How many of `count` events like this one are kept when there is room for `maxBytes`. */
+async function kept(one: RunEvent, { count, maxBytes }: { count: number; maxBytes: number }): Promise<number> {
+  const log = new EventLog(1_000, maxBytes);
   for (let n = 0; n < count; n++) log.push(one);
   log.close();
   let events = 0;
@@ -111,19 +111,19 @@ test.each<[string, RunEvent, number]>([
   ['an object', begun({ a: 'xx', b: [true] }), BEGUN_BYTES + 64 + 4 + 64 + 8],
 ])('%s weigh what they hold', async (_, one, bytes) => {
   // Twice the limit is where it is cut back to the limit.
-  expect(await kept(one, { count: 8, bytesMax: 4 * bytes })).toBe(4);
-  expect(await kept(one, { count: 8, bytesMax: 4 * bytes + 1 })).toBe(8);
-  expect(await kept(one, { count: 9, bytesMax: 4 * bytes + 1 })).toBe(4);
+  expect(await kept(one, { count: 8, maxBytes: 4 * bytes })).toBe(4);
+  expect(await kept(one, { count: 8, maxBytes: 4 * bytes + 1 })).toBe(8);
+  expect(await kept(one, { count: 9, maxBytes: 4 * bytes + 1 })).toBe(4);
 });
 
 test('what lies deeper than anyone looks weighs nothing more', async () => {
   let deep: unknown = 'x'.repeat(10_000);
   for (let depth = 0; depth < 8; depth++) deep = { deep };
   const bytes = BEGUN_BYTES + 8 * 64 + 20_000;
-  expect(await kept(begun(deep), { count: 8, bytesMax: 4 * bytes })).toBe(4);
+  expect(await kept(begun(deep), { count: 8, maxBytes: 4 * bytes })).toBe(4);
   const deeper = BEGUN_BYTES + 8 * 64 + 8;
-  expect(await kept(begun({ deep }), { count: 8, bytesMax: 4 * deeper })).toBe(4);
-  expect(await kept(begun({ deep }), { count: 8, bytesMax: 4 * deeper + 1 })).toBe(8);
+  expect(await kept(begun({ deep }), { count: 8, maxBytes: 4 * deeper })).toBe(4);
+  expect(await kept(begun({ deep }), { count: 8, maxBytes: 4 * deeper + 1 })).toBe(8);
 });
 
 test('exactly twice as many events as are kept are cut back', async () => {

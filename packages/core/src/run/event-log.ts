@@ -1,10 +1,10 @@
 import type { RunEvent } from './events.ts';
 
 /** How many events are kept for slow and for late readers. */
-const EVENTS_MAX = 10_000;
+const MAX_EVENTS = 10_000;
 
 /** How many bytes, roughly, the kept events may hold. */
-const EVENT_BYTES_MAX = 16_777_216;
+const MAX_EVENT_BYTES = 16_777_216;
 
 type Skipped = Extract<RunEvent, { type: 'events-skipped' }>;
 
@@ -15,7 +15,7 @@ type Skipped = Extract<RunEvent, { type: 'events-skipped' }>;
  */
 export class EventLog implements AsyncIterable<RunEvent> {
   readonly #max: number;
-  readonly #bytesMax: number;
+  readonly #maxBytes: number;
   #events: RunEvent[] = [];
   #bytes = 0;
   /** The position of `#events[0]` in the whole stream. */
@@ -23,9 +23,9 @@ export class EventLog implements AsyncIterable<RunEvent> {
   #closed = false;
   #wake = new Set<() => void>();
 
-  constructor(max: number = EVENTS_MAX, bytesMax: number = EVENT_BYTES_MAX) {
+  constructor(max: number = MAX_EVENTS, maxBytes: number = MAX_EVENT_BYTES) {
     this.#max = max;
-    this.#bytesMax = bytesMax;
+    this.#maxBytes = maxBytes;
   }
 
   push(event: RunEvent): void {
@@ -33,7 +33,7 @@ export class EventLog implements AsyncIterable<RunEvent> {
     this.#events.push(event);
     this.#bytes += bytesOf(event);
     // Trim in bulk: shifting one by one would make every event cost the length of the log.
-    if (this.#events.length >= 2 * this.#max || this.#bytes >= 2 * this.#bytesMax) this.#trim();
+    if (this.#events.length >= 2 * this.#max || this.#bytes >= 2 * this.#maxBytes) this.#trim();
     this.#wakeReaders();
   }
 
@@ -43,7 +43,7 @@ export class EventLog implements AsyncIterable<RunEvent> {
     let bytes = 0;
     while (kept < Math.min(this.#max, this.#events.length)) {
       const size = bytesOf(this.#events[this.#events.length - 1 - kept]!);
-      if (kept > 0 && bytes + size > this.#bytesMax) break;
+      if (kept > 0 && bytes + size > this.#maxBytes) break;
       bytes += size;
       kept++;
     }
@@ -113,7 +113,7 @@ export class EventLog implements AsyncIterable<RunEvent> {
 /** An object takes about this much, before its texts. */
 const OBJECT_BYTES = 64;
 /** Beyond this depth nothing is weighed: a tool's input may be anything, also a circle. */
-const DEPTH_MAX = 8;
+const MAX_DEPTH = 8;
 
 /** What an event holds on to, roughly. The outcome at the end is kept by the run itself. */
 function bytesOf(event: RunEvent): number {
@@ -129,7 +129,7 @@ function bytesOf(event: RunEvent): number {
 
 function weigh(value: unknown, depth: number): number {
   if (typeof value === 'string') return 2 * value.length;
-  if (typeof value !== 'object' || value === null || depth > DEPTH_MAX) return 8;
+  if (typeof value !== 'object' || value === null || depth > MAX_DEPTH) return 8;
   let bytes = OBJECT_BYTES;
   for (const part of Object.values(value)) bytes += weigh(part, depth + 1);
   return bytes;

@@ -45,10 +45,10 @@ test('a planner that ends its reply with an error fails the run, and what it sai
 });
 
 test('over its budget a run is stopped at once', async () => {
-  const { run } = start(() => callTools([{ id: 'c', tool: 'none', input: {} }]), { budgets: { turnsMax: 1 } });
+  const { run } = start(() => callTools([{ id: 'c', tool: 'none', input: {} }]), { budgets: { maxTurns: 1 } });
   expect(await run.outcome).toMatchObject({
     status: 'cancelled',
-    reason: { kind: 'budget', message: 'the run reached its turnsMax of 1' },
+    reason: { kind: 'budget', message: 'the run reached its maxTurns of 1' },
     stop: { levels: [{ level: 'abort' }] },
     turns: 1,
   });

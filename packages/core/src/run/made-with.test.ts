@@ -48,7 +48,7 @@ test('an agent refuses settings that cannot work when it is made, not when they 
   expect(agent({ budgets: { deadlineMs: -1 } })).toBe(
     'budgets.deadlineMs: expected 0 ms or more, or Infinity for never, got -1',
   );
-  for (const name of ['turnsMax', 'callsMax', 'modelTokensMax']) {
+  for (const name of ['maxTurns', 'maxCalls', 'maxModelTokens']) {
     expect(agent({ budgets: { [name]: Number.NaN } })).toBe(
       `budgets.${name}: expected a whole number from 0, or Infinity for no limit, got NaN`,
     );
@@ -78,7 +78,7 @@ test('waits of any length are carried, and a limit that never comes', async () =
 
 test('how patient a run is with its model is checked', () => {
   const patient = (patience: object): string => agent({ planner: undefined, model, patience });
-  expect(patient({ attemptsMax: 0 })).toBe('patience.attemptsMax: expected a whole number from 1, got 0');
+  expect(patient({ maxAttempts: 0 })).toBe('patience.maxAttempts: expected a whole number from 1, got 0');
   expect(patient({ idleMs: Number.NaN })).toBe(
     'patience.idleMs: expected 0 ms or more, or Infinity for never, got NaN',
   );
@@ -192,7 +192,7 @@ test('conversations and sub-agents refuse what cannot work', async () => {
   const make = (options: object): string => refusal(() => createConversations({ agent: one, ...options }));
   expect(make({ agent: undefined })).toBe('agent: expected an agent (an object with run()), got undefined');
   expect(make({ policy: 'wait' })).toMatch(/^policy: expected 'replace' or 'queue' or 'steer' or 'reject', got "wait"/);
-  expect(make({ conversationsMax: 0 })).toMatch(/^conversationsMax: expected a whole number from 1, or Infinity/);
+  expect(make({ maxConversations: 0 })).toMatch(/^maxConversations: expected a whole number from 1, or Infinity/);
   expect(make({ onreply: () => {} })).toMatch(/^onreply: there is no such setting; there are .*onReply/);
   const conversations = createConversations({ agent: one });
   const said = (id: unknown, message: unknown, options = {}): Promise<unknown> =>

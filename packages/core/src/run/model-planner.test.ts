@@ -197,7 +197,7 @@ test('a cancel does not wait for the back-off', async () => {
 test('what cannot be repeated fails the run: a refusal, too many attempts, too long a wait, words already shown', async () => {
   const cases: [ScriptedReply[], number, Patience?][] = [
     [[[{ fail: refusal({ isRetryable: false, status: 400 }) }]], 1],
-    [[[{ fail: refusal() }]], 2, { attemptsMax: 2, backoffMs: 1 }],
+    [[[{ fail: refusal() }]], 2, { maxAttempts: 2, backoffMs: 1 }],
     [[[{ fail: refusal({ retryAfterMs: 61_000 }) }]], 1],
     [[['Half a ', { fail: refusal() }]], 1],
     [[[{ fail: new TypeError('a bug') }]], 1],

@@ -12,16 +12,16 @@ import { ReplyError, streamReply } from './turn.ts';
 /** How patient a run is with its model. */
 export interface Patience {
   /** How often a request is sent at most. */
-  readonly attemptsMax?: number;
+  readonly maxAttempts?: number;
   /** The first wait between two attempts; it doubles each time, with some chance in it. */
   readonly backoffMs?: number;
   /** No wait is longer; a provider that asks for more is not waited for. */
-  readonly backoffMsMax?: number;
+  readonly maxBackoffMs?: number;
   /** A provider that sends nothing for this long has stopped answering. */
   readonly idleMs?: number;
 }
 
-const PATIENCE: Required<Patience> = { attemptsMax: 4, backoffMs: 500, backoffMsMax: 60_000, idleMs: 120_000 };
+const PATIENCE: Required<Patience> = { maxAttempts: 4, backoffMs: 500, maxBackoffMs: 60_000, idleMs: 120_000 };
 
 export interface ModelPlannerOptions {
   readonly model: Model;
@@ -43,9 +43,9 @@ export const MODEL_RULES: Rules<
   model: modelRule,
   instructions: text,
   patience: group<Patience>({
-    attemptsMax: count(),
+    maxAttempts: count(),
     backoffMs: pauseMs,
-    backoffMsMax: timeLimitMs,
+    maxBackoffMs: timeLimitMs,
     idleMs: timeLimitMs,
   }),
   maxReplyCharacters: count(),
@@ -122,12 +122,12 @@ async function waitToRetry(error: ReplyError, attempt: number, context: PlannerC
  * that were shown are not said twice.
  */
 function delayBefore(error: ReplyError, attempt: number, { patience, world }: Retries): number | undefined {
-  if (attempt >= patience.attemptsMax || error.hasShown) return undefined;
+  if (attempt >= patience.maxAttempts || error.hasShown) return undefined;
   const { cause } = error;
   if (!isModelError(cause) || !cause.isRetryable) return undefined;
   if (cause.retryAfterMs !== undefined)
-    return cause.retryAfterMs <= patience.backoffMsMax ? cause.retryAfterMs : undefined;
-  const grown = Math.min(patience.backoffMs * 2 ** (attempt - 1), patience.backoffMsMax);
+    return cause.retryAfterMs <= patience.maxBackoffMs ? cause.retryAfterMs : undefined;
+  const grown = Math.min(patience.backoffMs * 2 ** (attempt - 1), patience.maxBackoffMs);
   return Math.round(grown * (0.5 + world.random() / 2));
 }
 

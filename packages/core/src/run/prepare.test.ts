@@ -1,7 +1,7 @@
 import fc from 'fast-check';
 import { expect, test } from 'vitest';
 import { z } from 'zod';
-import { CONTENT_CHARACTERS_MAX } from '../tool/bounds.ts';
+import { MAX_CONTENT_CHARACTERS } from '../tool/bounds.ts';
 import type { ContentPart } from '../tool/result.ts';
 import { defineTool, type Tool } from '../tool/tool.ts';
 import type { AssistantMessage, AssistantPart, Message, ToolMessage } from './message.ts';
@@ -88,10 +88,10 @@ test('a call without a result is said to be unknown', () => {
 });
 
 test('content is bounded, and the cut says how much is missing', () => {
-  const long = `${'a'.repeat(CONTENT_CHARACTERS_MAX)}tail`;
+  const long = `${'a'.repeat(MAX_CONTENT_CHARACTERS)}tail`;
   const [message] = prepareMessages([{ role: 'user', content: long }]);
   const content = message!.content as string;
-  expect(content.length).toBeLessThan(CONTENT_CHARACTERS_MAX + 100);
+  expect(content.length).toBeLessThan(MAX_CONTENT_CHARACTERS + 100);
   expect(content.replaceAll(/a+/g, 'a')).toBe('a\n[… 4 of 100004 characters cut …]\natail');
   const image = { type: 'image', mediaType: 'image/png', data: 'x' } as const;
   const parts = [long, 'more', ' '].map((words) => ({ type: 'text', text: words }) as const);

@@ -129,7 +129,7 @@ test('an undo gets its details whole, though the record keeps only so much', asy
   expect(outcome.calls[0]?.details).toEqual({
     cut: 'the details were too large',
     bytes: JSON.stringify(details).length,
-    bytesMax: 262_144,
+    maxBytes: 262_144,
   });
 });
 

@@ -236,7 +236,7 @@ const bookable = (tool: ReturnType<typeof setUp>['tool'], undone: unknown[]) =>
 test('an agent that is out of its own time or turns says so, with its words and what it did', async () => {
   for (const [budgets, kind] of [
     [{ deadlineMs: 100 }, 'deadline'],
-    [{ turnsMax: 1 }, 'budget'],
+    [{ maxTurns: 1 }, 'budget'],
   ] as const) {
     const { tool, start, check, clock, recorder, agent, ...world } = setUp();
     const child = createAgent({
@@ -298,13 +298,13 @@ test('what a sub-agent spends counts in the usage and the budget of its parent, 
     world: rest,
     hooks: recorder.hooks,
     tools: [ask(child)],
-    budgets: { modelTokensMax: 5_000 },
+    budgets: { maxModelTokens: 5_000 },
     model: scriptedModel([[{ call: 'child', input: { task: 'x' } }], ['ok']], { clock }),
   });
   const outcome = await recorder.run(parent.run('go', { token: root })).outcome;
   expect(outcome).toMatchObject({
     status: 'cancelled',
-    reason: { kind: 'budget', message: expect.stringContaining('modelTokensMax') as string },
+    reason: { kind: 'budget', message: expect.stringContaining('maxModelTokens') as string },
     stop: { levels: [{ level: 'abort' }] },
     calls: [{ tool: 'child', state: 'interrupted', reason: { kind: 'budget' } }],
   });

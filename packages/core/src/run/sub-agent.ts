@@ -138,7 +138,7 @@ interface Effect {
   readonly content: string;
 }
 
-const EFFECT_CHARACTERS_MAX = 300;
+const MAX_EFFECT_CHARACTERS = 300;
 
 function effectsOf(outcome: Outcome, tools: readonly Tool[]): Effect[] {
   const undone = new Set(
@@ -151,7 +151,7 @@ function effectsOf(outcome: Outcome, tools: readonly Tool[]): Effect[] {
     if (tool?.[NESTED]) return innerEffectsOf(call);
     const isEffect = call.state === 'finished' || call.state === 'interrupted' || call.state === 'unknown';
     if (!isEffect || tool?.effects === 'read' || undone.has(call.callId)) return [];
-    return [{ tool: call.tool, state: call.state, content: textOf(call.content).slice(0, EFFECT_CHARACTERS_MAX) }];
+    return [{ tool: call.tool, state: call.state, content: textOf(call.content).slice(0, MAX_EFFECT_CHARACTERS) }];
   });
 }
 

@@ -25,7 +25,7 @@ export const systemClock: Clock = {
   wallNow: () => Date.now(),
   setTimer(ms, callback, { keepAlive = true } = {}) {
     if (isNever(ms)) return NEVER;
-    if (ms > TIMEOUT_MS_MAX) return setLongTimer(ms, callback, { keepAlive });
+    if (ms > MAX_TIMEOUT_MS) return setLongTimer(ms, callback, { keepAlive });
     const timer: unknown = setTimeout(callback, Math.max(0, ms));
     // Browsers and workers know a timer by its number, and have no process to keep alive.
     if (!keepAlive) (timer as { unref?: () => void }).unref?.();
@@ -34,15 +34,15 @@ export const systemClock: Clock = {
 };
 
 /** Asked for more than this, `setTimeout` fires at once. */
-const TIMEOUT_MS_MAX = 2 ** 31 - 1;
+const MAX_TIMEOUT_MS = 2 ** 31 - 1;
 
 function setLongTimer(ms: number, callback: () => void, options: { keepAlive: boolean }): Disposable {
   const dueAt = systemClock.now() + ms;
   let timer = NEVER;
   const wait = (): void => {
     const left = dueAt - systemClock.now();
-    const isLast = left <= TIMEOUT_MS_MAX;
-    timer = systemClock.setTimer(isLast ? left : TIMEOUT_MS_MAX, isLast ? callback : wait, options);
+    const isLast = left <= MAX_TIMEOUT_MS;
+    timer = systemClock.setTimer(isLast ? left : MAX_TIMEOUT_MS, isLast ? callback : wait, options);
   };
   wait();
   return { [Symbol.dispose]: () => timer[Symbol.dispose]() };

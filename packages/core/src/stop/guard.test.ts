@@ -450,7 +450,7 @@ test('abandoned work that registers a cleanup late has it run at once', async ()
 });
 
 test('a ledger forgets the returned first, then the oldest', async () => {
-  const ledger = createLedger({ entriesMax: 2 });
+  const ledger = createLedger({ maxEntries: 2 });
   const enter = (key: string) => ledger.abandon({ key, name: key, reason: { kind: 'user', at: 0 }, abandonedAt: 0 });
   enter('a');
   enter('b');

@@ -65,14 +65,14 @@ function warnOfLedger(error: unknown): void {
  * then the oldest.
  *
  * @returns The ledger to hand to `guard`, `createRuntime` or `createAgent`.
- * @throws {@link SettingsError} when `entriesMax` is not a positive whole number.
+ * @throws {@link SettingsError} when `maxEntries` is not a positive whole number.
  */
-export function createLedger(options: { entriesMax?: number } = {}): Ledger {
-  const { entriesMax = 1_000 } = readSettings<{ entriesMax?: number }>(options, { entriesMax: count() });
+export function createLedger(options: { maxEntries?: number } = {}): Ledger {
+  const { maxEntries = 1_000 } = readSettings<{ maxEntries?: number }>(options, { maxEntries: count() });
   const entries = new Map<string, AbandonedWork>();
 
   function makeRoom(): void {
-    if (entries.size <= entriesMax) return;
+    if (entries.size <= maxEntries) return;
     const returned = [...entries.values()].find((entry) => entry.late !== undefined);
     entries.delete(returned?.key ?? entries.keys().next().value!);
   }

@@ -52,7 +52,7 @@ export function presetFrom(level: StopLevel): 'graceful' | 'now' | 'kill' {
 }
 
 /** No level may last longer than this: a stop that takes hours is not a stop. */
-const LEVEL_MS_MAX = 3_600_000;
+const MAX_LEVEL_MS = 3_600_000;
 
 /** A ladder pinned to a moment: where it starts and when each later level is due. */
 export interface StopSchedule {
@@ -85,7 +85,7 @@ export function ladderMs(how: StopHow): number {
   return scheduleOf(how, 0).killAt;
 }
 
-const levelMs = /*#__PURE__*/ boundedMs({ orZero: true, max: LEVEL_MS_MAX });
+const levelMs = /*#__PURE__*/ boundedMs({ orZero: true, max: MAX_LEVEL_MS });
 const ladder = /*#__PURE__*/ group<Ladder>({ drainMs: levelMs, abortMs: levelMs });
 
 /** The rule for a setting that is a ladder or the name of a preset. */

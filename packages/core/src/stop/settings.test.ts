@@ -28,7 +28,7 @@ test('a setting that cannot work is refused with its name, its value and what is
   expect(await refusal({ whenCancelled: 'finish' })).toBe(
     "timeoutMs: 'work' finishes when cancelled, so it needs a bound",
   );
-  expect(() => createLedger({ entriesMax: 0 })).toThrow('entriesMax: expected a whole number from 1, got 0');
+  expect(() => createLedger({ maxEntries: 0 })).toThrow('maxEntries: expected a whole number from 1, got 0');
 });
 
 test.each<[string, Rule, readonly unknown[], readonly unknown[]]>([

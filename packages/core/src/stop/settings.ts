@@ -192,8 +192,8 @@ function describeValue(value: unknown): string {
   }
 }
 
-const SHOWN_CHARACTERS_MAX = 80;
+const MAX_SHOWN_CHARACTERS = 80;
 
 function cut(words: string): string {
-  return words.length <= SHOWN_CHARACTERS_MAX ? words : `${words.slice(0, SHOWN_CHARACTERS_MAX)}…`;
+  return words.length <= MAX_SHOWN_CHARACTERS ? words : `${words.slice(0, MAX_SHOWN_CHARACTERS)}…`;
 }

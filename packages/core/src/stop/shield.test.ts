@@ -1,7 +1,7 @@
 import { expect, test } from 'vitest';
 import { createVirtualWorld } from '../testing/virtual-world.ts';
 import { ladderMs } from './level.ts';
-import { SHIELD_MS_MAX, shield } from './shield.ts';
+import { MAX_SHIELD_MS, shield } from './shield.ts';
 import { CancellationToken } from './token.ts';
 
 test('a shield holds until its own bound, and then it is killed with that as its reason', async () => {
@@ -22,7 +22,7 @@ test('a shield under a cancelled token holds as well, and can still be cancelled
   const { clock } = createVirtualWorld();
   const parent = new CancellationToken({ clock });
   parent.cancel({}, { how: 'kill' });
-  const shielded = shield(parent, { boundMs: SHIELD_MS_MAX, name: 'payment' });
+  const shielded = shield(parent, { boundMs: MAX_SHIELD_MS, name: 'payment' });
   expect(shielded).toMatchObject({ isCancelled: false, name: 'payment' });
   expect(shielded.cancel().answer).toBe('accepted');
   shielded[Symbol.dispose]();
@@ -31,7 +31,7 @@ test('a shield under a cancelled token holds as well, and can still be cancelled
 
 test('a shield without a sensible bound is refused', () => {
   const parent = new CancellationToken();
-  for (const boundMs of [0, -1, SHIELD_MS_MAX + 1, Number.NaN]) {
+  for (const boundMs of [0, -1, MAX_SHIELD_MS + 1, Number.NaN]) {
     expect(() => shield(parent, { boundMs })).toThrow(`boundMs: expected more than 0 to 600000 ms, got ${boundMs}`);
   }
 });

@@ -2,10 +2,10 @@ import { boundedMs, type Rule } from './settings.ts';
 import { CancellationToken } from './token.ts';
 
 /** No shield lasts longer than this. */
-export const SHIELD_MS_MAX = 600_000;
+export const MAX_SHIELD_MS = 600_000;
 
 /** The rule for a bound of work that must not be cut. */
-export const shieldMs: Rule = boundedMs({ max: SHIELD_MS_MAX });
+export const shieldMs: Rule = boundedMs({ max: MAX_SHIELD_MS });
 
 /**
  * Creates a token that ignores its parent: for work that must not be cut in half. It still has a deadline: after `boundMs`

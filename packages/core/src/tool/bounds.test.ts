@@ -1,5 +1,5 @@
 import { expect, test } from 'vitest';
-import { boundContent, boundDetails, DETAILS_BYTES_MAX } from './bounds.ts';
+import { boundContent, boundDetails, MAX_DETAILS_BYTES } from './bounds.ts';
 
 test('content within the limit is not copied', () => {
   const parts = [
@@ -32,13 +32,13 @@ test('parts share one limit: what is whole stays, what is cut is frozen', () => 
 });
 
 test.each([
-  ['x', DETAILS_BYTES_MAX - 2],
-  ['€', Math.floor((DETAILS_BYTES_MAX - 2) / 3)],
+  ['x', MAX_DETAILS_BYTES - 2],
+  ['€', Math.floor((MAX_DETAILS_BYTES - 2) / 3)],
 ])('details of %s may have as many bytes as the limit and not one more', (character, length) => {
   const most = character.repeat(length);
   expect(boundDetails(most)).toBe(most);
   const bytes = new TextEncoder().encode(most).length + 2 + new TextEncoder().encode(character).length;
   const cut = boundDetails(most + character);
-  expect(cut).toEqual({ cut: 'the details were too large', bytes, bytesMax: DETAILS_BYTES_MAX });
+  expect(cut).toEqual({ cut: 'the details were too large', bytes, maxBytes: MAX_DETAILS_BYTES });
   expect(Object.isFrozen(cut)).toBe(true);
 });

@@ -1,15 +1,15 @@
 import type { Content, ContentPart, Json } from './result.ts';
 
 /** The most characters of one content that a model is shown. */
-export const CONTENT_CHARACTERS_MAX = 100_000;
+export const MAX_CONTENT_CHARACTERS = 100_000;
 
 /** The most bytes of details that are kept with one result. */
-export const DETAILS_BYTES_MAX = 262_144;
+export const MAX_DETAILS_BYTES = 262_144;
 
 /** Content within the limit: head and tail are kept, and the cut says how much is missing. */
-export function boundContent(content: Content, charactersMax: number = CONTENT_CHARACTERS_MAX): Content {
-  if (typeof content === 'string') return boundText(content, charactersMax);
-  let left = charactersMax;
+export function boundContent(content: Content, maxCharacters: number = MAX_CONTENT_CHARACTERS): Content {
+  if (typeof content === 'string') return boundText(content, maxCharacters);
+  let left = maxCharacters;
   let isCut = false;
   const parts: ContentPart[] = content.map((part) => {
     if (part.type !== 'text') return part;
@@ -35,9 +35,9 @@ function boundText(text: string, max: number): string {
 export function boundDetails(details: Json): Json {
   const text = JSON.stringify(details);
   // No character takes more than three bytes of UTF-8 per unit.
-  if (text.length * 3 <= DETAILS_BYTES_MAX) return details;
+  if (text.length * 3 <= MAX_DETAILS_BYTES) return details;
   const bytes = new TextEncoder().encode(text).length;
-  return bytes <= DETAILS_BYTES_MAX
+  return bytes <= MAX_DETAILS_BYTES
     ? details
-    : Object.freeze({ cut: 'the details were too large', bytes, bytesMax: DETAILS_BYTES_MAX });
+    : Object.freeze({ cut: 'the details were too large', bytes, maxBytes: MAX_DETAILS_BYTES });
 }

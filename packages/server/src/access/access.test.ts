@@ -128,7 +128,7 @@ test('one who was refused and goes away is not waited for, and only so many answ
 });
 
 test('streams are counted for each principal until they are closed', () => {
-  const access = setUp({ limits: { streamsMax: 1 } });
+  const access = setUp({ limits: { maxStreams: 1 } });
   const first = access.openStream(ANN) as Disposable;
   expect(access.openStream(ANN)).toMatchObject({ status: 429 });
   expect(access.openStream({ ...ANN, tenant: 'other' })).not.toBeInstanceOf(Response);
@@ -139,7 +139,7 @@ test('streams are counted for each principal until they are closed', () => {
 });
 
 test('a body is read whole, or refused by what it says or by what it is', async () => {
-  const access = setUp({ limits: { bodyBytesMax: 10 } });
+  const access = setUp({ limits: { maxBodyBytes: 10 } });
   const post = (body: string | ReadableStream, headers = {}) =>
     request(headers, { method: 'POST', body, duplex: 'half' } as RequestInit);
   const chunks = (count: number) =>

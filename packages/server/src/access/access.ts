@@ -16,21 +16,21 @@ import { refuse, refuseForNow } from './refusal.ts';
 /** What one principal may take of a server. */
 export interface AccessLimits {
   /** How large a body may be; 5 MiB. */
-  readonly bodyBytesMax: number;
+  readonly maxBodyBytes: number;
   /** How many requests a second, over time; 50. */
   readonly requestsPerSecond: number;
   /** How many requests at once after a pause; 200. */
   readonly requestsBurst: number;
   /** How many streams may be open at once; 100. */
-  readonly streamsMax: number;
+  readonly maxStreams: number;
 }
 
 /** The limits of a principal when none are given. */
 export const ACCESS_LIMITS: AccessLimits = {
-  bodyBytesMax: 5 * 1024 * 1024,
+  maxBodyBytes: 5 * 1024 * 1024,
   requestsPerSecond: 50,
   requestsBurst: 200,
-  streamsMax: 100,
+  maxStreams: 100,
 };
 
 /** How access is decided. Only `authenticate` is required. */
@@ -98,12 +98,12 @@ export function createAccess(options: AccessOptions): Access {
     },
     checkOrigin: (request) => origin.check(request),
     sharing: (request) => origin.sharing(request),
-    readBody: (request) => readBody(request, limits.bodyBytesMax),
+    readBody: (request) => readBody(request, limits.maxBodyBytes),
     openStream(principal) {
       const name = nameOf(principal);
       const open = streams.get(name) ?? 0;
-      if (open >= limits.streamsMax) {
-        const message = `${limits.streamsMax} streams are open; close one of them first`;
+      if (open >= limits.maxStreams) {
+        const message = `${limits.maxStreams} streams are open; close one of them first`;
         return refuseForNow(429, { code: 'too-many-streams', message }, 1_000);
       }
       streams.set(name, open + 1);

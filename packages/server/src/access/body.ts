@@ -1,15 +1,15 @@
 import { refuse } from './refusal.ts';
 
 /** Deeper JSON would overflow the stack of whoever walks through it. */
-const DEPTH_MAX = 100;
+const MAX_DEPTH = 100;
 
 /** Reads a body that may not be larger than this. Returns the request with its whole body in memory, or why not. */
-export async function readBody(request: Request, bytesMax: number): Promise<Request | Response> {
+export async function readBody(request: Request, maxBytes: number): Promise<Request | Response> {
   if (request.body === null) return request;
   const tooLarge = () =>
-    refuse(413, { code: 'body-too-large', message: `The body has more than ${bytesMax} bytes; send less at once` });
+    refuse(413, { code: 'body-too-large', message: `The body has more than ${maxBytes} bytes; send less at once` });
   // It may lie; then the bytes are counted as they come.
-  if (Number(request.headers.get('content-length') ?? 0) > bytesMax) return tooLarge();
+  if (Number(request.headers.get('content-length') ?? 0) > maxBytes) return tooLarge();
   const chunks: Uint8Array<ArrayBuffer>[] = [];
   let length = 0;
   const reader = request.body.getReader();
@@ -18,7 +18,7 @@ export async function readBody(request: Request, bytesMax: number): Promise<Requ
       const { done, value } = await reader.read();
       if (done) break;
       length += value.byteLength;
-      if (length > bytesMax) {
+      if (length > maxBytes) {
         await reader.cancel();
         return tooLarge();
       }
@@ -29,7 +29,7 @@ export async function readBody(request: Request, bytesMax: number): Promise<Requ
   }
   const body = await new Blob(chunks).bytes();
   if (isTooDeep(body)) {
-    return refuse(400, { code: 'body-too-deep', message: `The body is nested deeper than ${DEPTH_MAX} levels` });
+    return refuse(400, { code: 'body-too-deep', message: `The body is nested deeper than ${MAX_DEPTH} levels` });
   }
   const { method, headers, signal, url } = request;
   return new Request(url, { method, headers, signal, ...(method !== 'GET' && method !== 'HEAD' && { body }) });
@@ -48,7 +48,7 @@ function isTooDeep(json: Uint8Array): boolean {
     else if (byte === QUOTE) isText = !isText;
     else if (!isText && OPENING.has(byte)) depth++;
     else if (!isText && CLOSING.has(byte)) depth--;
-    if (depth > DEPTH_MAX) return true;
+    if (depth > MAX_DEPTH) return true;
   }
   return false;
 }

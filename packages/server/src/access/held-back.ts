@@ -5,7 +5,7 @@ const HELD_BACK_MS = 1_000;
 /** They come this far apart: those who were answered together would ask together. */
 const APART_MS = 10;
 /** So many are held back at once; the others are answered at once. */
-const HELD_BACK_MAX = 1_000;
+const MAX_HELD_BACK = 1_000;
 
 /** Holds answers back for those who ask too often: one who does not wait would keep the server from all others. */
 export class HeldBack {
@@ -19,7 +19,7 @@ export class HeldBack {
 
   /** Resolves after a while, or as soon as the signal is aborted. */
   async wait(signal: AbortSignal): Promise<void> {
-    if (this.#count >= HELD_BACK_MAX || signal.aborted) return;
+    if (this.#count >= MAX_HELD_BACK || signal.aborted) return;
     const { promise, resolve } = Promise.withResolvers<void>();
     const now = this.#clock.now();
     this.#lastAt = Math.max(now + HELD_BACK_MS, this.#lastAt + APART_MS);

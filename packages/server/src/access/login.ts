@@ -5,7 +5,7 @@ import type { Authenticate, Principal } from './principal.ts';
 const CODE_MS = 60_000;
 const SESSION_MS = 12 * 3_600_000;
 /** How many codes and sessions there may be; beyond that the oldest end. */
-const KEPT_MAX = 10_000;
+const MAX_KEPT = 10_000;
 
 /** How long codes and sessions last. */
 export interface LoginOptions {
@@ -94,7 +94,7 @@ class Kept {
 
   add(principal: Principal): string {
     const name = randomBytes(32).toString('base64url');
-    if (this.#principals.size >= KEPT_MAX) this.#principals.delete(this.#principals.keys().next().value!);
+    if (this.#principals.size >= MAX_KEPT) this.#principals.delete(this.#principals.keys().next().value!);
     this.#principals.set(hashOf(name), { principal, until: this.#clock.now() + this.#forMs });
     return name;
   }

@@ -1,5 +1,5 @@
 /** How many are remembered; beyond that the one who was quiet for longest is forgotten. */
-const REMEMBERED_MAX = 10_000;
+const MAX_REMEMBERED = 10_000;
 
 /** Lets each name do something so many times a second, and after a pause so many at once. */
 export class Rate {
@@ -21,7 +21,7 @@ export class Rate {
     // Last in the map is who asked last.
     this.#left.delete(name);
     this.#left.set(name, { count: isEarly ? count : count - 1, at: now });
-    if (this.#left.size > REMEMBERED_MAX) this.#left.delete(this.#left.keys().next().value!);
+    if (this.#left.size > MAX_REMEMBERED) this.#left.delete(this.#left.keys().next().value!);
     return isEarly ? ((1 - count) / this.#perSecond) * 1_000 : 0;
   }
 }

@@ -33,7 +33,7 @@ interface ResumeAnswer {
 }
 
 /** Questions that one run answers. */
-const RESUMED_MAX = 100;
+const MAX_RESUMED = 100;
 
 const name = z.string().min(1).max(200);
 const source = z.looseObject({ type: z.string(), value: z.string(), mimeType: z.string().optional() });
@@ -52,7 +52,7 @@ export const runInput: z.ZodType<RunInput> = z.looseObject({
     .array(
       z.looseObject({ interruptId: name, status: z.enum(['resolved', 'cancelled']), payload: z.unknown().optional() }),
     )
-    .max(RESUMED_MAX)
+    .max(MAX_RESUMED)
     .default([]),
 });
 

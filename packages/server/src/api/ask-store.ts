@@ -1,7 +1,7 @@
 import type { World } from '@whoa/core/embed';
 
 /** How often something is asked whose answer keeps getting lost. */
-const ASKED_MAX = 3;
+const MAX_ASKED = 3;
 
 /** Asks again while the answer is lost on the way. Under one nonce it counts once, however often it is asked. */
 export async function askStore<T>(world: World, ask: (nonce: string) => Promise<T>): Promise<T> {
@@ -10,7 +10,7 @@ export async function askStore<T>(world: World, ask: (nonce: string) => Promise<
     try {
       return await ask(nonce);
     } catch (error) {
-      if ((error as { code?: unknown } | undefined)?.code !== 'UNKNOWN_OUTCOME' || asked >= ASKED_MAX) throw error;
+      if ((error as { code?: unknown } | undefined)?.code !== 'UNKNOWN_OUTCOME' || asked >= MAX_ASKED) throw error;
     }
   }
 }

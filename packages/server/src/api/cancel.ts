@@ -8,7 +8,7 @@ import { HttpError, unknownTask } from './http-error.ts';
 import type { ApiParts } from './parts.ts';
 import { CANCEL_FIELDS, CANCEL_RECEIPT, type CancelBody, NAME, STATUS, TASK_PARAMS } from './schemas.ts';
 
-const BULK_MAX = 1_000;
+const MAX_BULK = 1_000;
 const CANCELLING_AT_ONCE = 16;
 /** Those that wait first: none of them begins because another was stopped. */
 const LIVE = ['init', 'running', 'cancelling'] as const;
@@ -108,7 +108,7 @@ const MANY = z.strictObject({
   ...CANCEL_FIELDS,
   filter: FILTER,
   dryRun: z.boolean().default(false).openapi({ description: 'Only says which ones it would be.' }),
-  limit: z.number().int().min(1).max(BULK_MAX).default(100),
+  limit: z.number().int().min(1).max(MAX_BULK).default(100),
   cursor: CURSOR.optional().openapi({ description: 'next of the answer before.' }),
 });
 

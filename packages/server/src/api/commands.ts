@@ -10,7 +10,7 @@ import { HttpError, unknownTask } from './http-error.ts';
 import type { ApiParts } from './parts.ts';
 import { CALL_PARAMS, CANCEL_FIELDS, SEND_RECEIPT, TASK_PARAMS } from './schemas.ts';
 
-const WHY_CHARACTERS_MAX = 10_000;
+const MAX_WHY_CHARACTERS = 10_000;
 const RESPONSES = {
   202: { description: 'It is kept for the worker.', schema: SEND_RECEIPT },
   409: { description: 'The task is being cancelled or has ended; error.status says which.' },
@@ -56,7 +56,7 @@ function approveEndpoint(parts: ApiParts): Endpoint {
     params: CALL_PARAMS,
     body: z.strictObject({
       approved: z.boolean(),
-      why: z.string().min(1).max(WHY_CHARACTERS_MAX).optional().openapi({
+      why: z.string().min(1).max(MAX_WHY_CHARACTERS).optional().openapi({
         description: 'With a no: what the model is told.',
       }),
       remember: z.boolean().optional().openapi({

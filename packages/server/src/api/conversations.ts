@@ -4,7 +4,7 @@ import { HttpError } from './http-error.ts';
 import type { ApiParts } from './parts.ts';
 import { TASK_PARAMS } from './schemas.ts';
 
-const MESSAGES_MAX = 1_000;
+const MAX_MESSAGES = 1_000;
 
 const CONVERSATION = z
   .object({
@@ -27,7 +27,7 @@ export function conversationEndpoint({ store }: ApiParts): Endpoint {
     forOperators: true,
     summary: 'Where a conversation stands, and the end of its history.',
     params: TASK_PARAMS,
-    query: z.object({ messages: z.coerce.number().int().min(0).max(MESSAGES_MAX).default(100) }),
+    query: z.object({ messages: z.coerce.number().int().min(0).max(MAX_MESSAGES).default(100) }),
     responses: { 200: { description: 'The conversation.', schema: CONVERSATION } },
     async handle({ tenant, params: { id: conversation }, query: { messages } }) {
       const record = await store.conversation({ tenant, conversation });

@@ -108,7 +108,7 @@ test('who comes back with the last id gets the rest; who has seen the end gets n
 });
 
 test('a reader that leaves is forgotten at once, and the task goes on', async () => {
-  const { world, store, served, id, finish } = await setUp({ limits: { streamsMax: 1 } });
+  const { world, store, served, id, finish } = await setUp({ limits: { maxStreams: 1 } });
   for (const leave of ['by the stream', 'by the signal'] as const) {
     const leaving = new AbortController();
     const request = new Request(`${ORIGIN}/v1/tasks/${id}/events`, {

@@ -3,8 +3,8 @@ import { defineEndpoint, type Endpoint } from './endpoint.ts';
 import type { ApiParts } from './parts.ts';
 import { MOMENT, NAME } from './schemas.ts';
 
-const TENANTS_MAX = 1_000;
-const WORKERS_MAX = 1_000;
+const MAX_TENANTS = 1_000;
+const MAX_WORKERS = 1_000;
 
 const COUNT = z.number().int();
 const COUNTS = z
@@ -55,7 +55,7 @@ export function overviewEndpoints({ store }: ApiParts): Endpoint[] {
       right: 'operate',
       summary: 'Tenants that have tasks.',
       query: z.object({
-        limit: z.coerce.number().int().min(1).max(TENANTS_MAX).default(100),
+        limit: z.coerce.number().int().min(1).max(MAX_TENANTS).default(100),
         cursor: NAME.optional().openapi({ description: 'next of the page before.' }),
       }),
       responses: {
@@ -72,7 +72,7 @@ export function overviewEndpoints({ store }: ApiParts): Endpoint[] {
       path: '/v1/workers',
       right: 'operate',
       summary: 'Workers that hold tasks or wait for some, of all tenants.',
-      query: z.object({ limit: z.coerce.number().int().min(1).max(WORKERS_MAX).default(WORKERS_MAX) }),
+      query: z.object({ limit: z.coerce.number().int().min(1).max(MAX_WORKERS).default(MAX_WORKERS) }),
       responses: { 200: { description: 'The workers.', schema: WORKERS } },
       handle: async ({ query: { limit } }) => Response.json(await store.workers({ limit })),
     }),

@@ -8,7 +8,7 @@ export const NAME: z.ZodType<string> = z
   .max(200)
   .refine((name) => name.isWellFormed() && !name.includes('\0'), 'a NUL or half a character cannot be kept');
 
-const REASON_CHARACTERS_MAX = 1_000;
+const MAX_REASON_CHARACTERS = 1_000;
 
 /** What a cancel may say. */
 export interface CancelBody {
@@ -22,7 +22,7 @@ export const CANCEL_FIELDS: {
   readonly mode: z.ZodType<CancelBody['mode']>;
   readonly undo: z.ZodType<boolean>;
 } = {
-  reason: z.string().max(REASON_CHARACTERS_MAX).optional().openapi({ description: 'Why, in words.' }),
+  reason: z.string().max(MAX_REASON_CHARACTERS).optional().openapi({ description: 'Why, in words.' }),
   mode: z.enum(['graceful', 'now', 'kill']).default('graceful').openapi({
     description: 'graceful: what runs may finish. now: it is interrupted. kill: it is not waited for.',
   }),

@@ -7,7 +7,7 @@ import { HttpError, unknownTask } from './http-error.ts';
 import type { ApiParts } from './parts.ts';
 import { NAME, STATUS, TASK, TASK_PARAMS } from './schemas.ts';
 
-const LIST_MAX = 1_000;
+const MAX_LIST = 1_000;
 const CURSOR = z
   .string()
   .max(300)
@@ -111,7 +111,7 @@ function listEndpoint({ store }: ApiParts): Endpoint {
     query: z.object({
       status: STATUS.optional(),
       conversation: NAME.optional(),
-      limit: z.coerce.number().int().min(1).max(LIST_MAX).default(100),
+      limit: z.coerce.number().int().min(1).max(MAX_LIST).default(100),
       cursor: CURSOR.optional().openapi({ description: 'next of the page before.' }),
     }),
     responses: {

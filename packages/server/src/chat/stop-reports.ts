@@ -2,7 +2,7 @@ import type { TaskHead, TaskStore } from '@whoa/tasks';
 import type { UIDataTypes, UIMessage, UIMessagePart, UITools } from 'ai';
 
 /** So many of the last tasks of a chat are looked at; reports of older ones are not shown again. */
-const TASKS_MAX = 50;
+const MAX_TASKS = 50;
 
 const REPORT = 'data-stop-report';
 
@@ -12,7 +12,7 @@ export async function withStopReports(
   store: TaskStore,
   chat: { readonly tenant: string; readonly conversation: string },
 ): Promise<readonly UIMessage[]> {
-  const { tasks } = await store.list({ ...chat, limit: TASKS_MAX });
+  const { tasks } = await store.list({ ...chat, limit: MAX_TASKS });
   const answers = await answersOf(tasks.slice(0, tasks.findLastIndex(isReported) + 1), store);
   const reportFor = (message: UIMessage | undefined): Part | undefined => {
     const task = message?.role === 'user' ? answers.get(message.id) : undefined;

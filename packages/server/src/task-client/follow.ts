@@ -3,7 +3,7 @@ import { readEvents } from './events.ts';
 import { errorOf, TaskApiError } from './task-api-error.ts';
 
 const RETRY_MS = 250;
-const RETRY_MS_MAX = 5_000;
+const MAX_RETRY_MS = 5_000;
 /** The server says something every 15 s; after this the connection is taken for dead. */
 const IDLE_MS = 45_000;
 /** These will not go away by asking again. */
@@ -88,7 +88,7 @@ async function* follow(
       connection.close();
     }
     await pause(retryMs, signal);
-    retryMs = Math.min(2 * retryMs, RETRY_MS_MAX);
+    retryMs = Math.min(2 * retryMs, MAX_RETRY_MS);
   }
   return undefined;
 }

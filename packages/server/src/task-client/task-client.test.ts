@@ -193,7 +193,7 @@ test('a connection that says nothing any more is given up and made again', async
 });
 
 test('a following ends when its reader leaves or is told to, in the middle, before and after', async () => {
-  const served = serve({ limits: { streamsMax: 1 } });
+  const served = serve({ limits: { maxStreams: 1 } });
   const { id, finish } = await createRun(served.store, 2);
   const client = clientOf(served);
   const leaving = new AbortController();

@@ -3,7 +3,7 @@ import type { Duplex } from 'node:stream';
 import { type Clock, systemClock } from '@whoa/core/embed';
 import type { WebSocket, WebSocketServer } from 'ws';
 import { refuse } from '../access/refusal.ts';
-import { FRAME_BYTES_MAX } from './socket-session.ts';
+import { MAX_FRAME_BYTES } from './socket-session.ts';
 import type { ServeSocket } from './web-sockets.ts';
 
 /** A socket whose other end does not answer for so long is gone. */
@@ -75,7 +75,7 @@ async function answerTo(message: IncomingMessage, handler: UpgradeHandler): Prom
 
 async function openServer(): Promise<WebSocketServer> {
   const { WebSocketServer: Sockets } = await import('ws');
-  return new Sockets({ noServer: true, maxPayload: FRAME_BYTES_MAX });
+  return new Sockets({ noServer: true, maxPayload: MAX_FRAME_BYTES });
 }
 
 function requestOf({ url = '/', headers, socket }: IncomingMessage): Request | undefined {

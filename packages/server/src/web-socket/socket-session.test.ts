@@ -62,7 +62,7 @@ function open(chunks: number = Infinity) {
     authenticate: () => who.identity,
     hosts: 'any',
     clock,
-    limits: { requestsBurst: 1_000, streamsMax: 40 },
+    limits: { requestsBurst: 1_000, maxStreams: 40 },
   });
   const errors: unknown[] = [];
   const request = new Request('http://app.test/api/chat');

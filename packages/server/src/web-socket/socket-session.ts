@@ -29,15 +29,15 @@ export interface SessionParts {
 
 const OPEN = 1;
 /** The largest frame that is read. */
-export const FRAME_BYTES_MAX: number = 4 * 1024 * 1024;
+export const MAX_FRAME_BYTES: number = 4 * 1024 * 1024;
 /** Replies that are read at once over one socket. */
-const READINGS_MAX = 32;
+const MAX_READINGS = 32;
 /** Frames of one socket that are worked on at once. */
-const FRAMES_MAX = 256;
+const MAX_FRAMES = 256;
 /** While a reader has not taken this much, nothing more is read for it. */
 const BUFFER_BYTES = 1024 * 1024;
 /** Answers that nobody reads: this much is kept for them, and no more. */
-const BUFFER_BYTES_MAX = 4 * BUFFER_BYTES;
+const MAX_BUFFER_BYTES = 4 * BUFFER_BYTES;
 /** A reader that takes nothing for so long is cut off; it may come back and resume. */
 const SLOW_MS = 30_000;
 const LOOK_MS = 20;
@@ -98,8 +98,8 @@ export class SocketSession {
   #receive(data: unknown): void {
     if (this.#isClosed) return;
     if (typeof data !== 'string') this.close(TEXT_ONLY, 'Send text');
-    else if (data.length > FRAME_BYTES_MAX) this.close(TOO_LARGE, 'The frame is too large');
-    else if (this.#working.size >= FRAMES_MAX) this.close(MISUSED, 'Too many frames at once');
+    else if (data.length > MAX_FRAME_BYTES) this.close(TOO_LARGE, 'The frame is too large');
+    else if (this.#working.size >= MAX_FRAMES) this.close(MISUSED, 'Too many frames at once');
     else {
       const work = this.#answer(parsed(data)).finally(() => this.#working.delete(work));
       this.#working.add(work);
@@ -174,8 +174,8 @@ export class SocketSession {
     find: (who: Principal) => Promise<TaskRef | undefined>,
   ): Promise<void> {
     if (this.#readings.has(requestId)) throw new HttpError(400, { code: 'invalid', message: 'requestId: is in use' });
-    if (this.#readings.size >= READINGS_MAX) {
-      const message = `${READINGS_MAX} replies are read over this socket; abort one of them first`;
+    if (this.#readings.size >= MAX_READINGS) {
+      const message = `${MAX_READINGS} replies are read over this socket; abort one of them first`;
       throw new HttpError(429, { code: 'too-many-streams', message });
     }
     const reading = new AbortController();
@@ -232,7 +232,7 @@ export class SocketSession {
   #send(frame: ServerFrame): void {
     if (this.#isClosed || this.#socket.readyState !== OPEN) return;
     try {
-      if (this.#buffered > BUFFER_BYTES_MAX) throw new RangeError('The buffer is full');
+      if (this.#buffered > MAX_BUFFER_BYTES) throw new RangeError('The buffer is full');
       this.#socket.send(JSON.stringify(frame));
     } catch {
       this.close(TOO_SLOW, 'Nothing is read; resume');

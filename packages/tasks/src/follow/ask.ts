@@ -1,9 +1,9 @@
 import { type CancellationToken, sleep } from '@whoa/core';
 import { waitUnder } from '@whoa/core/embed';
 
-/** A store that fails is asked again after this; it doubles up to `RETRY_MS_MAX`. */
+/** A store that fails is asked again after this; it doubles up to `MAX_RETRY_MS`. */
 const RETRY_MS = 50;
-const RETRY_MS_MAX = 1_000;
+const MAX_RETRY_MS = 1_000;
 
 export interface AskOptions {
   readonly token: CancellationToken;
@@ -14,7 +14,7 @@ export interface AskOptions {
 /** Asks a store something that changes nothing until it answers. Throws `CancelledError` as soon as nobody waits. */
 export async function askUntilAnswered<T>(question: () => Promise<T>, options: AskOptions): Promise<T> {
   const { token, onStoreError } = options;
-  for (let retryMs = RETRY_MS; ; retryMs = Math.min(2 * retryMs, RETRY_MS_MAX)) {
+  for (let retryMs = RETRY_MS; ; retryMs = Math.min(2 * retryMs, MAX_RETRY_MS)) {
     token.throwIfCancelled();
     const end = await waitUnder(question(), token, 'drain');
     token.throwIfCancelled();

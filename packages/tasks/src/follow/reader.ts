@@ -4,7 +4,7 @@ import type { JournalEntry, TaskRecord } from '../task.ts';
 import { askUntilAnswered } from './ask.ts';
 
 /** So many entries are read at once, and wait for a reader at most. */
-export const PAGE_MAX = 1_000;
+export const MAX_PAGE = 1_000;
 
 export interface ReaderOptions {
   /** Nothing up to this position is wanted. */
@@ -68,7 +68,7 @@ export class Reader implements AsyncDisposable {
   receive(page: Page): void {
     if (!this.#isKeen) return;
     const waiting = this.#entriesWaiting + page.entries.length;
-    const isBehind = this.#pages.length > 0 && waiting > PAGE_MAX;
+    const isBehind = this.#pages.length > 0 && waiting > MAX_PAGE;
     this.#isKeen = !isBehind;
     this.#pages = isBehind ? [] : [...this.#pages, page];
     this.#entriesWaiting = isBehind ? 0 : waiting;

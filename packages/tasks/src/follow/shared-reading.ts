@@ -5,7 +5,7 @@ import { isFinal } from '../status.ts';
 import type { Hint, TaskStore } from '../store.ts';
 import type { JournalEntry, TaskRecord, TaskRef } from '../task.ts';
 import { askUntilAnswered } from './ask.ts';
-import { PAGE_MAX, type Page, Reader, type ReaderOptions, type Reading } from './reader.ts';
+import { MAX_PAGE, type Page, Reader, type ReaderOptions, type Reading } from './reader.ts';
 
 /** While a task is followed, its worker is asked to write more often: until so long after the last look. */
 const WATCH_MS = 30_000;
@@ -13,7 +13,7 @@ const WATCH_MS = 30_000;
 const NOTE_MS = 4_000;
 /** If no hint comes the store is asked after this; each time that nothing was new, after twice as long. */
 const LOOK_MS = 1_000;
-const LOOK_MS_MAX = 10_000;
+const MAX_LOOK_MS = 10_000;
 /** Pauses differ by up to this share of them, so that those who began together do not ask together. */
 const JITTER = 0.2;
 
@@ -102,7 +102,7 @@ class SharedReading implements Reading {
     const { store, task, world } = this.#options;
     const now = world.clock.now();
     const isNoted = !this.#isBegun || this.#end !== undefined || now < this.#notedAt + NOTE_MS;
-    const entries = await store.read(task, { after, limit: PAGE_MAX, ...(!isNoted && { watchMs: WATCH_MS }) });
+    const entries = await store.read(task, { after, limit: MAX_PAGE, ...(!isNoted && { watchMs: WATCH_MS }) });
     if (!isNoted) this.#notedAt = now;
     return entries;
   }
@@ -186,7 +186,7 @@ class SharedReading implements Reading {
       // What was removed leaves a gap, also at the end.
       const end = entries.at(-1)?.position ?? to ?? from;
       if (end > from) this.#publish({ entries, to: end });
-      if (entries.length === 0 || (to === undefined && entries.length < PAGE_MAX)) return;
+      if (entries.length === 0 || (to === undefined && entries.length < MAX_PAGE)) return;
     }
   }
 
@@ -207,7 +207,7 @@ class SharedReading implements Reading {
     this.#wake = Promise.withResolvers();
     const timer = world.clock.setTimer(this.#lookMs * (1 - JITTER * world.random()), () => {
       this.#due = 'task';
-      this.#lookMs = Math.min(2 * this.#lookMs, LOOK_MS_MAX);
+      this.#lookMs = Math.min(2 * this.#lookMs, MAX_LOOK_MS);
       this.#wake.resolve();
     });
     try {

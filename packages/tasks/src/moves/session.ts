@@ -80,7 +80,7 @@ function free(task: KeptTask, { hadSuspect }: Session, moment: Moment): void {
   const attempts = hadSuspect && task.attempts < 2 ? task.attempts - 1 : task.attempts;
   const deaths = task.deaths + 1;
   const freed = { ...unheld(task), attempts, deaths };
-  if (task.status === 'running' && (attempts >= rules.attemptsMax || deaths >= LIMITS.maxDeaths)) {
+  if (task.status === 'running' && (attempts >= rules.maxAttempts || deaths >= LIMITS.maxDeaths)) {
     const message = `its workers were lost ${Math.max(attempts, deaths)} times`;
     const failed = end(
       { ...freed, stage: 'held' },

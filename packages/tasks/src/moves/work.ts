@@ -21,8 +21,8 @@ export function appendMove(by: ClaimRef, batch: DriverBatch, moment: Moment): Or
   const added = alreadyThere ? [] : events;
   const position = task.position + added.length;
   const journalBytes = bytesAfter(task, { added, replaces, tables });
-  if (journalBytes > Math.max(rules.journalBytesMax, task.journalBytes)) {
-    throw new JournalFullError(task.id, task.journalBytes, rules.journalBytesMax);
+  if (journalBytes > Math.max(rules.maxJournalBytes, task.journalBytes)) {
+    throw new JournalFullError(task.id, task.journalBytes, rules.maxJournalBytes);
   }
   const commands = task.commands.filter(({ number }) => !done.includes(number));
   if (replaces.length > 0) tables.removeEntries(task.id, replaces);

@@ -1,5 +1,5 @@
 import type { Policy, StopLevel } from '@whoa/core';
-import { scheduleOf, WAITING_MAX } from '@whoa/core/internal';
+import { MAX_WAITING_MESSAGES, scheduleOf } from '@whoa/core/internal';
 import { STATUS_TABLE, type TaskStatus } from '../status.ts';
 
 /**
@@ -56,7 +56,7 @@ export const LIMITS: Readonly<
   /** A command that is sent again is recognised until so many newer ones were sent to its task. */
   maxNonces: 100,
   /** Tasks that wait in one conversation or for one concurrency key. */
-  maxQueued: WAITING_MAX,
+  maxQueued: MAX_WAITING_MESSAGES,
   /** Messages that join one task while it is held back. */
   maxGathered: 1_000,
   /** Orders that one beat returns. */
@@ -81,10 +81,10 @@ export const LIMITS: Readonly<
 /** What stores assume unless they are told otherwise. */
 export const DEFAULTS: Readonly<
   Record<
-    | 'attemptsMax'
+    | 'maxAttempts'
     | 'retentionMs'
     | 'conversationRetentionMs'
-    | 'journalBytesMax'
+    | 'maxJournalBytes'
     | 'maxReady'
     | 'listLimit'
     | 'readLimit'
@@ -94,10 +94,10 @@ export const DEFAULTS: Readonly<
     number
   >
 > = {
-  attemptsMax: 3,
+  maxAttempts: 3,
   retentionMs: 7 * 24 * 3_600_000,
   conversationRetentionMs: 90 * 24 * 3_600_000,
-  journalBytesMax: 16 * 1024 * 1024,
+  maxJournalBytes: 16 * 1024 * 1024,
   maxReady: 1_000_000,
   listLimit: 100,
   readLimit: 1_000,

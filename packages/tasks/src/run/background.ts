@@ -40,7 +40,7 @@ interface HeldBackground {
 
 const AGENT = 'whoa-background';
 const PREFIX = 'background/';
-const NAME_MAX = 200;
+const MAX_NAME = 200;
 
 /**
  * Creates a key for a task that is left running on behalf of a conversation. A task created under it, for any agent, is stopped
@@ -96,7 +96,7 @@ export function createBackground(): Background {
       const [allowed, begun] = [Promise.withResolvers<boolean>(), Promise.withResolvers<'begun'>()];
       held.set(key, { work, isAllowed: allowed.promise, begin: () => begun.resolve('begun') });
       try {
-        const input = name.slice(0, NAME_MAX);
+        const input = name.slice(0, MAX_NAME);
         const created = await store.create({ tenant, agent: AGENT, key, input, worker });
         if (!('task' in created))
           throw new Error('background: not started, since too many tasks wait; try again later');

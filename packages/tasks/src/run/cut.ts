@@ -1,7 +1,7 @@
 import type { Json } from '@whoa/core';
 
 /** Texts are not cut shorter than this; names and ids are. */
-const TEXT_CHARS_MIN = 64;
+const MIN_TEXT_CHARS = 64;
 
 type Fields = { readonly [key: string]: Json | undefined };
 
@@ -13,11 +13,11 @@ export function bytesOf(value: Json): number {
  * An entry made small enough. Details and inputs go first, then the ends of long texts; in place of each stands how many
  * bytes it had. Thinking goes altogether: its signature would no longer fit. `cut` says how many bytes are missing.
  */
-export function cutTo(entry: Json, bytesMax: number): Json {
+export function cutTo(entry: Json, maxBytes: number): Json {
   const before = bytesOf(entry);
-  for (let chars = Math.max(TEXT_CHARS_MIN, bytesMax); chars >= TEXT_CHARS_MIN; chars /= 2) {
+  for (let chars = Math.max(MIN_TEXT_CHARS, maxBytes); chars >= MIN_TEXT_CHARS; chars /= 2) {
     const cut = marked(shortened(entry, chars), before);
-    if (bytesOf(cut) <= bytesMax) return cut;
+    if (bytesOf(cut) <= maxBytes) return cut;
   }
   const { type } = entry as { readonly type?: Json };
   return marked({ ...(type !== undefined && { type }) }, before);
@@ -35,7 +35,7 @@ function shortened(value: Json, chars: number): Json {
   const kept: Record<string, Json> = {};
   for (const [name, part] of Object.entries(value)) {
     if (part === undefined) continue;
-    const isWhole = bytesOf(part) <= TEXT_CHARS_MIN;
+    const isWhole = bytesOf(part) <= MIN_TEXT_CHARS;
     // Half an input must not be taken for a whole one, and half of somebody's data is no use to them.
     if ((name === 'details' || name === 'input') && !isWhole && !isMessage(part)) {
       kept[name] = { cut: true, bytes: bytesOf(part) };

@@ -1,5 +1,5 @@
 import type { Json } from '@whoa/core';
-import { DETAILS_BYTES_MAX } from '@whoa/core/internal';
+import { MAX_DETAILS_BYTES } from '@whoa/core/internal';
 
 /** An event as it is kept: plain JSON, errors as data, details bounded. */
 export function entryFor(event: object): Json {
@@ -10,7 +10,7 @@ function keep(key: string, value: unknown): unknown {
   if (value instanceof Error) return describeError(value);
   if (key !== 'details' || value === undefined) return value;
   const bytes = Buffer.byteLength(JSON.stringify(value));
-  return bytes > DETAILS_BYTES_MAX ? { cut: true, bytes } : value;
+  return bytes > MAX_DETAILS_BYTES ? { cut: true, bytes } : value;
 }
 
 /** An error as data. */

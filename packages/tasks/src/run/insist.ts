@@ -1,7 +1,7 @@
 import type { Clock } from '@whoa/core/embed';
 
 /** How often something is asked whose answer keeps getting lost. */
-const ASKED_MAX = 5;
+const MAX_ASKED = 5;
 const RETRY_MS = 100;
 
 export interface InsistOptions {
@@ -15,7 +15,7 @@ export async function insist<T>(ask: () => Promise<T>, { clock, onStoreError }: 
     try {
       return await ask();
     } catch (error) {
-      if (!isUnknownOutcome(error) || asked >= ASKED_MAX) throw error;
+      if (!isUnknownOutcome(error) || asked >= MAX_ASKED) throw error;
       onStoreError(error);
     }
     await new Promise<void>((resolve) => clock.setTimer(RETRY_MS, resolve));

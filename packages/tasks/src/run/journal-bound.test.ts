@@ -13,7 +13,7 @@ const TASK = { tenant: 'acme', agent: 'assistant', input: 'hello' };
 
 function setUp(
   work: Work | Planner,
-  options: { journalBytesMax?: number; compact?: (m: readonly Message[]) => readonly Message[] } = {},
+  options: { maxJournalBytes?: number; compact?: (m: readonly Message[]) => readonly Message[] } = {},
 ) {
   const world = createVirtualWorld();
   const { compact, ...storeOptions } = options;
@@ -72,14 +72,14 @@ test('a run whose journal is full is stopped for its budget, and its end says so
         await journal({ type: 'step', text: 'x'.repeat(400) });
       }
     },
-    { journalBytesMax: 50_000 },
+    { maxJournalBytes: 50_000 },
   );
   const response = await runner.run(TASK);
   expect(response.status).toBe('cancelled');
   const record = (await store.get(await refOf(store)))!;
   expect(record.outcome?.reason).toMatchObject({
     kind: 'budget',
-    message: expect.stringContaining('journalBytesMax') as string,
+    message: expect.stringContaining('maxJournalBytes') as string,
   });
   expect(record.journalBytes).toBeLessThanOrEqual(50_000);
   expect(record.journalBytes).toBeGreaterThan(40_000);
@@ -96,7 +96,7 @@ test('work that goes on writing into a full journal is told, and what is missing
       }
       return 'done all the same';
     },
-    { journalBytesMax: 20_000 },
+    { maxJournalBytes: 20_000 },
   );
   await runner.run(TASK);
   expect(refused).toMatchObject({ code: 'JOURNAL_FULL' });

@@ -50,7 +50,7 @@ export class Journal {
   constructor(options: JournalOptions) {
     this.#options = options;
     const { position, bytes, store } = options;
-    this.#room = roomOf({ position, bytes, bytesMax: store.journalBytesMax });
+    this.#room = roomOf({ position, bytes, maxBytes: store.maxJournalBytes });
   }
 
   /** Notes an event; it is written a little later. */
@@ -147,7 +147,7 @@ export class Journal {
 
   #noteFull({ isFull, isLossy, room }: Shaped): void {
     if (!isFull) return;
-    const error = new JournalFullError(this.#options.claim.id, room.bytes, room.bytesMax);
+    const error = new JournalFullError(this.#options.claim.id, room.bytes, room.maxBytes);
     if (isLossy) this.#dropped ??= error;
     this.#options.onFull(error);
   }

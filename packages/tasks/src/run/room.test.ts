@@ -22,8 +22,8 @@ class Kept {
   room: Room;
   readonly ends: { isFull: boolean; isLossy: boolean } = { isFull: false, isLossy: false };
 
-  constructor(bytesMax = 1_000_000) {
-    this.room = roomOf({ position: 0, bytes: 0, bytesMax });
+  constructor(maxBytes = 1_000_000) {
+    this.room = roomOf({ position: 0, bytes: 0, maxBytes });
   }
 
   /** Writes one batch after another. */
@@ -38,7 +38,7 @@ class Kept {
     }
     const bytes = this.events.reduce((sum: number, event) => sum + bytesOf(event), 0);
     assert.equal(this.room.bytes, bytes);
-    assert.ok(bytes <= this.room.bytesMax);
+    assert.ok(bytes <= this.room.maxBytes);
     return this;
   }
 

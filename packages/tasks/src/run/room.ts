@@ -10,7 +10,7 @@ const FULL = 15 / 16;
 const SHARES = { roomy: 1 / 16, tight: 1 / 256, full: 1 / 4_096 };
 /** What a run's history was made into may be larger than one message. */
 const HISTORY_TIMES = 4;
-const ENTRY_BYTES_MIN = 512;
+const MIN_ENTRY_BYTES = 512;
 /** Kept free for saying what was left out. */
 const MARKER_BYTES = 128;
 
@@ -24,7 +24,7 @@ interface Draft extends Told {
 export interface Room {
   readonly position: number;
   readonly bytes: number;
-  readonly bytesMax: number;
+  readonly maxBytes: number;
   readonly drafts: readonly Draft[];
   /** What was not written for want of room. */
   readonly left: { readonly entries: number; readonly bytes: number };
@@ -41,8 +41,8 @@ export interface Shaped {
   readonly isLossy: boolean;
 }
 
-export function roomOf({ position, bytes, bytesMax }: Pick<Room, 'position' | 'bytes' | 'bytesMax'>): Room {
-  return { position, bytes, bytesMax, drafts: [], left: { entries: 0, bytes: 0 } };
+export function roomOf({ position, bytes, maxBytes }: Pick<Room, 'position' | 'bytes' | 'maxBytes'>): Room {
+  return { position, bytes, maxBytes, drafts: [], left: { entries: 0, bytes: 0 } };
 }
 
 /**
@@ -86,7 +86,7 @@ class Shaping {
   }
 
   end(): Shaped {
-    const { position, bytesMax, left } = this.#before;
+    const { position, maxBytes, left } = this.#before;
     if (this.#left !== left) {
       const marker = { type: 'journal-cut', ...this.#left };
       const told = toldBy(marker);
@@ -95,28 +95,28 @@ class Shaping {
     const room = {
       position: position + this.#events.length,
       bytes: this.#bytes,
-      bytesMax,
+      maxBytes,
       drafts: this.#drafts,
       left: this.#left,
     };
-    const isFull = this.#isLossy || this.#bytes > bytesMax * FULL;
+    const isFull = this.#isLossy || this.#bytes > maxBytes * FULL;
     return { events: this.#events, replaces: this.#replaces, room, isFull, isLossy: this.#isLossy };
   }
 
   /** How large an entry may be; `undefined` if it is not to be written. */
   #limit(told: Told, added: number): number | undefined {
-    const { bytesMax } = this.#before;
+    const { maxBytes } = this.#before;
     const times = told.event.type === 'history' ? HISTORY_TIMES : 1;
-    if (this.#bytes + added <= bytesMax * TIGHT) return Math.max(ENTRY_BYTES_MIN, bytesMax * SHARES.roomy * times);
+    if (this.#bytes + added <= maxBytes * TIGHT) return Math.max(MIN_ENTRY_BYTES, maxBytes * SHARES.roomy * times);
     if (isWords(told) || SKIPPED.has(told.event.type)) return undefined;
-    const share = this.#bytes > bytesMax * FULL ? SHARES.full : SHARES.tight;
-    return Math.max(ENTRY_BYTES_MIN, bytesMax * share * times);
+    const share = this.#bytes > maxBytes * FULL ? SHARES.full : SHARES.tight;
+    return Math.max(MIN_ENTRY_BYTES, maxBytes * share * times);
   }
 
   #write(entry: Json, { told, size, replaced }: { told: Told; size: number; replaced: readonly Draft[] }): void {
     const isMarker = told.event.type === 'journal-cut';
     const bytes = this.#bytes + size - bytesIn(replaced);
-    if (bytes > this.#before.bytesMax - (isMarker ? 0 : MARKER_BYTES)) {
+    if (bytes > this.#before.maxBytes - (isMarker ? 0 : MARKER_BYTES)) {
       this.#isLossy = true;
       this.#leave(size);
       return;

@@ -62,7 +62,7 @@ test('a store refuses settings that cannot work', () => {
   expect(make({ backend: 'redis', url: 'redis://x', shards: 1.5 })).toBe(
     'shards: expected a number of shards, or what it was and is: [1, 16], got 1.5',
   );
-  expect(make({ backend: 'postgres', connectionsMax: 0 })).toBe(
-    'connectionsMax: expected a whole number from 1, got 0',
+  expect(make({ backend: 'postgres', maxConnections: 0 })).toBe(
+    'maxConnections: expected a whole number from 1, got 0',
   );
 });

@@ -21,7 +21,7 @@ export interface TakeLoopOptions {
 /** A store that fails is asked again after this long. */
 const RETRY_MS = 100;
 /** No take asks for more: it is one step on the server. */
-const TAKE_MAX = 100;
+const MAX_TAKE = 100;
 
 /**
  * Takes tasks while there is room: when it starts, when it is rung, when a task ended and more may be ready, when something
@@ -85,7 +85,7 @@ export class TakeLoop implements Disposable {
 
   async #takeFrom(domain: number): Promise<void> {
     const { sessions, agents, clock, onTaken, onExpired, onStoreError } = this.#options;
-    const limit = Math.min(this.#room(), TAKE_MAX);
+    const limit = Math.min(this.#room(), MAX_TAKE);
     this.#expected += limit;
     let isExpected = true;
     const arrive = (): void => {

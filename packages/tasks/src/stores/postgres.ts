@@ -7,7 +7,7 @@ import { checkSchema } from './postgres/layout.ts';
 import { ChangeNotifier } from './postgres/notifier.ts';
 import {
   CONNECT_TIMEOUT_MS,
-  CONNECTIONS_MAX,
+  MAX_CONNECTIONS,
   POLL_MS,
   type PostgresStoreOptions,
   STATEMENT_TIMEOUT_MS,
@@ -38,7 +38,7 @@ export function createPostgresStore(options: PostgresStoreOptions = {}): TaskSto
     ...timeouts,
     url,
     schema,
-    connectionsMax: checkLimit('connectionsMax', options.connectionsMax ?? CONNECTIONS_MAX),
+    maxConnections: checkLimit('maxConnections', options.maxConnections ?? MAX_CONNECTIONS),
     caps: { tenant: rules.maxRunningPerTenant, agent: rules.maxRunningPerAgent },
   });
   const watchers = new Watchers();

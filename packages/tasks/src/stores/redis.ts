@@ -169,12 +169,12 @@ class RedisDriver implements StoreDriver {
     sweepAnswerOf(await this.#call(SCRIPTS.sweep, domain, [limit]));
 
   async append(claim: ClaimRef, { after, events, replaces, done, progress }: DriverBatch): Promise<Orders> {
-    const { journalBytesMax } = this.#rules;
-    const counts = [after, journalBytesMax, progress ? 1 : 0, done.length, replaces.length];
+    const { maxJournalBytes } = this.#rules;
+    const counts = [after, maxJournalBytes, progress ? 1 : 0, done.length, replaces.length];
     const reply = await this.#own(SCRIPTS.append, claim, [...counts, ...done, ...replaces, ...events]);
     const [answer, found, told] = reply as [string, Reply, readonly string[] | null];
     if (answer === 'gap') throw new JournalGapError(claim.id, Number(found), after);
-    if (answer === 'full') throw new JournalFullError(claim.id, Number(found), journalBytesMax);
+    if (answer === 'full') throw new JournalFullError(claim.id, Number(found), maxJournalBytes);
     if (told !== null) this.#tellOwn('journal', claim, told);
     return ordersOf(found);
   }

@@ -5,7 +5,7 @@ import { createLocalDriver, type Engine } from './local.ts';
 import { Database, isBusy } from './sqlite/database.ts';
 import { Doorbell } from './sqlite/doorbell.ts';
 import { defaultPath, prepareFile } from './sqlite/place.ts';
-import { CHANGES_MAX, changesAfter, createTables, lastChange, type SqliteTables } from './sqlite/tables.ts';
+import { changesAfter, createTables, lastChange, MAX_CHANGES, type SqliteTables } from './sqlite/tables.ts';
 import { Watchers } from './watchers.ts';
 
 export interface SqliteStoreOptions extends Omit<StoreOptions, 'shards'> {
@@ -105,9 +105,9 @@ class SqliteEngine implements Engine {
 
   #trimChanges(told: number): void {
     this.#told += told;
-    if (this.#told < CHANGES_MAX / 10) return;
+    if (this.#told < MAX_CHANGES / 10) return;
     this.#told = 0;
-    this.#database.run('DELETE FROM changes WHERE number <= (SELECT max(number) FROM changes) - ?', [CHANGES_MAX]);
+    this.#database.run('DELETE FROM changes WHERE number <= (SELECT max(number) FROM changes) - ?', [MAX_CHANGES]);
   }
 
   /** Somebody rang. If the note on the bell is what comes next, the database need not be asked what happened. */

@@ -40,13 +40,13 @@ type Command = FastCheck.AsyncCommand<Model, Real>;
 
 const TENANT = 'model';
 const LEASE_MS = 1_000;
-const ATTEMPTS_MAX = 3;
-const TASKS_MAX = 6;
+const MAX_ATTEMPTS = 3;
+const MAX_TASKS = 6;
 
 export interface ModelOptions {
   readonly runs: number;
   readonly seed?: number;
-  readonly commandsMax?: number;
+  readonly maxCommands?: number;
 }
 
 /**
@@ -56,11 +56,11 @@ export interface ModelOptions {
  * @throws Error with the shortest sequence that differs.
  */
 export async function checkStoreModel(fc: typeof FastCheck, kind: StoreKind, options: ModelOptions): Promise<void> {
-  const { runs, seed = 1, commandsMax = 40 } = options;
-  const commands = fc.commands(commandsOf(fc), { maxCommands: commandsMax });
+  const { runs, seed = 1, maxCommands = 40 } = options;
+  const commands = fc.commands(commandsOf(fc), { maxCommands: maxCommands });
   const property = fc.asyncProperty(commands, async (sequence) => {
     await withOwned(await kind.createHarness(), async (harness) => {
-      await withOwned(await harness.open({ attemptsMax: ATTEMPTS_MAX }), async (store) => {
+      await withOwned(await harness.open({ maxAttempts: MAX_ATTEMPTS }), async (store) => {
         const lines = new Map<string, ModelTask[]>();
         await fc.asyncModelRun(() => ({ model: { tasks: [], lines }, real: { store, harness } }), sequence);
       });
@@ -70,7 +70,7 @@ export async function checkStoreModel(fc: typeof FastCheck, kind: StoreKind, opt
 }
 
 function commandsOf(fc: typeof FastCheck): FastCheck.Arbitrary<Command>[] {
-  const index = fc.nat(TASKS_MAX - 1);
+  const index = fc.nat(MAX_TASKS - 1);
   const stale = fc.nat(2);
   const status = fc.constantFrom<FinalStatus>('success', 'failed', 'cancelled');
   const policy = fc.constantFrom<'replace' | 'queue'>('replace', 'queue');
@@ -118,7 +118,7 @@ function createCommand(policy: 'replace' | 'queue', conversation: string | undef
   const title = `create(${policy}, ${conversation})`;
   return command(
     title,
-    ({ tasks }) => tasks.length < TASKS_MAX,
+    ({ tasks }) => tasks.length < MAX_TASKS,
     async (model, { store }) => {
       const wanted = { tenant: TENANT, agent: 'a', input: 1, conversation, worker: 'home' };
       const receipt = await store.create(wanted, { policy });
@@ -243,7 +243,7 @@ function expireCommand(): Command {
       await harness.advance(LIMITS.maxDeathDelayMs);
       for (const task of model.tasks) {
         if (!task.held) continue;
-        const isLost = task.status === 'running' && task.attempts >= ATTEMPTS_MAX;
+        const isLost = task.status === 'running' && task.attempts >= MAX_ATTEMPTS;
         free(task);
         task.deaths++;
         task.released = undefined;

@@ -23,14 +23,14 @@ export interface FileBefore {
 const MISSING: FileBefore = { text: '', state: 'missing', madeFrom: 'missing' };
 
 /** Reads the file that a call will change, unless it is larger than so many bytes. */
-export async function readBefore(asked: FileInCall, bytesMax: number): Promise<FileBefore> {
+export async function readBefore(asked: FileInCall, maxBytes: number): Promise<FileBefore> {
   const { place } = asked;
   if (place.kind === 'missing') return MISSING;
   if (place.kind !== 'file') throw notAFile(place.shown, place.kind);
   return holding(openToRead(place), async (file) => {
     const madeFrom = await file.stat();
     const { dev, ino, size, mtimeMs } = madeFrom;
-    const onDisk = size > bytesMax ? undefined : decodeExactly(await file.readFile());
+    const onDisk = size > maxBytes ? undefined : decodeExactly(await file.readFile());
     const text = onDisk === undefined ? undefined : ((await readElsewhere(asked)) ?? onDisk);
     const state = text === undefined ? [dev, ino, size, mtimeMs].join(':') : sha256(text);
     return { text, state, madeFrom };
@@ -50,7 +50,7 @@ export interface PreviewOptions {
   readonly root: Root;
   readonly path: string;
   readonly contents: FileInCall['contents'];
-  readonly bytesMax: number;
+  readonly maxBytes: number;
   /** The fields of the input that say what is changed. */
   readonly fields: NonNullable<CallPreview['change']>['fields'];
   readonly signal: AbortSignal;
@@ -60,11 +60,11 @@ export interface PreviewOptions {
 
 /** What a call would do to a file, as it is now. */
 export async function previewChange(options: PreviewOptions): Promise<CallPreview> {
-  const { root, path, contents, fields, signal, bytesMax, after } = options;
+  const { root, path, contents, fields, signal, maxBytes, after } = options;
   const token = CancellationToken.from(signal, { name: 'preview' });
   try {
     return await holding(locate(root, path), async (place) => {
-      const { text, state } = await readBefore({ root, place, contents, context: { token, signal } }, bytesMax);
+      const { text, state } = await readBefore({ root, place, contents, context: { token, signal } }, maxBytes);
       const content = after(text, place);
       const diff = text === undefined ? null : diffOf(place.shown, text, content).diff;
       const isNew = place.kind === 'missing';

@@ -2,7 +2,7 @@ import { lstat, mkdir, readlink, realpath, rmdir, stat } from 'node:fs/promises'
 import { dirname, isAbsolute, join, relative, resolve, sep } from 'node:path';
 import {
   codeOf,
-  LINKS_MAX,
+  MAX_LINKS,
   notAFolder,
   notFound,
   outside,
@@ -20,7 +20,7 @@ export async function walkChecked(root: string, path: string, { create = false }
   let wanted = resolve(root, path);
   const created: string[] = [];
   for (let links = 0; ; links++) {
-    if (links > LINKS_MAX) throw tooManyLinks(path);
+    if (links > MAX_LINKS) throw tooManyLinks(path);
     const folder = await realFolder(root, dirname(wanted), { path, create, created });
     if (!isInside(root, wanted === root ? root : folder)) throw outside(path);
     const target = wanted === root ? root : join(folder, wanted.slice(dirname(wanted).length).replace(/^[\\/]/, ''));

@@ -10,8 +10,8 @@ import { count } from './text.ts';
 import { takeTurn } from './turn.ts';
 import { diffOf } from './unified-diff.ts';
 
-const EDITED_BYTES_MAX = 32_000_000;
-const EDITS_MAX = 100;
+const MAX_EDITED_BYTES = 32_000_000;
+const MAX_EDITS = 100;
 
 const edit = z.object({
   oldText: z.string().min(1).describe('Exact text to replace; it must occur exactly once in the file'),
@@ -29,7 +29,7 @@ export interface EditInput {
 
 const input = z.object({
   path: z.string().describe('File to edit, relative to the root'),
-  edits: z.array(edit).min(1).max(EDITS_MAX).describe('Replacements, all made in the original text, all or none'),
+  edits: z.array(edit).min(1).max(MAX_EDITS).describe('Replacements, all made in the original text, all or none'),
 });
 
 /**
@@ -53,7 +53,7 @@ export function editTool({ contents, ...options }: TextToolOptions): Tool<EditIn
         root,
         path,
         contents,
-        bytesMax: EDITED_BYTES_MAX,
+        maxBytes: MAX_EDITED_BYTES,
         fields: ['edits'],
         after: (text, place) => applyEdits(textToEdit(text, place), edits, path),
         signal,
@@ -62,7 +62,7 @@ export function editTool({ contents, ...options }: TextToolOptions): Tool<EditIn
       takeTurn({ root, path, create: false, context }, async (place) => {
         if (place.kind !== 'file') throw notAFile(path, place.kind);
         const file = { root, place, contents, context };
-        const before = await readBefore(file, EDITED_BYTES_MAX);
+        const before = await readBefore(file, MAX_EDITED_BYTES);
         checkShown(file, before);
         const text = textToEdit(before.text, place);
         const after = applyEdits(text, edits, path);
@@ -80,7 +80,7 @@ export function editTool({ contents, ...options }: TextToolOptions): Tool<EditIn
 function textToEdit(text: string | undefined, { shown, kind }: Place): string {
   if (kind !== 'file') throw notAFile(shown, kind);
   if (text !== undefined) return text;
-  throw new Error(`'${shown}' is larger than ${EDITED_BYTES_MAX} bytes or not UTF-8 text; an edit would damage it`);
+  throw new Error(`'${shown}' is larger than ${MAX_EDITED_BYTES} bytes or not UTF-8 text; an edit would damage it`);
 }
 
 interface Hit {

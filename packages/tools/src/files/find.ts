@@ -17,9 +17,9 @@ import {
 } from './search-scope.ts';
 import { count } from './text.ts';
 
-const FILES_MAX = 1_000;
+const MAX_FILES = 1_000;
 /** How many paths are looked up at a time, and for how long that goes on after a cancel. */
-const TOGETHER_MAX = 16;
+const MAX_TOGETHER = 16;
 const LAST_LOOK_MS = 50;
 
 export interface FindInput {
@@ -31,7 +31,7 @@ export interface FindInput {
 const input = z.object({
   glob: z.string().min(1).describe('Which files, as in .gitignore: *.ts, src/**/*.test.ts'),
   path: z.string().default('.').describe('Folder to search, relative to the root'),
-  limit: z.int().min(1).max(FILES_MAX).default(200).describe('How many files to show'),
+  limit: z.int().min(1).max(MAX_FILES).default(200).describe('How many files to show'),
 });
 
 /**
@@ -82,9 +82,9 @@ async function search(
 async function onlyInside(root: Root, paths: readonly string[], token: CancellationToken): Promise<string[]> {
   const inside: string[] = [];
   const cancelled = token.isCancelled ? performance.now() : undefined;
-  for (let start = 0; start < paths.length; start += TOGETHER_MAX) {
+  for (let start = 0; start < paths.length; start += MAX_TOGETHER) {
     if (isLate(token, cancelled)) break;
-    const some = paths.slice(start, start + TOGETHER_MAX);
+    const some = paths.slice(start, start + MAX_TOGETHER);
     const kinds = await Promise.all(some.map((path) => kindInside(root, path)));
     inside.push(...some.filter((_path, index) => kinds[index] === 'file'));
   }

@@ -1,7 +1,7 @@
 import { z } from 'zod';
 
-const MATCHES_MAX = 1_000;
-const CONTEXT_MAX = 10;
+const MAX_MATCHES = 1_000;
+const MAX_CONTEXT = 10;
 
 export interface GrepInput {
   readonly pattern: string;
@@ -19,6 +19,6 @@ export const grepInput: z.ZodType<GrepInput> = z.object({
   glob: z.string().min(1).optional().describe('Only these files, as in .gitignore: *.ts, !*.test.ts'),
   ignoreCase: z.boolean().default(false),
   literal: z.boolean().default(false).describe('Take the pattern as plain text'),
-  context: z.int().min(0).max(CONTEXT_MAX).default(0).describe('Lines to show around each match'),
-  limit: z.int().min(1).max(MATCHES_MAX).default(100).describe('How many matching lines to show'),
+  context: z.int().min(0).max(MAX_CONTEXT).default(0).describe('Lines to show around each match'),
+  limit: z.int().min(1).max(MAX_MATCHES).default(100).describe('How many matching lines to show'),
 });

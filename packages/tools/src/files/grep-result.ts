@@ -7,11 +7,11 @@ import { count, cutAround, cutLine } from './text.ts';
 /** Lines around a match that people see. A model gets them only if it asks. */
 export const CONTEXT_FOR_PEOPLE = 2;
 
-const MODEL_LINE_CHARS_MAX = 200;
-const MODEL_CHARS_MAX = 50_000;
-const PEOPLE_LINE_CHARS_MAX = 300;
+const MAX_MODEL_LINE_CHARS = 200;
+const MAX_MODEL_CHARS = 50_000;
+const MAX_PEOPLE_LINE_CHARS = 300;
 /** Past this much text people see the matches without the lines around them. */
-const PEOPLE_CONTEXT_CHARS_MAX = 100_000;
+const MAX_PEOPLE_CONTEXT_CHARS = 100_000;
 
 export interface SearchEnd {
   readonly wanted: GrepInput;
@@ -57,10 +57,10 @@ function textFor(byFile: readonly LinesOfFile[], end: SearchEnd): string {
   let characters = 0;
   for (const [path, lines] of byFile) {
     const asked = askedFor(lines, wanted.context);
-    if (asked.length === 0 || characters > MODEL_CHARS_MAX) continue;
+    if (asked.length === 0 || characters > MAX_MODEL_CHARS) continue;
     text.push(path);
     for (const line of asked) {
-      if (characters > MODEL_CHARS_MAX) break;
+      if (characters > MAX_MODEL_CHARS) break;
       const said = `${line.line}${line.kind === 'match' ? ':' : '-'} ${lineForModel(line, wanted)}`;
       characters += said.length;
       shown += line.kind === 'match' ? 1 : 0;
@@ -81,9 +81,9 @@ function askedFor(lines: readonly FoundLine[], context: number): readonly FoundL
 
 /** How far a line is indented matters only among its neighbours. */
 function lineForModel({ text, column, kind }: FoundLine, { context }: GrepInput): string {
-  if (kind === 'context') return cutLine(text, MODEL_LINE_CHARS_MAX);
+  if (kind === 'context') return cutLine(text, MAX_MODEL_LINE_CHARS);
   const said = context > 0 ? text : text.trimStart();
-  return cutAround(said, column - 1 - (text.length - said.length), MODEL_LINE_CHARS_MAX);
+  return cutAround(said, column - 1 - (text.length - said.length), MAX_MODEL_LINE_CHARS);
 }
 
 function totalsFor(shown: number, end: SearchEnd): string {
@@ -109,7 +109,7 @@ function matchesWithContext(byFile: readonly LinesOfFile[], { context }: GrepInp
     lines.flatMap((match, index) => {
       if (match.kind !== 'match') return [];
       const around =
-        characters > PEOPLE_CONTEXT_CHARS_MAX ? [] : lines.slice(Math.max(0, index - reach), index + reach + 1);
+        characters > MAX_PEOPLE_CONTEXT_CHARS ? [] : lines.slice(Math.max(0, index - reach), index + reach + 1);
       const before = around.filter(({ line }) => line < match.line && match.line - line <= reach).map(lineForPeople);
       const after = around.filter(({ line }) => line > match.line && line - match.line <= reach).map(lineForPeople);
       characters += [...before, ...after].join('').length;
@@ -119,5 +119,5 @@ function matchesWithContext(byFile: readonly LinesOfFile[], { context }: GrepInp
 }
 
 function lineForPeople({ text }: FoundLine): string {
-  return cutLine(text, PEOPLE_LINE_CHARS_MAX);
+  return cutLine(text, MAX_PEOPLE_LINE_CHARS);
 }

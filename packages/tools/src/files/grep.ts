@@ -12,7 +12,7 @@ import { openSearchScope, SEARCH_ARGS, type SearchScope, unreadInside } from './
 import { count } from './text.ts';
 
 /** Past this many matching lines the search no longer counts. */
-const COUNTED_MAX = 10_000;
+const MAX_COUNTED = 10_000;
 
 /**
  * Creates a tool that searches the content of files. What was found before a cancel is kept.
@@ -57,7 +57,7 @@ async function search({ root, wanted, scope }: Search, { token, update }: ToolCo
       // Say how many and not which: what was found is not yet known to be inside.
       if (line.kind === 'match' && isRound(found.matches))
         update({ content: `${count(found.matches, 'match', 'matches')} so far` });
-      return found.matches === COUNTED_MAX ? 'stop' : undefined;
+      return found.matches === MAX_COUNTED ? 'stop' : undefined;
     },
   });
   const lines = await verifyLines(root, found.lines, token);

@@ -2,12 +2,12 @@ import { constants, type Stats } from 'node:fs';
 import { type FileHandle, mkdir, open, readlink, rmdir } from 'node:fs/promises';
 import {
   codeOf,
-  LINKS_MAX,
+  MAX_LINKS,
+  MAX_STEPS,
   notAFolder,
   notFound,
   outside,
   type Place,
-  STEPS_MAX,
   tooDeep,
   tooManyLinks,
   type WalkOptions,
@@ -65,7 +65,7 @@ class HeldWalk {
   async go(): Promise<Place> {
     this.#steps.push({ handle: await open(this.#root, STEP | constants.O_DIRECTORY), name: '' });
     for (let name = this.#rest.pop(); name !== undefined; name = this.#rest.pop()) {
-      if (this.#steps.length + this.#behind.length > STEPS_MAX) throw tooDeep(this.#path);
+      if (this.#steps.length + this.#behind.length > MAX_STEPS) throw tooDeep(this.#path);
       if (name === '..') this.#back();
       else await this.#enter(name);
     }
@@ -124,7 +124,7 @@ class HeldWalk {
   }
 
   async #follow(here: string): Promise<void> {
-    if (++this.#links > LINKS_MAX) throw tooManyLinks(this.#path);
+    if (++this.#links > MAX_LINKS) throw tooManyLinks(this.#path);
     const target = await readlink(here);
     if (target.startsWith('/')) {
       const inside = pathInside(this.#root, target);

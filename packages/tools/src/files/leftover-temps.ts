@@ -2,21 +2,21 @@ import { lstat, opendir, unlink } from 'node:fs/promises';
 import { makerOfTemp } from './temp-name.ts';
 
 /** Younger ones may belong to a live process that this one cannot see, in another container. */
-const AGE_MS_MIN = 600_000;
+const MIN_AGE_MS = 600_000;
 
 /** So much of a folder is searched: tidying must not cost more than the write. */
-const ENTRIES_MAX = 2_000;
+const MAX_ENTRIES = 2_000;
 
 /** Removes the temp files that a process which was killed in the middle of a write left in a folder. */
 export async function sweepTemps(folder: string): Promise<void> {
   let entries = 0;
   for await (const { name } of await opendir(folder, { bufferSize: 512 })) {
-    if (++entries > ENTRIES_MAX) return;
+    if (++entries > MAX_ENTRIES) return;
     const pid = makerOfTemp(name);
     if (pid === undefined || isAlive(pid)) continue;
     const path = `${folder}/${name}`;
     const stats = await lstat(path).catch(() => undefined);
-    if (stats?.isFile() && Date.now() - stats.mtimeMs > AGE_MS_MIN) await unlink(path).catch(() => undefined);
+    if (stats?.isFile() && Date.now() - stats.mtimeMs > MIN_AGE_MS) await unlink(path).catch(() => undefined);
   }
 }
 

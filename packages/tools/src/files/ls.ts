@@ -9,9 +9,9 @@ import type { FileToolOptions } from './read.ts';
 import { rootFrom } from './root.ts';
 import { makerOfTemp } from './temp-name.ts';
 
-const ENTRIES_MAX = 500;
+const MAX_ENTRIES = 500;
 /** A folder with more entries is listed in part: all of them would have to be sorted first. */
-const SCANNED_MAX = 20_000;
+const MAX_SCANNED = 20_000;
 
 export interface LsInput {
   readonly path: string;
@@ -30,7 +30,7 @@ export function lsTool(options: FileToolOptions): Tool<LsInput> {
   const root = rootFrom(options.root);
   return defineFileTool({
     name: 'ls',
-    description: `List a folder, at most ${ENTRIES_MAX} entries, sorted; folders end with /, links with @.`,
+    description: `List a folder, at most ${MAX_ENTRIES} entries, sorted; folders end with /, links with @.`,
     input,
     effects: 'read',
     replay: 'safe',
@@ -45,7 +45,7 @@ export function lsTool(options: FileToolOptions): Tool<LsInput> {
 
 async function list(place: Place, token: CancellationToken): Promise<ToolResult> {
   const scan = await scanFolder(place.target, token);
-  const shown = scan.entries.slice(0, ENTRIES_MAX);
+  const shown = scan.entries.slice(0, MAX_ENTRIES);
   const entries: Json[] = [];
   for (const entry of shown) {
     const stats = token.isCancelled ? undefined : await lstat(`${place.target}/${entry.name}`).catch(() => undefined);
@@ -64,7 +64,7 @@ async function scanFolder(path: string, token: CancellationToken): Promise<{ ent
   const entries: Dirent[] = [];
   let partial = false;
   for await (const entry of await opendir(path)) {
-    partial = token.isCancelled || entries.length === SCANNED_MAX;
+    partial = token.isCancelled || entries.length === MAX_SCANNED;
     if (partial) break;
     // A write under way is not there yet.
     if (makerOfTemp(entry.name) === undefined) entries.push(entry);
@@ -79,7 +79,7 @@ function textFor(
 ): string {
   if (entries.length === 0 && !truncated) return '(empty)';
   const names = entries.map((entry) => entry.name + { folder: '/', link: '@', file: '', other: '' }[kindOf(entry)]);
-  const more = `[${entries.length} of ${total ?? `more than ${SCANNED_MAX}`} entries shown; list a folder below or use find]`;
+  const more = `[${entries.length} of ${total ?? `more than ${MAX_SCANNED}`} entries shown; list a folder below or use find]`;
   return [...names, ...(truncated ? [more] : [])].join('\n');
 }
 

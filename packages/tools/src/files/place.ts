@@ -39,9 +39,9 @@ export interface WalkOptions {
 }
 
 /** As many symbolic links as the kernel itself would follow. */
-export const LINKS_MAX = 40;
+export const MAX_LINKS = 40;
 /** Deeper paths are refused: every step holds a descriptor. */
-export const STEPS_MAX = 256;
+export const MAX_STEPS = 256;
 
 export function outside(path: string): PathError {
   return new PathError('OUTSIDE_ROOT', `'${path}' leads outside the root; use a path inside it`);
@@ -62,11 +62,11 @@ export function notAFile(path: string, kind: Place['kind']): PathError {
 }
 
 export function tooManyLinks(path: string): PathError {
-  return new PathError('INVALID_PATH', `'${path}' goes through more than ${LINKS_MAX} symbolic links`);
+  return new PathError('INVALID_PATH', `'${path}' goes through more than ${MAX_LINKS} symbolic links`);
 }
 
 export function tooDeep(path: string): PathError {
-  return new PathError('INVALID_PATH', `'${path}' is more than ${STEPS_MAX} folders deep`);
+  return new PathError('INVALID_PATH', `'${path}' is more than ${MAX_STEPS} folders deep`);
 }
 
 /** The code of a failed system call, if that is what an error is. */

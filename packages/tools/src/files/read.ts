@@ -10,13 +10,13 @@ import { notAFile, openToRead } from './place.ts';
 import { type Root, rootFrom } from './root.ts';
 import { count, cutLine, isBinary } from './text.ts';
 
-const LINES_MAX = 2_000;
-const CHARS_MAX = 50_000;
-const LINE_CHARS_MAX = 2_000;
+const MAX_LINES = 2_000;
+const MAX_CHARS = 50_000;
+const MAX_LINE_CHARS = 2_000;
 const CHUNK_BYTES = 65_536;
 /** Of a larger file only the lines are asked for that are wanted. */
-const WHOLE_BYTES_MAX = 1_000_000;
-const IMAGE_BYTES_MAX = 5_000_000;
+const MAX_WHOLE_BYTES = 1_000_000;
+const MAX_IMAGE_BYTES = 5_000_000;
 const IMAGES: Readonly<Record<string, string>> = {
   '.png': 'image/png',
   '.jpg': 'image/jpeg',
@@ -34,7 +34,7 @@ export interface ReadInput {
 const input = z.object({
   path: z.string().describe('File to read, relative to the root'),
   offset: z.int().min(1).optional().describe('First line to read, from 1'),
-  limit: z.int().min(1).max(LINES_MAX).optional().describe(`How many lines, at most ${LINES_MAX}`),
+  limit: z.int().min(1).max(MAX_LINES).optional().describe(`How many lines, at most ${MAX_LINES}`),
 });
 
 export interface FileToolOptions {
@@ -57,7 +57,7 @@ export function readTool({ contents, ...options }: TextToolOptions): Tool<ReadIn
   return defineFileTool({
     name: 'read',
     description:
-      `Read a file. Text comes with at most ${LINES_MAX} lines; use offset and limit for more. ` +
+      `Read a file. Text comes with at most ${MAX_LINES} lines; use offset and limit for more. ` +
       'Images (png, jpg, gif, webp) are shown.',
     input,
     effects: 'read',
@@ -70,12 +70,12 @@ export function readTool({ contents, ...options }: TextToolOptions): Tool<ReadIn
   });
 }
 
-async function readPart(asked: FileInCall, { offset = 1, limit = LINES_MAX }: ReadInput): Promise<ToolResult> {
+async function readPart(asked: FileInCall, { offset = 1, limit = MAX_LINES }: ReadInput): Promise<ToolResult> {
   const { shown } = asked.place;
   const mediaType = IMAGES[extname(shown).toLowerCase()];
   return holding(openToRead(asked.place), async (file) => {
     const { size } = await file.stat();
-    const range = size > WHOLE_BYTES_MAX ? { line: offset, limit: limit + 1 } : {};
+    const range = size > MAX_WHOLE_BYTES ? { line: offset, limit: limit + 1 } : {};
     const text = mediaType === undefined ? await readElsewhere(asked, range) : undefined;
     if (text !== undefined) {
       // An editor that does not know ranges answers with everything.
@@ -103,8 +103,8 @@ async function readImage(
   file: FileHandle,
   { shown, size, mediaType }: { shown: string; size: number; mediaType: string },
 ): Promise<ToolResult> {
-  if (size > IMAGE_BYTES_MAX)
-    throw new Error(`'${shown}' has ${size} bytes; images up to ${IMAGE_BYTES_MAX} are shown`);
+  if (size > MAX_IMAGE_BYTES)
+    throw new Error(`'${shown}' has ${size} bytes; images up to ${MAX_IMAGE_BYTES} are shown`);
   const data = (await file.readFile()).toString('base64');
   return {
     content: [
@@ -182,7 +182,7 @@ class LineCollector {
     for (const line of lines) this.#take(line);
     // A line without end is kept only as far as it can be shown.
     const rest = this.#rest + last;
-    this.#rest = rest.slice(0, LINE_CHARS_MAX + 1);
+    this.#rest = rest.slice(0, MAX_LINE_CHARS + 1);
     this.#dropped += rest.length - this.#rest.length;
   }
 
@@ -198,9 +198,9 @@ class LineCollector {
     this.#dropped = 0;
     this.#seen++;
     if (this.#ends !== undefined || this.#seen < this.#first) return;
-    const shown = cutLine(line.endsWith('\r') ? line.slice(0, -1) : line, LINE_CHARS_MAX, dropped);
+    const shown = cutLine(line.endsWith('\r') ? line.slice(0, -1) : line, MAX_LINE_CHARS, dropped);
     if (this.#lines.length === this.#limit) this.#ends = 'lines';
-    else if (this.#chars + shown.length > CHARS_MAX) this.#ends = 'characters';
+    else if (this.#chars + shown.length > MAX_CHARS) this.#ends = 'characters';
     else {
       this.#lines.push(shown);
       this.#chars += shown.length + 1;

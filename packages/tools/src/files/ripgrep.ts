@@ -5,8 +5,8 @@ import { delimiter, isAbsolute, join, relative, resolve, sep } from 'node:path';
 import type { CancellationToken } from '@whoa/core';
 
 /** A record longer than this (a minified file on one line) is passed over and counted. */
-const RECORD_BYTES_MAX = 1_000_000;
-const COMPLAINT_CHARS_MAX = 2_000;
+const MAX_RECORD_BYTES = 1_000_000;
+const MAX_COMPLAINT_CHARS = 2_000;
 
 export interface RipgrepOptions {
   readonly args: readonly string[];
@@ -58,7 +58,7 @@ export async function runRipgrep(options: RipgrepOptions): Promise<RipgrepEnd> {
     for (const record of records.add(chunk)) if (!run.stopped && options.onRecord(record) === 'stop') stop();
   });
   child.stderr!.on('data', (chunk: Buffer) => {
-    run.complaints = (run.complaints + chunk.toString()).slice(0, COMPLAINT_CHARS_MAX);
+    run.complaints = (run.complaints + chunk.toString()).slice(0, MAX_COMPLAINT_CHARS);
   });
   const cancel = token.onCancel(stop);
   try {
@@ -90,7 +90,7 @@ function sortComplaints(complaints: string): { unread: string[]; failure: string
     if (complaint === undefined) others.push(line);
     else unread.push(complaint);
   }
-  const isCut = complaints.length === COMPLAINT_CHARS_MAX;
+  const isCut = complaints.length === MAX_COMPLAINT_CHARS;
   const failure = unread.length > 0 && isCut ? '' : others.join('\n');
   return { unread, failure: failure === '' && unread.length === 0 ? 'ripgrep gave no reason' : failure };
 }
@@ -119,12 +119,12 @@ class Records {
 
   #keep(part: Buffer): void {
     this.#size += part.length;
-    if (this.#size <= RECORD_BYTES_MAX) this.#rest.push(part);
+    if (this.#size <= MAX_RECORD_BYTES) this.#rest.push(part);
     else this.#rest = [];
   }
 
   #take(): string | undefined {
-    const record = this.#size <= RECORD_BYTES_MAX ? Buffer.concat(this.#rest).toString() : undefined;
+    const record = this.#size <= MAX_RECORD_BYTES ? Buffer.concat(this.#rest).toString() : undefined;
     this.#rest = [];
     this.#size = 0;
     if (record === undefined) this.passedOver++;

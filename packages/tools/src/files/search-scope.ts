@@ -64,19 +64,19 @@ export async function kindInside(root: Root, path: string): Promise<Place['kind'
 }
 
 /** As many as are named one by one. */
-const NAMED_MAX = 100;
+const MAX_NAMED = 100;
 
 /**
  * What could not be read, each with the reason: `folder: Permission denied`. A search can be led outside by a link made
  * meanwhile, so a name that is not found again inside is not said.
  */
 export async function unreadInside(root: Root, complaints: readonly string[], scope: SearchScope): Promise<string[]> {
-  const named = complaints.slice(0, NAMED_MAX).map(async (complaint) => {
+  const named = complaints.slice(0, MAX_NAMED).map(async (complaint) => {
     const path = scope.fromRoot(complaint.slice(0, complaint.lastIndexOf(': ')));
     const kind = await kindInside(root, path);
     return kind === undefined || kind === 'missing' ? 'something that is gone' : complaint;
   });
-  return [...(await Promise.all(named)), ...complaints.slice(NAMED_MAX).map(() => 'something else')];
+  return [...(await Promise.all(named)), ...complaints.slice(MAX_NAMED).map(() => 'something else')];
 }
 
 /** For the model: what of it was not searched. */

@@ -1,16 +1,16 @@
 /** Cuts a line for showing. Never in the middle of a character. `dropped` characters of it were lost before. */
-export function cutLine(line: string, charsMax: number, dropped = 0): string {
-  if (line.length <= charsMax) return line;
-  const cut = line.slice(0, charsMax).replace(/[\uD800-\uDBFF]$/, '');
+export function cutLine(line: string, maxChars: number, dropped = 0): string {
+  if (line.length <= maxChars) return line;
+  const cut = line.slice(0, maxChars).replace(/[\uD800-\uDBFF]$/, '');
   return `${cut} [+${line.length + dropped - cut.length} characters]`;
 }
 
 /** Cuts a line at both ends, so that what stands at a position stays. */
-export function cutAround(line: string, position: number, charsMax: number): string {
-  const start = Math.max(0, Math.min(position - Math.floor(charsMax / 4), line.length - charsMax));
-  if (start === 0) return cutLine(line, charsMax);
+export function cutAround(line: string, position: number, maxChars: number): string {
+  const start = Math.max(0, Math.min(position - Math.floor(maxChars / 4), line.length - maxChars));
+  if (start === 0) return cutLine(line, maxChars);
   const rest = line.slice(start).replace(/^[\uDC00-\uDFFF]/, '');
-  return `[${line.length - rest.length} characters+] ${cutLine(rest, charsMax)}`;
+  return `[${line.length - rest.length} characters+] ${cutLine(rest, maxChars)}`;
 }
 
 /** Whether some bytes look like something other than text. */

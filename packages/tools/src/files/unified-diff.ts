@@ -1,9 +1,9 @@
 import { formatPatch, structuredPatch } from 'diff';
 
 /** A comparison that takes longer blocks everything else, so it is given up. */
-const DIFF_MS_MAX = 100;
-const DIFF_CHARS_MAX = 4_000_000;
-const SHOWN_CHARS_MAX = 100_000;
+const MAX_DIFF_MS = 100;
+const MAX_DIFF_CHARS = 4_000_000;
+const MAX_SHOWN_CHARS = 100_000;
 
 export interface FileDiff {
   /** Unified; `null` where the versions are too large or too different to compare. */
@@ -17,14 +17,14 @@ export interface FileDiff {
 /** What changed between two versions of a file. */
 export function diffOf(path: string, before: string, after: string): FileDiff {
   const replaced = { linesAdded: linesIn(after), linesRemoved: linesIn(before), changedLines: [1] };
-  if (before.length + after.length > DIFF_CHARS_MAX) return { diff: null, ...replaced };
-  const options = { context: 3, timeout: DIFF_MS_MAX };
+  if (before.length + after.length > MAX_DIFF_CHARS) return { diff: null, ...replaced };
+  const options = { context: 3, timeout: MAX_DIFF_MS };
   const patch = structuredPatch(path, path, before, after, undefined, undefined, options);
   if (patch === undefined) return { diff: null, ...replaced };
   const text = formatPatch(patch);
   const lines = patch.hunks.flatMap((hunk) => hunk.lines);
   return {
-    diff: text.length > SHOWN_CHARS_MAX ? null : text.slice(text.indexOf('---')),
+    diff: text.length > MAX_SHOWN_CHARS ? null : text.slice(text.indexOf('---')),
     linesAdded: lines.filter((line) => line.startsWith('+')).length,
     linesRemoved: lines.filter((line) => line.startsWith('-')).length,
     changedLines: patch.hunks.map(

@@ -10,7 +10,7 @@ import { takeTurn } from './turn.ts';
 import { diffOf } from './unified-diff.ts';
 
 /** An old version larger than this is not read for the diff. */
-const COMPARED_BYTES_MAX = 1_000_000;
+const MAX_COMPARED_BYTES = 1_000_000;
 
 export interface WriteInput {
   readonly path: string;
@@ -42,7 +42,7 @@ export function writeTool({ contents, ...options }: TextToolOptions): Tool<Write
         root,
         path,
         contents,
-        bytesMax: COMPARED_BYTES_MAX,
+        maxBytes: MAX_COMPARED_BYTES,
         fields: ['content'],
         after: () => content,
         signal,
@@ -50,7 +50,7 @@ export function writeTool({ contents, ...options }: TextToolOptions): Tool<Write
     execute: ({ path, content }, context) =>
       takeTurn({ root, path, create: true, context }, async (place) => {
         const file = { root, place, contents, context };
-        const before = await readBefore(file, COMPARED_BYTES_MAX);
+        const before = await readBefore(file, MAX_COMPARED_BYTES);
         checkShown(file, before);
         await writeContent(file, content, context.shown && { madeFrom: before.madeFrom });
         const bytes = Buffer.byteLength(content);

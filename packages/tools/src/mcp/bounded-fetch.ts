@@ -1,5 +1,5 @@
 /** A longer message is taken for a fault: it would have to be held in memory whole. */
-const MESSAGE_BYTES_MAX = 64_000_000;
+const MAX_MESSAGE_BYTES = 64_000_000;
 
 /**
  * Fetches as ever, but no message of an answer grows without bound: of a stream of events each counts for itself.
@@ -27,8 +27,8 @@ function createBound(
     transform(chunk, controller) {
       const end = isEvents ? lastEventEnd(chunk) : -1;
       length = end === -1 ? length + chunk.length : chunk.length - end;
-      if (length > MESSAGE_BYTES_MAX) {
-        const message = `it sent a message of more than ${MESSAGE_BYTES_MAX} bytes`;
+      if (length > MAX_MESSAGE_BYTES) {
+        const message = `it sent a message of more than ${MAX_MESSAGE_BYTES} bytes`;
         controller.error(new Error(message));
         onFault(message);
         return;

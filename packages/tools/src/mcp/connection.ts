@@ -8,7 +8,7 @@ import { StdioTransport } from './stdio-transport.ts';
 import type { McpTransport } from './transport.ts';
 
 /** A server that ends this often without having answered one call is left alone for a while. */
-const CRASHES_MAX = 3;
+const MAX_CRASHES = 3;
 const REST_MS = 30_000;
 /** The library's own limit; ours is the tool's `timeoutMs`, so this only has to be longer. */
 const REQUEST_MS = 2_000_000_000;
@@ -107,7 +107,7 @@ export class McpConnection implements AsyncDisposable {
     const { name, clock } = this.#options;
     if (this.#closed) return Promise.reject(new Error(`The MCP server '${name}' was closed; open it again`));
     const restsUntil = this.#lastCrashAt + REST_MS;
-    if (this.#line === undefined && this.#crashes >= CRASHES_MAX && clock.now() < restsUntil) {
+    if (this.#line === undefined && this.#crashes >= MAX_CRASHES && clock.now() < restsUntil) {
       const seconds = Math.ceil((restsUntil - clock.now()) / 1_000);
       const message = `The MCP server '${name}' failed ${this.#crashes} times in a row; it is tried again in ${seconds} s`;
       return Promise.reject(new Error(message));

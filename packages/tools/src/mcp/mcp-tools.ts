@@ -9,7 +9,7 @@ import type { McpTransport } from './transport.ts';
 
 const CONNECT_MS = 30_000;
 const CALL_MS = 600_000;
-const TOOLS_MAX = 500;
+const MAX_TOOLS = 500;
 
 export interface McpOptions {
   readonly transport: McpTransport;
@@ -74,8 +74,8 @@ export async function mcpTools(options: McpOptions): Promise<McpTools> {
       ...(options.token && { token: options.token }),
       ...(options.signal && { signal: options.signal }),
     });
-    if (found.length > TOOLS_MAX)
-      throw new Error(`The MCP server '${name}' has ${found.length} tools; the limit is ${TOOLS_MAX}`);
+    if (found.length > MAX_TOOLS)
+      throw new Error(`The MCP server '${name}' has ${found.length} tools; the limit is ${MAX_TOOLS}`);
     const names = new Names(name);
     return {
       tools: found.map((tool) => toolFromMcp(tool, { name: names.take(tool.name), connection, trustHints, callMs })),
@@ -87,7 +87,7 @@ export async function mcpTools(options: McpOptions): Promise<McpTools> {
   }
 }
 
-const NAME_CHARS_MAX = 64;
+const MAX_NAME_CHARS = 64;
 
 /** Names that every model accepts, no two the same. */
 class Names {
@@ -100,9 +100,9 @@ class Names {
 
   take(name: string): string {
     const whole = `${this.#prefix}_${name}`.replace(/[^a-zA-Z0-9_-]/g, '_').replace(/^[^a-zA-Z]/, 'm$&');
-    let own = whole.slice(0, NAME_CHARS_MAX);
+    let own = whole.slice(0, MAX_NAME_CHARS);
     for (let number = 2; this.#taken.has(own); number++) {
-      own = `${whole.slice(0, NAME_CHARS_MAX - 4)}_${number}`;
+      own = `${whole.slice(0, MAX_NAME_CHARS - 4)}_${number}`;
     }
     this.#taken.add(own);
     return own;

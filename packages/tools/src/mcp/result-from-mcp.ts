@@ -3,17 +3,17 @@ import type { Json, ToolResult } from '@whoa/core';
 import type { ContentPart } from '@whoa/core/embed';
 
 /** More text than this from one call is cut, with a marker. */
-const TEXT_CHARS_MAX = 100_000;
+const MAX_TEXT_CHARS = 100_000;
 /** Images larger than this, all of one call together, are named and left out. As base64. */
-const IMAGES_CHARS_MAX = 8_000_000;
+const MAX_IMAGES_CHARS = 8_000_000;
 /** What is nested deeper cannot be written down. */
-const LEVELS_MAX = 200;
+const MAX_LEVELS = 200;
 const TOO_DEEP = '[structured content left out: it is nested too deeply]';
 const IMAGE_TYPES = ['image/png', 'image/jpeg', 'image/gif', 'image/webp'];
 
 /** A server's answer as a result: text and images for the model, structured content for people. */
 export function resultFromMcp({ content, structuredContent: given, isError }: CallToolResult): ToolResult {
-  const isTooDeep = isDeeperThan(given, LEVELS_MAX);
+  const isTooDeep = isDeeperThan(given, MAX_LEVELS);
   const structuredContent = isTooDeep ? undefined : given;
   const parts = content.map(partFrom);
   if (isTooDeep) parts.push({ type: 'text', text: TOO_DEEP });
@@ -58,7 +58,7 @@ function isDeeperThan(value: unknown, levels: number): boolean {
 }
 
 function cutParts(parts: readonly ContentPart[]): ContentPart[] {
-  let [textLeft, imagesLeft] = [TEXT_CHARS_MAX, IMAGES_CHARS_MAX];
+  let [textLeft, imagesLeft] = [MAX_TEXT_CHARS, MAX_IMAGES_CHARS];
   const kept: ContentPart[] = [];
   for (const part of parts) {
     if (part.type === 'text') {
@@ -78,8 +78,8 @@ function cutParts(parts: readonly ContentPart[]): ContentPart[] {
   return textLeft < 0 && left > 0 ? [...kept, { type: 'text', text: `[${left} more parts of text left out]` }] : kept;
 }
 
-function cut(text: string, charsMax = TEXT_CHARS_MAX): string {
-  if (text.length <= charsMax) return text;
-  const kept = text.slice(0, charsMax).replace(/[\uD800-\uDBFF]$/, '');
+function cut(text: string, maxChars = MAX_TEXT_CHARS): string {
+  if (text.length <= maxChars) return text;
+  const kept = text.slice(0, maxChars).replace(/[\uD800-\uDBFF]$/, '');
   return `${kept}\n[+${text.length - kept.length} characters]`;
 }

@@ -5,7 +5,7 @@ import type { JSONRPCMessage, Transport } from '@modelcontextprotocol/client';
 import type { ServerCommand, ServerProcess, StartServer } from './server-process.ts';
 
 /** A longer message is taken for a fault: it would have to be held in memory whole. */
-const MESSAGE_CHARS_MAX = 64_000_000;
+const MAX_MESSAGE_CHARS = 64_000_000;
 const LAST_WORDS_CHARS = 1_000;
 /** How long a server that no longer listens has to end by itself. */
 const GOING_MS = 500;
@@ -98,8 +98,8 @@ export class StdioTransport implements Transport {
       this.#receive(this.#rest);
       this.#rest = line;
     }
-    if (this.#rest.length > MESSAGE_CHARS_MAX) {
-      this.#end ??= `it sent a message of more than ${MESSAGE_CHARS_MAX} characters`;
+    if (this.#rest.length > MAX_MESSAGE_CHARS) {
+      this.#end ??= `it sent a message of more than ${MAX_MESSAGE_CHARS} characters`;
       this.close().catch((failure: unknown) => this.#complain(failure));
     }
   }

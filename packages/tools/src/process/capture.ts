@@ -48,26 +48,26 @@ export class Capture implements Disposable {
 }
 
 /** An output in words for a model: plain text, cut in the middle, and what is missing said. The end gets most of the room. */
-export function conciseText(output: CapturedOutput, charactersMax: number): string {
+export function conciseText(output: CapturedOutput, maxCharacters: number): string {
   const tail = plainText(output.tail).trimEnd();
-  if (output.omittedBytes === 0 && tail.length <= charactersMax) return tail;
-  const headMax = Math.floor(charactersMax / 4);
-  const head = firstLines(output.omittedBytes === 0 ? tail : plainText(output.head).trimEnd(), headMax);
-  const end = lastLines(tail, charactersMax - headMax);
+  if (output.omittedBytes === 0 && tail.length <= maxCharacters) return tail;
+  const maxHead = Math.floor(maxCharacters / 4);
+  const head = firstLines(output.omittedBytes === 0 ? tail : plainText(output.head).trimEnd(), maxHead);
+  const end = lastLines(tail, maxCharacters - maxHead);
   return `${head}\n[… the middle of ${output.bytes} bytes in ${output.lines} lines is left out …]\n${end}`;
 }
 
 /** Cuts at a line end if there is one, and never within a character. */
-function firstLines(text: string, charactersMax: number): string {
-  if (text.length <= charactersMax) return text;
-  const cut = text.slice(0, charactersMax);
+function firstLines(text: string, maxCharacters: number): string {
+  if (text.length <= maxCharacters) return text;
+  const cut = text.slice(0, maxCharacters);
   const newline = cut.lastIndexOf('\n');
   return newline > 0 ? cut.slice(0, newline) : cut.replace(/[\ud800-\udbff]$/, '');
 }
 
-function lastLines(text: string, charactersMax: number): string {
-  if (text.length <= charactersMax) return text;
-  const cut = text.slice(-charactersMax);
+function lastLines(text: string, maxCharacters: number): string {
+  if (text.length <= maxCharacters) return text;
+  const cut = text.slice(-maxCharacters);
   const newline = cut.indexOf('\n');
   return newline >= 0 && newline < cut.length - 1 ? cut.slice(newline + 1) : cut.replace(/^[\udc00-\udfff]/, '');
 }

@@ -12,13 +12,13 @@ export interface Ended {
 }
 
 /** How long killed processes may take to go before they are called survivors. */
-const KILL_MS_MAX = 1_500;
+const MAX_KILL_MS = 1_500;
 /** How long a fence may take to end those inside. */
-const FENCE_MS_MAX = 100;
+const MAX_FENCE_MS = 100;
 /** Looks that find nobody, but may have missed somebody, before this is reported as it is. */
-const CLEAN_LOOKS_MAX = 25;
+const MAX_CLEAN_LOOKS = 25;
 /** Rounds of freezing what is still forking. */
-const FREEZES_MAX = 50;
+const MAX_FREEZES = 50;
 
 /** The end of one command: TERM and CONT, some grace, freeze, KILL, and a look that proves it. */
 export class Ending {
@@ -54,7 +54,7 @@ export class Ending {
     this.#cleanLooks = 0;
     if (now < this.#askUntil) return this.#ask(live);
     const isLost = live.every((member) => this.#killed.get(nameOf(member)) === 'refused');
-    if (isLost || now > this.#askUntil + KILL_MS_MAX) return this.#endedWith('no', live);
+    if (isLost || now > this.#askUntil + MAX_KILL_MS) return this.#endedWith('no', live);
     return this.#kill(live);
   }
 
@@ -64,7 +64,7 @@ export class Ending {
     if (isEmpty === false) this.#fence?.kill();
     this.#cleanLooks++;
     const isProved = isEmpty !== false && isComplete;
-    if (isProved || this.#cleanLooks >= CLEAN_LOOKS_MAX) return this.#endedWith(isComplete ? 'tags' : 'no', []);
+    if (isProved || this.#cleanLooks >= MAX_CLEAN_LOOKS) return this.#endedWith(isComplete ? 'tags' : 'no', []);
     return isEmpty === false ? 'wait' : 'again';
   }
 
@@ -99,7 +99,7 @@ export class Ending {
       return 'wait';
     }
     const moving = unfinished.filter((member) => !this.#frozen.has(nameOf(member)));
-    if (moving.length > 0 && this.#freezes++ < FREEZES_MAX) {
+    if (moving.length > 0 && this.#freezes++ < MAX_FREEZES) {
       // Freeze first: what is killed one by one can fork in between.
       for (const member of moving) {
         this.#frozen.add(nameOf(member));
@@ -115,7 +115,7 @@ export class Ending {
   /** The fence first; who is left a while later has got out of it, and is ended like everybody else. */
   #isFenceAtWork(): boolean {
     const now = performance.now();
-    this.#fenceUntil ??= this.#fence?.kill() ? now + FENCE_MS_MAX : now;
+    this.#fenceUntil ??= this.#fence?.kill() ? now + MAX_FENCE_MS : now;
     return now < this.#fenceUntil;
   }
 

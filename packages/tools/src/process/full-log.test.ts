@@ -4,10 +4,10 @@ import { join } from 'node:path';
 import { expect, onTestFinished, test } from 'vitest';
 import { FullLog } from './full-log.ts';
 
-function open(bytesMax: number): FullLog {
+function open(maxBytes: number): FullLog {
   const folder = mkdtempSync(join(tmpdir(), 'full-log-'));
   onTestFinished(() => rmSync(folder, { recursive: true }));
-  return new FullLog(folder, { bytesMax });
+  return new FullLog(folder, { maxBytes });
 }
 
 test('a log that is long enough is whole', () => {

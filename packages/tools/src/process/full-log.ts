@@ -3,19 +3,19 @@ import { closeSync, openSync, rmSync, writeSync } from 'node:fs';
 import { join } from 'node:path';
 
 /** A command that prints without end must not fill the disk. */
-const LOG_BYTES_MAX = 1 << 30;
+const MAX_LOG_BYTES = 1 << 30;
 
 /** A file with everything that was printed, readable by this user only. It goes with whoever disposes it. */
 export class FullLog implements Disposable {
   readonly path: string;
-  readonly #bytesMax: number;
+  readonly #maxBytes: number;
   #bytes = 0;
   #problem: string | undefined;
   #descriptor: number | undefined;
 
-  constructor(folder: string, { bytesMax = LOG_BYTES_MAX }: { bytesMax?: number } = {}) {
+  constructor(folder: string, { maxBytes = MAX_LOG_BYTES }: { maxBytes?: number } = {}) {
     this.path = join(folder, `output-${randomUUID()}.log`);
-    this.#bytesMax = bytesMax;
+    this.#maxBytes = maxBytes;
     this.#descriptor = openSync(this.path, 'wx', 0o600);
   }
 
@@ -26,7 +26,7 @@ export class FullLog implements Disposable {
 
   /** Writes before it returns: a slow disk then slows the command down, and memory stays flat. A full one ends the log. */
   write(chunk: Uint8Array): void {
-    const end = Math.min(chunk.length, this.#bytesMax - this.#bytes);
+    const end = Math.min(chunk.length, this.#maxBytes - this.#bytes);
     try {
       for (let at = 0; this.#descriptor !== undefined && at < end; ) {
         const written = writeSync(this.#descriptor, chunk, at, end - at);
@@ -34,7 +34,7 @@ export class FullLog implements Disposable {
         this.#bytes += written;
       }
       if (this.#descriptor !== undefined && end < chunk.length)
-        this.#endWith(`it holds ${this.#bytesMax} bytes at most`);
+        this.#endWith(`it holds ${this.#maxBytes} bytes at most`);
     } catch (error) {
       this.#endWith((error as Error).message);
     }

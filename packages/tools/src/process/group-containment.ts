@@ -21,7 +21,7 @@ import { requireTechnique } from './technique.ts';
 type GroupTechnique = 'group' | 'taskkill';
 
 /** How long after a KILL the first process may take to be gone, and how long after its end its number is believed. */
-const GONE_MS_MAX = 1_000;
+const MAX_GONE_MS = 1_000;
 
 /**
  * The containment for systems without `/proc`: a process group, or Windows' `taskkill`. It ends what stays in the group;
@@ -97,7 +97,7 @@ function watchOver(
 
   /** A group's number may be somebody else's once the group is empty. */
   const signal = (name: NodeJS.Signals): void => {
-    if (technique === 'group' && performance.now() < exitedAt + GONE_MS_MAX) signalGroup(pid, name);
+    if (technique === 'group' && performance.now() < exitedAt + MAX_GONE_MS) signalGroup(pid, name);
   };
 
   async function endOnce(graceMs: number): Promise<CleanupReport> {
@@ -112,7 +112,7 @@ function watchOver(
     }
     signal('SIGKILL');
     if (technique === 'taskkill' && exitedAt === Infinity) await killTree(pid);
-    await waitAtMost(GONE_MS_MAX, exited);
+    await waitAtMost(MAX_GONE_MS, exited);
     onEnd();
     return reportOf('no', ran ? 1 : 0, exitedAt === Infinity ? [{ pid, startTime: 0 }] : []);
   }
@@ -147,7 +147,7 @@ function signalGroup(pid: number, signal: NodeJS.Signals): void {
 async function killTree(pid: number): Promise<void> {
   const taskkill = join(process.env['SystemRoot'] ?? 'C:\\Windows', 'System32', 'taskkill.exe');
   await new Promise<void>((resolve) => {
-    execFile(taskkill, ['/PID', `${pid}`, '/T', '/F'], { timeout: GONE_MS_MAX }, () => resolve());
+    execFile(taskkill, ['/PID', `${pid}`, '/T', '/F'], { timeout: MAX_GONE_MS }, () => resolve());
   });
 }
 

@@ -7,7 +7,7 @@ import { Scope } from './scope.ts';
 import { Sweeper } from './sweeper.ts';
 import { tagKey } from './tags.ts';
 
-const TRIES_MAX = 10;
+const MAX_TRIES = 10;
 
 /** Ends everything a dead host left running, and removes its folder. `roots` are its commands, where they are known. */
 export async function tidyUpAfter(
@@ -20,7 +20,7 @@ export async function tidyUpAfter(
   sweeper.add(scope);
   let ended = await sweeper.end(scope, { graceMs: 0 });
   // Nobody waits for this one, so it may try for longer.
-  for (let tries = 1; ended.verified === 'no' && tries < TRIES_MAX; tries++) {
+  for (let tries = 1; ended.verified === 'no' && tries < MAX_TRIES; tries++) {
     const more = await sweeper.end(scope, { graceMs: 0 });
     ended = { ...more, ended: ended.ended + more.ended };
   }

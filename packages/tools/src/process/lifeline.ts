@@ -8,8 +8,8 @@ import type { ProcessIdentity } from './identity.ts';
 import { outerTags } from './tags.ts';
 
 /** Who ends it again and again gets no more than one a while, and so many in a row; then one with the next command. */
-const RESTART_MS_MIN = 100;
-const RESTARTS_MAX = 50;
+const MIN_RESTART_MS = 100;
+const MAX_RESTARTS = 50;
 /** One that ran for so long was not ended in a row. */
 const STEADY_MS = 5_000;
 
@@ -91,12 +91,12 @@ export class Lifeline implements AsyncDisposable {
   #startAgain(): void {
     const ranMs = performance.now() - this.#startedAt;
     this.#restarts = ranMs > STEADY_MS ? 0 : this.#restarts + 1;
-    if (this.#restarts > RESTARTS_MAX) return;
+    if (this.#restarts > MAX_RESTARTS) return;
     this.#restart = setTimeout(
       () => {
         if (this.#watchdog === undefined) this.#start();
       },
-      Math.max(0, RESTART_MS_MIN - ranMs),
+      Math.max(0, MIN_RESTART_MS - ranMs),
     ).unref();
   }
 

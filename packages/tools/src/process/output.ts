@@ -27,7 +27,7 @@ type OnChunk = (chunk: Uint8Array) => void;
 const READ_BYTES = 1 << 16;
 
 /** As many reads as empty the largest pipe there can be; more can only come from somebody who got away. */
-const LAST_READS_MAX = 16;
+const MAX_LAST_READS = 16;
 
 /** Reads a pipe as its command fills it, into one buffer that is used again and again. What is slow slows the command. */
 export function tapPipe(pipe: Pipe, onChunk: OnChunk): OutputTap {
@@ -60,7 +60,7 @@ export function tapPipe(pipe: Pipe, onChunk: OnChunk): OutputTap {
     waitForEnd: (ms) => isInTime(ended, ms),
     finish() {
       // Read here and now: the end of a stream is told later than that of a process. A destroyed one has no pipe any more.
-      for (let reads = 0; reads < LAST_READS_MAX && !socket.destroyed; reads++) {
+      for (let reads = 0; reads < MAX_LAST_READS && !socket.destroyed; reads++) {
         const length = readWhatIsThere(pipe.read, buffer);
         if (length === 0) break;
         onChunk(buffer.subarray(0, length));

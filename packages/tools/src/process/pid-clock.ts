@@ -12,7 +12,7 @@ export interface PidMoment {
 }
 
 const PROCESSES = Buffer.from('\nprocesses ');
-let pidMax: number | undefined;
+let maxPid: number | undefined;
 
 export function readPidMoment(): PidMoment {
   const lastBefore = readLastPid();
@@ -34,7 +34,7 @@ export function readLastPid(): number {
  * pids: root chose one (`clone3` with `set_tid`), or somebody forked in another PID namespace.
  */
 export function haveOnlyGoneUp(since: PidMoment, now: PidMoment): boolean {
-  pidMax ??= Number(readFileSync('/proc/sys/kernel/pid_max', 'latin1'));
+  maxPid ??= Number(readFileSync('/proc/sys/kernel/pid_max', 'latin1'));
   const forks = now.forks - since.forks;
-  return now.last >= since.last && forks < pidMax / 2 && forks <= now.last - since.lastBefore;
+  return now.last >= since.last && forks < maxPid / 2 && forks <= now.last - since.lastBefore;
 }

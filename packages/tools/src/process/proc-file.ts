@@ -1,7 +1,7 @@
 import { closeSync, openSync, readSync } from 'node:fs';
 
 /** Only an environment can be longer. It is cut then, and the other tags have to do. */
-const BYTES_MAX = 1 << 18;
+const MAX_BYTES = 1 << 18;
 
 let buffer = Buffer.allocUnsafe(1 << 14);
 
@@ -21,7 +21,7 @@ export function readProcFile(path: string): Buffer | undefined {
     for (;;) {
       const read = readSync(descriptor, buffer, length, buffer.length - length, null);
       length += read;
-      if (read === 0 || length === BYTES_MAX) return buffer.subarray(0, length);
+      if (read === 0 || length === MAX_BYTES) return buffer.subarray(0, length);
       // These files come whole or in pages: a read that leaves room was the last.
       if (length < buffer.length && read < PAGE) return buffer.subarray(0, length);
       if (length === buffer.length) buffer = Buffer.concat([buffer], buffer.length * 4);

@@ -13,7 +13,7 @@ export interface ProcessTable {
 }
 
 /** So many pids are sooner tried one by one than found in a listing of everybody. */
-const PROBES_MAX = 128;
+const MAX_PROBES = 128;
 
 /** Reads everybody from `floor` up, and those in `also`. `last` was the youngest pid a moment ago. */
 export function readTable(options: { floor: number; last: number; also: Iterable<number> }): ProcessTable {
@@ -21,7 +21,7 @@ export function readTable(options: { floor: number; last: number; also: Iterable
   const processes = new Map<number, ProcessStatus>();
   // Asked first, because most of these are gone by now, and an open that fails costs ten times as much.
   for (const pid of options.also) if (existsSync(`/proc/${pid}`)) note(processes, pid);
-  const isNear = last >= floor - 1 && last - floor < PROBES_MAX;
+  const isNear = last >= floor - 1 && last - floor < MAX_PROBES;
   return isNear ? probe(processes, floor, last) : list(processes, floor);
 }
 
@@ -37,7 +37,7 @@ function probe(processes: Map<number, ProcessStatus>, floor: number, last: numbe
       if (existsSync(`/proc/${pid}`) && !isThread(pid)) note(processes, pid);
     }
     end = readLastPid();
-    const isOver = end <= through || end >= floor + 2 * PROBES_MAX;
+    const isOver = end <= through || end >= floor + 2 * MAX_PROBES;
     if (isOver) return { processes, through, isComplete: end === through && !hidesProcesses() };
   }
 }

@@ -19,10 +19,10 @@ export type TagKey = string;
 const PREFIX = 'WHOA_CONTAINED_';
 const NEEDLE = Buffer.from(`\0${PREFIX}`);
 const LOCKS = Buffer.from('Max file locks');
-const HOST_MIN = 2 ** 30;
+const MIN_HOST = 2 ** 30;
 
 export function createHostTag(): HostTag {
-  return { host: randomInt(HOST_MIN, HOST_MIN * 2), limits: readLockLimit('self') === undefined };
+  return { host: randomInt(MIN_HOST, MIN_HOST * 2), limits: readLockLimit('self') === undefined };
 }
 
 export function tagKey(tag: HostTag, command?: number): TagKey {

@@ -64,7 +64,7 @@ const VERIFIED: Record<Technique, CleanupReport['verified']> = {
   group: 'no',
   taskkill: 'no',
 };
-const PROBE_MS_MAX = 5_000;
+const MAX_PROBE_MS = 5_000;
 
 async function detect(technique: Technique): Promise<DetectedTechnique> {
   const isBlind = VERIFIED[technique] === 'tags' && process.platform === 'linux' && hidesProcesses();
@@ -85,7 +85,7 @@ async function probe(technique: Technique): Promise<void> {
   if (technique === 'cgroup') return probeControlGroup();
   if (technique !== 'namespace' && technique !== 'bubblewrap') return;
   const [file = '', ...args] = technique === 'namespace' ? unshareArguments() : bubblewrapArguments();
-  await promisify(execFile)(file, [...args, 'true'], { timeout: PROBE_MS_MAX, killSignal: 'SIGKILL' });
+  await promisify(execFile)(file, [...args, 'true'], { timeout: MAX_PROBE_MS, killSignal: 'SIGKILL' });
 }
 
 async function probeControlGroup(): Promise<void> {
@@ -93,7 +93,7 @@ async function probeControlGroup(): Promise<void> {
   const fence = createControlGroupFence(folder);
   try {
     const [file = '', ...args] = fence.wrap(['true']);
-    await promisify(execFile)(file, args, { timeout: PROBE_MS_MAX, killSignal: 'SIGKILL' });
+    await promisify(execFile)(file, args, { timeout: MAX_PROBE_MS, killSignal: 'SIGKILL' });
     if (!fence.kill()) throw new Error('cgroup.kill cannot be written; it needs Linux 5.14');
   } finally {
     rmdirSync(folder);

@@ -11,8 +11,8 @@ export interface DetectedSandbox {
   readonly reason?: string;
 }
 
-const PROBE_MS_MAX = 10_000;
-const REASON_CHARS_MAX = 1_000;
+const MAX_PROBE_MS = 10_000;
+const MAX_REASON_CHARS = 1_000;
 
 /**
  * Tries a sandbox once on this machine: an installed program is no proof that it works.
@@ -50,10 +50,10 @@ async function probe(sandbox: Sandbox, folder: string): Promise<string | undefin
   const argv = ['/bin/sh', '-c', `${sandbox.script}exit 0`];
   const entrance = sandbox.enter({ argv, env: {}, cwd: undefined, stdio: ['ignore', 'ignore', 'pipe'], folder });
   const [file = '', ...args] = entrance.argv;
-  const child = spawn(file, args, { env: {}, stdio: entrance.stdio, timeout: PROBE_MS_MAX, killSignal: 'SIGKILL' });
+  const child = spawn(file, args, { env: {}, stdio: entrance.stdio, timeout: MAX_PROBE_MS, killSignal: 'SIGKILL' });
   entrance[Symbol.dispose]();
   let said = '';
-  child.stderr!.on('data', (chunk: Buffer) => (said = (said + chunk.toString()).slice(0, REASON_CHARS_MAX)));
+  child.stderr!.on('data', (chunk: Buffer) => (said = (said + chunk.toString()).slice(0, MAX_REASON_CHARS)));
   const code = await new Promise<number | null>((resolve, reject) => {
     child.once('error', reject);
     child.once('close', resolve);

@@ -4,7 +4,7 @@ import { BlockList, connect, isIP, type Socket } from 'node:net';
 import type { Duplex } from 'node:stream';
 import type { NetworkOptions } from './options.ts';
 
-const CONNECTIONS_MAX = 256;
+const MAX_CONNECTIONS = 256;
 const CONNECT_MS = 30_000;
 
 /** A proxy that lets commands reach the hosts of a list and nobody else. */
@@ -35,7 +35,7 @@ export async function startProxy(socket: string, options: NetworkOptions): Promi
   const server = createServer((request, response) => {
     forward(request, response, judge).catch((error: unknown) => refuse(response, error));
   });
-  server.maxConnections = CONNECTIONS_MAX;
+  server.maxConnections = MAX_CONNECTIONS;
   server.on('connection', (connection: Socket) => {
     open.add(connection);
     connection.once('close', () => open.delete(connection));

@@ -2,7 +2,7 @@ import { defineTool, type Tool } from '@whoa/core';
 import { z } from 'zod';
 import { conciseText } from '../process/capture.ts';
 import type { BackgroundProcess, BackgroundProcesses } from './background.ts';
-import { CHARACTERS_MAX, cleanupDetails } from './result.ts';
+import { cleanupDetails, MAX_CHARACTERS } from './result.ts';
 
 const ONE = z.object({ id: z.string().describe('Which one, as bash or background_list named it') });
 
@@ -43,7 +43,7 @@ function outputTool(background: BackgroundProcesses): Tool<{ id: string }> {
     execute({ id }) {
       const found = background.get(id);
       if (found === undefined) return unknownId(id);
-      const text = conciseText(found.output, CHARACTERS_MAX) || '(no output)';
+      const text = conciseText(found.output, MAX_CHARACTERS) || '(no output)';
       return { content: `${describe(found)}\n${text}`, details: { id, state: found.state, output: found.output } };
     },
   });

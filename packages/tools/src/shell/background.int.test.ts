@@ -71,7 +71,7 @@ test('one that ends by itself is remembered with its exit code', async () => {
 });
 
 test('there are only so many at a time, and the last ended ones are remembered', async () => {
-  await using background = createBackgroundProcesses({ containment, processesMax: 2 });
+  await using background = createBackgroundProcesses({ containment, maxProcesses: 2 });
   const starts = await Promise.allSettled([1, 2, 3].map(() => background.start('sleep 305', where)));
   expect(starts.map(({ status }) => status)).toEqual(['fulfilled', 'fulfilled', 'rejected']);
   await background.stop('bg1', { how: 'kill' });

@@ -9,7 +9,7 @@ import { type LiveShell, runShell, type ShellEnd, type ShellOptions } from './ru
 export interface BackgroundOptions {
   readonly containment: Containment;
   /** How many may run at a time; 16 unless said otherwise. */
-  readonly processesMax?: number;
+  readonly maxProcesses?: number;
   /** Whose end is theirs too: the token of a run, for example. Without one they live until this is disposed. */
   readonly token?: CancellationToken;
   /** Keeps each process on behalf of the task that starts it, so that it is stopped from anywhere: `createBackground` of `@whoa/tasks`. */
@@ -43,7 +43,7 @@ export interface BackgroundProcesses extends AsyncDisposable {
   stop(id: string, options?: { readonly how?: StopHow }): Promise<ShellEnd | undefined>;
 }
 
-const PROCESSES_MAX = 16;
+const MAX_PROCESSES = 16;
 const ENDED_KEPT = 32;
 
 interface Entry {
@@ -63,7 +63,7 @@ interface Entry {
  * @throws Error, from `start`, when too many run already.
  */
 export function createBackgroundProcesses(options: BackgroundOptions): BackgroundProcesses {
-  const { containment, keeper, processesMax = PROCESSES_MAX } = options;
+  const { containment, keeper, maxProcesses = MAX_PROCESSES } = options;
   const ownerNow = (): string => keeper?.owner() ?? '';
   const entries = new Map<string, Entry>();
   const runs = new Set<Promise<ShellEnd>>();
@@ -80,8 +80,8 @@ export function createBackgroundProcesses(options: BackgroundOptions): Backgroun
     where: Pick<ShellOptions, 'cwd' | 'env' | 'shell'>,
   ): Promise<BackgroundProcess> {
     const running = mine().filter((entry) => entry.end === undefined).length;
-    if (running + starting >= processesMax) {
-      throw new Error(`${processesMax} background processes run already; stop one first`);
+    if (running + starting >= maxProcesses) {
+      throw new Error(`${maxProcesses} background processes run already; stop one first`);
     }
     const id = `bg${++started}`;
     const token = owner.child(id);

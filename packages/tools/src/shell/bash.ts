@@ -34,7 +34,7 @@ export interface BashInput {
 }
 
 const TIMEOUT_MS = 120_000;
-const TIMEOUT_MS_MAX = 600_000;
+const MAX_TIMEOUT_MS = 600_000;
 
 /**
  * Creates a shell for a model. Whatever a command starts ends with it, or with the cancel: children, daemons, everything.
@@ -53,8 +53,8 @@ const TIMEOUT_MS_MAX = 600_000;
 export function bashTool(options: BashToolOptions = {}): Tool<BashInput> {
   const { timeoutMs = TIMEOUT_MS, background, containment = createContainment(), graceMs = GRACE_MS } = options;
   const { shell = ['bash', '-c'], keepLog = false, cwd } = options;
-  if (!(timeoutMs > 0 && timeoutMs <= TIMEOUT_MS_MAX)) {
-    throw new RangeError(`timeoutMs: expected more than 0 and at most ${TIMEOUT_MS_MAX} ms, got ${timeoutMs}`);
+  if (!(timeoutMs > 0 && timeoutMs <= MAX_TIMEOUT_MS)) {
+    throw new RangeError(`timeoutMs: expected more than 0 and at most ${MAX_TIMEOUT_MS} ms, got ${timeoutMs}`);
   }
 
   async function run({ command, timeoutSeconds }: BashInput, { token, update }: ToolContext): Promise<ToolResult> {
@@ -121,7 +121,7 @@ function describe({
 }
 
 const MIN_SECONDS = 0.001;
-const MAX_SECONDS = TIMEOUT_MS_MAX / 1_000;
+const MAX_SECONDS = MAX_TIMEOUT_MS / 1_000;
 const TIMEOUT_RANGE = `expected ${MIN_SECONDS} to ${MAX_SECONDS}`;
 
 function bashInput(background: boolean): z.ZodType<BashInput> {

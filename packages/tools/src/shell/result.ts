@@ -4,7 +4,7 @@ import type { CleanupReport } from '../process/contained.ts';
 import type { ShellEnd } from './run-shell.ts';
 
 /** How many characters of an output a model is shown. */
-export const CHARACTERS_MAX = 16_000;
+export const MAX_CHARACTERS = 16_000;
 
 /** The result of a command that ended by itself or took too long. */
 export function shellResult(end: ShellEnd, about: { command: string; timeoutMs: number | undefined }): ToolResult {
@@ -20,7 +20,7 @@ export function partialResult(end: ShellEnd, command: string): ToolResult {
 
 /** What a running command has printed so far. */
 export function progressResult(output: CapturedOutput): ToolResult {
-  return { content: conciseText(output, CHARACTERS_MAX), details: { output } };
+  return { content: conciseText(output, MAX_CHARACTERS), details: { output } };
 }
 
 /** `details.cleanup` as stop reports read it. */
@@ -35,7 +35,7 @@ function headline({ exit, stopped }: ShellEnd, timeoutMs: number | undefined): s
 }
 
 function textOf({ output, logPath, logProblem }: ShellEnd): string {
-  const text = conciseText(output, CHARACTERS_MAX) || '(no output)';
+  const text = conciseText(output, MAX_CHARACTERS) || '(no output)';
   if (logPath === undefined) return text;
   const what =
     logProblem === undefined ? `everything is in ${logPath}` : `the first part is in ${logPath}: ${logProblem}`;

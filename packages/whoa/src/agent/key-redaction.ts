@@ -18,12 +18,12 @@ const SHAPES: Readonly<Record<string, RegExp>> = {
   'Hugging Face token': /\bhf_[A-Za-z0-9]{30,}/g,
 };
 /** A shorter value of a key variable is no key, and may be anywhere. */
-const OWN_KEY_MIN = 12;
+const MIN_OWN_KEY = 12;
 
 /** Takes known shapes of keys out of results, and the keys of this process whatever their shape. */
 export function createKeyRedaction(env: NodeJS.ProcessEnv = process.env): NonNullable<RunOptions['redact']> {
   const variables = [COMPATIBLE_KEY, ...Object.values(KEYED_PROVIDERS).map(({ variable }) => variable)];
-  const own = variables.map((name) => [name, env[name] ?? ''] as const).filter(([, key]) => key.length >= OWN_KEY_MIN);
+  const own = variables.map((name) => [name, env[name] ?? ''] as const).filter(([, key]) => key.length >= MIN_OWN_KEY);
   return (given) => {
     let count = 0;
     const mark = (name: string): string => {

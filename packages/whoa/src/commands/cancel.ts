@@ -53,7 +53,7 @@ const OPTIONS = {
 const HOWS = ['graceful', 'now', 'kill'] as const;
 /** Those that wait first: none of them begins because another was stopped. */
 const LIVE = ['init', 'running', 'cancelling'] as const;
-const ALL_MAX = 100_000;
+const MAX_ALL = 100_000;
 const AT_ONCE = 16;
 
 export const cancelCommand: Command = { help, run };
@@ -122,7 +122,7 @@ interface LiveFilter {
 async function findLive(source: TaskSource, { status, agent, conversation }: LiveFilter): Promise<TaskHead[]> {
   const found = new Map<string, TaskHead>();
   for (const one of status === undefined ? LIVE : [status]) {
-    const filter = { status: one, limit: ALL_MAX, ...(conversation !== undefined && { conversation }) };
+    const filter = { status: one, limit: MAX_ALL, ...(conversation !== undefined && { conversation }) };
     const { tasks } = await listTasks(source, filter);
     for (const task of tasks) if (agent === undefined || task.agent === agent) found.set(task.id, task);
   }

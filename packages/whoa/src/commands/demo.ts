@@ -21,7 +21,7 @@ written down, what it runs is real. Nothing is kept, and nobody else can reach i
   --json        one JSON object a line`;
 
 const OPTIONS = { open: { type: 'boolean', default: false }, port: { type: 'string', default: '0' } } as const;
-const PORT_MAX = 65_535;
+const MAX_PORT = 65_535;
 const CODE_MS = 600_000;
 const CHAT = '/api/chat';
 
@@ -29,7 +29,7 @@ export const demoCommand: Command = { help, run };
 
 async function run(args: readonly string[], own: Own): Promise<number> {
   const { values } = readArguments(args, OPTIONS);
-  const port = readCount('--port', values.port, { min: 0, max: PORT_MAX });
+  const port = readCount('--port', values.port, { min: 0, max: MAX_PORT });
   const screen = own(new Screen());
   const ended = waitForEnd(own);
   const folder = mkdtempSync(join(tmpdir(), `whoa-demo-${process.pid}-`));

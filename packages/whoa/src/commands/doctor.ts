@@ -41,7 +41,7 @@ interface Finding {
 
 const SIGNS = { ok: '✔', missing: '–', broken: '✘' } as const;
 const STYLES = { ok: 'green', missing: 'dim', broken: 'red' } as const;
-const CHARACTERS_MAX = 400;
+const MAX_CHARACTERS = 400;
 
 async function run(args: readonly string[], own: Own): Promise<number> {
   const { values } = readArguments(args, { config: { type: 'string' } });
@@ -94,7 +94,7 @@ async function lookAtContainments(): Promise<Finding[]> {
   return here.map(({ technique, isAvailable, verified, reason = '' }) => {
     if (isAvailable) return { about, name: technique, state: 'ok', text: PROOF[verified] };
     const advice = HOW_TO_GET[technique];
-    const text = oneLine(reason, CHARACTERS_MAX);
+    const text = oneLine(reason, MAX_CHARACTERS);
     return { about, name: technique, state: 'missing', text, ...(advice !== undefined && { advice }) };
   });
 }
@@ -112,7 +112,7 @@ async function lookAtSandbox(): Promise<Finding[]> {
       ];
     }
     const advice = 'install bubblewrap 0.8 or later (apt install bubblewrap) and allow user namespaces';
-    return [{ ...row, state: 'missing', text: `only none: ${oneLine(reason, CHARACTERS_MAX)}`, advice }];
+    return [{ ...row, state: 'missing', text: `only none: ${oneLine(reason, MAX_CHARACTERS)}`, advice }];
   } finally {
     rmdirSync(workspace);
   }
@@ -129,14 +129,14 @@ async function lookAtSearch(): Promise<Finding[]> {
 }
 
 /** How many tenants are counted, each by itself. */
-const TENANTS_MAX = 100;
+const MAX_TENANTS = 100;
 
 async function lookAtStore(config: WhoaConfig, own: Own): Promise<Finding[]> {
   const { name, place } = describeStore(config);
   const row = { about: 'Tasks', name };
   try {
     const store = own(openStore(config));
-    const { tenants, next } = await store.tenants({ limit: TENANTS_MAX });
+    const { tenants, next } = await store.tenants({ limit: MAX_TENANTS });
     const counts = await Promise.all(tenants.map((tenant) => store.counts({ tenant })));
     const tasks = counts.flatMap(({ statuses }) => Object.values(statuses)).reduce((sum, one) => sum + one, 0);
     const among = `${next === undefined ? '' : 'the first '}${tenants.length === 1 ? '1 tenant' : `${tenants.length} tenants`}`;
@@ -149,7 +149,7 @@ async function lookAtStore(config: WhoaConfig, own: Own): Promise<Finding[]> {
     ];
   } catch (error) {
     const advice = config.store && { advice: "mend 'store' in your configuration, or what it names" };
-    return [{ ...row, state: 'broken', text: oneLine((error as Error).message, CHARACTERS_MAX), ...advice }];
+    return [{ ...row, state: 'broken', text: oneLine((error as Error).message, MAX_CHARACTERS), ...advice }];
   }
 }
 
@@ -181,9 +181,9 @@ function lookAtModel({ model, agents = {} }: WhoaConfig, env: NodeJS.ProcessEnv)
     const wanted = parseModelName(name);
     const variable = wanted.provider in KEYED_PROVIDERS && KEYED_PROVIDERS[wanted.provider as 'openai'].variable;
     if (variable && !env[variable]) throw new MissingKeyError(`${name} needs a key: set ${variable}`);
-    return { ...row, state: 'ok', text: `asks ${oneLine(name, CHARACTERS_MAX)}; it was not asked now` };
+    return { ...row, state: 'ok', text: `asks ${oneLine(name, MAX_CHARACTERS)}; it was not asked now` };
   } catch (error) {
-    const text = oneLine((error as Error).message, CHARACTERS_MAX);
+    const text = oneLine((error as Error).message, MAX_CHARACTERS);
     // An agent of the configuration may bring a model of its own.
     if (own !== undefined) return { ...row, state: 'missing', text: `${text}; '${oneLine(own, 60)}' may have its own` };
     return { ...row, state: 'broken', text };
@@ -197,7 +197,7 @@ async function lookAtConfig(given: string | undefined): Promise<{ config: WhoaCo
     const config = await loadConfig(given);
     if (file !== undefined) return { config, finding: { ...row, state: 'ok', text: file } };
   } catch (error) {
-    const text = oneLine((error as Error).message, CHARACTERS_MAX);
+    const text = oneLine((error as Error).message, MAX_CHARACTERS);
     return { config: {}, finding: { ...row, state: 'broken', text } };
   }
   const folder = configFolder(process.env);

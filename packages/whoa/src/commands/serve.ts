@@ -51,9 +51,9 @@ const OPTIONS = {
   yes: { type: 'boolean', default: false },
   config: { type: 'string' },
 } as const;
-const PORT_MAX = 65_535;
-const CONCURRENCY_MAX = 10_000;
-const ERROR_CHARACTERS_MAX = 300;
+const MAX_PORT = 65_535;
+const MAX_CONCURRENCY = 10_000;
+const MAX_ERROR_CHARACTERS = 300;
 const LOOPBACK: readonly string[] = ['localhost', '127.0.0.1', '::1'];
 const CHAT = '/api/chat';
 const AG_UI = '/api/ag-ui';
@@ -62,8 +62,8 @@ export const serveCommand: Command = { help, run };
 
 async function run(args: readonly string[], own: Own): Promise<number> {
   const { values } = readArguments(args, OPTIONS);
-  const port = readCount('--port', values.port, { min: 0, max: PORT_MAX });
-  const concurrency = readCount('--concurrency', values.concurrency, { max: CONCURRENCY_MAX });
+  const port = readCount('--port', values.port, { min: 0, max: MAX_PORT });
+  const concurrency = readCount('--concurrency', values.concurrency, { max: MAX_CONCURRENCY });
   const { host, model, sandbox, yes, json: asJson } = values;
   const origins = readOrigins(values.origin);
   const config = await loadConfig(values.config);
@@ -72,7 +72,7 @@ async function run(args: readonly string[], own: Own): Promise<number> {
   const screen = own(new Screen());
   const ended = waitForEnd(own);
   const onError = (error: unknown): void => {
-    const message = oneLine(error instanceof Error ? error.message : String(error), ERROR_CHARACTERS_MAX);
+    const message = oneLine(error instanceof Error ? error.message : String(error), MAX_ERROR_CHARACTERS);
     if (asJson) screen.data({ type: 'server-error', message });
     else screen.note(`✘ ${message}`);
   };

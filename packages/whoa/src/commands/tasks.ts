@@ -43,15 +43,15 @@ const OPTIONS = {
 const HEADINGS = ['TASK', 'STATUS', 'AGENT', 'AGE', 'TOOK', 'INPUT'];
 /** What goes first where there is no room: the agent, how long it took, its age. */
 const LESS_WANTED = [2, 4, 3];
-const LIMIT_MAX = 10_000;
+const MAX_LIMIT = 10_000;
 const READ_AT_ONCE = 16;
-const INPUT_CHARACTERS_MAX = 200;
+const MAX_INPUT_CHARACTERS = 200;
 
 export const tasksCommand: Command = { help, run };
 
 async function run(args: readonly string[], own: Own): Promise<number> {
   const { values } = readArguments(args, OPTIONS);
-  const limit = readCount('--limit', values.limit, { max: LIMIT_MAX });
+  const limit = readCount('--limit', values.limit, { max: MAX_LIMIT });
   const status = STATUSES.find((one) => one === values.status);
   if (values.status !== undefined && status === undefined) {
     throw new UsageError(`--status: '${values.status}' is none of ${STATUSES.join(', ')}`);
@@ -107,7 +107,7 @@ function rowOf(task: TaskRecord): string[] {
     oneLine(agent, 20),
     inWords(now - createdAt),
     took,
-    oneLine(inputs.map(wordsOf).join(' ⏎ '), INPUT_CHARACTERS_MAX),
+    oneLine(inputs.map(wordsOf).join(' ⏎ '), MAX_INPUT_CHARACTERS),
   ];
 }
 

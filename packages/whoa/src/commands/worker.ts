@@ -38,20 +38,20 @@ const OPTIONS = {
   watchdog: { type: 'string', default: '10' },
   config: { type: 'string' },
 } as const;
-const CONCURRENCY_MAX = 10_000;
-const PORT_MAX = 65_535;
-const WATCHDOG_MAX = 3_600;
+const MAX_CONCURRENCY = 10_000;
+const MAX_PORT = 65_535;
+const MAX_WATCHDOG = 3_600;
 
 export const workerCommand: Command = { help, run };
 
 async function run(args: readonly string[], own: Own): Promise<number> {
   const { values } = readArguments(args, OPTIONS);
-  const concurrency = readCount('--concurrency', values.concurrency, { max: CONCURRENCY_MAX });
-  const watchdogSeconds = readCount('--watchdog', values.watchdog, { min: 0, max: WATCHDOG_MAX });
+  const concurrency = readCount('--concurrency', values.concurrency, { max: MAX_CONCURRENCY });
+  const watchdogSeconds = readCount('--watchdog', values.watchdog, { min: 0, max: MAX_WATCHDOG });
   const healthPort =
     values['health-port'] === undefined
       ? undefined
-      : readCount('--health-port', values['health-port'], { min: 0, max: PORT_MAX });
+      : readCount('--health-port', values['health-port'], { min: 0, max: MAX_PORT });
   const { model, sandbox, yes, host, json: asJson } = values;
   const config = await loadConfig(values.config);
   const screen = own(new Screen());

@@ -11,7 +11,7 @@ const POLICIES = ['queue', 'replace', 'reject'];
 const PRESETS = ['graceful', 'now', 'kill'];
 const DECISIONS = ['allow', 'ask', 'deny'];
 const RULE_FIELDS = ['tool', 'command', 'path'];
-const LEVEL_MS_MAX = 3_600_000;
+const MAX_LEVEL_MS = 3_600_000;
 
 const FIELDS: Readonly<Record<keyof WhoaConfig, Check>> = {
   model: checkText("'anthropic:claude-sonnet-4-5'"),
@@ -71,8 +71,8 @@ function checkLadder(value: unknown): string | undefined {
   if (!isRecord(value)) return form;
   for (const [name, ms] of Object.entries(value)) {
     if (name !== 'drainMs' && name !== 'abortMs') return `there is no '${name}'; ${form}`;
-    if (!(typeof ms === 'number' && ms >= 0 && ms <= LEVEL_MS_MAX)) {
-      return `${name}: write milliseconds from 0 to ${LEVEL_MS_MAX}, not ${shown(ms)}`;
+    if (!(typeof ms === 'number' && ms >= 0 && ms <= MAX_LEVEL_MS)) {
+      return `${name}: write milliseconds from 0 to ${MAX_LEVEL_MS}, not ${shown(ms)}`;
     }
   }
   return undefined;

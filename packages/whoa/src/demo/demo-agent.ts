@@ -6,7 +6,7 @@ import { z } from 'zod';
 const WORD_MS = 60;
 const LOOK_MS = 1_500;
 const PUBLISH_MS = 4_000;
-const PUBLISH_MS_MAX = 10_000;
+const MAX_PUBLISH_MS = 10_000;
 
 const TESTS = 'for n in $(seq 1 24); do echo "test $n passed"; sleep 0.25; done';
 const TURNS: readonly (readonly ScriptedStep[])[] = [
@@ -52,7 +52,7 @@ export function createDemoAgent({ containment, cwd }: DemoAgentOptions): Agent {
     input: z.object({ release: z.string() }),
     effects: 'write',
     whenCancelled: 'finish',
-    timeoutMs: PUBLISH_MS_MAX,
+    timeoutMs: MAX_PUBLISH_MS,
     async execute({ release }, { token }) {
       await sleep(PUBLISH_MS, { clock: token.clock, token });
       return { content: `${release} is published` };

@@ -6,7 +6,7 @@ import { LOCAL_TENANT } from '../tasks/local-tasks.ts';
 import { TOKEN_VARIABLE } from '../tasks/token-variable.ts';
 
 /** A shorter one could be guessed, and only its plain hash is kept. */
-const CHARACTERS_MIN = 20;
+const MIN_CHARACTERS = 20;
 const RIGHTS: readonly Right[] = [...OWN_RIGHTS, 'operate'];
 
 /** Who may ask a server. */
@@ -22,8 +22,8 @@ export function readServerTokens(file: string | undefined, env: NodeJS.ProcessEn
   const given = env[TOKEN_VARIABLE];
   // Commands of agents in this process are not to find it.
   delete env[TOKEN_VARIABLE];
-  if (given !== undefined && given.length < CHARACTERS_MIN)
-    throw new UsageError(`${TOKEN_VARIABLE}: it can be guessed; use at least ${CHARACTERS_MIN} random characters`);
+  if (given !== undefined && given.length < MIN_CHARACTERS)
+    throw new UsageError(`${TOKEN_VARIABLE}: it can be guessed; use at least ${MIN_CHARACTERS} random characters`);
   const { token, sha256 } = given === undefined ? createToken() : { token: given, sha256: hashOf(given) };
   const entry = { sha256, tenant: LOCAL_TENANT, name: 'operator', rights: RIGHTS };
   return { authenticate: createTokens([entry]), ...(given === undefined && { made: token }) };

@@ -3,8 +3,8 @@ import { UsageError } from '../command.ts';
 import { commandName } from '../terminal/command-name.ts';
 import { listTasks, type TaskSource } from './task-source.ts';
 
-const LISTED_MAX = 1_000;
-const SHOWN_MAX = 3;
+const MAX_LISTED = 1_000;
+const MAX_SHOWN = 3;
 
 /** Finds the task that a person means by an id or its beginning. */
 export async function findTask(
@@ -15,12 +15,12 @@ export async function findTask(
   if (!given) throw new UsageError(`say which task; ${where}`);
   const exact = await source.get(given);
   if (exact !== undefined) return exact;
-  const { tasks } = await listTasks(source, { limit: LISTED_MAX });
+  const { tasks } = await listTasks(source, { limit: MAX_LISTED });
   const found = tasks.filter(({ id }) => id.startsWith(given));
   const [only] = found;
   const task = only !== undefined && found.length === 1 ? await source.get(only.id) : undefined;
   if (task !== undefined) return task;
   if (found.length <= 1) throw new UsageError(`there is no task '${given}'; ${where}`);
-  const some = found.slice(0, SHOWN_MAX).map(({ id }) => id);
+  const some = found.slice(0, MAX_SHOWN).map(({ id }) => id);
   throw new UsageError(`'${given}' begins ${found.length} ids, such as ${some.join(', ')}; write more of it`);
 }

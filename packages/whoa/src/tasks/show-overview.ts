@@ -8,8 +8,8 @@ import { shortId } from './local-tasks.ts';
 import type { TaskSource } from './task-source.ts';
 
 export const STATUSES: readonly TaskStatus[] = ['init', 'running', 'cancelling', 'success', 'failed', 'cancelled'];
-const TENANT_CHARACTERS_MAX = 40;
-const LIST_CHARACTERS_MAX = 200;
+const MAX_TENANT_CHARACTERS = 40;
+const MAX_LIST_CHARACTERS = 200;
 
 interface Shown {
   readonly json: boolean;
@@ -29,7 +29,7 @@ export async function showCounts(source: TaskSource, screen: Screen, { json }: S
 
 function countsRow({ tenant, statuses, limit }: TaskCounts): string[] {
   const counted = (status: TaskStatus): string => `${statuses[status]}${statuses[status] >= limit ? '+' : ''}`;
-  return [oneLine(tenant, TENANT_CHARACTERS_MAX), ...STATUSES.map(counted)];
+  return [oneLine(tenant, MAX_TENANT_CHARACTERS), ...STATUSES.map(counted)];
 }
 
 /** Which workers there are, idle ones included. */
@@ -54,8 +54,8 @@ function workerRow(
   now: number,
 ): string[] {
   const lease = expiresAt === undefined ? '' : inWords(Math.max(0, expiresAt - now));
-  const waits = oneLine(waitsFor.join(', '), LIST_CHARACTERS_MAX);
-  return [oneLine(worker, TENANT_CHARACTERS_MAX), `${holds}`, lease, waits, tasks.map(shortId).join(' ')];
+  const waits = oneLine(waitsFor.join(', '), MAX_LIST_CHARACTERS);
+  return [oneLine(worker, MAX_TENANT_CHARACTERS), `${holds}`, lease, waits, tasks.map(shortId).join(' ')];
 }
 
 function tableOf(headings: readonly string[], rows: readonly (readonly string[])[]): string[] {

@@ -37,7 +37,7 @@ export interface TaskSource extends AsyncDisposable {
 }
 
 /** Each page of a server holds so many at most. */
-const PAGE_MAX = 1_000;
+const MAX_PAGE = 1_000;
 
 /** The first tasks that match, the newest first, and whether there are more. */
 export async function listTasks(
@@ -46,7 +46,7 @@ export async function listTasks(
 ): Promise<{ readonly tasks: readonly TaskHead[]; readonly hasMore: boolean }> {
   const tasks: TaskHead[] = [];
   for (let cursor: string | undefined; ; ) {
-    const size = Math.min(PAGE_MAX, limit - tasks.length);
+    const size = Math.min(MAX_PAGE, limit - tasks.length);
     const page = await source.list({ ...filter, limit: size, ...(cursor !== undefined && { cursor }) });
     tasks.push(...page.tasks);
     cursor = page.next;

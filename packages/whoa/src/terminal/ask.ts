@@ -22,7 +22,7 @@ const GUTTER = '  │ ';
 const NOTE = '  · ';
 /** What a page needs besides the lines of the question. */
 const ROWS_AROUND = 6;
-const ROWS_MIN = 5;
+const MIN_ROWS = 5;
 const CANCELLED: ApprovalAnswer = { decision: 'no', why: 'cancelled before anyone answered' };
 
 /**
@@ -61,7 +61,7 @@ function pagesOf(question: ApprovalQuestion, screen: Screen): string[][] {
   const where = describeLocation(question);
   const width = screen.columns - GUTTER.length - 1;
   const lines = questionLines(question).flatMap((line) => wrapLine(line, width));
-  const perPage = Math.max(ROWS_MIN, screen.rows - ROWS_AROUND);
+  const perPage = Math.max(MIN_ROWS, screen.rows - ROWS_AROUND);
   const pages: string[][] = [];
   for (let at = 0; at === 0 || at < lines.length; at += perPage) {
     pages.push(lines.slice(at, at + perPage).map((line) => GUTTER + line));

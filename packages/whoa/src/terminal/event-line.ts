@@ -5,7 +5,7 @@ import { inWords } from './durations.ts';
 import { oneLine } from './plain-text.ts';
 import type { Screen } from './screen.ts';
 
-const CHARACTERS_MAX = 200;
+const MAX_CHARACTERS = 200;
 const ROOM_FOR_THE_REST = 24;
 
 const STOPPING: Readonly<Record<StopLevel, string>> = {
@@ -36,7 +36,7 @@ export function eventLine(event: RunEvent, screen: Pick<Screen, 'style' | 'colum
     case 'turn-retry':
       return screen.style(
         'yellow',
-        `↻ trying again in ${inWords(event.delayMs)}: ${oneLine(event.error, CHARACTERS_MAX)}`,
+        `↻ trying again in ${inWords(event.delayMs)}: ${oneLine(event.error, MAX_CHARACTERS)}`,
       );
     case 'level-change':
       return screen.style('yellow', `■ ${STOPPING[event.level]}`);
@@ -52,11 +52,11 @@ export function eventLine(event: RunEvent, screen: Pick<Screen, 'style' | 'colum
 }
 
 /** What a call is about, in a few words. */
-export function describeInput(input: unknown, charactersMax: number = CHARACTERS_MAX): string {
+export function describeInput(input: unknown, maxCharacters: number = MAX_CHARACTERS): string {
   const { command, path, pattern } = (input ?? {}) as Readonly<Record<string, unknown>>;
   const words = [command, pattern, path].filter((word) => typeof word === 'string');
   const text = words.length > 0 ? words.join(' ') : JSON.stringify(input);
-  return oneLine(text ?? '', Math.max(16, charactersMax));
+  return oneLine(text ?? '', Math.max(16, maxCharacters));
 }
 
 function describeEnd(result: CallResult, screen: Pick<Screen, 'style' | 'columns'>): string {

@@ -1,10 +1,10 @@
 import type { CleanupError } from '@whoa/core/embed';
 import { oneLine } from './plain-text.ts';
 
-const CHARACTERS_MAX = 400;
+const MAX_CHARACTERS = 400;
 
 /** Writes one line about what could not be tidied up; the command goes on. */
 export function reportCleanup({ message, cause }: CleanupError): void {
   const why = cause instanceof Error ? `: ${cause.message}` : '';
-  process.stderr.write(`whoa: ${oneLine(message + why, CHARACTERS_MAX)}\n`);
+  process.stderr.write(`whoa: ${oneLine(message + why, MAX_CHARACTERS)}\n`);
 }

@@ -19,7 +19,7 @@ interface ShownCall {
   text: string;
 }
 
-const NAMES_MAX = 3;
+const MAX_NAMES = 3;
 
 /** A run as a person follows it in the terminal that started it. */
 export class RunView {
@@ -130,7 +130,7 @@ const NEXT = { drain: 'interrupts it', abort: 'kills it', kill: 'exits without i
 
 function namesOf(calls: readonly ShownCall[]): string {
   const names = [...new Set(calls.map(({ tool }) => tool))];
-  return names.length > NAMES_MAX ? `${calls.length} calls` : names.join(', ');
+  return names.length > MAX_NAMES ? `${calls.length} calls` : names.join(', ');
 }
 
 function seconds(ms: number): string {

@@ -5,7 +5,7 @@ import { jsonLine, type Output, rendered, type Style, styled, writeRaw } from '.
 const SILENCE_MS = 1_000;
 const FRAME_MS = 120;
 const FRAMES = '⠋⠙⠹⠸⠼⠴⠦⠧⠇⠏';
-const COLUMNS_MAX = 500;
+const MAX_COLUMNS = 500;
 const ROWS = 24;
 /** A terminal shows Ctrl-C as ^C, where the line is about to begin. */
 const CLEAR_LINE = '\r\x1b[K';
@@ -48,7 +48,7 @@ export class Screen implements Disposable {
   }
 
   get columns(): number {
-    return this.#stderr.columns ?? COLUMNS_MAX;
+    return this.#stderr.columns ?? MAX_COLUMNS;
   }
 
   get rows(): number {

@@ -5,7 +5,7 @@ export interface TableOptions {
 }
 
 /** What the last column needs to say anything. */
-const LAST_MIN = 16;
+const MIN_LAST = 16;
 
 /** Rows under headings, each column as wide as it needs; the last one gets what is left. */
 export function formatTable(
@@ -18,8 +18,8 @@ export function formatTable(
   const last = headings.length - 1;
   let columns = headings.map((_, column) => column).slice(0, -1);
   const room = (): number => width - columns.reduce((sum, column) => sum + widths[column]! + 2, 0);
-  for (const column of lessWanted) if (room() < LAST_MIN) columns = columns.filter((one) => one !== column);
-  const lastWidth = Math.max(LAST_MIN, room());
+  for (const column of lessWanted) if (room() < MIN_LAST) columns = columns.filter((one) => one !== column);
+  const lastWidth = Math.max(MIN_LAST, room());
   return all.map((row) =>
     [...columns.map((column) => row[column]!.padEnd(widths[column]!)), clip(row[last]!, lastWidth)]
       .join('  ')

@@ -9,7 +9,7 @@ export type TypedInput = NodeJS.ReadableStream & {
 const CTRL_C = '\u0003';
 /** How many turns of the event loop without input show that there is none. The first may end before the loop has looked. */
 const QUIET_TURNS = 3;
-const TURNS_MAX = 1_000;
+const MAX_TURNS = 1_000;
 
 interface Asking {
   readonly input: TypedInput;
@@ -65,7 +65,7 @@ async function discardTyped(input: TypedInput): Promise<void> {
   input.resume();
   try {
     for (let turns = 0; quiet < QUIET_TURNS; turns++, quiet++) {
-      if (turns > TURNS_MAX) throw new Error('the terminal does not stop sending; no one can be asked');
+      if (turns > MAX_TURNS) throw new Error('the terminal does not stop sending; no one can be asked');
       await new Promise((resolve) => setImmediate(resolve));
     }
   } finally {

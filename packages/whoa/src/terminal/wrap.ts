@@ -1,8 +1,8 @@
-const WIDTH_MIN = 20;
+const MIN_WIDTH = 20;
 
 /** A line in pieces that fit, so that the terminal never begins a line of its own that could pass for one of ours. */
 export function wrapLine(line: string, width: number): string[] {
-  const room = Math.max(WIDTH_MIN, width);
+  const room = Math.max(MIN_WIDTH, width);
   const pieces: string[] = [];
   let piece = '';
   let used = 0;

@@ -6,7 +6,7 @@ import { oneLine } from '../terminal/plain-text.ts';
 import type { Screen } from '../terminal/screen.ts';
 
 const READY_MS = 2_000;
-const LINE_CHARACTERS_MAX = 300;
+const MAX_LINE_CHARACTERS = 300;
 
 export interface WorkerOptions extends Pick<OpenAgents, 'agents' | 'approvals'> {
   readonly store: TaskStore;
@@ -66,7 +66,7 @@ function dataOf(event: RunnerEvent): object {
 function lineOf(event: RunnerEvent): string {
   if (event.type === 'task-start') return `▸ ${shortId(event.id)} of ${oneLine(event.tenant, 60)} begins`;
   if (event.type === 'task-end') return `▪ ${shortId(event.id)} ${event.status}`;
-  return `✘ ${event.type}: ${oneLine(messageOf(event.error), LINE_CHARACTERS_MAX)}`;
+  return `✘ ${event.type}: ${oneLine(messageOf(event.error), MAX_LINE_CHARACTERS)}`;
 }
 
 function messageOf(error: unknown): string {

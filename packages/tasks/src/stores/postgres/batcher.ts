@@ -7,12 +7,12 @@ interface Waiting<Request, Answer> {
 export interface BatcherOptions<Request, Answer> {
   /** Asks for all at once; answers in the same order. `isAlone`: nothing else is under way. */
   readonly ask: (requests: readonly Request[], isAlone: boolean) => Promise<readonly Answer[]>;
-  readonly sizeMax?: number;
-  readonly inFlightMax?: number;
+  readonly maxSize?: number;
+  readonly maxInFlight?: number;
 }
 
-const SIZE_MAX = 100;
-const IN_FLIGHT_MAX = 3;
+const MAX_SIZE = 100;
+const MAX_IN_FLIGHT = 3;
 
 /**
  * Puts requests together that are made at the same time. One that comes alone is asked at once; while some are under way,
@@ -37,8 +37,8 @@ export class Batcher<Request, Answer> {
 
   /** In the next turn: whoever is woken by the same answer asks together. */
   #schedule(): void {
-    const { inFlightMax = IN_FLIGHT_MAX } = this.#options;
-    if (this.#isScheduled || this.#inFlight >= inFlightMax) return;
+    const { maxInFlight = MAX_IN_FLIGHT } = this.#options;
+    if (this.#isScheduled || this.#inFlight >= maxInFlight) return;
     this.#isScheduled = true;
     queueMicrotask(() => {
       this.#isScheduled = false;
@@ -47,7 +47,7 @@ export class Batcher<Request, Answer> {
   }
 
   #send(): void {
-    const batch = this.#waiting.splice(0, this.#options.sizeMax ?? SIZE_MAX);
+    const batch = this.#waiting.splice(0, this.#options.maxSize ?? MAX_SIZE);
     if (batch.length === 0) return;
     const isAlone = batch.length === 1 && this.#inFlight === 0;
     this.#inFlight++;

@@ -6,7 +6,7 @@ import type { FinalStatus } from '../../status.ts';
 import type { CreateReceipt, StoreCancelReceipt } from '../../store.ts';
 import type { TaskRecord, TaskRef } from '../../task.ts';
 import { Batcher } from './batcher.ts';
-import { PAYLOAD_BYTES_MAX } from './hints.ts';
+import { MAX_PAYLOAD_BYTES } from './hints.ts';
 import type { Moves } from './moves.ts';
 
 export interface Finish {
@@ -108,7 +108,7 @@ export function cancelBatch(
       return [target.tenant, target.id, JSON.stringify(given), at, level, abortMs, killMs, undo] as const;
     });
     const columns = rows[0]!.map((_, place) => rows.map((row) => row[place]));
-    const rung = isAlone ? [ownChannel, PAYLOAD_BYTES_MAX] : [null, null];
+    const rung = isAlone ? [ownChannel, MAX_PAYLOAD_BYTES] : [null, null];
     const receipts = await moves.make<readonly (StoreCancelReceipt | null)[]>({
       operation: 'cancel',
       name: 'cancel_many',

@@ -10,7 +10,7 @@ import { Turns } from './turns.ts';
 
 export interface DatabaseOptions extends ServerOptions {
   readonly schema: string;
-  readonly connectionsMax: number;
+  readonly maxConnections: number;
   /** How many tasks may run at once, of a tenant and of an agent. */
   readonly caps: { readonly tenant: number | undefined; readonly agent: number | undefined };
 }
@@ -42,7 +42,7 @@ interface Statement {
 const SETUP_MS = 600_000;
 /** After this time a question is asked again on another connection; twice as long for the next. */
 const RETRY_MS = 50;
-const ATTEMPTS_MAX = 4;
+const MAX_ATTEMPTS = 4;
 
 /**
  * A bounded pool of connections to one schema. Nothing is done before the first question. Nothing is left behind on a
@@ -68,7 +68,7 @@ export class Database implements AsyncDisposable {
 
   constructor(options: DatabaseOptions) {
     this.#options = options;
-    this.#turns = new Turns(options.connectionsMax, options.statementTimeoutMs);
+    this.#turns = new Turns(options.maxConnections, options.statementTimeoutMs);
     const { tenant, agent } = options.caps;
     this.#entry = [options.statementTimeoutMs, tenant, agent].map((value) => (value === undefined ? null : `${value}`));
   }
@@ -84,7 +84,7 @@ export class Database implements AsyncDisposable {
         return await this.#askOnce<T>(question);
       } catch (error) {
         if (!(error instanceof Stale)) throw error;
-        if (attempt >= ATTEMPTS_MAX) throw error.cause;
+        if (attempt >= MAX_ATTEMPTS) throw error.cause;
       }
       await wait(RETRY_MS * 2 ** (attempt - 1), undefined, { ref: true });
     }
@@ -187,7 +187,7 @@ export class Database implements AsyncDisposable {
   async #open(): Promise<Pool> {
     try {
       const driver = await loadDriver();
-      const max = this.#options.connectionsMax;
+      const max = this.#options.maxConnections;
       const pool = new driver.Pool({ ...settingsOf(this.#options, this.#sockets), max, allowExitOnIdle: true });
       // An idle connection that breaks is replaced when one is needed.
       pool.on('error', () => {});

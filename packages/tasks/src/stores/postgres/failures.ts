@@ -22,7 +22,7 @@ const BUSY: Readonly<Record<string, string>> = {
   '53000': 'the server is short of resources',
   '53100': 'the disk of the server is full. Free some space; nothing can be changed until then',
   '53200': 'the server is out of memory',
-  '53300': 'the server has too many connections. Lower connectionsMax, raise max_connections, or use a pooler',
+  '53300': 'the server has too many connections. Lower maxConnections, raise max_connections, or use a pooler',
   '53400': 'a limit of the server was reached',
   '55P03': 'a row was locked for too long',
   '57014': 'it took too long',

@@ -3,7 +3,7 @@ import type { Moves } from './moves.ts';
 
 /** What is old is forgotten after so many tasks were created, so many at once. */
 const CREATED_PER_FORGETTING = 50;
-const FORGOTTEN_MAX = 200;
+const MAX_FORGOTTEN = 200;
 /** A session that is over, or holds nothing, is remembered so long. */
 const SESSION_RETENTION_MS = 24 * 3_600_000;
 
@@ -16,7 +16,7 @@ export class Forgetting implements AsyncDisposable {
 
   constructor(moves: Moves, { retentionMs, conversationRetentionMs }: StoreRules) {
     this.#moves = moves;
-    this.#values = [retentionMs, conversationRetentionMs, SESSION_RETENTION_MS, FORGOTTEN_MAX];
+    this.#values = [retentionMs, conversationRetentionMs, SESSION_RETENTION_MS, MAX_FORGOTTEN];
   }
 
   countCreated(): void {

@@ -11,21 +11,21 @@ export type ShownHint = readonly [
 ];
 
 /** The server refuses longer notifications. */
-export const PAYLOAD_BYTES_MAX = 7_999;
-const SPACES_MAX = 200;
+export const MAX_PAYLOAD_BYTES = 7_999;
+const MAX_SPACES = 200;
 const RESYNC = '["resync"]';
 
 /** What is rung. Too long for a notification with its order: without; and otherwise have everything looked at. */
 export function payloadOf(hint: ShownHint): string {
   const payload = JSON.stringify(hint);
-  if (Buffer.byteLength(payload) <= PAYLOAD_BYTES_MAX) return payload;
+  if (Buffer.byteLength(payload) <= MAX_PAYLOAD_BYTES) return payload;
   const short = JSON.stringify(hint.slice(0, 5));
-  return Buffer.byteLength(short) <= PAYLOAD_BYTES_MAX ? short : RESYNC;
+  return Buffer.byteLength(short) <= MAX_PAYLOAD_BYTES ? short : RESYNC;
 }
 
 /** Whether the database could ring it with its commit. It writes JSON with a few more spaces. */
 export function isRungAlready(hint: ShownHint): boolean {
-  return Buffer.byteLength(JSON.stringify(hint)) <= PAYLOAD_BYTES_MAX - SPACES_MAX;
+  return Buffer.byteLength(JSON.stringify(hint)) <= MAX_PAYLOAD_BYTES - MAX_SPACES;
 }
 
 /** Every user of the database can ring; what cannot be read is left out. */

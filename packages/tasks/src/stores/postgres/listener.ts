@@ -16,8 +16,8 @@ export interface Subscriber {
 
 /** A broken connection is tried again after this time, twice as long each time, up to the second. */
 const RETRY_MS = 20;
-const RETRY_MS_MAX = 1_000;
-const LISTEN_ATTEMPTS_MAX = 3;
+const MAX_RETRY_MS = 1_000;
+const MAX_LISTEN_ATTEMPTS = 3;
 
 const shared = new WeakMap<Clock, Map<string, Listener>>();
 
@@ -63,7 +63,7 @@ class Listener {
         await this.#listen(await this.#connect(), channel);
         return;
       } catch (error) {
-        if (attempt < LISTEN_ATTEMPTS_MAX && (error as { code?: string }).code !== 'STORE_SETUP') continue;
+        if (attempt < MAX_LISTEN_ATTEMPTS && (error as { code?: string }).code !== 'STORE_SETUP') continue;
         await this.unsubscribe(channel, subscriber);
         throw error;
       }
@@ -146,7 +146,7 @@ class Listener {
   }
 
   #retryMs(): number {
-    return Math.min(RETRY_MS * 2 ** this.#failures++, RETRY_MS_MAX);
+    return Math.min(RETRY_MS * 2 ** this.#failures++, MAX_RETRY_MS);
   }
 
   #tryAgainIn(ms: number): void {

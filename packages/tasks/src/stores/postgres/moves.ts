@@ -15,7 +15,7 @@ export interface Move {
 }
 
 /** The largest number that the columns hold. */
-export const INT_MAX: number = 2 ** 31 - 1;
+export const MAX_INT: number = 2 ** 31 - 1;
 
 /** Asks the database: every move is one function, all or nothing. Whoever must hear of it is rung once it is committed. */
 export class Moves {
@@ -52,5 +52,5 @@ export class Moves {
 export function checkClaim({ id, epoch, session, claim }: ClaimRef): void {
   for (const [name, value] of Object.entries({ id, session, claim })) checkText(name, value);
   // An epoch that no claim can have had.
-  if (!Number.isInteger(epoch) || Math.abs(epoch) > INT_MAX) throw new LeaseLostError(id, epoch);
+  if (!Number.isInteger(epoch) || Math.abs(epoch) > MAX_INT) throw new LeaseLostError(id, epoch);
 }

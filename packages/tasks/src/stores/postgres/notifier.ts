@@ -14,11 +14,11 @@ export interface NotifierOptions extends ListenerOptions {
 
 const RINGS_PER_FLUSH = 500;
 /** Beyond these a ring is left out: whoever missed it finds out with the next beat or take. */
-const RINGS_WAITING_MAX = 100_000;
+const MAX_RINGS_WAITING = 100_000;
 /** Who listens to what is noted for so long, and again after a third of it. */
 const NOTED_MS = 180_000;
 /** So many names are noted or forgotten at once. */
-const NAMES_MAX = 1_000;
+const MAX_NAMES = 1_000;
 
 /**
  * How a store tells of changes, after they were committed, and hears of those of others. What it listens to stands in the
@@ -34,8 +34,8 @@ export class ChangeNotifier implements AsyncDisposable {
   /** One at a time, in order: a name that is left and wanted again must not be forgotten after it was noted. */
   readonly #changes: Batcher<string, undefined> = new Batcher({
     ask: (names) => this.#noteChanges(names),
-    sizeMax: NAMES_MAX,
-    inFlightMax: 1,
+    maxSize: MAX_NAMES,
+    maxInFlight: 1,
   });
   #listener: Listener | undefined;
   #noting: Disposable | undefined;
@@ -75,7 +75,7 @@ export class ChangeNotifier implements AsyncDisposable {
       if (channel === this.channel) {
         this.#options.onHint(hintOf(hint));
       } else if (isRung && isRungAlready(hint)) {
-      } else if (this.#rings.size < RINGS_WAITING_MAX) {
+      } else if (this.#rings.size < MAX_RINGS_WAITING) {
         const payload = payloadOf(hint);
         this.#rings.set(`${channel}${payload}`, [channel, payload]);
       }

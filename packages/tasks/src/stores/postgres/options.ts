@@ -7,7 +7,7 @@ export interface PostgresStoreOptions extends Omit<StoreOptions, 'shards'> {
   /** Where the tables are. It is made if it does not exist. Stores with one schema share their tasks. */
   readonly schema?: string;
   /** How many connections this store may have, beside the one of this process that listens. */
-  readonly connectionsMax?: number;
+  readonly maxConnections?: number;
   readonly connectTimeoutMs?: number;
   /** How long an operation waits for a lock, and its caller, a second more, for the answer. */
   readonly statementTimeoutMs?: number;
@@ -18,7 +18,7 @@ export interface PostgresStoreOptions extends Omit<StoreOptions, 'shards'> {
   readonly world?: World;
 }
 
-export const CONNECTIONS_MAX = 10;
+export const MAX_CONNECTIONS = 10;
 export const CONNECT_TIMEOUT_MS = 5_000;
 export const STATEMENT_TIMEOUT_MS = 10_000;
 export const POLL_MS = 10_000;

@@ -3,7 +3,7 @@ import type { SeenWorkers } from '../../overview.ts';
 import type { TaskStatus } from '../../status.ts';
 import type { ListPage } from '../../store.ts';
 import type { ConversationRecord, ConversationRef, JournalEntry, TaskRecord, TaskRef } from '../../task.ts';
-import { INT_MAX, type Moves } from './moves.ts';
+import { MAX_INT, type Moves } from './moves.ts';
 import { headOf, present, recordOf, type ShownHead, type ShownRecord } from './rows.ts';
 import { checkNames, checkText } from './text.ts';
 
@@ -41,7 +41,7 @@ export class Reads {
     if (watchMs !== undefined) {
       await this.#moves.make({ operation: 'read', name: 'read_along', values: [tenant, id, watchMs] });
     }
-    const values = [tenant, id, Math.min(after, INT_MAX), limit, this.#rules.retentionMs];
+    const values = [tenant, id, Math.min(after, MAX_INT), limit, this.#rules.retentionMs];
     return this.#moves.look('read', 'read_journal', values);
   }
 

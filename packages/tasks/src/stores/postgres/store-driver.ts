@@ -30,7 +30,7 @@ import type { Batcher } from './batcher.ts';
 import { type Cancel, cancelBatch, createBatch, type Finish, finishBatch } from './batches.ts';
 import type { Database } from './database.ts';
 import { Forgetting } from './forgetting.ts';
-import { checkClaim, INT_MAX, Moves } from './moves.ts';
+import { checkClaim, MAX_INT, Moves } from './moves.ts';
 import type { ChangeNotifier } from './notifier.ts';
 import { Reads } from './reads.ts';
 import {
@@ -73,7 +73,7 @@ export class PostgresDriver implements StoreDriver {
     this.#moves = new Moves(database, notifier);
     this.#reads = new Reads(this.#moves, rules);
     this.#forgetting = new Forgetting(this.#moves, rules);
-    this.#creates = createBatch(this.#moves, Math.min(rules.maxReady, INT_MAX));
+    this.#creates = createBatch(this.#moves, Math.min(rules.maxReady, MAX_INT));
     this.#finishes = finishBatch(this.#moves);
     this.#cancels = cancelBatch(this.#moves, { ownChannel: notifier.channel, retentionMs: rules.retentionMs });
   }
@@ -98,7 +98,7 @@ export class PostgresDriver implements StoreDriver {
     const { retentionMs, conversationRetentionMs, maxReady } = this.#options.rules;
     const what = [id, tenant, agent, conversation ?? null, key ?? null, worker ?? null, input, holdMs, policy, nonce];
     const when = [priority, notBefore ?? null, concurrency?.key ?? null, concurrency?.limit ?? null];
-    const bounds = [retentionMs, conversationRetentionMs, Math.min(maxReady, INT_MAX), deadline ?? null];
+    const bounds = [retentionMs, conversationRetentionMs, Math.min(maxReady, MAX_INT), deadline ?? null];
     type Created = { readonly answer: 'created' | 'duplicate'; readonly task: ShownRecord };
     const answer = await this.#moves.make<Created | Exclude<CreateReceipt, { task: TaskRecord }>>({
       operation: 'create',
@@ -116,7 +116,7 @@ export class PostgresDriver implements StoreDriver {
     const { session, number, worker, agents, leaseMs, limit, claim, maxBytes } = request;
     const values = [
       session,
-      Math.min(number, INT_MAX),
+      Math.min(number, MAX_INT),
       worker,
       agents,
       leaseMs,
@@ -185,19 +185,19 @@ export class PostgresDriver implements StoreDriver {
     const answer = await this.#moves.make<SweepAnswer>({
       operation: 'sweep',
       name: 'sweep',
-      values: [limit, this.#options.rules.attemptsMax],
+      values: [limit, this.#options.rules.maxAttempts],
     });
     return present(answer) as SweepAnswer;
   }
 
   async append(claim: ClaimRef, { after, events, replaces, done, progress }: DriverBatch): Promise<Orders> {
-    const { journalBytesMax } = this.#options.rules;
-    const values = [Math.max(-1, Math.min(after, INT_MAX)), events, replaces, done, progress, journalBytesMax];
+    const { maxJournalBytes } = this.#options.rules;
+    const values = [Math.max(-1, Math.min(after, MAX_INT)), events, replaces, done, progress, maxJournalBytes];
     type Refused = { answer: 'gap'; position: number } | { answer: 'full'; bytes: number };
     const orders = await this.#moves.makeOwn<ShownOrders | Refused>('append', claim, values);
     if (!('answer' in orders)) return ordersOf(orders);
     if (orders.answer === 'gap') throw new JournalGapError(claim.id, orders.position, after);
-    throw new JournalFullError(claim.id, orders.bytes, journalBytesMax);
+    throw new JournalFullError(claim.id, orders.bytes, maxJournalBytes);
   }
 
   release(claim: ClaimRef): Promise<ReleaseReceipt> {

@@ -1,4 +1,4 @@
-const NAMES_BYTES_MAX = 2_400;
+const MAX_NAMES_BYTES = 2_400;
 
 /** Refuses a name that Postgres cannot keep as it is, and so could take for another. */
 export function checkText(argument: string, value: string): void {
@@ -15,9 +15,9 @@ export function checkNames(names: Readonly<Record<string, string | undefined>>):
     checkText(name, value);
     bytes += Buffer.byteLength(value);
   }
-  if (bytes > NAMES_BYTES_MAX) {
+  if (bytes > MAX_NAMES_BYTES) {
     throw new TypeError(
-      `${Object.keys(names).join(', ')}: together at most ${NAMES_BYTES_MAX} bytes in UTF-8 with Postgres`,
+      `${Object.keys(names).join(', ')}: together at most ${MAX_NAMES_BYTES} bytes in UTF-8 with Postgres`,
     );
   }
 }

@@ -26,7 +26,7 @@ export class Turns {
         this.#waiting.delete(come);
         reject(
           new StoreBusyError(
-            `All ${this.#most} connections of this store were in use for ${this.#waitMs} ms before '${operation}' could be asked. Nothing was changed; ask for less at once, or raise connectionsMax`,
+            `All ${this.#most} connections of this store were in use for ${this.#waitMs} ms before '${operation}' could be asked. Nothing was changed; ask for less at once, or raise maxConnections`,
           ),
         );
       }, this.#waitMs);

@@ -1,7 +1,7 @@
 import type { RedisOptions } from 'ioredis';
 import type { RedisStoreOptions } from './options.ts';
 
-const RECONNECT_MS_MAX = 500;
+const MAX_RECONNECT_MS = 500;
 
 interface Address {
   readonly host: string;
@@ -66,5 +66,5 @@ function commonOptions(options: RedisStoreOptions): RedisOptions {
 }
 
 function retryAfterMs(times: number): number {
-  return Math.min(10 * 2 ** Math.min(times, 10), RECONNECT_MS_MAX);
+  return Math.min(10 * 2 ** Math.min(times, 10), MAX_RECONNECT_MS);
 }

@@ -29,7 +29,7 @@ interface Library {
 
 /** A server that said nothing for this long when a command timed out is not slow: the connection is dead. */
 const SILENT_MS = 250;
-const LEAVE_MS_MAX = 1_000;
+const MAX_LEAVE_MS = 1_000;
 const REVIVE_MS = 100;
 
 /** Loads the library on first use. */
@@ -163,7 +163,7 @@ export class Connection {
   leave(): void {
     if (this.#listener?.isReady) this.#listener.leave();
     this.#leaving ??= new Promise<void>((resolve) => {
-      const timer = setTimeout(resolve, LEAVE_MS_MAX);
+      const timer = setTimeout(resolve, MAX_LEAVE_MS);
       this.#client.once('close', () => {
         clearTimeout(timer);
         resolve();

@@ -48,11 +48,11 @@ export function generationsOf({
 
 /** How often workers may die, how much may run at once (of each shard its share; 0 for any number), and the shards. */
 export function limitsOf(
-  { attemptsMax, maxRunningPerTenant = 0, maxRunningPerAgent = 0 }: StoreRules,
+  { maxAttempts, maxRunningPerTenant = 0, maxRunningPerAgent = 0 }: StoreRules,
   generations: readonly number[],
 ): string {
   const shares = [maxRunningPerTenant, maxRunningPerAgent].map((limit) => Math.ceil(limit / generations.at(-1)!));
-  return [attemptsMax, ...shares, generations.join(',')].join(' ');
+  return [maxAttempts, ...shares, generations.join(',')].join(' ');
 }
 
 /** Where a shard's keys are. The part in braces is what a Cluster goes by, so a whole shard is in one place. */

@@ -104,7 +104,7 @@ function laneTables(
     rotateLane: ({ agent, tenant }) =>
       void database.run('UPDATE lanes SET tick = ? WHERE agent = ? AND tenant = ?', [nextTick(), agent, tenant]),
     countReady: ({ agent, tenant }, limit) =>
-      limit > COUNTED_MAX ? 0 : count("tenant = ? AND lane = ? AND stage = 'ready'", [tenant, agent], limit),
+      limit > MAX_COUNTED ? 0 : count("tenant = ? AND lane = ? AND stage = 'ready'", [tenant, agent], limit),
     readyAgents: (tenant) =>
       database
         .all("SELECT DISTINCT lane FROM tasks WHERE tenant = ? AND stage = 'ready'", [tenant])
@@ -123,7 +123,7 @@ function laneTables(
 }
 
 /** What waits is counted for each new task; a limit beyond this is not worth the time it takes. */
-const COUNTED_MAX = 100_000;
+const MAX_COUNTED = 100_000;
 
 function isOpen(database: Database, { agent, tenant }: Lane): boolean {
   return database.get('SELECT 1 FROM lanes WHERE agent = ? AND tenant = ?', [agent, tenant]) !== undefined;
@@ -196,7 +196,7 @@ export function keyTables(
   };
   return {
     countAdmitted: (key, limit) => count("'later', 'ready', 'held'", key, limit),
-    countQueued: (key, limit) => (limit > COUNTED_MAX ? 0 : count("'queue'", key, limit)),
+    countQueued: (key, limit) => (limit > MAX_COUNTED ? 0 : count("'queue'", key, limit)),
     firstQueued: ({ tenant, key }) => {
       const sql = `SELECT record FROM tasks WHERE tenant = ? AND key = ? AND stage = 'queue' ORDER BY createdAt, id LIMIT 1`;
       const found = recordOf<KeptTask>(database.get(sql, [tenant, key]));

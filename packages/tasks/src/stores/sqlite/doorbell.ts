@@ -10,7 +10,7 @@ export interface Ring {
 }
 
 /** More than this is not written on the bell; who hears it reads the changes instead. */
-const NOTE_BYTES_MAX = 4_096;
+const MAX_NOTE_BYTES = 4_096;
 
 /**
  * A file that processes on one machine ring to wake each other. The last change is written on it, which spares whoever
@@ -19,7 +19,7 @@ const NOTE_BYTES_MAX = 4_096;
 export class Doorbell implements Disposable {
   readonly #path: string;
   readonly #file: number;
-  readonly #note: Buffer = Buffer.alloc(NOTE_BYTES_MAX);
+  readonly #note: Buffer = Buffer.alloc(MAX_NOTE_BYTES);
   #watcher: FSWatcher | undefined;
 
   constructor(path: string, database: string) {
@@ -31,13 +31,13 @@ export class Doorbell implements Disposable {
   ring(first: number, hints: readonly string[]): void {
     const text = `{"first":${first},"hints":[${hints.join(',')}]}`;
     const note = `${crc32(text)} ${text}\n`;
-    const isTooLong = note.length > NOTE_BYTES_MAX || Buffer.byteLength(note) > NOTE_BYTES_MAX;
+    const isTooLong = note.length > MAX_NOTE_BYTES || Buffer.byteLength(note) > MAX_NOTE_BYTES;
     writeSync(this.#file, isTooLong ? '\n' : note, 0);
   }
 
   /** What the last ring said; `undefined` if it cannot be read, for example because somebody is writing it. */
   lastRing(): Ring | undefined {
-    const length = readSync(this.#file, this.#note, 0, NOTE_BYTES_MAX, 0);
+    const length = readSync(this.#file, this.#note, 0, MAX_NOTE_BYTES, 0);
     const note = this.#note.toString('utf8', 0, length);
     const [sum, text] = splitOnce(note.slice(0, note.indexOf('\n')));
     return text !== '' && Number(sum) === crc32(text) ? (JSON.parse(text) as Ring) : undefined;

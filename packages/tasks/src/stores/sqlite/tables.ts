@@ -8,7 +8,7 @@ import { journalTables } from './journal.ts';
 import { overviewTables } from './overview.ts';
 
 /** How many changes are kept for processes that are slow to hear of them; older ones make them look at everything. */
-export const CHANGES_MAX = 10_000;
+export const MAX_CHANGES = 10_000;
 const CHANGES_PIECE = 1_000;
 
 const INSERT_TASK = `

@@ -258,7 +258,7 @@ export const conversationCases: readonly ContractCase[] = [
   },
   {
     title: 'a task whose workers keep dying gives its turn to the next',
-    options: { attemptsMax: 1 },
+    options: { maxAttempts: 1 },
     async run({ store, advance }) {
       const one = await say(store, 'one', 'queue');
       const two = await say(store, 'two', 'queue');

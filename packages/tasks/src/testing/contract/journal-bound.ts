@@ -3,7 +3,7 @@ import type { TaskStore } from '../../store.ts';
 import type { TaskRef } from '../../task.ts';
 import { bring, type ContractCase, claim, create, expire, nth, record, SHORT_MS, TENANT } from '../case.ts';
 
-const BYTES_MAX = 1_000;
+const MAX_BYTES = 1_000;
 /** An event of so many bytes as JSON. */
 const ofBytes = (bytes: number): string => 'x'.repeat(bytes - 2);
 
@@ -94,10 +94,10 @@ export const journalBoundCases: readonly ContractCase[] = [
   },
   {
     title: 'a batch that would make a journal too large is refused, and nothing of it is written',
-    options: { journalBytesMax: BYTES_MAX },
+    options: { maxJournalBytes: MAX_BYTES },
     async run({ store }) {
       const { id, ref, by } = await bring(store, 'running');
-      assert.equal(store.journalBytesMax, BYTES_MAX);
+      assert.equal(store.maxJournalBytes, MAX_BYTES);
       await store.send(ref, { type: 'steer', message: 'x' });
       await store.append(by, { after: 0, events: [ofBytes(600)] });
       const before = await record(store, id);
@@ -106,12 +106,12 @@ export const journalBoundCases: readonly ContractCase[] = [
       assert.deepEqual(await record(store, id), before);
       assert.deepEqual(await placesOf(store, ref), [1]);
       await store.append(by, { after: 1, events: [ofBytes(400)], done: [1] });
-      assert.equal((await record(store, id)).journalBytes, BYTES_MAX);
+      assert.equal((await record(store, id)).journalBytes, MAX_BYTES);
     },
   },
   {
     title: 'a full journal takes what replaces enough, and orders are given all the same',
-    options: { journalBytesMax: BYTES_MAX },
+    options: { maxJournalBytes: MAX_BYTES },
     async run({ store }) {
       const { id, ref, by } = await bring(store, 'running');
       await store.append(by, { after: 0, events: [ofBytes(500), ofBytes(500)] });
@@ -128,7 +128,7 @@ export const journalBoundCases: readonly ContractCase[] = [
   },
   {
     title: 'what one worker wrote counts for the next, and can be replaced by it',
-    options: { journalBytesMax: BYTES_MAX },
+    options: { maxJournalBytes: MAX_BYTES },
     async run({ store, advance }) {
       const { id } = await create(store);
       const ref = { tenant: TENANT, id };

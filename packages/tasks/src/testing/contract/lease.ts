@@ -117,7 +117,7 @@ export const leaseCases: readonly ContractCase[] = [
   },
   {
     title: 'a task whose workers keep dying fails, and the last of them is fenced',
-    options: { attemptsMax: 2 },
+    options: { maxAttempts: 2 },
     async run({ store, advance }) {
       const { id } = await create(store);
       for (const worker of ['w1', 'w2']) {
@@ -131,7 +131,7 @@ export const leaseCases: readonly ContractCase[] = [
   },
   {
     title: 'progress wipes out the deaths before it, but for their sum',
-    options: { attemptsMax: 2 },
+    options: { maxAttempts: 2 },
     async run({ store, advance }) {
       const { id } = await create(store);
       for (let i = 0; i < 4; i++) {
@@ -146,7 +146,7 @@ export const leaseCases: readonly ContractCase[] = [
   },
   {
     title: 'a released task can be claimed at once and has lost no attempt',
-    options: { attemptsMax: 1 },
+    options: { maxAttempts: 1 },
     async run({ store }) {
       const { id } = await create(store);
       for (let i = 1; i <= 5; i++) {
@@ -186,7 +186,7 @@ export const leaseCases: readonly ContractCase[] = [
   },
   {
     title: 'a task being cancelled whose worker is gone is claimed to be settled, however often',
-    options: { attemptsMax: 1 },
+    options: { maxAttempts: 1 },
     async run({ store, advance }) {
       const { id } = await create(store);
       await claim(store, id, { leaseMs: SHORT_MS });

@@ -166,7 +166,7 @@ export const sessionCases: readonly ContractCase[] = [
   },
   {
     title: 'a task that kills its workers does not fail its neighbours',
-    options: { attemptsMax: 3 },
+    options: { maxAttempts: 3 },
     async run({ store, advance }) {
       const poison = await create(store, { priority: 1 });
       for (let i = 0; i < 3; i++) {

@@ -1,7 +1,7 @@
 import { LIMITS, SIZES } from '../../../rules/rules.ts';
 
 /** What waits is counted for each new task up to this limit; a larger one costs as much as counting so many would. */
-const COUNTED_MAX = 1_000;
+const MAX_COUNTED = 1_000;
 const COUNTED_SHARE = 20;
 
 /** `create`, and what is forgotten. See `moves/create.ts`. */
@@ -116,7 +116,7 @@ RETURNS boolean LANGUAGE plpgsql AS $$
 DECLARE
   known float8;
 BEGIN
-  IF most <= ${COUNTED_MAX} THEN
+  IF most <= ${MAX_COUNTED} THEN
     RETURN fn.count_ready(of_lane, of_tenant, most) >= most
       OR of_key IS NOT NULL AND (SELECT count(*) FROM (SELECT FROM whoa.tasks t WHERE t.tenant = of_tenant
         AND t.concurrency_key = of_key AND t.stage = 'queue' LIMIT most) found) >= most;

@@ -4,7 +4,7 @@ import { LIMITS } from '../../../rules/rules.ts';
 const PULSE_SHARE = 1 / 8;
 const OUTAGE_SHARE = 1 / 2;
 /** What a session holds is counted with every beat up to so many tasks; beyond that once a minute. */
-const COUNTED_MAX = 1_000;
+const MAX_COUNTED = 1_000;
 
 /** How workers keep what they have, and how it is taken away. See `moves/session.ts`. */
 export const SESSION: string = `
@@ -70,7 +70,7 @@ BEGIN
     UPDATE whoa.pulse SET grace_given = false
     WHERE EXISTS (SELECT FROM whoa.pulse FOR UPDATE SKIP LOCKED);
   END IF;
-  IF believed <= ${COUNTED_MAX} OR floor(now / 60000) <> floor(session.used_at / 60000) THEN
+  IF believed <= ${MAX_COUNTED} OR floor(now / 60000) <> floor(session.used_at / 60000) THEN
     SELECT count(*) INTO held FROM whoa.tasks t WHERE t.stage = 'held' AND t.session = session_id;
   END IF;
   IF held > 0 THEN

@@ -14,7 +14,7 @@ return redis.call('HGET', tag .. 'task:' .. ARGV[5], 'tenant')
 `;
 
 /** How many ids of a conversation are looked at for one page, however few of them are wanted. */
-const LOOKED_AT_MAX = 1_000;
+const MAX_LOOKED_AT = 1_000;
 
 /** A page of a tenant's tasks in this shard, newest first: those of one status, of a conversation, or all. Never a scan. */
 export const LIST: string = /* lua */ `
@@ -39,7 +39,7 @@ end
 
 local found, bound = {}, limit
 if conversation ~= '' then
-  bound = math.max(limit, ${LOOKED_AT_MAX})
+  bound = math.max(limit, ${MAX_LOOKED_AT})
   found = some_of(tag .. 'said:' .. pair(tenant, conversation), bound)
 elseif status ~= '' then
   found = some_of(tag .. 'status:' .. status .. ':' .. tenant, bound)

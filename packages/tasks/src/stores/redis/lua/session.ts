@@ -132,7 +132,7 @@ local function free(task, hadSuspect)
   put(task, 'deaths', deaths)
   put(task, 'claim', nil)
   put(task, 'worker', nil)
-  if status == 'running' and (attempts >= attemptsMax or deaths >= ${LIMITS.maxDeaths}) then
+  if status == 'running' and (attempts >= maxAttempts or deaths >= ${LIMITS.maxDeaths}) then
     local message = 'its workers were lost ' .. math.max(attempts, deaths) .. ' times'
     end_task(task, 'failed', '{"status":"failed","error":{"message":"' .. message .. '","code":"WORKERS_LOST"}}')
     leave_queue(task)

@@ -37,8 +37,8 @@ end
 /** The bounds a store was made with. */
 export const RULES: string = /* lua */ `
 local retention, conversationRetention = tonumber(ARGV[2]), tonumber(ARGV[3])
-local attemptsMax, maxTenant, maxAgent = string.match(ARGV[4], '^(%d+) (%d+) (%d+)')
-attemptsMax, maxTenant, maxAgent = tonumber(attemptsMax), tonumber(maxTenant), tonumber(maxAgent)
+local maxAttempts, maxTenant, maxAgent = string.match(ARGV[4], '^(%d+) (%d+) (%d+)')
+maxAttempts, maxTenant, maxAgent = tonumber(maxAttempts), tonumber(maxTenant), tonumber(maxAgent)
 `;
 
 /** What one move does to each status. */

@@ -34,7 +34,7 @@ end
 
 local task = own(unpack(ARGV, 5, 8))
 if not task then return { 'lost' } end
-local after, bytesMax, progress = tonumber(ARGV[9]), tonumber(ARGV[10]), ARGV[11]
+local after, maxBytes, progress = tonumber(ARGV[9]), tonumber(ARGV[10]), ARGV[11]
 local doneCount, replacesCount = tonumber(ARGV[12]), tonumber(ARGV[13])
 local firstReplaced = 14 + doneCount
 local first = firstReplaced + replacesCount
@@ -52,7 +52,7 @@ for i = firstReplaced, first - 1 do
     gone[#gone + 1] = index
   end
 end
-if sum > math.max(bytesMax, task.journalBytes) then return { 'full', tostring(task.journalBytes) } end
+if sum > math.max(maxBytes, task.journalBytes) then return { 'full', tostring(task.journalBytes) } end
 -- What is removed leaves an empty place: those behind it keep theirs.
 for _, index in ipairs(gone) do redis.call('LSET', journal, index, '') end
 if not isThere and count > 0 then
