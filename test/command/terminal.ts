@@ -12,7 +12,7 @@ export const BIN: readonly string[] = [
 ];
 
 const LOOK_MS = 40;
-const PATIENCE_MS = 30_000;
+const WAIT_MS = 30_000;
 
 /** A home of its own: folder, state and configuration, and nobody's keys. */
 export interface Home extends Disposable {
@@ -90,7 +90,7 @@ function openTerminal(
     see,
     seeStyled: () => tmux('capture-pane', '-pe').split('\n').slice(0, rows),
     async waitFor(pattern) {
-      const until = performance.now() + PATIENCE_MS;
+      const until = performance.now() + WAIT_MS;
       for (let seen = see(); ; seen = see()) {
         if (pattern.test(seen)) return seen;
         if (performance.now() > until) throw new Error(`${pattern} was not seen, but:\n${seen}`);

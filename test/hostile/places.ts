@@ -88,7 +88,7 @@ add('hook', CALLS, {
 for (const name of ['tools', 'concurrency', 'approve', 'hooks', 'ledger', 'cleanupMs', 'world']) {
   add('setting', CALLS, { [name]: (kit, value) => (kit.agent[name] = value()) });
 }
-for (const name of ['name', 'ladder', 'budgets', 'compact', 'undoMs', 'patience', 'instructions', 'model', 'planner']) {
+for (const name of ['name', 'ladder', 'budgets', 'compact', 'undoMs', 'retry', 'instructions', 'model', 'planner']) {
   add('setting', RUNS, { [name]: (kit, value) => (kit.agent[name] = value()) });
 }
 add('setting', RUNS, {

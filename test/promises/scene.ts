@@ -50,7 +50,7 @@ export const DONE = 'All done.';
 export const codeCache = { NODE_COMPILE_CACHE: join(import.meta.dirname, '../../node_modules/.cache/scenes') } as const;
 
 const LOOK_MS = 5;
-const PATIENCE_MS = 30_000;
+const WAIT_MS = 30_000;
 let scenes = 0;
 
 /** Opens a scene whose model answers so, and then says that it is done. */
@@ -109,10 +109,7 @@ export function linesOf(path: string): string[] {
 }
 
 /** Looks until it is so: nobody tells when a stranger's process or file has come or gone. */
-export async function until(
-  condition: () => boolean | Promise<boolean>,
-  withinMs: number = PATIENCE_MS,
-): Promise<void> {
+export async function until(condition: () => boolean | Promise<boolean>, withinMs: number = WAIT_MS): Promise<void> {
   const end = performance.now() + withinMs;
   while (!(await condition())) {
     if (performance.now() > end) throw new Error(`not so after ${withinMs} ms: ${condition.toString()}`);

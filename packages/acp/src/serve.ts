@@ -131,11 +131,11 @@ async function live(parts: Parts): Promise<AcpEnd> {
   });
   const first = await waitUnder(ended, token, 'drain');
   const byUs = first.by === 'level' && !gone.isCancelled;
-  const patience = wire.closeWhenStuck(STUCK_MS, token.clock);
+  const stuckTimer = wire.closeWhenStuck(STUCK_MS, token.clock);
   await parts.sessions?.closeAll({ kind: 'shutdown' });
   // The caller may end the process as soon as this is over.
   await wire.drained();
-  patience[Symbol.dispose]();
+  stuckTimer[Symbol.dispose]();
   wire.close();
   const error = await ended;
   token[Symbol.dispose]();

@@ -385,7 +385,7 @@ test('what attempts cost that broke off is counted, also when a cancel ends the 
   other.cancel();
   expect((await other.outcome).usage).toEqual({ inputTokens: 1_000, outputTokens: 50, complete: false });
   attempts = -9;
-  const third = setUp({ model, patience: { maxAttempts: 2 } });
+  const third = setUp({ model, retry: { maxAttempts: 2 } });
   const { run: last } = third.start();
   await third.clock.advance(10);
   expect(await last.outcome).toMatchObject({ status: 'failed', usage: { inputTokens: 2_000, complete: false } });

@@ -55,6 +55,6 @@ export function createAgent(given: AgentOptions): Agent {
 type AskingOptions = Extract<AgentOptions, { readonly planner?: undefined }>;
 
 function plannerFor(options: AskingOptions, made: { tools: readonly Tool[]; world: World }): Planner {
-  const { model, instructions, patience, maxReplyCharacters } = options;
-  return createModelPlanner({ model, instructions, patience, maxReplyCharacters, ...made });
+  const { model, instructions, retry, maxReplyCharacters } = options;
+  return createModelPlanner({ model, instructions, retry, maxReplyCharacters, ...made });
 }

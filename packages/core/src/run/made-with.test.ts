@@ -68,7 +68,7 @@ test('waits of any length are carried, and a limit that never comes', async () =
   for (const length of [2 ** 31, 60 * 86_400_000, Infinity]) {
     const world = createVirtualWorld();
     const slow = scriptedModel([['one ', { waitMs: 100 }, 'two']], world);
-    const options = { budgets: { deadlineMs: length }, patience: { idleMs: length } };
+    const options = { budgets: { deadlineMs: length }, retry: { idleMs: length } };
     const running = createAgent({ name: 'a', model: slow, world, ...options }).run('x');
     await world.clock.advance(200);
     expect(await running.outcome).toMatchObject({ status: 'success', text: 'one two' });
@@ -77,12 +77,10 @@ test('waits of any length are carried, and a limit that never comes', async () =
 });
 
 test('how patient a run is with its model is checked', () => {
-  const patient = (patience: object): string => agent({ planner: undefined, model, patience });
-  expect(patient({ maxAttempts: 0 })).toBe('patience.maxAttempts: expected a whole number from 1, got 0');
-  expect(patient({ idleMs: Number.NaN })).toBe(
-    'patience.idleMs: expected 0 ms or more, or Infinity for never, got NaN',
-  );
-  expect(patient({ backoffMs: Infinity })).toBe('patience.backoffMs: expected 0 ms or more, got Infinity');
+  const patient = (retry: object): string => agent({ planner: undefined, model, retry });
+  expect(patient({ maxAttempts: 0 })).toBe('retry.maxAttempts: expected a whole number from 1, got 0');
+  expect(patient({ idleMs: Number.NaN })).toBe('retry.idleMs: expected 0 ms or more, or Infinity for never, got NaN');
+  expect(patient({ backoffMs: Infinity })).toBe('retry.backoffMs: expected 0 ms or more, got Infinity');
 });
 
 test('who hands over a model of the AI SDK, its name, or none is told what to do', () => {

@@ -9,12 +9,12 @@ import { defineTool, type Tool } from '../tool/tool.ts';
 import { createAgent } from './agent.ts';
 import type { RunEvent } from './events.ts';
 import { ModelError } from './model.ts';
-import { createModelPlanner, type Patience } from './model-planner.ts';
+import { createModelPlanner, type RetryOptions } from './model-planner.ts';
 import type { AgentParts } from './setup.ts';
 
 const never = new Promise<never>(() => {});
 
-function setUp(replies: readonly ScriptedReply[], options: Partial<AgentParts> & { patience?: Patience } = {}) {
+function setUp(replies: readonly ScriptedReply[], options: Partial<AgentParts> & { retry?: RetryOptions } = {}) {
   const world = createVirtualWorld();
   const recorder = createRecorder();
   const model = scriptedModel(replies, { clock: world.clock });
@@ -195,15 +195,15 @@ test('a cancel does not wait for the back-off', async () => {
 });
 
 test('what cannot be repeated fails the run: a refusal, too many attempts, too long a wait, words already shown', async () => {
-  const cases: [ScriptedReply[], number, Patience?][] = [
+  const cases: [ScriptedReply[], number, RetryOptions?][] = [
     [[[{ fail: refusal({ isRetryable: false, status: 400 }) }]], 1],
     [[[{ fail: refusal() }]], 2, { maxAttempts: 2, backoffMs: 1 }],
     [[[{ fail: refusal({ retryAfterMs: 61_000 }) }]], 1],
     [[['Half a ', { fail: refusal() }]], 1],
     [[[{ fail: new TypeError('a bug') }]], 1],
   ];
-  for (const [replies, requests, patience = {}] of cases) {
-    const { run, model, clock, check } = setUp(replies, { patience });
+  for (const [replies, requests, retry = {}] of cases) {
+    const { run, model, clock, check } = setUp(replies, { retry });
     await clock.advance(10);
     const outcome = await run.outcome;
     expect(outcome.status).toBe('failed');
@@ -225,7 +225,7 @@ test('words shown before a failure are kept, and said to be cut off', async () =
 });
 
 test('a provider that goes silent is given up and asked again', async () => {
-  const { run, model, clock, check } = setUp([[{ until: never }], ['Here.']], { patience: { idleMs: 5_000 } });
+  const { run, model, clock, check } = setUp([[{ until: never }], ['Here.']], { retry: { idleMs: 5_000 } });
   await clock.advance(4_999);
   expect(model.requests).toHaveLength(1);
   await clock.advance(10_000);

@@ -9,8 +9,8 @@ import type { Planner, PlannerContext } from './planner.ts';
 import { describeTools, prepareMessages } from './prepare.ts';
 import { ReplyError, streamReply } from './turn.ts';
 
-/** How patient a run is with its model. */
-export interface Patience {
+/** How often and how long a model is asked again. */
+export interface RetryOptions {
   /** How often a request is sent at most. */
   readonly maxAttempts?: number;
   /** The first wait between two attempts; it doubles each time, with some chance in it. */
@@ -21,13 +21,13 @@ export interface Patience {
   readonly idleMs?: number;
 }
 
-const PATIENCE: Required<Patience> = { maxAttempts: 4, backoffMs: 500, maxBackoffMs: 60_000, idleMs: 120_000 };
+const DEFAULT_RETRY: Required<RetryOptions> = { maxAttempts: 4, backoffMs: 500, maxBackoffMs: 60_000, idleMs: 120_000 };
 
 export interface ModelPlannerOptions {
   readonly model: Model;
   readonly instructions?: string | undefined;
   readonly tools: readonly Tool[];
-  readonly patience?: Patience | undefined;
+  readonly retry?: RetryOptions | undefined;
   /** A reply that is longer fails; `MAX_REPLY_CHARACTERS` by default. */
   readonly maxReplyCharacters?: number | undefined;
   readonly world: World;
@@ -37,19 +37,18 @@ export interface ModelPlannerOptions {
 const MAX_REPLY_CHARACTERS = 4_000_000;
 
 /** The settings of an agent that asks a model. */
-export const MODEL_RULES: Rules<
-  Pick<ModelPlannerOptions, 'model' | 'instructions' | 'patience' | 'maxReplyCharacters'>
-> = {
-  model: modelRule,
-  instructions: text,
-  patience: group<Patience>({
-    maxAttempts: count(),
-    backoffMs: pauseMs,
-    maxBackoffMs: timeLimitMs,
-    idleMs: timeLimitMs,
-  }),
-  maxReplyCharacters: count(),
-};
+export const MODEL_RULES: Rules<Pick<ModelPlannerOptions, 'model' | 'instructions' | 'retry' | 'maxReplyCharacters'>> =
+  {
+    model: modelRule,
+    instructions: text,
+    retry: group<RetryOptions>({
+      maxAttempts: count(),
+      backoffMs: pauseMs,
+      maxBackoffMs: timeLimitMs,
+      idleMs: timeLimitMs,
+    }),
+    maxReplyCharacters: count(),
+  };
 
 /** The planner that asks a model. */
 export function createModelPlanner(given: ModelPlannerOptions): Planner {
@@ -60,7 +59,7 @@ export function createModelPlanner(given: ModelPlannerOptions): Planner {
     world: required(worldRule),
   });
   const { model, instructions, world, maxReplyCharacters = MAX_REPLY_CHARACTERS } = options;
-  const patience = { ...PATIENCE, ...options.patience };
+  const retry = { ...DEFAULT_RETRY, ...options.retry };
   const tools = describeTools(options.tools);
   return {
     async next(history, context) {
@@ -69,7 +68,7 @@ export function createModelPlanner(given: ModelPlannerOptions): Planner {
         tools,
         ...(instructions !== undefined && { instructions: instructions.toWellFormed() }),
       };
-      const limits = { idleMs: patience.idleMs, maxReplyCharacters };
+      const limits = { idleMs: retry.idleMs, maxReplyCharacters };
       let spent: Usage | undefined;
       for (let attempt = 1; ; attempt++) {
         try {
@@ -79,7 +78,7 @@ export function createModelPlanner(given: ModelPlannerOptions): Planner {
           const failed = error as ReplyError;
           const partial = spending(failed.partial, spent);
           if (failed.hasBegun) spent = partial.usage;
-          const mayRetry = await waitToRetry(failed, attempt, { ...context, patience, world });
+          const mayRetry = await waitToRetry(failed, attempt, { ...context, retry, world });
           if (mayRetry) continue;
           // Cancelled between two attempts: what they cost is not lost with them.
           if (context.token.isCancelled) return { message: spending(NOTHING_SAID, spent), calls: [] };
@@ -99,7 +98,7 @@ function spending(message: AssistantMessage, before: Usage | undefined): Assista
 }
 
 interface Retries {
-  readonly patience: Required<Patience>;
+  readonly retry: Required<RetryOptions>;
   readonly world: World;
 }
 
@@ -121,13 +120,13 @@ async function waitToRetry(error: ReplyError, attempt: number, context: PlannerC
  * How long to wait before the next attempt; `undefined` if there should be none. Nobody may have seen anything yet: words
  * that were shown are not said twice.
  */
-function delayBefore(error: ReplyError, attempt: number, { patience, world }: Retries): number | undefined {
-  if (attempt >= patience.maxAttempts || error.hasShown) return undefined;
+function delayBefore(error: ReplyError, attempt: number, { retry, world }: Retries): number | undefined {
+  if (attempt >= retry.maxAttempts || error.hasShown) return undefined;
   const { cause } = error;
   if (!isModelError(cause) || !cause.isRetryable) return undefined;
   if (cause.retryAfterMs !== undefined)
-    return cause.retryAfterMs <= patience.maxBackoffMs ? cause.retryAfterMs : undefined;
-  const grown = Math.min(patience.backoffMs * 2 ** (attempt - 1), patience.maxBackoffMs);
+    return cause.retryAfterMs <= retry.maxBackoffMs ? cause.retryAfterMs : undefined;
+  const grown = Math.min(retry.backoffMs * 2 ** (attempt - 1), retry.maxBackoffMs);
   return Math.round(grown * (0.5 + world.random() / 2));
 }
 

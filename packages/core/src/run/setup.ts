@@ -26,7 +26,7 @@ import type { RunEvent } from './events.ts';
 import type { BeforeTurn, Compact } from './loop.ts';
 import type { Message } from './message.ts';
 import type { Model } from './model.ts';
-import { MODEL_RULES, type Patience } from './model-planner.ts';
+import { MODEL_RULES, type RetryOptions } from './model-planner.ts';
 import type { Planner } from './planner.ts';
 import type { BeforeUndo } from './undo.ts';
 
@@ -36,7 +36,7 @@ export type AgentOptions = AgentParts &
     | {
         readonly model: Model;
         readonly instructions?: string;
-        readonly patience?: Patience;
+        readonly retry?: RetryOptions;
         /** A reply that is longer fails; 4,000,000 by default. */
         readonly maxReplyCharacters?: number;
         readonly planner?: undefined;
@@ -85,7 +85,7 @@ export interface RunOptions {
 type AllAgentOptions = AgentParts & {
   readonly model?: Model;
   readonly instructions?: string;
-  readonly patience?: Patience;
+  readonly retry?: RetryOptions;
   readonly maxReplyCharacters?: number;
   readonly planner?: Planner;
 };

@@ -605,14 +605,14 @@ test('waiting for an exclusive key ends: with a cancel, or after a minute', asyn
   const { clock, token, runtime } = setUp([tool('edit', () => new Promise(() => {}), { exclusive: () => ['file'] })]);
   const holder = settle(runtime.execute([call('holder', 'edit')], { token }));
   await letEverythingReact();
-  const patience = settle(runtime.execute([call('2', 'edit')]));
+  const waiting = settle(runtime.execute([call('2', 'edit')]));
   const other = new CancellationToken({ clock });
   const cancelled = settle(runtime.execute([call('3', 'edit')], { token: other }));
   await letEverythingReact();
   other.cancel();
   expect(states(await cancelled)).toEqual(['not-started']);
   await clock.advance(60_000);
-  expect((await patience).calls[0]?.content).toBe("Not started: file is still held by call 'holder'; try again later");
+  expect((await waiting).calls[0]?.content).toBe("Not started: file is still held by call 'holder'; try again later");
   token.cancel({}, { how: 'kill' });
   await holder;
 });

@@ -153,8 +153,8 @@ function tellReceipt(
     if (!asJson) screen.line(`${shortId(id)} had already ended: ${receipt.status}`);
     return false;
   }
-  const patience = receipt.answer === 'already' ? '' : patienceOf(how);
-  if (!asJson) screen.line(`${shortId(id)} ${ANSWERS[receipt.answer]}${patience}`);
+  const wait = receipt.answer === 'already' ? '' : describeWait(how);
+  if (!asJson) screen.line(`${shortId(id)} ${ANSWERS[receipt.answer]}${wait}`);
   return true;
 }
 
@@ -165,7 +165,7 @@ const ANSWERS = {
 } as const;
 
 /** What happens to what runs, and for how long at most. */
-function patienceOf(how: StopHow): string {
+function describeWait(how: StopHow): string {
   const { drainMs, abortMs } = typeof how === 'string' ? LADDERS[how] : how;
   if (drainMs) return `: what runs may finish, ${drainMs / 1_000} s at most`;
   return abortMs ? `: what runs is interrupted, ${abortMs / 1_000} s at most` : ': nothing is waited for';

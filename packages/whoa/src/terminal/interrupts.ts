@@ -34,9 +34,9 @@ export function listenForInterrupts(options: InterruptOptions): Disposable {
     const told = options.level?.();
     return LEVELS.findLast((level) => level === told || level === token.level);
   };
-  let patience: Disposable | undefined;
+  let exitTimer: Disposable | undefined;
   const onInterrupt = (): void => {
-    if (patience !== undefined) {
+    if (exitTimer !== undefined) {
       exit();
       return;
     }
@@ -44,7 +44,7 @@ export function listenForInterrupts(options: InterruptOptions): Disposable {
     const how = level === undefined ? first : level === 'drain' ? 'now' : 'kill';
     token.cancel({ kind: 'user', by: userName(), via: 'Ctrl-C' }, { how });
     if (token.level !== 'kill') return;
-    patience = clock.setTimer(EXIT_MS, exit);
+    exitTimer = clock.setTimer(EXIT_MS, exit);
     options.onLastWait?.(EXIT_MS);
   };
   const onTerminate = (): void => {
@@ -62,7 +62,7 @@ export function listenForInterrupts(options: InterruptOptions): Disposable {
   return {
     [Symbol.dispose]() {
       for (const [signal, handler] of handlers) signals.off(signal, handler);
-      patience?.[Symbol.dispose]();
+      exitTimer?.[Symbol.dispose]();
     },
   };
 }

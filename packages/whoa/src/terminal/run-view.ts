@@ -3,7 +3,7 @@ import { systemClock } from '@whoa/core/embed';
 import { shortId } from '../tasks/local-tasks.ts';
 import { commandName } from './command-name.ts';
 import { describeInput, eventLine } from './event-line.ts';
-import { Patience } from './patience.ts';
+import { LevelDeadlines } from './level-deadlines.ts';
 import { oneLine } from './plain-text.ts';
 import type { Screen } from './screen.ts';
 
@@ -25,7 +25,7 @@ const MAX_NAMES = 3;
 export class RunView {
   readonly #screen: Screen;
   readonly #tools: readonly Tool[];
-  readonly #patience: Patience;
+  readonly #deadlines: LevelDeadlines;
   readonly #calls = new Map<string, ShownCall>();
   #level: StopLevel | undefined;
   #nextAt: number | undefined;
@@ -34,7 +34,7 @@ export class RunView {
   constructor(screen: Screen, { tools, first }: RunViewOptions) {
     this.#screen = screen;
     this.#tools = tools;
-    this.#patience = new Patience(first);
+    this.#deadlines = new LevelDeadlines(first);
   }
 
   /** How hard the run is stopped by now. */
@@ -89,7 +89,7 @@ export class RunView {
   /** At once: what is waited for, how long at most, and what another Ctrl-C does. */
   #describeStop({ level, reason, at }: Extract<RunEvent, { type: 'level-change' }>): string {
     this.#level = level;
-    this.#nextAt = reason.via === 'Ctrl-C' ? this.#patience.reach(level, at) : undefined;
+    this.#nextAt = reason.via === 'Ctrl-C' ? this.#deadlines.reach(level, at) : undefined;
     return this.#yellow(`■ ${STOPPING[level]}${this.#waiting(at) ?? ''}`);
   }
 

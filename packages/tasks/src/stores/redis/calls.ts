@@ -15,7 +15,7 @@ import { slotOf } from './slot.ts';
 const RETRY_MS = 20;
 const LAST_MS = 3 * RETRY_MS;
 /** A node of a Cluster that cannot be reached for this long may have been replaced: the others are asked. */
-const PATIENCE_MS = 200;
+const READY_WAIT_MS = 200;
 
 type Values = readonly (string | number)[];
 
@@ -100,11 +100,11 @@ export class Calls implements AsyncDisposable {
       await settledWithin(routes.refreshed(), until - performance.now());
       return { again: undefined, isAtOnce: true };
     }
-    const patienceMs = Math.min(
+    const readyWaitMs = Math.min(
       until - performance.now(),
-      this.#options.cluster ? PATIENCE_MS : Number.POSITIVE_INFINITY,
+      this.#options.cluster ? READY_WAIT_MS : Number.POSITIVE_INFINITY,
     );
-    if (!connection.isReady && !(await connection.waitForReady(patienceMs))) {
+    if (!connection.isReady && !(await connection.waitForReady(readyWaitMs))) {
       routes.refresh();
       return { again: connection.lastError };
     }

@@ -55,12 +55,12 @@ export class Database {
 
   /** Runs work in a transaction, all or nothing. */
   write<T>(work: () => T): Promise<T> {
-    return this.#patiently(() => this.#transact(work));
+    return this.#retryWhileBusy(() => this.#transact(work));
   }
 
   /** Runs reads. Each sees one moment; they wait only while the file is repaired after a process was killed. */
   read<T>(work: () => T): Promise<T> {
-    return this.#patiently(work);
+    return this.#retryWhileBusy(work);
   }
 
   close(): void {
@@ -69,7 +69,7 @@ export class Database {
   }
 
   /** Waits for other processes without blocking this one. */
-  async #patiently<T>(work: () => T): Promise<T> {
+  async #retryWhileBusy<T>(work: () => T): Promise<T> {
     const until = performance.now() + BUSY_MS;
     for (;;) {
       try {

@@ -1,7 +1,7 @@
 import { LADDERS, type Ladder, type StopHow, type StopLevel } from '@whoa/core';
 
 /** How long each level of a stop may last, when the stop came from Ctrl-C and went by this ladder. */
-export class Patience {
+export class LevelDeadlines {
   readonly #ladder: Ladder;
   #abortAt: number | undefined;
   #killAt: number | undefined;
