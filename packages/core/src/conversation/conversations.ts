@@ -1,7 +1,7 @@
 import { readInput } from '../run/given-messages.ts';
 import type { Message, RunInput } from '../run/message.ts';
 import { systemWorld, type World, worldRule } from '../stop/clock.ts';
-import { createTeller } from '../stop/hooks.ts';
+import { createHookDispatcher } from '../stop/hooks.ts';
 import type { GivenReason } from '../stop/reason.ts';
 import type { CancelOptions, CancelReceipt } from '../stop/receipt.ts';
 import {
@@ -91,7 +91,7 @@ export function createConversations(given: ConversationsOptions): Conversations 
   const { maxConversations = MAX_CONVERSATIONS, world = systemWorld } = options;
   const conversations = new Map<string, Conversation>();
   let isClosed = false;
-  const tell = createTeller<ConversationEvent>(options.hooks, {
+  const tell = createHookDispatcher<ConversationEvent>(options.hooks, {
     'message-answer': ({ reply }) => (SENT.has(reply.status) ? options.onReply?.(reply) : undefined),
   });
   const create = (id: string): Conversation =>

@@ -24,7 +24,7 @@ export { describeCancelled, type CancelledWork } from '../conversation/describe.
 export { describeEarly } from '../conversation/policy.ts';
 
 // Hooks.
-export { type Hooks, type HookError, createTeller, createListener, reportFailure } from '../stop/hooks.ts';
+export { type Hooks, type HookError, createHookDispatcher, createListener, reportFailure } from '../stop/hooks.ts';
 export type { RuntimeEvent } from '../tool/events.ts';
 
 // Keys.

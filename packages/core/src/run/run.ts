@@ -1,6 +1,6 @@
 import type { World } from '../stop/clock.ts';
 import { isCancelledError } from '../stop/errors.ts';
-import { createTeller } from '../stop/hooks.ts';
+import { createHookDispatcher } from '../stop/hooks.ts';
 import { enterInLedger, type LateEnd, type Ledger } from '../stop/ledger.ts';
 import { createReason, type GivenReason } from '../stop/reason.ts';
 import { type CancelOptions, type CancelReceipt, readCancelOptions } from '../stop/receipt.ts';
@@ -81,7 +81,7 @@ class AgentRun implements Run {
     const { world } = agent;
     this.#setup = setup;
     this.id = setup.id ?? world.createId();
-    const tellHooks = createTeller<RunEvent>(agent.hooks, setup.hooks);
+    const tellHooks = createHookDispatcher<RunEvent>(agent.hooks, setup.hooks);
     this.#gate = new RunGate({ runId: this.id, clock: world.clock, tellHooks });
     this.#startedAt = this.#gate.now();
     this.#input = setup.input;

@@ -1,5 +1,5 @@
 import { afterEach, beforeEach, expect, type MockInstance, test, vi } from 'vitest';
-import { createListener, createTeller, type HookError, type Hooks, reportFailure } from './hooks.ts';
+import { createHookDispatcher, createListener, type HookError, type Hooks, reportFailure } from './hooks.ts';
 
 type Event = { type: 'a'; value: number } | { type: 'b' };
 let warn: MockInstance<typeof process.emitWarning>;
@@ -22,7 +22,7 @@ test('each hook hears its event, and `any` hears all, in every set of hooks', ()
     a: ({ value }) => heard.push(`a${value}`),
     any: ({ type }) => heard.push(`any ${type}`),
   };
-  const tell = createTeller<Event>(hooks, undefined, { b: () => heard.push('b') });
+  const tell = createHookDispatcher<Event>(hooks, undefined, { b: () => heard.push('b') });
   tell({ type: 'a', value: 1 });
   tell({ type: 'b' });
   expect(heard).toEqual(['a1', 'any a', 'any b', 'b']);
@@ -30,7 +30,7 @@ test('each hook hears its event, and `any` hears all, in every set of hooks', ()
 
 test('a hook that throws or rejects is reported to the hook-error hooks, by name', async () => {
   const errors: HookError[] = [];
-  const tell = createTeller<Event>(
+  const tell = createHookDispatcher<Event>(
     { a: fails, any: () => Promise.reject(new Error('later')) },
     { 'hook-error': (error) => errors.push(error) },
   );
@@ -45,19 +45,23 @@ test('a hook that throws or rejects is reported to the hook-error hooks, by name
 });
 
 test('with nobody to report to, it is a process warning that says what to add', () => {
-  createTeller<Event>({ a: fails }, { b: () => {} })({ type: 'a', value: 1 });
+  createHookDispatcher<Event>({ a: fails }, { b: () => {} })({ type: 'a', value: 1 });
   expect(warned()).toMatchObject([
     { message: "The 'a' hook failed; add a 'hook-error' hook", cause: { message: 'boom' } },
   ]);
 });
 
 test('a hook-error hook that fails itself is a process warning, once', () => {
-  createTeller<Event>({ a: fails, 'hook-error': fails })({ type: 'a', value: 1 });
+  createHookDispatcher<Event>({ a: fails, 'hook-error': fails })({ type: 'a', value: 1 });
   expect(warned()).toMatchObject([{ message: "The 'hook-error' hook itself failed", cause: { message: 'boom' } }]);
 });
 
 test('hooks may return anything; only promises are waited for', () => {
-  const tell = createTeller<Event>({ a: () => JSON.parse('{"then":1}') as unknown, b: () => null, any: () => 'text' });
+  const tell = createHookDispatcher<Event>({
+    a: () => JSON.parse('{"then":1}') as unknown,
+    b: () => null,
+    any: () => 'text',
+  });
   tell({ type: 'a', value: 1 });
   tell({ type: 'b' });
   expect(warn).not.toHaveBeenCalled();

@@ -19,7 +19,7 @@ export interface HookError {
  *
  * @returns The function to call with each event. It never throws.
  */
-export function createTeller<Event extends { readonly type: string }>(
+export function createHookDispatcher<Event extends { readonly type: string }>(
   ...hooks: readonly (Hooks<Event> | undefined)[]
 ): (event: Event) => void {
   type Hook = (event: Event | HookError) => unknown;
@@ -69,7 +69,7 @@ export function reportFailure(
     throw error;
   };
   const failed = { [name]: rethrow, ...(onError && { 'hook-error': onError }) } as Hooks<{ type: string }>;
-  createTeller<{ type: string }>(failed)({ type: name });
+  createHookDispatcher<{ type: string }>(failed)({ type: name });
 }
 
 /**

@@ -2,7 +2,7 @@ import { Breather } from '../stop/breather.ts';
 import { CLEANUP_MS } from '../stop/cleanup.ts';
 import { systemWorld, type World, worldRule } from '../stop/clock.ts';
 import { CancelledError } from '../stop/errors.ts';
-import { createTeller, type Hooks } from '../stop/hooks.ts';
+import { createHookDispatcher, type Hooks } from '../stop/hooks.ts';
 import { createLedger, type Ledger, ledgerRule } from '../stop/ledger.ts';
 import type { GivenReason } from '../stop/reason.ts';
 import type { CancelOptions } from '../stop/receipt.ts';
@@ -133,7 +133,7 @@ export function buildRuntime(options: RuntimeOptions): Runtime {
   } = options;
   const tools = new Map(options.tools.map((tool) => [tool.name, tool]));
   const live = new Map<string, LiveCall>();
-  const tell = options.hooks && createTeller<RuntimeEvent>(options.hooks);
+  const tell = options.hooks && createHookDispatcher<RuntimeEvent>(options.hooks);
   const shared: Omit<CallScope, 'token'> = {
     tell,
     approve: options.approve,

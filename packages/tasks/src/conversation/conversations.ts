@@ -9,7 +9,7 @@ import {
   type RunEvent,
 } from '@whoa/core';
 import { type CancelOptions, systemWorld, type World } from '@whoa/core/embed';
-import { createTeller, MESSAGE_RULES, POLICY_RULE, settings } from '@whoa/core/internal';
+import { createHookDispatcher, MESSAGE_RULES, POLICY_RULE, settings } from '@whoa/core/internal';
 import { LeaseLostError } from '../errors.ts';
 import { insist } from '../run/insist.ts';
 import { type Runner, type RunnerEvent, type RunnerOptions, StoreFullError } from '../run/runner.ts';
@@ -94,7 +94,7 @@ function openConversations(options: StoreConversationsOptions): StoreConversatio
   const { store, world = systemWorld } = options;
   // Tasks whose messages came in here; the others are taken over from instances that died.
   const own = new Set<string>();
-  const tell = createTeller<RunnerEvent>(options.hooks);
+  const tell = createHookDispatcher<RunnerEvent>(options.hooks);
   const runner = createRunner({
     ...forRunner,
     world,

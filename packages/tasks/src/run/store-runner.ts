@@ -1,6 +1,6 @@
 import { CancellationToken, type RunEvent, type StopHow } from '@whoa/core';
 import { systemWorld, type World } from '@whoa/core/embed';
-import { createListener, createTeller, presetFrom, settings } from '@whoa/core/internal';
+import { createHookDispatcher, createListener, presetFrom, settings } from '@whoa/core/internal';
 import type { TakenTask } from '../delivery.ts';
 import { LeaseLostError } from '../errors.ts';
 import { shardOfAny } from '../id.ts';
@@ -74,7 +74,7 @@ export class StoreRunner implements Runner {
     this.#world = options.world ?? systemWorld;
     this.worker = options.worker ?? `${process.pid}-${this.#world.createId()}`;
     this.#shutdown = new CancellationToken({ name: 'runner', clock: this.#world.clock });
-    this.#tell = createTeller<RunnerEvent>(options.hooks);
+    this.#tell = createHookDispatcher<RunnerEvent>(options.hooks);
     this.#sweeper = new Sweeper({
       store: options.store,
       isOver: () => this.#shutdown.isCancelled,
