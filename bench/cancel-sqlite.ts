@@ -44,7 +44,7 @@ async function sampleStore(): Promise<number> {
   child.send({ id });
   await working;
   const ended = hear('ended');
-  const ms = await timed(() => store.cancel({ tenant: 'bench', id }, {}, { how: 'now' }));
+  const ms = await timed(() => store.cancel({ tenant: 'bench', id }, {}, { mode: 'now' }));
   await ended;
   return ms;
 }

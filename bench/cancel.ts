@@ -52,7 +52,7 @@ async function cancelMany(one: BenchCase): Promise<void> {
   const cancelAll = async (ids: readonly string[]): Promise<void> => {
     let next = 0;
     const cancel = async (): Promise<void> => {
-      while (next < ids.length) await store.cancel({ tenant: 'bench', id: ids[next++]! }, {}, { how: 'now' });
+      while (next < ids.length) await store.cancel({ tenant: 'bench', id: ids[next++]! }, {}, { mode: 'now' });
     };
     await Promise.all(Array.from({ length: CANCELLING }, cancel));
   };
@@ -109,7 +109,7 @@ async function measure({ config, bare }: BenchCase): Promise<Samples> {
     child.send({ id });
     await working;
     const ended = hear('ended');
-    const ms = await timed(() => store.cancel({ tenant: 'bench', id }, {}, { how: 'now' }));
+    const ms = await timed(() => store.cancel({ tenant: 'bench', id }, {}, { mode: 'now' }));
     await ended;
     return ms;
   };

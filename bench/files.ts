@@ -49,7 +49,7 @@ async function stopTimes(tool: string, input: unknown): Promise<number[]> {
     await new Promise((resolve) => setTimeout(resolve, 20));
     times.push(
       await time(() => {
-        token.cancel({ kind: 'user' }, { how: 'now' });
+        token.cancel({ kind: 'user' }, { mode: 'now' });
         return running;
       }),
     );

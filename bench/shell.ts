@@ -1,7 +1,7 @@
 // From the cancel of a shell to its result and a dead tree: npm run bench -- shell [--json]
 import { type ChildProcess, spawn } from 'node:child_process';
 import { readFileSync } from 'node:fs';
-import { CancellationToken, createRuntime, type StopHow } from '@whoa/core';
+import { CancellationToken, createRuntime, type StopMode } from '@whoa/core';
 import { bashTool, type Containment, createContainment } from '@whoa/tools';
 import { percentile, report } from './measure/measure.ts';
 import { loadPiBashTool } from './peers/pi.ts';
@@ -30,12 +30,12 @@ const watched: Containment = {
 const runtime = createRuntime({ tools: [bashTool({ containment: watched })], concurrency: SHELLS });
 
 /** From the cancel to the death of the tree, and to its result, which comes when the death is proved. */
-async function cancel(how: StopHow): Promise<{ dead: number; returned: number }> {
+async function cancel(mode: StopMode): Promise<{ dead: number; returned: number }> {
   const token = new CancellationToken();
   const executing = runtime.execute([{ id: '1', tool: 'bash', input: { command } }], { token }).catch(() => {});
   await waitForSleepers(1);
   const startedAt = performance.now();
-  token.cancel({ kind: 'user' }, { how });
+  token.cancel({ kind: 'user' }, { mode });
   await executing;
   const returned = performance.now() - startedAt;
   if (sleepers().length > 0) throw new Error('the result was there before the tree was dead');
@@ -82,10 +82,10 @@ interface Samples {
 }
 
 /** Takes turns, so that a busy moment of the machine meets both. */
-async function compare(how: StopHow, other: () => Promise<number>): Promise<Samples> {
+async function compare(mode: StopMode, other: () => Promise<number>): Promise<Samples> {
   const samples: Samples = { dead: [], returned: [], bare: [] };
   for (let run = -WARM_UP; run < RUNS; run++) {
-    const { dead, returned } = await cancel(how);
+    const { dead, returned } = await cancel(mode);
     const bareMs = await other();
     if (run < 0) continue;
     samples.dead.push(dead);
@@ -128,7 +128,7 @@ async function measureMany(): Promise<void> {
   const executing = runtime.execute(calls, { token }).catch(() => {});
   await waitForSleepers(SHELLS);
   const startedAt = performance.now();
-  token.cancel({ kind: 'user' }, { how: 'now' });
+  token.cancel({ kind: 'user' }, { mode: 'now' });
   await executing;
   const oursMs = performance.now() - startedAt;
   const left = sleepers().length;

@@ -133,7 +133,7 @@ async function deaf(): Promise<void> {
     const token = new CancellationToken();
     const work = guard(() => new Promise(() => {}), { name: 'deaf', token }).catch(() => {});
     const start = performance.now();
-    token.cancel({}, { how: ladder });
+    token.cancel({}, { mode: ladder });
     await work;
     late.push(performance.now() - start);
     token[Symbol.dispose]();

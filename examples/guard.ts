@@ -11,7 +11,7 @@ const token = new CancellationToken({ name: 'my loop' });
 const ledger = createLedger();
 
 // Somebody presses stop after 50 ms: ask, wait 100 ms, then stop waiting.
-setTimeout(() => token.cancel({ kind: 'user', by: 'anna' }, { how: { abortMs: 100 } }), 50);
+setTimeout(() => token.cancel({ kind: 'user', by: 'anna' }, { mode: { abortMs: 100 } }), 50);
 
 const started = Date.now();
 const after = (): string => `${Math.round((Date.now() - started) / 50) * 50} ms`;

@@ -86,7 +86,7 @@ async function guarded(): Promise<void> {
   const ending = turn([say('Send the report to Ada')], token);
   await started;
   console.log('  ■ Stop');
-  token.cancel({ kind: 'user' }, { how: { abortMs: 200 } });
+  token.cancel({ kind: 'user' }, { mode: { abortMs: 200 } });
   const after = await ending;
   await sent;
   await sleep(0);

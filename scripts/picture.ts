@@ -67,7 +67,7 @@ try {
     await enter(agent, 'y');
     const seen = await agent.waitFor(/bash: ok 4/);
     const [, id = ''] = /whoa cancel (\S+)/.exec(seen)!;
-    await enter(other, `whoa cancel ${id} --how now --reason "wrong branch"`);
+    await enter(other, `whoa cancel ${id} --mode now --reason "wrong branch"`);
     await agent.waitFor(/settled\n\$$/);
     await other.waitFor(/settled\n\$$/);
     await wait(READ_MS);

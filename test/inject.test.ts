@@ -4,7 +4,7 @@ import {
   createAgent,
   defineTool,
   type Outcome,
-  type StopHow,
+  type StopMode,
   type Tool,
 } from '@whoa/core';
 import { prepareMessages } from '@whoa/core/model';
@@ -99,27 +99,27 @@ async function countAwaits(): Promise<number> {
   return count;
 }
 
-const ways: readonly { how: StopHow; undo: boolean }[] = [
-  { how: 'graceful', undo: false },
-  { how: 'graceful', undo: true },
-  { how: 'now', undo: false },
-  { how: 'kill', undo: true },
+const ways: readonly { mode: StopMode; undo: boolean }[] = [
+  { mode: 'graceful', undo: false },
+  { mode: 'graceful', undo: true },
+  { mode: 'now', undo: false },
+  { mode: 'kill', undo: true },
 ];
 
 test('a cancel at every await point of a run keeps every promise', { timeout: 240_000 }, async () => {
   const points = await countAwaits();
   let cancelled = 0;
-  for (const { how, undo } of ways) {
+  for (const { mode, undo } of ways) {
     for (let point = 0; point <= points; point++) {
       const { run, recorder, root, world, effects } = setUp();
       await hops(point);
-      run.cancel({ kind: 'user', message: `at ${point}` }, { how, undo });
+      run.cancel({ kind: 'user', message: `at ${point}` }, { mode, undo });
       await letEverythingReact();
       await world.clock.advance(15_000);
       const outcome = await run.outcome;
       if (outcome.status === 'cancelled') cancelled++;
       recorder.look(root);
-      const where = `${JSON.stringify(how)} at ${point}`;
+      const where = `${JSON.stringify(mode)} at ${point}`;
       expect(checkHistory(recorder.history), where).toEqual([]);
       expect(world.clock.pending, where).toBe(0);
       expectTruth(outcome, effects, where);

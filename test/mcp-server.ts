@@ -18,9 +18,9 @@ export interface Opened extends AsyncDisposable {
   readonly waitForLog: (text: string) => Promise<void>;
 }
 
-export async function openTestServer(how: 'stdio' | 'http', options: Partial<McpOptions> = {}): Promise<Opened> {
+export async function openTestServer(mode: 'stdio' | 'http', options: Partial<McpOptions> = {}): Promise<Opened> {
   const workspace = createWorkspace({ log: '' });
-  const http = how === 'http' ? await startHttpServer(workspace) : undefined;
+  const http = mode === 'http' ? await startHttpServer(workspace) : undefined;
   const transport: McpTransport = http
     ? { type: 'http', url: `http://127.0.0.1:${http.port}/mcp` }
     : { type: 'stdio', command: process.execPath, args: [SERVER, 'stdio', workspace.at('log')] };

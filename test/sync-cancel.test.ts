@@ -13,7 +13,7 @@ import {
   type Policy,
   type Reply,
   type Run,
-  type StopHow,
+  type StopMode,
   type Tool,
 } from '@whoa/core';
 import type { CancelOptions } from '@whoa/core/embed';
@@ -27,7 +27,7 @@ import {
 import { expect, test } from 'vitest';
 import { z } from 'zod';
 
-const LADDERS: readonly StopHow[] = [
+const LADDERS: readonly StopMode[] = [
   'graceful',
   'now',
   'kill',
@@ -43,13 +43,13 @@ class Trigger {
   cancel: Cancel = () => ({ answer: 'too-late' });
   readonly receipts: CancelReceipt[] = [];
   readonly #at: number;
-  readonly #how: StopHow;
-  readonly #second: StopHow | undefined;
+  readonly #mode: StopMode;
+  readonly #second: StopMode | undefined;
   #seen = 0;
 
-  constructor({ at, how, second }: Case) {
+  constructor({ at, mode, second }: Case) {
     this.#at = at;
-    this.#how = how;
+    this.#mode = mode;
     this.#second = second;
   }
 
@@ -60,8 +60,8 @@ class Trigger {
 
   readonly hear = (): void => {
     const event = this.#seen++;
-    if (event === this.#at) this.#fire('first', { how: this.#how, undo: this.#at % 2 === 0 });
-    if (this.#second !== undefined && event === this.#at + 2) this.#fire('second', { how: this.#second });
+    if (event === this.#at) this.#fire('first', { mode: this.#mode, undo: this.#at % 2 === 0 });
+    if (this.#second !== undefined && event === this.#at + 2) this.#fire('second', { mode: this.#second });
   };
 
   #fire(reason: string, options: CancelOptions): void {
@@ -71,17 +71,17 @@ class Trigger {
 
 interface Case {
   readonly at: number;
-  readonly how: StopHow;
-  readonly second: StopHow | undefined;
+  readonly mode: StopMode;
+  readonly second: StopMode | undefined;
 }
 
 /** Plays a scene with a cancel at its first event, its second, and so on, until there are no more. */
 async function playAll(play: (one: Case, trigger: Trigger) => Promise<void>): Promise<number> {
   let played = 0;
-  for (const how of LADDERS) {
+  for (const mode of LADDERS) {
     for (const second of [undefined, 'kill'] as const) {
       for (let at = 0; ; at++) {
-        const one = { at, how, second };
+        const one = { at, mode, second };
         const trigger = new Trigger(one);
         await play(one, trigger);
         played++;

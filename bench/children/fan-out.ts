@@ -18,7 +18,7 @@ function ours(): { built: number; cancelled: number } {
     return child;
   });
   const built = performance.now();
-  root.cancel({}, { how: 'kill' });
+  root.cancel({}, { mode: 'kill' });
   const end = performance.now();
   for (const child of children) child[Symbol.dispose]();
   return { built: built - start, cancelled: end - built };

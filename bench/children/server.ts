@@ -42,8 +42,8 @@ function createBare(tasks: TaskStore) {
   );
   app.get('*', () => new Response(createBareStream(), { headers: { 'content-type': 'text/event-stream' } }));
   app.post('/v1/tasks/:id/cancel', async (context) => {
-    const { mode: how } = (await context.req.json()) as { mode: 'now' };
-    return Response.json(await tasks.cancel({ tenant: 'bench', id: context.req.param('id') }, {}, { how }));
+    const { mode } = (await context.req.json()) as { mode: 'now' };
+    return Response.json(await tasks.cancel({ tenant: 'bench', id: context.req.param('id') }, {}, { mode }));
   });
   return { fetch: (request: Request) => Promise.resolve(app.fetch(request)) };
 }

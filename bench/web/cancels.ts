@@ -48,7 +48,7 @@ export async function measureCancels({ name, config }: BenchCase): Promise<void>
   for (let i = 0; i < WARM_UP + SAMPLES; i++) {
     samples.ours.push(await sample(overHttp(ours.port)));
     samples.bare.push(await sample(overHttp(bare.port)));
-    samples.store.push(await sample((id) => store.cancel({ tenant: 'bench', id }, {}, { how: 'now' })));
+    samples.store.push(await sample((id) => store.cancel({ tenant: 'bench', id }, {}, { mode: 'now' })));
   }
   worker.kill();
   for (const [title, share] of [

@@ -26,20 +26,20 @@ export async function measureFlood({ name, config }: BenchCase): Promise<void> {
   >;
   let requests = 0;
   for (let round = 0; round < 2 * ROUNDS; round++) {
-    const how = round % 2 === 0 ? 'alone' : 'flooded';
-    if (how === 'flooded') flood.send('start');
+    const mode = round % 2 === 0 ? 'alone' : 'flooded';
+    if (mode === 'flooded') flood.send('start');
     await wait(FLOODED_MS);
     for (let i = 0; i < SAMPLES / 2; i++) {
       const receipt = await store.create({ tenant: BENCH.tenant, agent: 'waits', input: 'x' });
       if (receipt.answer !== 'created') throw new Error(receipt.answer);
       const path = `${server.url}/v1/tasks/${receipt.task.id}`;
-      samples[how].read.push(await timed(() => fetch(path, { headers: BENCH.headers })));
+      samples[mode].read.push(await timed(() => fetch(path, { headers: BENCH.headers })));
       await wait(PAUSE_MS);
       const init = { method: 'POST', headers: BENCH.headers, body: JSON.stringify({ mode: 'now' }) };
-      samples[how].cancel.push(await timed(() => fetch(`${path}/cancel`, init)));
+      samples[mode].cancel.push(await timed(() => fetch(`${path}/cancel`, init)));
       await wait(PAUSE_MS);
     }
-    if (how === 'flooded') {
+    if (mode === 'flooded') {
       const answer = once(flood, 'message') as Promise<[number]>;
       flood.send('stop');
       requests += (await answer)[0];

@@ -67,7 +67,7 @@ const token = new CancellationToken();
 const agent = agentUnder(token);
 const first = say(agent, 'Send the report to Ada', token).catch((error) => error.name);
 await started.promise;
-token.cancel({ kind: 'user' }, { how: { abortMs: 100 } });
+token.cancel({ kind: 'user' }, { mode: { abortMs: 100 } });
 console.log(`The run ended: ${await first}`);
 await calls.waitForQuiet();
 await closeThread(agent);

@@ -73,7 +73,7 @@ const token = new CancellationToken();
 const first = say(agentUnder(token), 'Send the report to Ada', token);
 await started.promise;
 const cancelledAt = performance.now();
-token.cancel({ kind: 'user' }, { how: { abortMs: 100 } });
+token.cancel({ kind: 'user' }, { mode: { abortMs: 100 } });
 await first;
 console.log(`The run ended after ${Math.round(performance.now() - cancelledAt)} ms.`);
 console.log(`send_report: ${calls.find('call_1').state}`);

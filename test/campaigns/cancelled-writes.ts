@@ -50,7 +50,7 @@ export async function cancelWrites({ folder, rounds, bytes, random }: WriteCampa
     // A little past the end too, so that some are cancelled just after their commit.
     await sleep(random() * 1.4 * longestMs);
     const cancelled = performance.now();
-    token.cancel({ kind: 'user' }, { how: round % 5 === 0 ? 'kill' : 'now' });
+    token.cancel({ kind: 'user' }, { mode: round % 5 === 0 ? 'kill' : 'now' });
     const { state } = await writing;
     stops.push(performance.now() - cancelled);
     if (state === 'finished') {

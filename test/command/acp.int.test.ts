@@ -71,7 +71,7 @@ test("a prompt in an editor is a task that 'whoa cancel' stops", async () => {
   await editor.waitFor(({ params }) => params?.update?.status === 'in_progress');
   const task = JSON.parse(place.whoa(['tasks', '--json']).stdout) as { id: string; status: string };
   expect(task).toMatchObject({ status: 'running', inputs: ['Is all well?'] });
-  const { status, stdout } = place.whoa(['cancel', task.id, '--how', 'now', '--reason', 'lunch']);
+  const { status, stdout } = place.whoa(['cancel', task.id, '--mode', 'now', '--reason', 'lunch']);
   expect(stdout).toMatch(/user: lunch.*nothing was left behind[\s\S]*bash interrupted/);
   expect(status).toBe(0);
   expect((await answer).result).toMatchObject({ stopReason: 'cancelled' });
@@ -190,7 +190,7 @@ async function stopReading({ child, waitFor }: ReturnType<typeof edit>): Promise
 
 test.each(['SIGTERM', 'the end of the input'])(
   'when nothing reads the output, %s still ends the command',
-  async (how) => {
+  async (mode) => {
     const place = home([[{ call: 'bash', input: { command: "yes PRINT''ED" } }], ['x']]);
     const editor = edit(place, ['acp', '--yes', '--sandbox', 'none', '--model', 'scripted:script.json']);
     const session = await editor.start();
@@ -200,7 +200,7 @@ test.each(['SIGTERM', 'the end of the input'])(
     await stopReading(editor);
     const exited = once(editor.child, 'exit');
     const begun = performance.now();
-    if (how === 'SIGTERM') editor.child.kill('SIGTERM');
+    if (mode === 'SIGTERM') editor.child.kill('SIGTERM');
     else editor.child.stdin.end();
     await exited;
     expect(performance.now() - begun).toBeLessThan(15_000);

@@ -65,7 +65,7 @@ test('the reason of a cancel: cancel, and the run it stops', async () => {
   await terminal.waitFor(/bash: begun|▸ bash/);
   const id = /t0-[\w-]+/.exec(place.whoa(['tasks']).stdout)![0];
   const reason = `why ${ARGUMENT.slice(0, 20_000)}`;
-  expectInert(onTerminal(place, ['cancel', id, '--how', 'now', '--reason', reason]), 'Stopped after', '<U+001B>');
+  expectInert(onTerminal(place, ['cancel', id, '--mode', 'now', '--reason', reason]), 'Stopped after', '<U+001B>');
   await terminal.waitFor(/exit:/);
   expectInert(place.folder.read('seen'), 'Stopped after', '<U+001B>');
   expectInert(onTerminal(place, ['watch', id]), 'Stopped after', '<U+001B>');
@@ -91,7 +91,7 @@ const WRONG: readonly (readonly [string, ...string[]])[] = [
   ['--tenant of tasks', 'tasks', '--tenant', ARGUMENT],
   ['--server of tasks', 'tasks', '--server', ARGUMENT],
   ['--config of tasks', 'tasks', '--config', PATH],
-  ['--how', 'cancel', 'x', '--how', ARGUMENT],
+  ['--mode', 'cancel', 'x', '--mode', ARGUMENT],
   ['--call', 'cancel', 'x', '--call', ARGUMENT],
   ['--status of cancel', 'cancel', '--all', '--status', ARGUMENT],
   ['--agent of cancel', 'cancel', '--agent', ARGUMENT],

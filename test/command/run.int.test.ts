@@ -145,7 +145,7 @@ test('a cancel from another terminal stops the run, which prints the report and 
   const [first, second] = [place.openTerminal(), place.openTerminal()];
   start(first);
   const [, id = ''] = /whoa cancel (\S+)/.exec(await first.waitFor(/bash: begun/))!;
-  second.type(`whoa tasks; whoa cancel ${id} --how now --reason 'wrong branch'; echo "exit:$?"`);
+  second.type(`whoa tasks; whoa cancel ${id} --mode now --reason 'wrong branch'; echo "exit:$?"`);
   second.press('Enter');
   const seen = await first.waitFor(/exit:130/);
   expect(seen).toMatch(/Stopped after .* \(user: wrong branch, by \S+, via whoa cancel\); nothing was left behind/);

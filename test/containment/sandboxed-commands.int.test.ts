@@ -54,7 +54,7 @@ test('a cancel ends a command inside, and what it printed is kept', async () => 
   const running = runtime.execute([{ id: '1', tool: 'bash', input: { command: 'echo here; sleep 300' } }], { token });
   const ended = running.catch((error: { partial: { state: string; content: string }[] }) => error.partial[0]);
   await begun;
-  token.cancel({ kind: 'user' }, { how: 'now' });
+  token.cancel({ kind: 'user' }, { mode: 'now' });
   expect(await ended).toMatchObject({ state: 'interrupted', content: expect.stringContaining('here') as unknown });
 });
 

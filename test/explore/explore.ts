@@ -121,8 +121,8 @@ async function play(
   const onlooker = core.waitUnder(later('wait'), root, 'kill');
   const act: Record<(typeof actions)[number], () => unknown> = {
     cancel: () => live.at(-1)?.cancel({ message: 'cancel' }),
-    escalate: () => live.at(-1)?.cancel({ message: 'escalate' }, { how: 'now' }),
-    kill: () => live[0]?.cancel({ message: 'kill' }, { how: 'kill' }),
+    escalate: () => live.at(-1)?.cancel({ message: 'escalate' }, { mode: 'now' }),
+    kill: () => live[0]?.cancel({ message: 'kill' }, { mode: 'kill' }),
     message: () => replies.push(conversations.processMessage('c', 'newer', { token: root })),
     queue: () => replies.push(conversations.processMessage('c', 'queued', { policy: 'queue' })),
     'cancel-call': () => live.at(-1)?.cancelCall('obeys-3'),
@@ -141,7 +141,7 @@ async function play(
     await testing.letEverythingReact();
     while (scheduler.count() > 0) await scheduler.waitNext(1);
     // Whoever waits for nothing but a word from outside gets it.
-    if (!settled && !world.clock.fireNext()) for (const run of live) run.cancel({ message: 'end' }, { how: 'kill' });
+    if (!settled && !world.clock.fireNext()) for (const run of live) run.cancel({ message: 'end' }, { mode: 'kill' });
   }
   if (settled) await done;
   await testing.letEverythingReact();

@@ -135,7 +135,7 @@ test('ending a command that is a host itself ends everything of that host, and i
   });
   await until(() => findMarked(mark).length > commands.length * 2, 20_000);
   const room = roomOf(outer.pid)!;
-  expect(await outer.end({ how: 'kill' })).toMatchObject({ verified: 'tags', survivors: 0 });
+  expect(await outer.end({ method: 'kill' })).toMatchObject({ verified: 'tags', survivors: 0 });
   expect(findMarked(mark)).toEqual([]);
   expect(existsSync(room)).toBe(true);
   await endLeftovers();

@@ -87,9 +87,9 @@ function describe(error: unknown): string {
   }
 }
 
-function nameOf({ scene, hostile, stop, how, undo, isBare }: Story): string {
+function nameOf({ scene, hostile, stop, mode, undo, isBare }: Story): string {
   const what = hostile.map(({ place, value }) => `${value.name} as ${place.name} (${place.kind})`).join(', ');
-  return `${scene}, ${stop}, ${how}${undo ? ', undo' : ''}${isBare ? ', bare' : ''}: ${what}`;
+  return `${scene}, ${stop}, ${mode}${undo ? ', undo' : ''}${isBare ? ', bare' : ''}: ${what}`;
 }
 
 /** Every value at every place in every scene, each stopped in one of the ways. */
@@ -101,9 +101,9 @@ export function* matrix(): Generator<Story> {
       if (place.kind === 'clock' && value.isHeavy) continue;
       for (const scene of place.scenes) {
         // Every stop and mode comes round for every place, value and scene many times; their products would take hours.
-        const [stop, how] = [stops[count % stops.length]!, modes[count % modes.length]!];
+        const [stop, mode] = [stops[count % stops.length]!, modes[count % modes.length]!];
         count += 1 + (count % 5 === 0 ? 1 : 0);
-        yield { scene, hostile: [{ place, value }], stop, how, undo: count % 2 === 0, isBare: count % 7 === 0 };
+        yield { scene, hostile: [{ place, value }], stop, mode, undo: count % 2 === 0, isBare: count % 7 === 0 };
       }
     }
   }
@@ -124,6 +124,6 @@ export function* combinations(histories: number, random: () => number): Generato
     while (first.kind !== 'clock' && random() < 0.5 && chosen.length < 4) chosen.push(pick(others));
     const valueFor = (): HostileValue => (random() < 0.01 && first.kind !== 'clock' ? pick(values) : pick(light));
     const hostile = chosen.map((place) => ({ place, value: valueFor() }));
-    yield { scene, hostile, stop: pick(stops), how: pick(modes), undo: random() < 0.5, isBare: random() < 0.3 };
+    yield { scene, hostile, stop: pick(stops), mode: pick(modes), undo: random() < 0.5, isBare: random() < 0.3 };
   }
 }

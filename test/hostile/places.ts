@@ -172,7 +172,7 @@ add('reason', WORK, {
   'the words of a reason': (kit, value) => (kit.reason = { kind: value(), message: value(), by: value(), at: value() }),
 });
 add('cancel option', CALLS, {
-  'how to cancel': (kit, value) => (kit.cancel['how'] = value()),
+  'how to cancel': (kit, value) => (kit.cancel['mode'] = value()),
   'whether to undo': (kit, value) => (kit.cancel['undo'] = value()),
   'all options of a cancel': (kit, value) => (kit.allOfCancel = value),
 });

@@ -40,7 +40,7 @@ export interface Story {
   readonly scene: Scene;
   readonly hostile: readonly { readonly place: Place; readonly value: HostileValue }[];
   readonly stop: (typeof stops)[number];
-  readonly how: (typeof modes)[number];
+  readonly mode: (typeof modes)[number];
   readonly undo: boolean;
   /** The tool was not made by `defineTool`. */
   readonly isBare: boolean;
@@ -254,7 +254,7 @@ class Stage {
 
   get cancelOptions(): object {
     if (this.kit.allOfCancel !== undefined) return this.kit.allOfCancel() as object;
-    return { how: this.story.how, undo: this.story.undo, ...this.kit.cancel };
+    return { mode: this.story.mode, undo: this.story.undo, ...this.kit.cancel };
   }
 
   /** Lets time pass until the scene has ended, and stops it when the story says so. */
@@ -269,7 +269,7 @@ class Stage {
       else if (!this.virtual.clock.fireNext() || step > MAX_STEPS / 2) {
         if (forced++ > 5) return 'hang';
         if (forced === 3) this.release();
-        this.root.cancel({}, { how: 'kill' });
+        this.root.cancel({}, { mode: 'kill' });
       }
     }
     return 'hang';
@@ -328,7 +328,7 @@ class Stage {
     }
     for (const [id, ends] of this.#ends) if (ends !== 1) this.#problems.push(`call ${id} ended ${ends} times`);
     const { begun, ended } = this.#siblings;
-    if (begun !== ended && this.story.how !== 'kill') this.#problems.push('a sibling was not waited for');
+    if (begun !== ended && this.story.mode !== 'kill') this.#problems.push('a sibling was not waited for');
     this.recorder.look(this.root);
     for (const outcome of outcomesIn(value)) this.#judgeOutcome(outcome);
   }

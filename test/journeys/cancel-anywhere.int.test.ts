@@ -13,15 +13,15 @@ import {
   type Outcome,
   type Run,
   type RunEvent,
-  type StopHow,
   type StopLevel,
+  type StopMode,
 } from '@whoa/core';
 import { prepareMessages } from '@whoa/core/model';
 import { expect, test } from 'vitest';
 import { z } from 'zod';
 import { formats, loopbackModel } from '../providers.ts';
 
-const levels: Record<StopLevel, StopHow> = {
+const levels: Record<StopLevel, StopMode> = {
   drain: { drainMs: 100, abortMs: 100 },
   abort: { abortMs: 100 },
   kill: 'kill',
@@ -191,10 +191,10 @@ test.each(table)(
       const waitFor: Journey['waitFor'] = (type, matches = () => true) =>
         waitForEvent(run, (event) => event.type === type && matches(event));
       await moment.comes({ provider, run, waitFor });
-      const receipt = run.cancel({ kind: 'user', message: 'first' }, { how: levels[level] });
+      const receipt = run.cancel({ kind: 'user', message: 'first' }, { mode: levels[level] });
       expect(receipt.answer).toBe(moment.after === 'end' ? 'too-late' : 'accepted');
       if (moment.after === 'twice')
-        expect(run.cancel({ message: 'second' }, { how: levels[level] }).answer).toBe('already');
+        expect(run.cancel({ message: 'second' }, { mode: levels[level] }).answer).toBe('already');
       const outcome = await run.outcome;
       expectStopped(outcome, moment);
       await provider.waitForQuiet();
@@ -250,7 +250,7 @@ test.each(formats)(
       const run = agent.run('send it');
       await waitForEvent(run, (event) => event.type === 'call-start' && event.tool === 'never');
       const cancelledAt = performance.now();
-      run.cancel({ kind: 'user' }, { how: { drainMs: 50, abortMs: 50 } });
+      run.cancel({ kind: 'user' }, { mode: { drainMs: 50, abortMs: 50 } });
       const outcome = await run.outcome;
       expect(performance.now() - cancelledAt).toBeGreaterThanOrEqual(99);
       expect(outcome.calls.map(({ state }) => state)).toEqual(['unknown', 'unknown']);

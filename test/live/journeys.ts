@@ -111,8 +111,8 @@ async function cutAndGoOn(
         if (isCut || !isMoment(event)) return;
         isCut = true;
         // At once for words, so that a replay cuts at the same one; a call must have begun first.
-        if (event.type === 'text') run.cancel({ kind: 'user' }, { how: 'now' });
-        else setImmediate(() => run.cancel({ kind: 'user' }, { how: 'now' }));
+        if (event.type === 'text') run.cancel({ kind: 'user' }, { mode: 'now' });
+        else setImmediate(() => run.cancel({ kind: 'user' }, { mode: 'now' }));
       },
     },
   });

@@ -16,14 +16,14 @@ describe.concurrent.each(everySurface())('$name', (surface) => {
     await using stage = await surface.open(scene);
     const show = await stage.start('go');
     await scene.begun('wait');
-    await Promise.all([1, 2, 3].map((n) => show.cancel({ message: `cancel ${n}` }, { how: 'now' })));
+    await Promise.all([1, 2, 3].map((n) => show.cancel({ message: `cancel ${n}` }, { mode: 'now' })));
     const end = await show.end();
     expect(end).toMatchObject({
       status: 'cancelled',
       text: 'I wait. ',
       calls: [{ callId: 'w', state: 'interrupted' }],
     });
-    await show.cancel({ message: 'once more' }, { how: 'kill', undo: true });
+    await show.cancel({ message: 'once more' }, { mode: 'kill', undo: true });
     expect(await show.read()).toEqual(end);
     expect(checkHistory(await show.history())).toEqual([]);
   });
@@ -37,7 +37,7 @@ test('the outcome of a run is announced once and cannot be changed by whoever ho
   const before = JSON.stringify(outcome);
   expect(() => Object.assign(outcome, { status: 'failed' })).toThrow(TypeError);
   for (let i = 0; i < 1_000; i++)
-    expect(run.cancel({ message: 'late' }, { how: 'kill' })).toEqual({ answer: 'too-late' });
+    expect(run.cancel({ message: 'late' }, { mode: 'kill' })).toEqual({ answer: 'too-late' });
   expect(JSON.stringify(await run.outcome)).toBe(before);
   const ends = recorder.history.filter((entry) => entry.seen === 'event' && entry.event.type === 'run-end');
   expect(ends).toHaveLength(1);
@@ -101,7 +101,7 @@ test.concurrent.each(restarts)(
       () => again.release(by),
       () => again.beat({ domain: 0, session: by.session, count: 1 }),
       () => again.claim(id, { worker: 'other', leaseMs: 60_000, session: 'other', claim: 'other' }),
-      () => again.cancel({ tenant, id }, { message: 'late' }, { how: 'kill', undo: true }),
+      () => again.cancel({ tenant, id }, { message: 'late' }, { mode: 'kill', undo: true }),
       () => again.send({ tenant, id }, { type: 'steer', message: 'late' }),
     ];
     for (const attempt of late) {

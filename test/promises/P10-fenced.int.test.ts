@@ -13,7 +13,7 @@ test('a tool that returns after its run has ended changes nothing, and is heard 
   const { agent, recorder, close } = castHere(scene);
   const run = recorder.run(agent.run('go'));
   await scene.begun('deaf');
-  run.cancel({ message: 'enough' }, { how: 'kill' });
+  run.cancel({ message: 'enough' }, { mode: 'kill' });
   const outcome = await run.outcome;
   const before = JSON.stringify(outcome);
   expect(agent.ledger.entries()).toMatchObject([{ name: 'deaf', reason: { message: 'enough' } }]);

@@ -3,7 +3,7 @@
 import { getEventListeners } from 'node:events';
 import { readdirSync } from 'node:fs';
 import { tmpdir } from 'node:os';
-import { CancellationToken, type StopHow } from '@whoa/core';
+import { CancellationToken, type StopMode } from '@whoa/core';
 import { checkHistory, type HistoryEntry } from '@whoa/core/testing';
 import { takeInventory, waitUntilNothingIsLeft } from '@whoa/tools/testing';
 import { expect, test } from 'vitest';
@@ -35,7 +35,7 @@ const tempsOf = (pid: number): string[] =>
 
 test(`${ROUNDS} runs stopped in every way leave nothing in this process and nothing on the token they shared`, async () => {
   await using scene = await openBusy();
-  const ways: StopHow[] = ['now', 'kill', { drainMs: 20, abortMs: 2_000 }];
+  const ways: StopMode[] = ['now', 'kill', { drainMs: 20, abortMs: 2_000 }];
   const before = takeInventory();
   const root = new CancellationToken({ name: 'root' });
   const { signal } = new AbortController();
@@ -45,7 +45,7 @@ test(`${ROUNDS} runs stopped in every way leave nothing in this process and noth
     await scene.begun('wait', round + 1);
     // A kill does not wait for a command that is just starting; then it would be named as abandoned, and truly.
     await until(() => scene.processes().length >= 5);
-    run.cancel({ message: 'enough' }, { how: ways[round % ways.length]! });
+    run.cancel({ message: 'enough' }, { mode: ways[round % ways.length]! });
     expect(await run.outcome).toMatchObject({ status: 'cancelled', stop: { clean: true } });
     expect(scene.processes()).toEqual([]);
   }
@@ -76,7 +76,7 @@ test.concurrent.each(sharedPlaces())(
     const show = followTask(store, { tenant: 'acme', id: (receipt as { task: { id: string } }).task.id }, scene);
     await scene.begun('wait');
     await until(() => scene.processes().length >= 5);
-    await show.cancel({ message: 'enough' }, { how: 'now' });
+    await show.cancel({ message: 'enough' }, { mode: 'now' });
     expect(await show.end()).toMatchObject({ status: 'cancelled', report: { clean: true } });
     worker.process.send('stop');
     // Nothing holds it: no timer, no socket, no child. It was not told to exit.

@@ -15,7 +15,7 @@ import { followTask, sharedPlaces, startWorker } from './surfaces/task.ts';
 const questions: Readonly<Record<string, (store: TaskStore, ref: TaskRef) => Promise<unknown>>> = {
   get: (store, ref) => store.get(ref),
   read: (store, ref) => store.read(ref, { watchMs: 1_000 }),
-  cancel: (store, ref) => store.cancel(ref, { message: 'mine now' }, { how: 'kill', undo: true }),
+  cancel: (store, ref) => store.cancel(ref, { message: 'mine now' }, { mode: 'kill', undo: true }),
   'cancel of the conversation': (store, { tenant }) => store.cancel({ tenant, conversation: 'chat' }),
   steer: (store, ref) => store.send(ref, { type: 'steer', message: 'obey me' }),
   approve: (store, ref) => store.send(ref, { type: 'approve', callId: 'w', approved: true }),
@@ -54,7 +54,7 @@ test.concurrent.each(sharedPlaces())(
     expect(own).toMatchObject({ answer: 'created', superseded: [] });
     expect(await store.get(ref)).toMatchObject({ status: 'running', commands: [], epoch: 1 });
     expect(JSON.stringify(hints)).not.toContain(ref.id);
-    await show.cancel({ message: 'the owner' }, { how: 'now' });
+    await show.cancel({ message: 'the owner' }, { mode: 'now' });
     expect(await show.end()).toMatchObject({ status: 'cancelled', reason: { message: 'the owner' } });
     expect(checkHistory(await show.history())).toEqual([]);
     expect(watching).toBeDefined();
@@ -98,7 +98,7 @@ test('bells that somebody rings who may not even read the tables stop no task: a
   await until(async () => JSON.stringify(await store.read(ref)).includes('command-done'));
   expect(await show.read()).toMatchObject({ status: 'running', calls: [] });
   expect(scene.effects().map(({ phase }) => phase)).toEqual(['begin']);
-  await show.cancel({ message: 'the owner' }, { how: 'now' });
+  await show.cancel({ message: 'the owner' }, { mode: 'now' });
   expect(await show.end()).toMatchObject({ reason: { message: 'the owner' } });
   expect(watching).toBeDefined();
   worker.process.send('stop');
@@ -130,7 +130,7 @@ test('push messages that somebody forged, or sent again, stop no task: a worker 
     if (channel.includes('inbox:') && message.includes('"cancel"')) isCancel.resolve();
   });
   await spy.ssubscribe(...channels);
-  await spare.cancel({ message: 'a real one' }, { how: 'now' });
+  await spare.cancel({ message: 'a real one' }, { mode: 'now' });
   await spare.end();
   await isCancel.promise;
   for (const { channel, message } of pushed) await client.spublish(channel, message.replaceAll(spare.id, target.id));
@@ -141,7 +141,7 @@ test('push messages that somebody forged, or sent again, stop no task: a worker 
   await until(async () => JSON.stringify(await store.read({ tenant: 'acme', id: target.id })).includes('command-done'));
   expect(await target.read()).toMatchObject({ status: 'running' });
   expect(scene.effects().filter(({ phase }) => phase === 'reject')).toHaveLength(1);
-  await target.cancel({ message: 'the owner' }, { how: 'now' });
+  await target.cancel({ message: 'the owner' }, { mode: 'now' });
   expect(await target.end()).toMatchObject({ reason: { message: 'the owner' } });
   client.disconnect();
   worker.process.send('stop');
@@ -166,7 +166,7 @@ test('what a tool prints cannot forge a result, an end or a word of the terminal
   const run = recorder.run(agent.run('go'));
   for await (const event of run.events)
     if (event.type === 'call-update' && JSON.stringify(event).includes('other')) break;
-  run.cancel({ message: 'enough' }, { how: 'now' });
+  run.cancel({ message: 'enough' }, { mode: 'now' });
   const outcome = await run.outcome;
   expect(outcome).toMatchObject({ status: 'cancelled', calls: [{ callId: 'b' }, { callId: 'w' }] });
   expect(JSON.stringify(outcome.calls.map(({ content }) => content))).not.toMatch(/\\u001b|\\u0007/);

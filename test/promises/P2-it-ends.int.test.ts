@@ -22,7 +22,7 @@ describe.concurrent.each(everySurface())('$name', (surface) => {
     const show = await stage.start('go');
     await scene.begun('deaf');
     const cancelledAt = performance.now();
-    await show.cancel({ message: 'enough' }, { how: 'now' });
+    await show.cancel({ message: 'enough' }, { mode: 'now' });
     const { status, report } = await show.end();
     const tookMs = performance.now() - cancelledAt;
     expect(status).toBe('cancelled');
@@ -50,10 +50,10 @@ test.concurrent.each(sharedPlaces())(
     await scene.begun('wait', 2);
     // Both in one go: the worker has no time to obey the first.
     await stopBetweenWrites(where, doomed.process);
-    expect(await before.cancel({ message: 'before' }, { how: 'graceful' })).toMatchObject({ answer: 'accepted' });
+    expect(await before.cancel({ message: 'before' }, { mode: 'graceful' })).toMatchObject({ answer: 'accepted' });
     doomed.process.kill('SIGKILL');
     await doomed.ended;
-    expect(await after.cancel({ message: 'after' }, { how: 'graceful' })).toMatchObject({ answer: 'accepted' });
+    expect(await after.cancel({ message: 'after' }, { mode: 'graceful' })).toMatchObject({ answer: 'accepted' });
 
     await using next = startWorker(where, scene, { leaseMs: MORTAL_LEASE_MS });
     await next.hear<{ type: string }>(({ type }) => type === 'serving');

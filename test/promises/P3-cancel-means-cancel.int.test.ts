@@ -14,10 +14,10 @@ describe.concurrent.each(everySurface())('$name', (surface) => {
     await using stage = await surface.open(scene);
     const show = await stage.start('go');
     await scene.begun('deaf');
-    const first = await show.cancel({ message: 'first' }, { how: 'graceful' });
-    const harder = await show.cancel({ message: 'second' }, { how: 'kill' });
+    const first = await show.cancel({ message: 'first' }, { mode: 'graceful' });
+    const harder = await show.cancel({ message: 'second' }, { mode: 'kill' });
     const end = await show.end();
-    const late = await show.cancel({ message: 'third' }, { how: 'kill' });
+    const late = await show.cancel({ message: 'third' }, { mode: 'kill' });
     expect(end.status).toBe('cancelled');
     // An editor is told nothing but the end.
     if (first.answer !== 'sent') {

@@ -25,7 +25,7 @@ describe.concurrent.each(everySurface())('$name', (surface) => {
     const show = await stage.start('go');
     await scene.begun('wait');
     await until(() => scene.processes().length >= TREE_PROCESSES);
-    await show.cancel({ message: 'enough' }, { how: 'now' });
+    await show.cancel({ message: 'enough' }, { mode: 'now' });
     const end = await show.end();
     expect(scene.processes()).toEqual([]);
     expect(scene.provider.openAnswers).toBe(0);
@@ -47,7 +47,7 @@ describe.concurrent.each(everySurface(['SQLite']))('$name', (surface) => {
     const request = await scene.provider.waitForRequest(0);
     await request.waitForStall();
     await until(async () => (await show.shown()) === 'Once upon ');
-    await show.cancel({ message: 'enough' }, { how: 'graceful' });
+    await show.cancel({ message: 'enough' }, { mode: 'graceful' });
     expect(await show.end()).toMatchObject({ status: 'cancelled', text: 'Once upon ' });
     expect(await request.waitForClose()).toBe('client');
     await scene.provider.waitForQuiet();

@@ -17,7 +17,7 @@ describe.concurrent.each(everySurface())('$name', (surface) => {
     await using stage = await surface.open(scene);
     const show = await stage.start('tell me');
     await until(async () => (await show.shown()) === STORY.join(''));
-    await show.cancel({ message: 'enough' }, { how: 'now' });
+    await show.cancel({ message: 'enough' }, { mode: 'now' });
     expect(await show.end()).toMatchObject({ status: 'cancelled', text: STORY.join('') });
     expect(checkHistory(await show.history())).toEqual([]);
   });
@@ -39,7 +39,7 @@ describe.concurrent.each(everySurface(['SQLite']))('$name', (surface) => {
     await scene.begun('bash');
     await until(() => scene.effects().some(({ tool, phase }) => tool === 'look' && phase === 'resolve'));
     await until(() => existsSync(scene.at('printed')));
-    await show.cancel({ message: 'enough' }, { how: 'now' });
+    await show.cancel({ message: 'enough' }, { mode: 'now' });
     const { calls } = await show.end();
     const said = Object.fromEntries(calls.map(({ callId, state, content }) => [callId, [state, textOf(content)]]));
     expect(said['l']).toEqual(['finished', 'found']);

@@ -56,7 +56,7 @@ test.each(formats)(
     writeFileSync(scene.at('hold-pay'), '');
     const run = recorder.run(agent.run('go'));
     await allUnderWay(scene);
-    run.cancel({ kind: 'superseded', message: 'not for the model' }, { how: { abortMs: 100 } });
+    run.cancel({ kind: 'superseded', message: 'not for the model' }, { mode: { abortMs: 100 } });
     rmSync(scene.at('hold-pay'));
     const outcome = await run.outcome;
     const told = outcome.calls.map(({ callId, state, content }) => [callId, [state, textOf(content)]]);
@@ -85,7 +85,7 @@ test.concurrent.each(sharedPlaces())(
     };
     const first = await say('go');
     await allUnderWay(scene);
-    await first.cancel({ kind: 'superseded' }, { how: 'now' });
+    await first.cancel({ kind: 'superseded' }, { mode: 'now' });
     const { calls } = await first.end();
     expect(Object.fromEntries(calls.map(({ callId, state }) => [callId, state]))).toMatchObject({
       c1: 'finished',

@@ -22,7 +22,7 @@ describe.concurrent.each([runSurface, ...sharedPlaces().map(taskSurface)])('$nam
     await scene.begun('wait');
     const receipts = await Promise.all(
       Array.from({ length: 10 }, (_, i) =>
-        show.cancel({ ...REASON, message: `${REASON.message} ${i}` }, { how: 'now' }),
+        show.cancel({ ...REASON, message: `${REASON.message} ${i}` }, { mode: 'now' }),
       ),
     );
     const winner = receipts.find(({ answer }) => answer === 'accepted')!.reason!;
@@ -44,7 +44,7 @@ test('a reason given in one terminal is the reason in the store and in every oth
   await using stage = await commandSurface.open(scene);
   const show = await stage.start('go');
   await scene.begun('wait');
-  const receipt = await show.cancel({ message: SECRET }, { how: 'now' });
+  const receipt = await show.cancel({ message: SECRET }, { mode: 'now' });
   expect(receipt).toMatchObject({ answer: 'accepted', reason: { kind: 'user', message: SECRET, via: 'whoa cancel' } });
   const { reason, report } = await show.end();
   expect([reason, report?.reason]).toEqual([receipt.reason, receipt.reason]);
@@ -67,7 +67,7 @@ test('the next turn tells the model the kind of the reason, and an MCP server is
   const run = agent.run('go');
   await server.waitForLog('began');
   await scene.begun('wait');
-  run.cancel(REASON, { how: 'now' });
+  run.cancel(REASON, { mode: 'now' });
   const outcome = await run.outcome;
   expect(outcome).toMatchObject({ status: 'cancelled', reason: REASON });
   await agent.run('and now?', { history: outcome.messages }).outcome;

@@ -23,7 +23,7 @@ describe.concurrent.each(everySurface(['SQLite']))('$name', (surface) => {
     await using stage = await surface.open(scene);
     const first = await stage.start('wait');
     await scene.begun('wait');
-    await first.cancel({ message: 'not this' }, { how: 'now' });
+    await first.cancel({ message: 'not this' }, { mode: 'now' });
     expect(await first.end()).toMatchObject({ status: 'cancelled' });
     const second = await stage.start('pay');
     expect(await second.end()).toMatchObject({ status: 'success', text: DONE });
@@ -37,13 +37,13 @@ test('a cancel of one run leaves its sisters under the same agent, token and she
   const { agent, recorder, close } = castHere(scene);
   const runs = ['wait', 'pay.', 'wait..', 'pay...'].map((said) => recorder.run(agent.run(said)));
   await scene.begun('wait', 2);
-  runs[0]!.cancel({ message: 'only this' }, { how: 'kill' });
+  runs[0]!.cancel({ message: 'only this' }, { mode: 'kill' });
   expect((await runs[0]!.outcome).status).toBe('cancelled');
   expect((await Promise.all([runs[1]!.outcome, runs[3]!.outcome])).map(({ status }) => status)).toEqual([
     'success',
     'success',
   ]);
-  runs[2]!.cancel({ message: 'and this' }, { how: 'now' });
+  runs[2]!.cancel({ message: 'and this' }, { mode: 'now' });
   expect(await runs[2]!.outcome).toMatchObject({ reason: { message: 'and this' } });
   expect(checkHistory(recorder.history)).toEqual([]);
   await close();
@@ -73,7 +73,7 @@ test.concurrent.each(sharedPlaces())(
       await store.cancel(
         { tenant: 'acme', conversation: `${scene.mark}.wait` },
         { message: 'only this' },
-        { how: 'now' },
+        { mode: 'now' },
       ),
     ).toMatchObject({
       answer: 'accepted',
@@ -82,7 +82,7 @@ test.concurrent.each(sharedPlaces())(
     expect(await mine.end()).toMatchObject({ status: 'cancelled' });
     expect(await beside.end()).toMatchObject({ status: 'success', text: DONE });
     expect(await theirs.read()).toMatchObject({ status: 'running' });
-    await theirs.cancel({ message: 'the owner' }, { how: 'now' });
+    await theirs.cancel({ message: 'the owner' }, { mode: 'now' });
     expect(await theirs.end()).toMatchObject({ status: 'cancelled', reason: { message: 'the owner' } });
     for (const show of [mine, beside, theirs]) expect(checkHistory(await show.history())).toEqual([]);
     worker.process.send('stop');

@@ -16,7 +16,7 @@ describe.concurrent.each(everySurface())('$name', (surface) => {
     writeFileSync(scene.at('hold-pay'), '');
     const show = await stage.start('go');
     await until(() => existsSync(scene.at('paid.log')));
-    await show.cancel({ message: 'too late for that' }, { how: 'kill' });
+    await show.cancel({ message: 'too late for that' }, { mode: 'kill' });
     await show.heard();
     rmSync(scene.at('hold-pay'));
     const end = await show.end();
@@ -38,7 +38,7 @@ describe.concurrent.each(everySurface(['SQLite']).filter(({ name }) => name !== 
     const show = await stage.start('go');
     await scene.begun('wait');
     expect(existsSync(scene.at('booking-b1')) && existsSync(scene.at('booking-b2'))).toBe(true);
-    await show.cancel({ message: 'take it back' }, { how: 'now', undo: true });
+    await show.cancel({ message: 'take it back' }, { mode: 'now', undo: true });
     const { report } = await show.end();
     expect(linesOf(scene.at('undone.log'))).toEqual(['b2', 'b1']);
     expect(readdirSync(scene.folder).filter((name) => name.startsWith('booking'))).toEqual([]);
@@ -64,7 +64,7 @@ test.concurrent.each(sharedPlaces())(
     const receipt = await store.create({ tenant: 'acme', agent: 'cast', input: 'go' });
     const show = followTask(store, { tenant: 'acme', id: (receipt as { task: { id: string } }).task.id }, scene);
     await scene.begun('wait');
-    const told = await show.cancel({ message: 'take it back' }, { how: 'now', undo: true });
+    const told = await show.cancel({ message: 'take it back' }, { mode: 'now', undo: true });
     expect(told).toMatchObject({ answer: 'accepted', status: 'cancelling' });
     await until(() => linesOf(scene.at('undone.log')).length > 0);
     doomed.process.kill('SIGKILL');
@@ -85,7 +85,7 @@ test.concurrent.each(sharedPlaces())(
 const [OLD, NEW] = ['old\n'.repeat(50_000), 'new\n'.repeat(50_000)];
 
 test('a file that is written when the cancel comes is the old one or the new one, and the result says which', async () => {
-  for (const how of ['now', 'kill'] as const) {
+  for (const mode of ['now', 'kill'] as const) {
     await using scene = await openScene([
       { parts: [{ call: 'write', id: 'f', input: { path: 'big.txt', content: NEW } }] },
     ]);
@@ -93,7 +93,7 @@ test('a file that is written when the cancel comes is the old one or the new one
     const { agent, recorder, close } = castHere(scene);
     const run = recorder.run(agent.run('go'));
     await scene.begun('write');
-    run.cancel({ message: 'stop' }, { how });
+    run.cancel({ message: 'stop' }, { mode });
     const { calls } = await run.outcome;
     const found = readFileSync(scene.at('big.txt'), 'utf8');
     expect(calls[0]!.state).toBe(found === NEW ? 'finished' : 'interrupted');

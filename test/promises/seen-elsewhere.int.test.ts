@@ -25,7 +25,7 @@ test('a deadline fires though everybody but its listener has let go of the token
   const start = (): void => {
     const token = new CancellationToken({ name: 'forgotten' }).child('child');
     token.onCancel(() => fired++);
-    token.cancelAfter(20, { kind: 'deadline' }, { how: 'kill' });
+    token.cancelAfter(20, { kind: 'deadline' }, { mode: 'kill' });
     expect(token.signal.aborted).toBe(false);
   };
   for (let i = 0; i < 100; i++) start();
@@ -42,7 +42,7 @@ test('a wall clock that jumps makes no deadline earlier or later', async () => {
   const startedAt = performance.now();
   const before = systemClock.now();
   try {
-    token.cancelAfter(50, { kind: 'deadline' }, { how: 'kill' });
+    token.cancelAfter(50, { kind: 'deadline' }, { mode: 'kill' });
     Date.now = () => real() + 3 * 3_600_000;
     expect(token.isCancelled).toBe(false);
     expect(systemClock.now() - before).toBeLessThan(1_000);
@@ -66,7 +66,7 @@ test('a failure, a time-out and a cancel in one instant are one end of a call, w
     execute: () =>
       new Promise((_, reject) => {
         now = () => {
-          root.cancel({ message: 'cancelled' }, { how: 'kill' });
+          root.cancel({ message: 'cancelled' }, { mode: 'kill' });
           reject(new Error('failed'));
         };
       }),
@@ -106,11 +106,11 @@ test.each(formats)(
     const { agent, close } = castHere(scene, { format });
     const first = agent.run('go');
     await scene.begun('wait');
-    first.cancel({}, { how: 'now' });
+    first.cancel({}, { mode: 'now' });
     expect((await first.outcome).usage).toEqual({ inputTokens: 11, outputTokens: 20, complete: true });
     const second = agent.run('go');
     await until(() => second.text === 'Hello ');
-    second.cancel({}, { how: 'now' });
+    second.cancel({}, { mode: 'now' });
     const { usage } = await second.outcome;
     expect(usage.complete).toBe(false);
     // Only one of the three says anything before its end.

@@ -10,7 +10,7 @@ import {
   defineTool,
   guard,
   type Outcome,
-  type StopHow,
+  type StopMode,
 } from '@whoa/core';
 import type { InputSchema } from '@whoa/core/embed';
 import type { Model, ModelPart } from '@whoa/core/model';
@@ -29,13 +29,13 @@ export async function play(): Promise<string[]> {
 }
 
 async function tokens(say: Say): Promise<void> {
-  for (const how of ['graceful', 'now', 'kill'] as const) {
+  for (const mode of ['graceful', 'now', 'kill'] as const) {
     const token = new CancellationToken();
     const child = token.child('child');
     const levels: string[] = [];
     child.onCancel((level, { message }) => levels.push(`${level} (${message})`));
-    const { answer } = token.cancel(`asked ${how}`, { how });
-    say(`${how}: ${answer}, ${levels.join()}, signal ${child.signal.aborted}, again ${token.cancel().answer}`);
+    const { answer } = token.cancel(`asked ${mode}`, { mode });
+    say(`${mode}: ${answer}, ${levels.join()}, signal ${child.signal.aborted}, again ${token.cancel().answer}`);
     token[Symbol.dispose]();
     say(`after its end: ${token.cancel().answer}`);
   }
@@ -47,7 +47,7 @@ async function tokens(say: Say): Promise<void> {
       if (level === 'kill') resolve(levels.join());
     });
   });
-  ladder.cancel({ kind: 'deadline' }, { how: { drainMs: 5, abortMs: 5 } });
+  ladder.cancel({ kind: 'deadline' }, { mode: { drainMs: 5, abortMs: 5 } });
   say(`a ladder climbs ${await climbed}; ${(ladder.signal.reason as Error).name}`);
   const controller = new AbortController();
   const followed = CancellationToken.from(controller.signal);
@@ -62,7 +62,7 @@ async function listeners(say: Say): Promise<void> {
     throw new Error('a listener that throws');
   });
   token.onCancel((level) => heard.push(level));
-  say(`${token.cancel({}, { how: 'now' }).answer}, the other heard ${heard.join()}`);
+  say(`${token.cancel({}, { mode: 'now' }).answer}, the other heard ${heard.join()}`);
   token[Symbol.dispose]();
   const failing = { 'run-start': () => Promise.reject(new Error('a hook that rejects')) };
   const outcome = await createAgent({ name: 'a', model: modelOf([[{ text: 'fine' }]]), hooks: failing }).run('x')
@@ -83,7 +83,7 @@ async function guards(say: Say): Promise<void> {
   const ledger = createLedger();
   let finish = (_value: string): void => {};
   const deaf = guard(() => new Promise<string>((resolve) => (finish = resolve)), { name: 'deaf', token, ledger });
-  token.cancel({}, { how: { abortMs: 10 } });
+  token.cancel({}, { mode: { abortMs: 10 } });
   say(`deaf work: ${await nameOf(deaf)}, abandoned ${ledger.entries().length}`);
   finish('late');
   await pause(5);
@@ -118,21 +118,21 @@ async function runs(say: Say): Promise<void> {
   say(tell(await run.outcome));
   say([...events].join());
   const stops = [
-    { how: 'graceful', slowMs: 30 },
-    { how: 'now', slowMs: 30 },
-    { how: 'kill', slowMs: Infinity },
-    { how: { drainMs: 10, abortMs: 10 }, slowMs: Infinity },
+    { mode: 'graceful', slowMs: 30 },
+    { mode: 'now', slowMs: 30 },
+    { mode: 'kill', slowMs: Infinity },
+    { mode: { drainMs: 10, abortMs: 10 }, slowMs: Infinity },
   ] as const;
-  for (const { how, slowMs } of stops) {
-    const outcome = await cancelled(how, slowMs);
-    say(`${typeof how === 'string' ? how : 'a ladder'}: ${tell(outcome)}; ${tellStop(outcome)}`);
+  for (const { mode, slowMs } of stops) {
+    const outcome = await cancelled(mode, slowMs);
+    say(`${typeof mode === 'string' ? mode : 'a ladder'}: ${tell(outcome)}; ${tellStop(outcome)}`);
   }
   const hurried = createAgent({ name: 'a', model: modelOf([[{ waitMs: 60_000 }]]), budgets: { deadlineMs: 10 } });
   say(`a deadline: ${tell(await hurried.run('x').outcome)}`);
 }
 
 /** Runs a wave of three tools, one quick, one that listens and one that is deaf, and stops it. */
-async function cancelled(how: StopHow, slowMs: number): Promise<Outcome> {
+async function cancelled(mode: StopMode, slowMs: number): Promise<Outcome> {
   const tools = [
     plain('quick', () => 'quick'),
     plain('listening', async (_input, { signal }) => {
@@ -147,7 +147,7 @@ async function cancelled(how: StopHow, slowMs: number): Promise<Outcome> {
   const model = modelOf([[{ call: 'quick' }, { call: 'listening' }, { call: 'slow' }], [{ text: 'never said' }]]);
   const run = createAgent({ name: 'a', model, tools }).run('x');
   for await (const event of run.events) {
-    if (event.type === 'call-start' && event.tool === 'slow') run.cancel('enough', { how });
+    if (event.type === 'call-start' && event.tool === 'slow') run.cancel('enough', { mode });
   }
   return run.outcome;
 }
@@ -162,7 +162,7 @@ async function undo(say: Say): Promise<void> {
   });
   const model = modelOf([[{ call: 'book' }], [{ waitMs: 60_000 }]]);
   const run = createAgent({ name: 'a', model, tools: [book] }).run('x');
-  for await (const event of run.events) if (event.type === 'call-end') run.cancel({}, { how: 'now', undo: true });
+  for await (const event of run.events) if (event.type === 'call-end') run.cancel({}, { mode: 'now', undo: true });
   const outcome = await run.outcome;
   say(`${tell(outcome)}; undone ${undone.join()}`);
 }
@@ -173,7 +173,7 @@ async function subAgents(say: Say): Promise<void> {
   const model = modelOf([[{ call: 'child', input: { task: 'help' } }], [{ text: 'over' }]]);
   const run = createAgent({ name: 'parent', model, tools }).run('x');
   for await (const event of run.events) {
-    if (event.type === 'call-nested' && event.event.type === 'text') run.cancel({}, { how: 'now' });
+    if (event.type === 'call-nested' && event.event.type === 'text') run.cancel({}, { mode: 'now' });
   }
   say(tell(await run.outcome));
 }
@@ -209,7 +209,7 @@ async function aiSdk(say: Say): Promise<void> {
   ];
   const execute = look.execute as (input: unknown, options: object) => Promise<unknown>;
   const looking = nameOf(Promise.resolve(execute({}, { toolCallId: 'c1', messages: messages.slice(0, 1) })));
-  token.cancel({}, { how: { abortMs: 5 } });
+  token.cancel({}, { mode: { abortMs: 5 } });
   say(`a deaf tool of the AI SDK: ${await looking}`);
   const closed = closeOpenCalls(messages as Parameters<typeof closeOpenCalls>[0], calls);
   say(

@@ -18,7 +18,7 @@ export interface PostgresServer extends AsyncDisposable {
   /** The postmaster; its children do the work. */
   readonly pid: number;
   /** Stops it as a power cut would (`immediate`) or as its operator would (`fast`), and starts it on the same data. */
-  restart(how: 'immediate' | 'fast'): Promise<void>;
+  restart(mode: 'immediate' | 'fast'): Promise<void>;
   /** Freezes every process of the server. */
   pause(): Promise<void>;
   resume(): Promise<void>;
@@ -42,11 +42,11 @@ export async function startPostgres(options: PostgresServerOptions = {}): Promis
   const account = process.getuid?.() === 0 ? await accountOf(ACCOUNT) : undefined;
   if (account !== undefined) chownSync(folder, account.uid, account.gid);
   const port = await freePort();
-  const [program, ...how] =
+  const [program, ...mode] =
     options.standbyOf === undefined
       ? ['initdb', '-A', 'trust', '-U', ACCOUNT, '-E', 'UTF8', '--locale=C']
       : ['pg_basebackup', '-d', options.standbyOf, '-R', '--checkpoint=fast'];
-  await run(join(binaries, program!), ['-D', data, '--no-sync', ...how], { ...account, cwd: folder });
+  await run(join(binaries, program!), ['-D', data, '--no-sync', ...mode], { ...account, cwd: folder });
   const settings = {
     listen_addresses: '127.0.0.1',
     unix_socket_directories: '',
@@ -82,8 +82,8 @@ export async function startPostgres(options: PostgresServerOptions = {}): Promis
     get pid() {
       return server.pid!;
     },
-    async restart(how) {
-      await stop(how === 'immediate' ? 'SIGQUIT' : 'SIGINT');
+    async restart(mode) {
+      await stop(mode === 'immediate' ? 'SIGQUIT' : 'SIGINT');
       server = await start();
     },
     pause: () => signal('SIGSTOP'),

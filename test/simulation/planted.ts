@@ -120,7 +120,7 @@ export const plantedBugs: readonly PlantedBug[] = [
   one(
     'a worker that lost its task goes on',
     'run/execution.ts',
-    "this.token.cancel({ kind: 'lease-lost', message: error.message }, { how: { abortMs: 1_000 } });",
+    "this.token.cancel({ kind: 'lease-lost', message: error.message }, { mode: { abortMs: 1_000 } });",
     '',
   ),
   one(

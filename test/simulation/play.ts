@@ -224,9 +224,9 @@ class Simulation {
   }
 
   async #cancel(ref: { tenant: string; id: string }, i: number): Promise<void> {
-    const how = this.#chance.pick(['graceful', 'now', 'kill'] as const);
+    const mode = this.#chance.pick(['graceful', 'now', 'kill'] as const);
     const undo = this.#chance.oneIn(3);
-    await this.#insist(() => this.#client.cancel(ref, { by: `user ${i}` }, { how, undo }));
+    await this.#insist(() => this.#client.cancel(ref, { by: `user ${i}` }, { mode, undo }));
     if (this.#chance.oneIn(3)) this.#at(this.#chance.below(2_000), () => this.#cancel(ref, i + 100));
   }
 

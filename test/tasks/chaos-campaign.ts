@@ -166,14 +166,14 @@ class Chaos implements AsyncDisposable {
   }
 
   #cancel(id: string): void {
-    const how = this.#pick(['graceful', 'now', 'kill'] as const);
+    const mode = this.#pick(['graceful', 'now', 'kill'] as const);
     const times = this.#isOneIn(4) ? 2 : 1;
     for (let i = 0; i < times; i++) {
       this.#asked++;
       this.lives.get(id)!.asked++;
       const canceller = this.#pick(this.#cancellers);
       const afterMs = this.#below(400);
-      const asking = wait(afterMs).then(() => canceller.process.send({ ref: { tenant: TENANT, id }, how }));
+      const asking = wait(afterMs).then(() => canceller.process.send({ ref: { tenant: TENANT, id }, mode }));
       asking.catch((error: unknown) => this.violations.push(`${id}: ${String(error)}`));
     }
   }

@@ -98,8 +98,8 @@ test('a server that crashes, restarts and freezes under load loses nothing it ac
       for (let i = 0; !isOver; i++) await liveOneLife(store, { key: `${writer}-${i}`, acknowledged, counts });
     });
     await wait(500);
-    for (const how of ['immediate', 'fast', 'immediate'] as const) {
-      await server.restart(how);
+    for (const mode of ['immediate', 'fast', 'immediate'] as const) {
+      await server.restart(mode);
       await wait(500);
     }
     await server.pause();

@@ -192,7 +192,7 @@ test('an order is rung under a name that cannot be guessed, for a claim that onl
   const channels = (await ask(`SELECT channel FROM ${schema}.watchers`)).map(({ channel }) => channel);
   expect(channels).toHaveLength(2);
   for (const channel of channels) expect(channel).toMatch(/^whoa_[0-9a-f]{24}$/);
-  await canceller.cancel(ref, { message: 'mine' }, { how: 'now' });
+  await canceller.cancel(ref, { message: 'mine' }, { mode: 'now' });
   await expect.poll(() => heard.length, SOON).toBe(1);
   const { stop, orderNumber } = (await store.get(ref))!;
   expect(heard).toEqual([

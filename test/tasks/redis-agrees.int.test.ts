@@ -62,7 +62,7 @@ const index = fc.nat(5);
 const tenant = fc.constantFrom(...TENANTS);
 const session = fc.constantFrom('s1', 's2', 's3');
 const policy = fc.constantFrom<Policy>('replace', 'queue', 'steer', 'reject');
-const how = fc.constantFrom('graceful', 'now', 'kill');
+const mode = fc.constantFrom('graceful', 'now', 'kill');
 const status = fc.constantFrom('success', 'failed', 'cancelled');
 const some = fc.array(fc.integer({ min: 1, max: 3 }), { maxLength: 2 });
 
@@ -156,17 +156,17 @@ const step: fc.Arbitrary<Step> = fc.oneof(
   ),
   stepsOf(
     'cancel',
-    fc.tuple(index, tenant, how, fc.boolean()),
+    fc.tuple(index, tenant, mode, fc.boolean()),
     ([i, of, hard, undo]) =>
       (store, made) =>
-        store.cancel({ tenant: of, id: made.id(i) }, { by: 'b' }, { how: hard as 'now', undo }),
+        store.cancel({ tenant: of, id: made.id(i) }, { by: 'b' }, { mode: hard as 'now', undo }),
   ),
   stepsOf(
     'cancelConversation',
-    fc.tuple(tenant, how),
+    fc.tuple(tenant, mode),
     ([of, hard]) =>
       (store) =>
-        store.cancel({ tenant: of, conversation: 'c' }, { kind: 'budget' }, { how: hard as 'now' }),
+        store.cancel({ tenant: of, conversation: 'c' }, { kind: 'budget' }, { mode: hard as 'now' }),
   ),
   stepsOf(
     'send',

@@ -172,8 +172,8 @@ describe('a server that can be had', () => {
     const heard: Hint[] = [];
     await store.watch({ worker: 'w' }, (hint) => heard.push(hint));
     const orders: unknown[] = [];
-    for (const how of ['graceful', 'now', 'kill'] as const) {
-      await store.cancel(ref, { message: how }, { how, undo: how === 'kill' });
+    for (const mode of ['graceful', 'now', 'kill'] as const) {
+      await store.cancel(ref, { message: mode }, { mode, undo: mode === 'kill' });
       const { stop, orderNumber } = (await store.get(ref))!;
       // Signed for this task: who reads it learns no claim, and cannot send it again for another.
       const signature = createHash('sha1').update(`${by.claim} ${id}`).digest('hex');
@@ -221,7 +221,7 @@ describe('a server that can be had', () => {
       }
     })();
     for (const id of ids) {
-      await other.cancel({ tenant: TENANT, id }, {}, { how: 'kill' });
+      await other.cancel({ tenant: TENANT, id }, {}, { mode: 'kill' });
       cancelled.add(id);
       await wait(1);
     }

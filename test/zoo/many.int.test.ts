@@ -20,7 +20,7 @@ test('500 shells that are cancelled together are all dead within 5 s', async () 
   const executing = runtime.execute(calls, { token }).catch((error: unknown) => error);
   while (findMarked(mark).length < SHELLS * 1.5) await new Promise((resolve) => setTimeout(resolve, 50));
   const startedAt = performance.now();
-  token.cancel({ kind: 'user' }, { how: 'now' });
+  token.cancel({ kind: 'user' }, { mode: 'now' });
   const { partial } = (await executing) as { partial: readonly { state: string; details: object }[] };
   const ms = performance.now() - startedAt;
   console.log(`${SHELLS} shells: all dead after ${ms.toFixed(0)} ms`);

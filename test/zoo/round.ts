@@ -29,7 +29,7 @@ export async function playRound(zooClass: ZooClass, containment: Containment): P
   if (!zooClass.returns) {
     await waitUntilUp(zooClass, mark);
     startedAt = performance.now();
-    token.cancel({ kind: 'user' }, { how: 'now' });
+    token.cancel({ kind: 'user' }, { mode: 'now' });
   }
   const [result] = (await settled) as readonly CallResult[];
   const ms = performance.now() - startedAt;

@@ -1,4 +1,4 @@
-import type { Agent, CancellationToken, Policy, StopHow } from '@whoa/core';
+import type { Agent, CancellationToken, Policy, StopMode } from '@whoa/core';
 import type { Approve, Ask } from '@whoa/core/approval';
 import type { Cleanup, World } from '@whoa/core/embed';
 import type { SessionStore } from './store/store.ts';
@@ -91,7 +91,7 @@ export interface AcpOptions {
   /** The longest a prompt may take. */
   readonly deadlineMs?: number;
   /** What a cancel from the client means; `now` unless given. */
-  readonly ladder?: StopHow;
+  readonly ladder?: StopMode;
   /**
    * What a newer prompt does to the one under way in its session: it waits (`queue`, unless given), cancels it and
    * everything that waits (`replace`, by the ladder or `graceful`), or is refused (`reject`).

@@ -66,7 +66,7 @@ export function connect(
   { input = process.stdin, output: given, token: parent, signal }: ServeOptions,
   arrange: Arrange = (methods) => methods,
 ): AcpConnection {
-  const { world = systemWorld, store = createMemorySessions(), ladder: how = 'now', flushMs = FLUSH_MS } = options;
+  const { world = systemWorld, store = createMemorySessions(), ladder: mode = 'now', flushMs = FLUSH_MS } = options;
   const onProblem = options.onProblem ?? warn;
   const tokenOptions = { parent, name: 'acp', clock: world.clock };
   const token = signal ? CancellationToken.from(signal, tokenOptions) : new CancellationToken(tokenOptions);
@@ -74,18 +74,18 @@ export function connect(
   const { output, giveBack } = given ? { output: given, giveBack: () => {} } : takeStandardOutput();
   const wire = new Wire({ input, output, onProblem });
   const parts: Parts = { wire, token, gone, sessions: undefined };
-  greet(parts, { options, store, how, flushMs, onProblem, world, token, gone }, arrange).catch((error: unknown) =>
+  greet(parts, { options, store, mode, flushMs, onProblem, world, token, gone }, arrange).catch((error: unknown) =>
     wire.close(error instanceof Error ? error : new Error(String(error))),
   );
   const closed = live(parts).finally(giveBack);
   return {
     closed,
     close(reason = { kind: 'shutdown' }) {
-      token.cancel(reason, { how });
+      token.cancel(reason, { mode });
       return closed;
     },
     async [Symbol.asyncDispose]() {
-      token.cancel({ kind: 'shutdown' }, { how });
+      token.cancel({ kind: 'shutdown' }, { mode });
       await closed;
     },
   };
@@ -124,8 +124,8 @@ async function live(parts: Parts): Promise<AcpEnd> {
   const { wire, token, gone } = parts;
   const ended = wire.over.then(({ error }) => {
     // First the stop, then the silence: what runs must hear why.
-    token.cancel({ kind: 'disconnect', message: 'the client has gone', via: 'acp' }, { how: 'now' });
-    gone.cancel({ kind: 'disconnect' }, { how: 'kill' });
+    token.cancel({ kind: 'disconnect', message: 'the client has gone', via: 'acp' }, { mode: 'now' });
+    gone.cancel({ kind: 'disconnect' }, { mode: 'kill' });
     parts.sessions?.giveUpAnswers();
     return error;
   });

@@ -106,7 +106,7 @@ export function testAgent(tag: string, more: Partial<AcpOptions> = {}): AcpOptio
 if (import.meta.main) {
   const { WHOA_TEST_TAG: tag = 'none', WHOA_TEST_FOLDER: folder, WHOA_TEST_ECHO: echo } = process.env;
   const token = new CancellationToken({ name: 'process' });
-  process.once('SIGTERM', () => token.cancel({ kind: 'shutdown', via: 'SIGTERM' }, { how: 'now' }));
+  process.once('SIGTERM', () => token.cancel({ kind: 'shutdown', via: 'SIGTERM' }, { mode: 'now' }));
   const store = folder === undefined ? {} : { store: createFileSessions({ folder }) };
   const connection =
     echo === undefined ? serveAcp(testAgent(tag, store), { token }) : serveEcho({ delaySeconds: Number(echo), token });

@@ -45,8 +45,8 @@ export async function fuzz(options: FuzzOptions): Promise<FuzzReport> {
       await agent[Symbol.asyncDispose]();
     }
     if (agent.child.exitCode !== 0) {
-      const how = `code ${agent.child.exitCode}, signal ${agent.child.signalCode}`;
-      report.problems.push(`process ${report.processes} ended with ${how}: ${agent.stderr().slice(-2_000)}`);
+      const mode = `code ${agent.child.exitCode}, signal ${agent.child.signalCode}`;
+      report.problems.push(`process ${report.processes} ended with ${mode}: ${agent.stderr().slice(-2_000)}`);
     }
     report.problems.push(...agent.messages.flatMap(faultsOf), ...answeredTwice(agent.messages));
     report.prompts += agent.messages.filter(isEndOfPrompt).length;

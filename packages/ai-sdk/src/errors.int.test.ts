@@ -22,7 +22,7 @@ async function failureOf([format, version]: Spoken, answer: Answer) {
 }
 
 describe.each(spoken)('%s (%s): a failure', (format, version) => {
-  const how: Spoken = [format, version];
+  const mode: Spoken = [format, version];
 
   test.each([
     [429, true],
@@ -33,19 +33,19 @@ describe.each(spoken)('%s (%s): a failure', (format, version) => {
     [401, false],
     [404, false],
   ])('status %i: may be sent again: %s', async (status, isRetryable) => {
-    const { error } = await failureOf(how, { status, message: 'Not now' });
+    const { error } = await failureOf(mode, { status, message: 'Not now' });
     expect(error).toBeInstanceOf(ModelError);
     expect(error).toMatchObject({ status, isRetryable, retryAfterMs: undefined });
     expect(error.message).toMatch(new RegExp(`answered ${status}: Not now`));
   });
 
   test('says how long the provider asked us to wait', async () => {
-    const seconds = await failureOf(how, { status: 429, headers: { 'retry-after': '7' } });
+    const seconds = await failureOf(mode, { status: 429, headers: { 'retry-after': '7' } });
     expect(seconds.error).toMatchObject({ isRetryable: true, retryAfterMs: 7_000 });
-    const ms = await failureOf(how, { status: 529, headers: { 'retry-after-ms': '350', 'retry-after': '1' } });
+    const ms = await failureOf(mode, { status: 529, headers: { 'retry-after-ms': '350', 'retry-after': '1' } });
     expect(ms.error).toMatchObject({ isRetryable: true, retryAfterMs: 350 });
     const date = 'Wed, 21 Oct 2026 07:28:00 GMT';
-    const until = await failureOf(how, {
+    const until = await failureOf(mode, {
       status: 503,
       headers: { 'retry-after': 'Wed, 21 Oct 2026 07:28:30 GMT', date },
     });
@@ -53,12 +53,12 @@ describe.each(spoken)('%s (%s): a failure', (format, version) => {
   });
 
   test('the vendor knows better than the status', async () => {
-    const { error } = await failureOf(how, { status: 500, headers: { 'x-should-retry': 'false' } });
+    const { error } = await failureOf(mode, { status: 500, headers: { 'x-should-retry': 'false' } });
     expect(error.isRetryable).toBe(false);
   });
 
   test('a connection that breaks may be tried again; what arrived is there', async () => {
-    const early = await failureOf(how, { parts: [{ cut: true }] });
+    const early = await failureOf(mode, { parts: [{ cut: true }] });
     expect(early.error).toMatchObject({ name: 'ModelError', isRetryable: true });
     let open: () => void = () => {};
     const gate = new Promise<void>((resolve) => (open = resolve));
@@ -78,33 +78,33 @@ describe.each(spoken)('%s (%s): a failure', (format, version) => {
   });
 
   test('a stream that ends in good order but too early is a failure, not a reply', async () => {
-    const { error } = await failureOf(how, { parts: [{ text: ['Half a ', { end: true }] }] });
+    const { error } = await failureOf(mode, { parts: [{ text: ['Half a ', { end: true }] }] });
     expect(error).toMatchObject({ name: 'ModelError', isRetryable: true });
     expect(error.message).toMatch(/broke off/);
   });
 
   test('an empty body is a failure', async () => {
-    const { error } = await failureOf(how, { parts: [{ end: true }] });
+    const { error } = await failureOf(mode, { parts: [{ end: true }] });
     expect(error).toMatchObject({ name: 'ModelError', isRetryable: true });
   });
 
   test('a frame nobody can read may be tried again as long as nothing was shown', async () => {
-    const early = await failureOf(how, { parts: [{ malformed: '{"half": ' }, { stall: true }] });
+    const early = await failureOf(mode, { parts: [{ malformed: '{"half": ' }, { stall: true }] });
     expect(early.error).toMatchObject({ name: 'ModelError', isRetryable: true });
     expect(early.error.message).toMatch(/sent something that is no reply/);
-    const late = await failureOf(how, { parts: [{ text: ['Hi ', { malformed: '{"half": ' }, { stall: true }] }] });
+    const late = await failureOf(mode, { parts: [{ text: ['Hi ', { malformed: '{"half": ' }, { stall: true }] }] });
     expect(late.error).toMatchObject({ name: 'ModelError', isRetryable: false });
   });
 
   test('a frame of another kind is a failure too', async () => {
-    const { error } = await failureOf(how, { parts: [{ text: ['Hi ', { malformed: '[1, 2]' }, { stall: true }] }] });
+    const { error } = await failureOf(mode, { parts: [{ text: ['Hi ', { malformed: '[1, 2]' }, { stall: true }] }] });
     expect(error).toBeInstanceOf(ModelError);
   });
 
   test('a provider that gives up in mid-stream may be asked again', async () => {
-    const late = await failureOf(how, { parts: [{ text: ['Hi ', { overloaded: true }] }] });
+    const late = await failureOf(mode, { parts: [{ text: ['Hi ', { overloaded: true }] }] });
     expect(late.error).toMatchObject({ name: 'ModelError', isRetryable: true });
-    const early = await failureOf(how, { parts: [{ overloaded: true }] });
+    const early = await failureOf(mode, { parts: [{ overloaded: true }] });
     expect(early.error).toMatchObject({ name: 'ModelError', isRetryable: true });
   });
 

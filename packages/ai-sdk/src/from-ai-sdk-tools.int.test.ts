@@ -40,7 +40,7 @@ test.each(spoken)('%s (%s): an agent works with AI SDK tools, and is stopped amo
   const agent = createAgent({ name: 'assistant', model: loopbackModel(format, provider.url, version), tools });
   const run = agent.run('Add and wait');
   await waiting.promise;
-  run.cancel({ kind: 'user' }, { how: 'now' });
+  run.cancel({ kind: 'user' }, { mode: 'now' });
   const outcome = await run.outcome;
   expect(outcome.status).toBe('cancelled');
   expect(outcome.calls.map(({ tool: name, state }) => [name, state])).toEqual([

@@ -104,7 +104,7 @@ test('it hears of a cancel through its signal', async () => {
   const execution = runtime.execute([{ id: 'a', tool: 'wait', input: {} }], { token });
   const ending = execution.catch((error: unknown) => error);
   await started.promise;
-  token.cancel({ kind: 'user' }, { how: 'now' });
+  token.cancel({ kind: 'user' }, { mode: 'now' });
   expect(await ending).toMatchObject({ partial: [{ state: 'interrupted' }] });
 });
 

@@ -35,10 +35,10 @@ const words = (parts: readonly ModelPart[], type: 'text' | 'thinking'): string =
   parts.map((part) => (part.type === type ? part.text : '')).join('');
 
 describe.each(spoken)('%s (%s): a reply', (format, version) => {
-  const how = [format, version] as const;
+  const mode = [format, version] as const;
 
   test('text arrives piece by piece, then what it cost, then why it ended', async () => {
-    const { parts, error } = await answerTo(how, { parts: [{ text: ['Hel', 'lo ', 'you'] }] });
+    const { parts, error } = await answerTo(mode, { parts: [{ text: ['Hel', 'lo ', 'you'] }] });
     expect(error).toBeUndefined();
     expect(parts.filter(({ type }) => type === 'text')).toEqual([
       { type: 'text', text: 'Hel' },
@@ -51,7 +51,7 @@ describe.each(spoken)('%s (%s): a reply', (format, version) => {
 
   test('calls start, show their arguments and end with the parsed input', async () => {
     const { parts } = await answerTo(
-      how,
+      mode,
       {
         parts: [
           { text: 'Look:' },
@@ -73,13 +73,13 @@ describe.each(spoken)('%s (%s): a reply', (format, version) => {
   });
 
   test('a call without arguments has an empty input', async () => {
-    const { parts } = await answerTo(how, { parts: [{ call: 'bash', arguments: '{}' }] }, { ...hello, tools: [bash] });
+    const { parts } = await answerTo(mode, { parts: [{ call: 'bash', arguments: '{}' }] }, { ...hello, tools: [bash] });
     expect(parts.find(({ type }) => type === 'call-end')).toMatchObject({ input: {} });
   });
 
   test('arguments that are no JSON are handed over as the text they are', async () => {
     const answer: Answer = { parts: [{ call: 'bash', id: 'a', arguments: '{"command": ls' }], finish: 'length' };
-    const { parts, error } = await answerTo(how, answer, { ...hello, tools: [bash] });
+    const { parts, error } = await answerTo(mode, answer, { ...hello, tools: [bash] });
     expect(error).toBeUndefined();
     const end = parts.find(({ type }) => type === 'call-end');
     // A package may keep back a call that it sees to be broken. None may hand over anything but the text.
@@ -88,7 +88,7 @@ describe.each(spoken)('%s (%s): a reply', (format, version) => {
   });
 
   test('a reply that hit the limit says so', async () => {
-    const { parts } = await answerTo(how, { parts: [{ text: 'Once upon' }], finish: 'length' });
+    const { parts } = await answerTo(mode, { parts: [{ text: 'Once upon' }], finish: 'length' });
     expect(parts.at(-1)).toEqual({ type: 'finish', stopReason: 'length' });
   });
 
@@ -111,7 +111,7 @@ describe.each(spoken)('%s (%s): a reply', (format, version) => {
       { role: 'user', content: 'And now?' },
     ];
     const request = { instructions: 'Be brief.', messages, tools: [bash] };
-    const { parts, error, request: seen } = await answerTo(how, { parts: [{ text: 'Done.' }] }, request);
+    const { parts, error, request: seen } = await answerTo(mode, { parts: [{ text: 'Done.' }] }, request);
     expect(error).toBeUndefined();
     expect(seen.refusal).toBeUndefined();
     expect(words(parts, 'text')).toBe('Done.');
@@ -137,7 +137,7 @@ describe.each(spoken)('%s (%s): a reply', (format, version) => {
       { role: 'assistant', content: [{ type: 'call', callId: 'a', tool: 'bash', input: {} }] },
       { role: 'tool', callId: 'a', tool: 'bash', content: [{ type: 'text', text: 'Taken.' }, image], isError: true },
     ];
-    const { error, request } = await answerTo(how, { parts: [{ text: 'A cat' }] }, { messages, tools: [bash] });
+    const { error, request } = await answerTo(mode, { parts: [{ text: 'A cat' }] }, { messages, tools: [bash] });
     expect(error).toBeUndefined();
     const body = JSON.stringify(request.body);
     expect(body.split(data).length - 1).toBe(2);
@@ -147,7 +147,7 @@ describe.each(spoken)('%s (%s): a reply', (format, version) => {
 
   test('letters that arrive in pieces of bytes are whole', async () => {
     const text = 'Grüße, 世界 👋';
-    const { parts } = await answerTo(how, { parts: [{ text }], pace: { everyMs: 0, bytes: 7 } });
+    const { parts } = await answerTo(mode, { parts: [{ text }], pace: { everyMs: 0, bytes: 7 } });
     expect(words(parts, 'text')).toBe(text);
   });
 
@@ -164,7 +164,7 @@ describe.each(spoken)('%s (%s): a reply', (format, version) => {
       },
       { role: 'user', content: 'Go on' },
     ];
-    const { error, request } = await answerTo(how, { parts: [{ text: 'Done.' }] }, { messages, tools: [] });
+    const { error, request } = await answerTo(mode, { parts: [{ text: 'Done.' }] }, { messages, tools: [] });
     expect(error).toBeUndefined();
     expect(JSON.stringify(request.body)).not.toContain('their thought');
   });
@@ -187,7 +187,7 @@ describe.each(spoken)('%s (%s): a reply', (format, version) => {
 
 // Chat Completions shows no thoughts.
 describe.each(spoken.filter(([format]) => format !== 'chat'))('%s (%s): thinking', (format, version) => {
-  const how = [format, version] as const;
+  const mode = [format, version] as const;
 
   test('is shown as it comes and, with its proof, accepted in the next request', async () => {
     await using provider = await startLoopbackProvider({
@@ -243,7 +243,7 @@ describe.each(spoken.filter(([format]) => format !== 'chat'))('%s (%s): thinking
   });
 
   test('without a proof it is shown but not signed', async () => {
-    const { parts } = await answerTo(how, { parts: [{ thinking: 'Hm.', signature: false }, { text: 'Hi.' }] });
+    const { parts } = await answerTo(mode, { parts: [{ thinking: 'Hm.', signature: false }, { text: 'Hi.' }] });
     expect(words(parts, 'thinking')).toBe('Hm.');
     expect(parts.find(({ type }) => type === 'thinking-end')).toEqual({ type: 'thinking-end' });
   });

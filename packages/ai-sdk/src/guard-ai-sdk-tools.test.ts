@@ -44,7 +44,7 @@ describe('a deaf tool', () => {
     let isQuiet = false;
     const ending = settle(run());
     const quiet = calls.waitForQuiet().then(() => (isQuiet = true));
-    token.cancel({ kind: 'user' }, { how: 'now' });
+    token.cancel({ kind: 'user' }, { mode: 'now' });
     await clock.advance(1_999);
     expect(isQuiet).toBe(false);
     await clock.advance(1);
@@ -87,8 +87,8 @@ test('a tool that listens is interrupted at once', async () => {
       ),
   );
   const ending = settle(run());
-  token.cancel({ kind: 'superseded' }, { how: 'now' });
-  token.cancel({ kind: 'user' }, { how: 'kill' });
+  token.cancel({ kind: 'superseded' }, { mode: 'now' });
+  token.cancel({ kind: 'user' }, { mode: 'kill' });
   expect((await ending).error).toMatchObject({ partial: { state: 'interrupted' }, reason: { kind: 'superseded' } });
   expect(calls.find('a')).toMatchObject({ state: 'interrupted', reason: { kind: 'superseded' } });
 });
@@ -124,7 +124,7 @@ test('a tool that must finish is not told, and the cancel that waits for it says
     { bounds: { slow: { whenCancelled: 'finish', timeoutMs: 10_000 } }, onWait },
   );
   const ending = settle(run());
-  token.cancel({ kind: 'user' }, { how: 'kill' });
+  token.cancel({ kind: 'user' }, { mode: 'kill' });
   await clock.advance(9_999);
   expect(signal?.aborted).toBe(false);
   expect(onWait).toHaveBeenCalledExactlyOnceWith(
@@ -194,7 +194,7 @@ describe('a tool that streams', () => {
     });
     run();
     await letEverythingReact();
-    token.cancel({ kind: 'user' }, { how: 'now' });
+    token.cancel({ kind: 'user' }, { mode: 'now' });
     await letEverythingReact();
     expect(calls.find('a')).toMatchObject({ state: 'interrupted' });
   });
@@ -232,7 +232,7 @@ describe('a tool that streams', () => {
     const seen: unknown[] = [];
     const ending = settle(take(run(), seen));
     await letEverythingReact();
-    token.cancel({ kind: 'user' }, { how: 'now' });
+    token.cancel({ kind: 'user' }, { mode: 'now' });
     await clock.advance(2_000);
     expect((await ending).error).toMatchObject({ partial: { state: 'unknown' } });
     held.resolve();
@@ -278,7 +278,7 @@ test('a late result of a call changes nothing of a newer call with the same id',
   const run = (token: CancellationToken) =>
     settle((guardAiSdkTools(tools, { token, calls }).book.execute as Execute)({}, { toolCallId: 'call_0' }));
   const given = run(first);
-  first.cancel({ kind: 'user' }, { how: 'kill' });
+  first.cancel({ kind: 'user' }, { mode: 'kill' });
   await given;
   const ending = run(second);
   let isQuiet = false;
@@ -314,7 +314,7 @@ test('what an interrupted tool threw is kept', async () => {
       ),
   );
   const ending = settle(run());
-  token.cancel({ kind: 'user' }, { how: 'now' });
+  token.cancel({ kind: 'user' }, { mode: 'now' });
   await ending;
   expect(calls.find('a')).toMatchObject({ state: 'interrupted', error: { message: 'half written' } });
 });

@@ -16,7 +16,7 @@ import { aiSdkModel, formats } from '../../../test/providers.ts';
 import { type CallLedger, closeOpenCalls, createCallLedger, guardAiSdkTools } from './index.ts';
 import { startLoopbackProvider } from './testing/index.ts';
 
-const how = { abortMs: 30 };
+const mode = { abortMs: 30 };
 
 function setUp() {
   const started = Promise.withResolvers<void>();
@@ -79,7 +79,7 @@ describe.each(formats)('%s: a tool that never returns', (format) => {
     using token = new CancellationToken();
     const ending = turn([say('Go')], { model, tools, calls, token });
     await running;
-    token.cancel({ kind: 'user' }, { how });
+    token.cancel({ kind: 'user' }, { mode });
     const history = await ending;
     expect(calls.find('call_slow')).toMatchObject({ state: 'unknown' });
     expect(calls.find('call_fast')).toMatchObject({ state: 'finished' });
@@ -102,7 +102,7 @@ describe.each(formats)('%s: a tool that never returns', (format) => {
     const model = aiSdkModel(format, provider.url) as LanguageModel;
     const ending = generateText({ model, tools: guarded, prompt: 'Go', abortSignal: token.signal, maxRetries: 0 });
     await started;
-    token.cancel({ kind: 'user' }, { how });
+    token.cancel({ kind: 'user' }, { mode });
     const { responseMessages } = await ending;
     expect(calls.find('call_slow')).toMatchObject({ state: 'unknown' });
     expect(JSON.stringify(closeOpenCalls(responseMessages, calls))).toContain('Outcome unknown');

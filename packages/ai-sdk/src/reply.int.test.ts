@@ -66,8 +66,8 @@ describe.each(spoken)('%s (%s): cancelled', (format, version) => {
     const pending = iterator.next();
     const request = await provider.waitForRequest(0);
     await request.waitForStall();
-    token.cancel({ kind: 'user', message: 'stop that' }, { how: 'now' });
-    token.cancel({ kind: 'user', message: 'I said stop' }, { how: 'kill' });
+    token.cancel({ kind: 'user', message: 'stop that' }, { mode: 'now' });
+    token.cancel({ kind: 'user', message: 'I said stop' }, { mode: 'kill' });
     // It may still have read something before the cancel; then that comes first.
     let rejection: unknown;
     for (let next: Promise<IteratorResult<ModelPart>> = pending; rejection === undefined; next = iterator.next()) {
@@ -95,7 +95,7 @@ describe.each(spoken)('%s (%s): cancelled', (format, version) => {
   test('before it began, it sends nothing', async () => {
     await using provider = await startLoopbackProvider({ script: [] });
     using token = new CancellationToken();
-    token.cancel({ kind: 'user' }, { how: 'now' });
+    token.cancel({ kind: 'user' }, { mode: 'now' });
     const iterator = loopbackModel(format, provider.url, version).stream(hello, token)[Symbol.asyncIterator]();
     await expect(iterator.next()).rejects.toBe(token.signal.reason);
     expect(await iterator.next()).toEqual({ done: true, value: undefined });
@@ -109,7 +109,7 @@ describe.each(spoken)('%s (%s): cancelled', (format, version) => {
     const iterator = loopbackModel(format, provider.url, version).stream(hello, token)[Symbol.asyncIterator]();
     const parts: ModelPart[] = [];
     for (let next = await iterator.next(); !next.done; next = await iterator.next()) parts.push(next.value);
-    token.cancel({ kind: 'user' }, { how: 'kill' });
+    token.cancel({ kind: 'user' }, { mode: 'kill' });
     expect(await iterator.next()).toEqual({ done: true, value: undefined });
     expect(textOf(parts, 'text')).toBe('All of it');
     expect(await provider.requests[0]!.waitForClose()).toBe('server');
@@ -123,7 +123,7 @@ describe.each(spoken)('%s (%s): cancelled', (format, version) => {
       using token = root.child();
       const iterator = model.stream(hello, token)[Symbol.asyncIterator]();
       await readUntilShown(iterator, { text: 'Hi' }, format);
-      token.cancel({ kind: 'user' }, { how: 'now' });
+      token.cancel({ kind: 'user' }, { mode: 'now' });
       await expect(iterator.next()).rejects.toBe(token.signal.reason);
       expect(getEventListeners(token.signal, 'abort')).toHaveLength(0);
     }

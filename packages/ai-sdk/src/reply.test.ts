@@ -67,7 +67,7 @@ test('the reason of a token travels with the error', async () => {
     .stream(hello, token)
     [Symbol.asyncIterator]();
   const pending = iterator.next();
-  token.cancel({ kind: 'superseded', by: 'ada' }, { how: 'now' });
+  token.cancel({ kind: 'superseded', by: 'ada' }, { mode: 'now' });
   const error = await pending.catch((thrown: unknown) => thrown);
   expect(error).toMatchObject({ name: 'AbortError', cause: { kind: 'superseded', by: 'ada' } });
   expect(isCancelledError(error)).toBe(false);

@@ -7,7 +7,7 @@ import { formats } from '../../../test/providers.ts';
 import { createCallLedger } from './index.ts';
 import { type Answer, startLoopbackProvider } from './testing/index.ts';
 
-const how = { abortMs: 30 };
+const mode = { abortMs: 30 };
 const say = (text: string) => ({ id: text, role: 'user', parts: [{ type: 'text', text }] });
 const bothCalls: Answer = { parts: [{ text: 'Both.' }, { call: 'slow', id: 'c1' }, { call: 'fast', id: 'c2' }] };
 const answer: Answer = { parts: [{ text: 'I see.' }] };
@@ -42,7 +42,7 @@ describe.each(versions)('ai %i, %s', (_, format, version) => {
     using token = new CancellationToken();
     const ending = version.stream({ ...base, history: [say('Go')], token });
     await running;
-    token.cancel({ kind: 'user' }, { how });
+    token.cancel({ kind: 'user' }, { mode });
     const first = await ending;
     expect(first.settled).toMatchObject({
       reason: { kind: 'user' },
@@ -75,7 +75,7 @@ describe.each(versions)('ai %i, %s', (_, format, version) => {
     const base = { url: provider.url, format, calls, ...executors, mustFinish };
     const ending = version.stream({ ...base, history: [say('Go')], token });
     await running;
-    token.cancel({ kind: 'user' }, { how });
+    token.cancel({ kind: 'user' }, { mode });
     release('charged');
     const { settled, history } = await ending;
     expect(settled.calls[0]).toMatchObject({ tool: 'slow', state: 'finished', output: 'charged' });
@@ -94,7 +94,7 @@ describe.each(versions)('ai %i, %s', (_, format, version) => {
     const ending = version.stream({ ...base, history: [say('Go')], token });
     await provider.waitForRequest(0);
     const cancelledAt = performance.now();
-    token.cancel({ kind: 'user' }, { how: 'graceful' });
+    token.cancel({ kind: 'user' }, { mode: 'graceful' });
     expect((await ending).settled).toMatchObject({ reason: { kind: 'user' }, calls: [] });
     expect(performance.now() - cancelledAt).toBeLessThan(5_000);
   });
@@ -106,7 +106,7 @@ describe.each(versions)('ai %i, %s', (_, format, version) => {
     const calls = createCallLedger();
     const ending = version.generate({ url: provider.url, format, calls, slow, fast, history: [say('Go')], token });
     await running;
-    token.cancel({ kind: 'user' }, { how });
+    token.cancel({ kind: 'user' }, { mode });
     expect(await ending).toMatchObject({
       reason: { kind: 'user' },
       calls: [{ state: 'unknown' }, { state: 'finished' }],
@@ -129,7 +129,7 @@ describe.each(aiVersions.map((version) => [version.major, version] as const))('a
     const onPart = (type: string) => type === 'text-delta' && shown.resolve();
     const ending = version.stream({ ...base, history: [say('Go')], onPart, token });
     await shown.promise;
-    token.cancel({ kind: 'user' }, { how: 'now' });
+    token.cancel({ kind: 'user' }, { mode: 'now' });
     const { settled, history, seen } = await ending;
     expect(settled).toMatchObject({ reason: { kind: 'user' }, calls: [] });
     expect(seen.at(-1)).toBe('abort');
@@ -143,7 +143,7 @@ describe.each(aiVersions.map((version) => [version.major, version] as const))('a
     await using provider = await startLoopbackProvider({ script: [] });
     const { slow, fast } = tools();
     using token = new CancellationToken();
-    token.cancel({ kind: 'user' }, { how: 'now' });
+    token.cancel({ kind: 'user' }, { mode: 'now' });
     const base = {
       url: provider.url,
       format,

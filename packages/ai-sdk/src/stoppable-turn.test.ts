@@ -115,10 +115,10 @@ describe('settled', () => {
 
   test('cannot be changed, and says the same however often it is asked', async () => {
     const { turn, token } = setUp();
-    token.cancel({ kind: 'user' }, { how: 'now' });
+    token.cancel({ kind: 'user' }, { mode: 'now' });
     const { settled } = turn;
     const first = await settled;
-    token.cancel({ kind: 'shutdown' }, { how: 'kill' });
+    token.cancel({ kind: 'shutdown' }, { mode: 'kill' });
     expect(await settled).toBe(first);
     expect(await settled.finally(() => {})).toBe(first);
     expect(await settled.catch(() => {})).toBe(first);
@@ -136,7 +136,7 @@ describe('settled', () => {
 
   test('an abort without a stream disposes the turn, though no one waits for it', () => {
     const { token, turn, clock } = setUp();
-    token.cancel({ kind: 'user' }, { how: 'now' });
+    token.cancel({ kind: 'user' }, { mode: 'now' });
     expect(turn.abortSignal.aborted).toBe(true);
     expect(token.statistics).toEqual({ children: 0, listeners: 0 });
     token[Symbol.dispose]();

@@ -33,7 +33,7 @@ export class Turn {
     });
     token.onCancel((level, reason) => {
       // Words are never waited for, only calls.
-      if (level === 'drain' && this.#running === 0) token.cancel(reason, { how: 'now' });
+      if (level === 'drain' && this.#running === 0) token.cancel(reason, { mode: 'now' });
       this.#look();
     });
   }

@@ -4,7 +4,7 @@ export { guard } from './stop/guard.ts';
 export { shield } from './stop/shield.ts';
 export { sleep } from './stop/wait.ts';
 export { createLedger } from './stop/ledger.ts';
-export { LADDERS, type StopHow, type StopLevel, type Ladder } from './stop/level.ts';
+export { LADDERS, type StopMode, type StopLevel, type Ladder } from './stop/level.ts';
 export { describeReason, type CancelReason, type CancelReasonInit } from './stop/reason.ts';
 export type { CancelReceipt } from './stop/receipt.ts';
 

@@ -186,10 +186,10 @@ class CheckedStore implements TaskStore {
   async cancel(
     target: TaskRef | ConversationRef,
     reason: CancelReasonInit = {},
-    { how = 'graceful', undo = false }: CancelOptions = {},
+    { mode = 'graceful', undo = false }: CancelOptions = {},
   ): Promise<StoreCancelReceipt> {
     checkRef(target);
-    const { level, abortAt, killAt } = scheduleOf(how, 0);
+    const { level, abortAt, killAt } = scheduleOf(mode, 0);
     const { at, ...undated } = parsed(createReason(reason, 0));
     const dated = reason.at === undefined ? undated : { ...undated, at };
     const stop = { level, abortMs: Math.ceil(abortAt), killMs: Math.ceil(killAt), undo, reason: dated };

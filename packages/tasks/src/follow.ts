@@ -52,7 +52,7 @@ export function followTask<Event = never>(
     next: () => following.next(),
     // A generator alone would not return before what it waits for has come.
     return() {
-      token.cancel({ kind: 'parent' }, { how: 'kill' });
+      token.cancel({ kind: 'parent' }, { mode: 'kill' });
       return following.return(undefined);
     },
     [Symbol.asyncIterator]() {

@@ -1,4 +1,4 @@
-import { type StopHow, sleep } from '@whoa/core';
+import { type StopMode, sleep } from '@whoa/core';
 import { createVirtualWorld, letEverythingReact } from '@whoa/core/testing';
 import { expect, test } from 'vitest';
 import { alterStore } from '../test/altered-store.ts';
@@ -64,12 +64,12 @@ test('a lease is renewed in the background, however long the work takes', async 
   expect(await setStatus('success')).toEqual({ answer: 'set', status: 'success' });
 });
 
-test.each<StopHow>(['graceful', 'now', 'kill'])(
+test.each<StopMode>(['graceful', 'now', 'kill'])(
   'work that does not stop is never called cancelled, also not after a cancel with mode %s',
-  async (how) => {
+  async (mode) => {
     const { registry, world } = setUp({ leaseMs: 3_000 });
     const { token, setStatus } = await registered(registry);
-    await registry.cancel('job', {}, { how });
+    await registry.cancel('job', {}, { mode });
     await world.clock.advance(100_000);
     expect(await registry.get('job')).toMatchObject({ status: 'cancelling' });
     expect(await registry.isCancelled('job')).toBe(true);
@@ -174,7 +174,7 @@ test("an agent's task can be asked about and cancelled by its key, but not regis
   const running = runner.run({ tenant: 'acme', agent: 'assistant', input: 'hi', key: 'm1' });
   await letEverythingReact();
   await expect(registry.register({ key: 'm1' })).rejects.toThrow(/^key: 'm1' names a task of the agent 'assistant'/);
-  expect(await registry.cancel('m1', {}, { how: 'now' })).toMatchObject({ answer: 'accepted' });
+  expect(await registry.cancel('m1', {}, { mode: 'now' })).toMatchObject({ answer: 'accepted' });
   expect((await running).status).toBe('cancelled');
   expect(await registry.get('m1')).toMatchObject({ status: 'cancelled' });
 });

@@ -13,8 +13,8 @@ export class UnknownOutcomeError extends Error {
   readonly nonce: string | undefined;
 
   constructor(operation: string, { nonce, ...options }: { cause?: unknown; nonce?: string } = {}) {
-    const how = nonce === undefined ? 'repeating it is safe' : 'with the nonce of this error repeating it is safe';
-    super(`The answer to '${operation}' was lost; it may have happened or not. Ask again: ${how}`, options);
+    const advice = nonce === undefined ? 'repeating it is safe' : 'with the nonce of this error repeating it is safe';
+    super(`The answer to '${operation}' was lost; it may have happened or not. Ask again: ${advice}`, options);
     this.operation = operation;
     this.nonce = nonce;
   }

@@ -95,9 +95,9 @@ export class Reply {
     const known = this.#calls.get(id);
     if (known !== undefined) return known;
     const sign = shape('running', h('b', '', tool));
-    const [about, how] = [h('code', ''), h('span', 'how', 'running')];
-    const card = this.#add(h('article', 'card call', h('header', '', sign, about, how)));
-    const call = { sign, about, how, card };
+    const [about, status] = [h('code', ''), h('span', 'how', 'running')];
+    const card = this.#add(h('article', 'card call', h('header', '', sign, about, status)));
+    const call = { sign, about, status, card };
     this.#calls.set(id, call);
     return call;
   }
@@ -114,14 +114,14 @@ export class Reply {
     const call = this.#calls.get(id);
     if (call === undefined) return;
     call.sign.className = `st ${state}`;
-    call.how.textContent = state.replace('-', ' ');
+    call.status.textContent = state.replace('-', ' ');
   }
 
   #report(report) {
     for (const { callId, state } of report.calls) {
       const call = this.#calls.get(callId);
       if (call !== undefined) call.sign.className = `st ${state}`;
-      if (call !== undefined && state !== 'finished') call.how.textContent = state.replace('-', ' ');
+      if (call !== undefined && state !== 'finished') call.status.textContent = state.replace('-', ' ');
     }
     const last = [...this.root.children].at(-1);
     if (report.reply !== undefined && last?.classList.contains('say')) last.append(h('span', 'cut'));

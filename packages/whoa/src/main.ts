@@ -57,19 +57,19 @@ export async function main(args: readonly string[]): Promise<number> {
   const [name = '', ...rest] = args;
   if (name === '--version' || name === '-v') return print(version());
   if (name === '' || name === 'help' || name === '--help' || name === '-h') return print(overview());
-  const how = { asJson: rest.includes('--json') };
+  const format = { asJson: rest.includes('--json') };
   try {
     if (!Object.hasOwn(COMMANDS, name)) {
       const said = `there is no command '${name}'; use one of ${Object.keys(COMMANDS).join(', ')}`;
       return await complain(Object.assign(new Error(said), { name: 'UsageError', code: 'USAGE' }), {
         name: '',
-        ...how,
+        ...format,
       });
     }
     const command = await COMMANDS[name]!.load();
     return wantsHelp(rest) ? print(command.help) : await runOwning(command, rest);
   } catch (error) {
-    return complain(error, { name, ...how });
+    return complain(error, { name, ...format });
   }
 }
 

@@ -46,8 +46,8 @@ function performance(scene: Scene, store: TaskStore, id: string): Performance {
   const followed = followTask(store, { tenant: LOCAL, id }, scene);
   return {
     ...followed,
-    async cancel({ message } = {}, { how = 'graceful', undo = false } = {}) {
-      const args = ['cancel', id, '--json', '--no-wait', '--how', how, ...(undo ? ['--undo'] : [])];
+    async cancel({ message } = {}, { mode = 'graceful', undo = false } = {}) {
+      const args = ['cancel', id, '--json', '--no-wait', '--mode', mode, ...(undo ? ['--undo'] : [])];
       const child = startCommand(scene, [...args, ...(message === undefined ? [] : ['--reason', message])]);
       const [receipt] = (await child.over).lines as [StoreCancelReceipt];
       return receipt satisfies Receipt;

@@ -1,6 +1,6 @@
 // A door through which an agent is started and stopped. Every surface opens the same way, so that a promise can be tried
 // at all of them.
-import type { CallResult, CancelReason, CancelReasonInit, StopHow, StopReport } from '@whoa/core';
+import type { CallResult, CancelReason, CancelReasonInit, StopMode, StopReport } from '@whoa/core';
 import type { HistoryEntry } from '@whoa/core/testing';
 import type { Scene } from '../scene.ts';
 
@@ -16,7 +16,7 @@ interface Stage extends AsyncDisposable {
 
 export interface Performance {
   readonly id: string;
-  cancel(reason?: CancelReasonInit, options?: { readonly how?: Preset; readonly undo?: boolean }): Promise<Receipt>;
+  cancel(reason?: CancelReasonInit, options?: { readonly mode?: Preset; readonly undo?: boolean }): Promise<Receipt>;
   /** Resolves when whoever runs it has heard of the cancel. */
   heard(): Promise<void>;
   /** How it ended, as whoever started it is told. */
@@ -30,7 +30,7 @@ export interface Performance {
 }
 
 /** The ladders that every door knows by name. */
-type Preset = Extract<StopHow, string>;
+type Preset = Extract<StopMode, string>;
 
 export interface Receipt {
   /** A door that only takes the order, and does not say what it did, answers `sent`. */

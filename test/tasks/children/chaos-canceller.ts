@@ -7,7 +7,7 @@ let store = openStore(process.argv[2]!);
 
 interface Wish {
   readonly ref: TaskRef;
-  readonly how: 'graceful' | 'now' | 'kill';
+  readonly mode: 'graceful' | 'now' | 'kill';
 }
 
 process.on('message', (message: Wish | { readonly place: string }) => {
@@ -15,8 +15,8 @@ process.on('message', (message: Wish | { readonly place: string }) => {
     store = openStore(message.place);
     return;
   }
-  const { ref, how } = message;
-  insist(() => store.cancel(ref, { by: 'chaos' }, { how }), { isGrowing: true }).then(
+  const { ref, mode } = message;
+  insist(() => store.cancel(ref, { by: 'chaos' }, { mode }), { isGrowing: true }).then(
     (receipt) => process.send?.({ id: ref.id, receipt }),
     (error: unknown) => process.send?.({ id: ref.id, error: String(error) }),
   );

@@ -21,12 +21,12 @@ export class AgentSlot {
   }
 
   async close(): Promise<void> {
-    this.token.cancel({ kind: 'shutdown', message: 'the agent is no longer needed' }, { how: 'now' });
+    this.token.cancel({ kind: 'shutdown', message: 'the agent is no longer needed' }, { mode: 'now' });
     const opening = this.#agent;
     // What it defers while it opens is known once it is open.
     if (opening !== undefined) {
       const bound = new CancellationToken({ name: 'opening', clock: this.token.clock });
-      bound.cancelAfter(CLEANUP_MS, { kind: 'deadline' }, { how: 'kill' });
+      bound.cancelAfter(CLEANUP_MS, { kind: 'deadline' }, { mode: 'kill' });
       await waitUnder(opening, bound, 'kill');
       bound[Symbol.dispose]();
     }

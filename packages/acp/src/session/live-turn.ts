@@ -68,7 +68,7 @@ export class LiveTurn {
     if (title !== undefined) this.#outbox.push({ type: 'info', title, updatedAt: world.clock.now() });
     if (deadlineMs !== undefined) {
       const reason = { kind: 'deadline', message: `the prompt took longer than ${deadlineMs} ms`, via: 'acp' };
-      turn.token.cancelAfter(deadlineMs, reason, { how: 'now' });
+      turn.token.cancelAfter(deadlineMs, reason, { mode: 'now' });
     }
     const run = agent.run(content, {
       history,

@@ -85,7 +85,7 @@ export class Session {
           ? BUSY
           : undefined;
     const turn = new Turn(this.#token, {
-      how: this.#around.how,
+      mode: this.#around.mode,
       previous: this.#lastTurn,
       refusal,
       hearsAnswer,
@@ -228,7 +228,7 @@ export class Session {
     this.#record = { ...this.#record, updatedAt: Math.round(now) };
     const messages = this.#live?.journal.ifEndedNow(now) ?? this.#record.messages;
     const bound = new CancellationToken({ name: 'save', clock: world.clock });
-    bound.cancelAfter(SAVE_MS, { kind: 'deadline' }, { how: 'kill' });
+    bound.cancelAfter(SAVE_MS, { kind: 'deadline' }, { mode: 'kill' });
     const end = await waitUnder(store.save({ ...this.#record, messages }), bound, 'kill');
     bound[Symbol.dispose]();
     if (end.by === 'error') onProblem(end.error);

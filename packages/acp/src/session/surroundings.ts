@@ -1,4 +1,4 @@
-import type { CancellationToken, StopHow } from '@whoa/core';
+import type { CancellationToken, StopMode } from '@whoa/core';
 import type { World } from '@whoa/core/embed';
 import type { AcpOptions } from '../options.ts';
 import type { SessionStore } from '../store/store.ts';
@@ -9,7 +9,7 @@ export interface Surroundings {
   readonly options: AcpOptions;
   readonly client: Client;
   readonly store: SessionStore;
-  readonly how: StopHow;
+  readonly mode: StopMode;
   readonly flushMs: number;
   readonly onProblem: (error: unknown) => void;
   readonly world: World;

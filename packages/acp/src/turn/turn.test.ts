@@ -4,7 +4,7 @@ import { Turn } from './turn.ts';
 
 function reserve(previous?: Turn) {
   const settled: Turn[] = [];
-  const turn = new Turn(new CancellationToken(), { how: 'now', previous, onSettled: (one) => settled.push(one) });
+  const turn = new Turn(new CancellationToken(), { mode: 'now', previous, onSettled: (one) => settled.push(one) });
   return { turn, settled };
 }
 

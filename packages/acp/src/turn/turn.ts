@@ -1,7 +1,7 @@
-import { CancellationToken, type CancelReasonInit, type Run, type StopHow } from '@whoa/core';
+import { CancellationToken, type CancelReasonInit, type Run, type StopMode } from '@whoa/core';
 
 export interface TurnOptions {
-  readonly how: StopHow;
+  readonly mode: StopMode;
   readonly previous: Turn | undefined;
   readonly onSettled: (turn: Turn) => void;
   /** Why it is answered, but not worked on. */
@@ -18,7 +18,7 @@ export class Turn {
   readonly token: CancellationToken;
   readonly settled: Promise<void>;
   readonly refusal: string | undefined;
-  readonly #how: StopHow;
+  readonly #mode: StopMode;
   readonly #end = Promise.withResolvers<void>();
   readonly #onSettled: (turn: Turn) => void;
   #previous: Turn | undefined;
@@ -28,10 +28,10 @@ export class Turn {
   #isAnswered = false;
 
   constructor(parent: CancellationToken, options: TurnOptions) {
-    const { how, previous, onSettled, refusal, hearsAnswer = true } = options;
+    const { mode, previous, onSettled, refusal, hearsAnswer = true } = options;
     this.token = new CancellationToken({ parent, name: 'prompt' });
     this.refusal = refusal;
-    this.#how = how;
+    this.#mode = mode;
     this.#onSettled = onSettled;
     this.#isAnswered = !hearsAnswer;
     this.#previous = previous?.isSettled === false ? previous : undefined;
@@ -48,8 +48,8 @@ export class Turn {
   }
 
   /** Before it runs, while it runs, twice, and after the end: all the same, and only this turn is meant. */
-  cancel(reason: CancelReasonInit, how: StopHow = this.#how): void {
-    this.token.cancel(reason, { how });
+  cancel(reason: CancelReasonInit, mode: StopMode = this.#mode): void {
+    this.token.cancel(reason, { mode });
   }
 
   cancelCall(callId: string, reason: CancelReasonInit): ReturnType<Run['cancelCall']> {

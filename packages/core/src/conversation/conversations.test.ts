@@ -196,7 +196,7 @@ test('what is not known is said, and how a cancel is described can be chosen', a
     run: (...[input, options]: Parameters<typeof deaf.run>) => {
       const run = deaf.run(input, options);
       return Object.assign(Object.create(run) as typeof run, {
-        cancel: (reason: object) => run.cancel(reason, { how: 'kill' }),
+        cancel: (reason: object) => run.cancel(reason, { mode: 'kill' }),
         outcome: run.outcome,
       });
     },
@@ -229,7 +229,7 @@ test('a second cancel may stop the run harder; its first reason stays', async ()
   const answering = conversations.processMessage('c', 'a');
   await letEverythingReact();
   expect(conversations.cancel('c', 'enough')).toMatchObject({ answer: 'accepted', reason: { message: 'enough' } });
-  expect(conversations.cancel('c', 'now!', { how: 'kill' })).toMatchObject({
+  expect(conversations.cancel('c', 'now!', { mode: 'kill' })).toMatchObject({
     answer: 'escalated',
     level: 'kill',
     reason: { message: 'enough' },
@@ -274,7 +274,7 @@ test('a message is withdrawn as hard as its token or signal says, and harder lat
   await letEverythingReact();
   token.cancel({ kind: 'disconnect' });
   await clock.advance(1_000);
-  token.cancel({ kind: 'user' }, { how: 'kill' });
+  token.cancel({ kind: 'user' }, { mode: 'kill' });
   await letEverythingReact();
   expect(await second).toMatchObject({ status: 'cancelled', outcome: { reason: { kind: 'disconnect' } } });
   await clock.advance(5_000);
@@ -391,7 +391,7 @@ test('too many conversations never forget one that is new or busy: no two runs o
   const { conversations, clock, check } = setUp({ maxConversations: 1, policy: 'queue' }, sleeper());
   const replies = ['a', 'b', 'b', 'c'].map((id) => conversations.processMessage(id, id));
   await letEverythingReact();
-  expect(conversations.cancel('b', {}, { how: 'now' })).toMatchObject({ answer: 'accepted' });
+  expect(conversations.cancel('b', {}, { mode: 'now' })).toMatchObject({ answer: 'accepted' });
   expect((await Promise.all(replies.slice(1, 3))).map(({ status }) => status)).toEqual(['cancelled', 'cancelled']);
   await clock.advance(1_000);
   expect((await replies[0])!.status).toBe('answered');
@@ -445,7 +445,7 @@ test('a steered message that is withdrawn is neither delivered nor run', async (
   await letEverythingReact();
   const late = conversations.processMessage('c', 'd', { policy: 'steer', signal: handedBack.signal });
   const kept = conversations.processMessage('c', 'e', { policy: 'steer' });
-  conversations.cancel('c', {}, { how: 'now' });
+  conversations.cancel('c', {}, { mode: 'now' });
   handedBack.abort();
   expect((await late).status).toBe('cancelled');
   expect((await kept).status).toBe('cancelled');
@@ -470,7 +470,7 @@ test('a steered message that is withdrawn after its run failed is not run', asyn
   const token = new CancellationToken({ clock });
   const steered = conversations.processMessage('c', 'b', { policy: 'steer', token });
   await clock.advance(500);
-  token.cancel({}, { how: 'kill' });
+  token.cancel({}, { mode: 'kill' });
   expect((await steered).status).toBe('cancelled');
   await clock.advance(2_000);
   expect((await first).status).toBe('failed');
@@ -573,7 +573,7 @@ test('hooks hear of cancels: who asked, each level, calls that are waited for, a
   const first = conversations.processMessage('c', 'a');
   await letEverythingReact();
   conversations.cancel('c', 'one');
-  conversations.cancel('c', 'two', { how: 'now' });
+  conversations.cancel('c', 'two', { mode: 'now' });
   expect(seen()).toEqual(['accepted one true', 'drain', 'abort', 'escalated two true']);
   await clock.advance(2_000);
   expect(seen()).toEqual(['kill']);

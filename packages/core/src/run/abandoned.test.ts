@@ -64,7 +64,7 @@ test.each<[string, Partial<AgentOptions>, string]>([
   const { start, clock, agent, check } = setUp(options);
   const { run, events, reading } = start();
   await letEverythingReact();
-  run.cancel({ kind: 'user', by: 'anna' }, { how: 'kill' });
+  run.cancel({ kind: 'user', by: 'anna' }, { mode: 'kill' });
   await clock.advance(2_000);
   const outcome = await run.outcome;
   await reading;
@@ -86,7 +86,7 @@ test('what ends a little after the cancel is waited for, and the run is clean', 
     new Promise((resolve) => signal.addEventListener('abort', () => clock.setTimer(300, () => resolve(false))));
   const { run } = start();
   await letEverythingReact();
-  run.cancel({}, { how: 'now' });
+  run.cancel({}, { mode: 'now' });
   await clock.advance(300);
   expect(await run.outcome).toMatchObject({
     stop: { clean: true, settledAfterMs: 300 },
@@ -103,7 +103,7 @@ test('what comes back late is written into the ledger, and the report stays as i
   });
   const { run } = start();
   await letEverythingReact();
-  run.cancel({}, { how: 'kill' });
+  run.cancel({}, { mode: 'kill' });
   const outcome = await run.outcome;
   end?.(reply('late'));
   await letEverythingReact();
@@ -119,7 +119,7 @@ test('an undo that does not end is in the ledger too', async () => {
   });
   const { run } = start();
   await letEverythingReact();
-  run.cancel({}, { how: 'kill', undo: true });
+  run.cancel({}, { mode: 'kill', undo: true });
   await clock.advance(100);
   expect(await run.outcome).toMatchObject({ stop: { settledAfterMs: 100, calls: [{ undo: 'unknown' }] } });
   expect(agent.ledger.entries()).toMatchObject([{ name: 'undo of work (c)' }]);
@@ -133,7 +133,7 @@ test('what a sub-agent abandons is named by the way to it', async () => {
   });
   const { run } = start();
   await letEverythingReact();
-  run.cancel({}, { how: 'kill' });
+  run.cancel({}, { mode: 'kill' });
   expect(await run.outcome).toMatchObject({ stop: { clean: false, abandoned: [{ name: 'inner › planner' }] } });
   check();
 });
@@ -161,7 +161,7 @@ test('a cancel inside the hook of a cancel is told after it, and levels only ris
       agent.run('go', {
         hooks: {
           [inside]: () => {
-            if (!once) run.cancel({}, { how: 'kill' });
+            if (!once) run.cancel({}, { mode: 'kill' });
             once = true;
           },
           any: (event) => told.push(describe(event)),
@@ -189,7 +189,7 @@ test('a hook that cancels whenever it hears of a cancel comes to an end', async 
       hooks: {
         'cancel-request': ({ answer }) => {
           answers.push(answer);
-          run.cancel({}, { how: 'kill' });
+          run.cancel({}, { mode: 'kill' });
         },
       },
     }),
@@ -242,7 +242,7 @@ test.each<[string, (cancel: () => void) => void]>([
       setTimeout(() => port2.postMessage('stop'), 100);
     },
   ],
-])('a stream that never waits for anything hears %s within 50 ms of work', async (how, ask) => {
+])('a stream that never waits for anything hears %s within 50 ms of work', async (mode, ask) => {
   const dueAt = performance.now() + 100;
   let workAtDue: number | undefined;
   let heardAfter = Infinity;
@@ -258,7 +258,7 @@ test.each<[string, (cancel: () => void) => void]>([
     name: 'a',
     model,
     hooks,
-    budgets: how === 'a deadline' ? { deadlineMs: 100 } : {},
+    budgets: mode === 'a deadline' ? { deadlineMs: 100 } : {},
     maxReplyCharacters: 1e9,
   }).run('x');
   ask(() => run.cancel({ kind: 'user' }));
@@ -287,7 +287,7 @@ test.each<[string, () => unknown]>([
   const { start, clock } = setUp({ model });
   const { run } = start();
   await letEverythingReact();
-  run.cancel('enough', { how: 'now' });
+  run.cancel('enough', { mode: 'now' });
   await clock.advance(3_000);
   expect(await run.outcome).toMatchObject({
     status: 'cancelled',

@@ -181,7 +181,7 @@ test('a cancel after the end is too late and changes nothing', async () => {
   const { run, check } = setUp({ next: () => reply('done') });
   const outcome = await run.outcome;
   const before = JSON.stringify(outcome);
-  expect(run.cancel({}, { how: 'kill', undo: true })).toEqual({ answer: 'too-late' });
+  expect(run.cancel({}, { mode: 'kill', undo: true })).toEqual({ answer: 'too-late' });
   expect(run.cancelCall('1')).toEqual({ answer: 'too-late' });
   expect(run.steer('more')).toMatchObject({ answer: 'too-late' });
   expect(JSON.stringify(await run.outcome)).toBe(before);
@@ -300,7 +300,7 @@ test('the stop report says what each thing did, one sentence first', async () =>
     },
   );
   await letEverythingReact();
-  run.cancel({ kind: 'user', message: 'stop', by: 'anna', via: 'cli' }, { how: 'now' });
+  run.cancel({ kind: 'user', message: 'stop', by: 'anna', via: 'cli' }, { mode: 'now' });
   await clock.advance(5_000);
   const outcome = await run.outcome;
   const stop = outcome.status === 'cancelled' ? outcome.stop : expect.fail('not cancelled');
@@ -340,7 +340,7 @@ test('completed calls are undone in reverse order, shielded, at most once', asyn
     { a: undoable('a'), b: undoable('b'), wait: obedient },
   );
   for await (const event of run.events) if (event.type === 'call-start' && event.tool === 'wait') break;
-  run.cancel({ kind: 'user' }, { how: 'now', undo: true });
+  run.cancel({ kind: 'user' }, { mode: 'now', undo: true });
   const outcome = await run.outcome;
   expect(order).toEqual([
     '2 {"content":"b","details":{"id":"b"},"input":{},"aborted":false}',
@@ -388,7 +388,7 @@ test('undos that hang share one bound and are said to be unknown', async () => {
     { a: { undo: () => {} }, b: { undo: () => new Promise(() => {}) }, wait: obedient },
   );
   for await (const event of run.events) if (event.type === 'call-start' && event.tool === 'wait') break;
-  run.cancel({}, { how: 'now', undo: true });
+  run.cancel({}, { mode: 'now', undo: true });
   await clock.advance(30_000);
   const outcome = await run.outcome;
   expect(outcome.status === 'cancelled' && outcome.stop.calls.map(({ callId, undo }) => [callId, undo])).toEqual([
@@ -475,7 +475,7 @@ test('a steer enters at the next boundary; one that nobody read is handed back',
   );
   await letEverythingReact();
   late.run.steer('one more thing');
-  late.run.cancel({}, { how: 'now' });
+  late.run.cancel({}, { mode: 'now' });
   expect((await late.run.outcome).undelivered).toEqual([{ role: 'user', content: 'one more thing' }]);
   late.check();
 });
@@ -558,7 +558,7 @@ test('one call can be cancelled as hard as is said', async () => {
     { deaf: () => new Promise(() => {}) },
   );
   for await (const event of run.events) if (event.type === 'call-start') break;
-  expect(run.cancelCall('1', {}, { how: 'kill' })).toMatchObject({ answer: 'accepted', level: 'kill' });
+  expect(run.cancelCall('1', {}, { mode: 'kill' })).toMatchObject({ answer: 'accepted', level: 'kill' });
   const outcome = await run.outcome;
   expect(outcome).toMatchObject({ status: 'success', text: 'went on', calls: [{ state: 'unknown' }] });
   expect(agent.ledger.entries()).toMatchObject([{ key: `${run.id}/1` }]);
@@ -571,10 +571,10 @@ test('cancelling one run leaves its siblings alone; cancelling what is above sto
   );
   const runs = Array.from({ length: 3 }, () => agent.run('x', { token: root }));
   await letEverythingReact();
-  runs[0]!.cancel({}, { how: 'now' });
+  runs[0]!.cancel({}, { mode: 'now' });
   expect((await runs[0]!.outcome).status).toBe('cancelled');
   expect(root.statistics.children).toBe(3);
-  root.cancel({ kind: 'shutdown' }, { how: 'now' });
+  root.cancel({ kind: 'shutdown' }, { mode: 'now' });
   const outcomes = await Promise.all(runs.slice(1).map(({ outcome }) => outcome));
   expect(outcomes.map((outcome) => outcome.status === 'cancelled' && outcome.reason.kind)).toEqual([
     'shutdown',
@@ -623,7 +623,7 @@ test('every cancel is told, with what it did', async () => {
   await letEverythingReact();
   run.cancel({ message: 'first' });
   run.cancel({ message: 'second' });
-  run.cancel({ message: 'third' }, { how: 'now' });
+  run.cancel({ message: 'third' }, { mode: 'now' });
   await clock.advance(2_000);
   await run.outcome;
   const told = recorder.history.flatMap((entry) => (entry.seen === 'event' ? [entry.event] : []));

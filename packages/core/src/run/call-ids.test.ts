@@ -75,7 +75,7 @@ test('a provider that counts its calls anew in every reply gets each result for 
   const agent = createAgent({ name: 'a', model, world, hooks: recorder.hooks, tools: [recorder.tool(book as Tool)] });
   const run = recorder.run(agent.run('go'));
   for await (const event of run.events) if (event.type === 'text') break;
-  run.cancel({}, { how: 'now', undo: true });
+  run.cancel({}, { mode: 'now', undo: true });
   const { calls } = await run.outcome;
   expect(calls.map(({ callId, content }) => [callId, content])).toEqual([
     ['call_0', 'booked Monday'],

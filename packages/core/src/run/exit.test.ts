@@ -36,7 +36,7 @@ test('so does a guard, and a signal that has fired', () => {
     const token = new CancellationToken();
     const { signal } = token;
     const work = guard((work) => new Promise((_, reject) => work.signal.addEventListener('abort', reject)), { name: 'g', token });
-    token.cancel({}, { how: 'now' });
+    token.cancel({}, { mode: 'now' });
     await work.catch(() => {});
     if (!signal.aborted) throw new Error('not told');`);
   expect(ms).toBeLessThan(AT_ONCE_MS);

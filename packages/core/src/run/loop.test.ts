@@ -61,7 +61,7 @@ test('what was to be done before a turn and does not end is named, what ended is
   ] as const) {
     const { run, agent, clock } = start((_, context) => whenCancelled(context, said('x', 'aborted')), { beforeTurn });
     await letEverythingReact();
-    run.cancel({ by: 'anna' }, { how: 'kill' });
+    run.cancel({ by: 'anna' }, { mode: 'kill' });
     // It was only asked: nothing is waited for.
     await letEverythingReact();
     expect(await run.outcome).toMatchObject({ status: 'cancelled', stop: { clean: abandoned.length === 0 } });

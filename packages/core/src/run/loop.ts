@@ -90,7 +90,7 @@ async function waitBeforeTurn({ token, turns, leaveRunning }: LoopState, beforeT
 
 function spend({ token, budgets, transcript }: LoopState, next: { turn: number; calls: number }): void {
   const reason = overspent(budgets, { ...next, transcript });
-  if (reason !== undefined) token.cancel(reason, { how: 'now' });
+  if (reason !== undefined) token.cancel(reason, { mode: 'now' });
   token.throwIfCancelled();
 }
 

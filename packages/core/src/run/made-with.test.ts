@@ -212,11 +212,11 @@ test('a cancel without a word on how means what the agent, or the call, says', a
     createAgent({ name: 'a', model: scriptedModel([[step], ['done']], world), tools: [wait], ladder: 'kill', world });
   const stopped = asking().run('x');
   await world.clock.advance(1);
-  expect(stopped.cancel('why', { how: undefined } as object)).toMatchObject({ answer: 'accepted', level: 'kill' });
+  expect(stopped.cancel('why', { mode: undefined } as object)).toMatchObject({ answer: 'accepted', level: 'kill' });
   expect(await stopped.outcome).toMatchObject({ status: 'cancelled', reason: { kind: 'user', message: 'why' } });
   const goingOn = asking().run('x');
   const started = await firstCall(goingOn.events);
-  expect(goingOn.cancelCall(started, 'enough', { how: undefined } as object)).toMatchObject({ level: 'abort' });
+  expect(goingOn.cancelCall(started, 'enough', { mode: undefined } as object)).toMatchObject({ level: 'abort' });
   expect(await goingOn.outcome).toMatchObject({ status: 'success', calls: [{ state: 'interrupted' }] });
 });
 

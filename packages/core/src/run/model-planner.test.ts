@@ -78,11 +78,11 @@ test('a model is asked with instructions, tools and the prepared history, turn b
 });
 
 test('cancelled mid-text: the stream is closed at once at every level, the words so far and the usage are kept', async () => {
-  for (const how of ['graceful', 'now', 'kill'] as const) {
+  for (const mode of ['graceful', 'now', 'kill'] as const) {
     const { run, model, until, check } = setUp([['One two ', { until: never }, 'three']]);
     await until('text');
     await letEverythingReact();
-    run.cancel({}, { how });
+    run.cancel({}, { mode });
     const outcome = await run.outcome;
     expect(outcome).toMatchObject({
       status: 'cancelled',

@@ -65,7 +65,7 @@ export class ModelStream {
   close(): Promise<unknown> | undefined {
     this.#idleTimer[Symbol.dispose]();
     this.#breather[Symbol.dispose]();
-    this.#wire.cancel({ kind: 'parent', message: 'the reply is over' }, { how: 'kill' });
+    this.#wire.cancel({ kind: 'parent', message: 'the reply is over' }, { mode: 'kill' });
     this.#wire[Symbol.dispose]();
     // Never wait here: a generator that is stuck in a read does not return.
     return this.#isOpen ? Promise.allSettled([this.#pending, this.#returned()]) : undefined;
@@ -81,7 +81,7 @@ export class ModelStream {
     return clock.setTimer(ms, () => {
       const leftMs = this.#readAt + this.#idleMs - clock.now();
       if (leftMs > 0) this.#idleTimer = this.#watchIdle(leftMs);
-      else this.#wire.cancel({ kind: 'deadline' }, { how: 'kill' });
+      else this.#wire.cancel({ kind: 'deadline' }, { mode: 'kill' });
     });
   }
 }

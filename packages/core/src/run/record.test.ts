@@ -91,7 +91,7 @@ test.each([0, -5, 1e12, Number.NaN])('an outcome resolves and the undo runs also
     return;
   }
   for await (const event of run.events) if (event.type === 'turn-start' && event.turn === 2) break;
-  run.cancel({}, { how: 'kill', undo: true });
+  run.cancel({}, { mode: 'kill', undo: true });
   expect((await run.outcome).status).toBe('cancelled');
   expect(undone).toHaveLength(1);
   expect(getEventListeners(signal, 'abort')).toEqual([]);

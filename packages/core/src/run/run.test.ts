@@ -111,7 +111,7 @@ test('a sub-agent that did nothing that can be undone is not undone', async () =
   });
   const run = agent.run('go');
   await letEverythingReact();
-  run.cancel({}, { how: 'kill', undo: true });
+  run.cancel({}, { mode: 'kill', undo: true });
   await clock.advance(1_000);
   await run.outcome;
   expect([told, undone]).toEqual([['busy'], ['busy-1']]);

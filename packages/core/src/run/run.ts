@@ -147,7 +147,7 @@ class AgentRun implements Run {
       this.#token.cancelAfter(
         deadlineMs,
         { kind: 'deadline', message: `the run took longer than ${deadlineMs} ms` },
-        { how: 'now' },
+        { mode: 'now' },
       );
     }
   }
@@ -223,7 +223,7 @@ class AgentRun implements Run {
   #addUsage(usage: Usage): void {
     this.#transcript.addUsage(usage);
     const reason = overspent(this.#setup.agent.budgets ?? {}, { turn: 0, calls: 0, transcript: this.#transcript });
-    if (reason !== undefined) this.#token.cancel(reason, { how: 'now' });
+    if (reason !== undefined) this.#token.cancel(reason, { mode: 'now' });
   }
 
   #undo(within?: UndoWithin): Promise<readonly UndoneCall[]> {

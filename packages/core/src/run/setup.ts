@@ -1,7 +1,7 @@
 import type { World } from '../stop/clock.ts';
 import type { Hooks } from '../stop/hooks.ts';
 import type { Ledger } from '../stop/ledger.ts';
-import { type StopHow, stopHow } from '../stop/level.ts';
+import { type StopMode, stopMode } from '../stop/level.ts';
 import {
   anything,
   callback,
@@ -49,7 +49,7 @@ export interface AgentParts {
   readonly name: string;
   readonly tools?: readonly Tool[];
   /** What `run.cancel()` means when it does not say; `graceful` by default. */
-  readonly ladder?: StopHow;
+  readonly ladder?: StopMode;
   readonly approve?: Approve;
   readonly budgets?: Budgets;
   readonly compact?: Compact;
@@ -96,7 +96,7 @@ const AGENT_RULES: Rules<AllAgentOptions> = {
   name: required(nonEmptyText),
   tools: toolsRule,
   planner: having('a planner', 'next'),
-  ladder: stopHow,
+  ladder: stopMode,
   budgets: budgetsRule,
   compact: callback,
   undoMs: shieldMs,

@@ -19,7 +19,7 @@ test('a hook that cancels harder as soon as it hears of a cancel: each answer is
     name: 'a',
     planner: { next: () => new Promise(() => {}) },
     world,
-    hooks: { 'cancel-request': ({ answer }) => answer === 'accepted' && run.cancel('harder', { how: 'kill' }) },
+    hooks: { 'cancel-request': ({ answer }) => answer === 'accepted' && run.cancel('harder', { mode: 'kill' }) },
   }).run('x', { hooks: { any: (event) => heard.push(event) } });
   await letEverythingReact();
   run.cancel('enough');

@@ -95,7 +95,7 @@ test('what was cut off may have taken effect, and is told after the last words t
   );
   const run = start(child);
   await letEverythingReact();
-  run.cancel('enough', { how: 'now' });
+  run.cancel('enough', { mode: 'now' });
   await clock.advance(2_000);
   const { content, details } = await resultOf(run);
   expect(content).toContain('I look. \n\nWhat it did before that:\n- obedient (interrupted): ');
@@ -111,7 +111,7 @@ test('what an agent took back itself is no effect of it', async () => {
   );
   const run = start(child);
   await letEverythingReact();
-  run.cancelCall('c', 'not this', { how: 'now', undo: true });
+  run.cancelCall('c', 'not this', { mode: 'now', undo: true });
   expect((await resultOf(run)).details).toMatchObject({
     status: 'cancelled',
     effects: [{ tool: 'pay', state: 'finished' }],

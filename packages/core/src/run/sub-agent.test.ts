@@ -63,7 +63,7 @@ test('a call that a sub-agent abandoned is named in the report of its parent', a
   const parent = agent('lead', [[{ call: 'child', input: { task: 'x' }, id: 'c' }]], [ask(child)]);
   const run = start(parent);
   await letEverythingReact();
-  run.cancel({}, { how: 'now' });
+  run.cancel({}, { mode: 'now' });
   await clock.advance(2_000);
   expect(await run.outcome).toMatchObject({
     stop: {
@@ -108,14 +108,14 @@ test('an agent that fails with what cannot be read fails its call in words', asy
 });
 
 test('cancelling a parent stops agents five deep, at every level, and keeps what each had said', async () => {
-  for (const how of ['graceful', 'now', 'kill'] as const) {
+  for (const mode of ['graceful', 'now', 'kill'] as const) {
     const { agent, start, check } = setUp();
     let deepest = agent('a5', [['I think ', { until: never }]]);
     for (const name of ['a4', 'a3', 'a2', 'a1'])
       deepest = agent(name, [[`${name} asks. `, { call: deepest.name, input: { task: 'x' } }]], [ask(deepest)]);
     const run = start(deepest);
     await letEverythingReact();
-    run.cancel({ kind: 'user', by: 'anna' }, { how });
+    run.cancel({ kind: 'user', by: 'anna' }, { mode });
     const outcome = await run.outcome;
     expect(outcome).toMatchObject({ status: 'cancelled', reason: { by: 'anna' }, stop: { settledAfterMs: 0 } });
     expect(outcome.calls).toMatchObject([
@@ -164,7 +164,7 @@ test('a kill waits for what a child must finish, and no longer', async () => {
   const child = agent('child', [[{ call: 'pay' }]], [pay]);
   const run = start(agent('lead', [[{ call: 'child', input: { task: 'x' } }]], [ask(child)]));
   await letEverythingReact();
-  run.cancel({}, { how: 'kill' });
+  run.cancel({}, { mode: 'kill' });
   await clock.advance(4_000);
   const outcome = await run.outcome;
   expect(outcome).toMatchObject({ status: 'cancelled', stop: { settledAfterMs: 4_000 } });
@@ -316,7 +316,7 @@ test('what a sub-agent spends counts in the usage and the budget of its parent, 
   check();
 });
 
-test.each(['failed', 'cancelled alone', 'out of time'])('undo reaches what a sub-agent did that %s', async (how) => {
+test.each(['failed', 'cancelled alone', 'out of time'])('undo reaches what a sub-agent did that %s', async (mode) => {
   const { tool, start, check, clock, recorder, agent, ...world } = setUp();
   const undone: string[] = [];
   const book = bookable(tool, undone);
@@ -325,11 +325,11 @@ test.each(['failed', 'cancelled alone', 'out of time'])('undo reaches what a sub
     world: { ...world, clock },
     hooks: recorder.hooks,
     tools: [book],
-    budgets: how === 'out of time' ? { deadlineMs: 50 } : {},
+    budgets: mode === 'out of time' ? { deadlineMs: 50 } : {},
     model: scriptedModel(
       [
         [{ call: 'book', input: { id: 'nested' } }],
-        [how === 'failed' ? { fail: new Error('down') } : { until: never }],
+        [mode === 'failed' ? { fail: new Error('down') } : { until: never }],
       ],
       { clock },
     ),
@@ -341,9 +341,9 @@ test.each(['failed', 'cancelled alone', 'out of time'])('undo reaches what a sub
   ];
   const run = start(agent('lead', replies, [book, ask(child)]));
   await letEverythingReact();
-  if (how === 'cancelled alone') run.cancelCall('c');
+  if (mode === 'cancelled alone') run.cancelCall('c');
   await clock.advance(50);
-  run.cancel({}, { how: 'now', undo: true });
+  run.cancel({}, { mode: 'now', undo: true });
   const outcome = await run.outcome;
   expect(undone).toEqual(['nested', 'outer']);
   expect(outcome).toMatchObject({ status: 'cancelled', stop: { clean: true } });
@@ -373,7 +373,7 @@ test('undos inside and outside share one bound', async () => {
   });
   const run = start(parent);
   await letEverythingReact();
-  run.cancel({}, { how: 'kill', undo: true });
+  run.cancel({}, { mode: 'kill', undo: true });
   await clock.advance(400);
   const outcome = await run.outcome;
   expect(outcome).toMatchObject({ status: 'cancelled', stop: { settledAfterMs: 400, clean: false } });
@@ -438,7 +438,7 @@ test('a key that a call holds can be taken by the calls inside it, one at a time
   const run = start(parent);
   await letEverythingReact();
   expect(order).toEqual(['one', 'two']);
-  run.cancelCall('c', {}, { how: 'kill' });
+  run.cancelCall('c', {}, { mode: 'kill' });
   await clock.advance(10);
   // Abandoned, it still holds the key.
   expect(order).toEqual(['one', 'two']);
@@ -454,7 +454,7 @@ test('no tool of a user’s can say that it bounds itself', async () => {
   const deaf = { ...tool('deaf', { execute: () => never }), nested: true };
   const run = start(agent('lead', [[{ call: 'deaf' }], ['ok']], [deaf]));
   await letEverythingReact();
-  root.cancel('enough', { how: 'kill' });
+  root.cancel('enough', { mode: 'kill' });
   await clock.advance(0);
   expect((await run.outcome).calls).toMatchObject([{ state: 'unknown' }]);
 });
@@ -464,7 +464,7 @@ test('a copy of an agent tool that listens to nobody is abandoned at kill', asyn
   const deaf = { ...ask(agent('child', [['x']])), execute: () => never };
   const run = start(agent('lead', [[{ call: 'child', input: { task: 'x' } }]], [deaf]));
   await letEverythingReact();
-  run.cancel({}, { how: 'kill' });
+  run.cancel({}, { mode: 'kill' });
   expect(await run.outcome).toMatchObject({ calls: [{ state: 'unknown' }] });
   check();
 });

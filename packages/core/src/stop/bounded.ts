@@ -116,7 +116,7 @@ function createOwnToken(work: Bound): CancellationToken {
     own.cancelAfter(
       timeoutMs,
       { kind: 'deadline', message: `${name} took longer than ${timeoutMs} ms` },
-      { how: 'now' },
+      { mode: 'now' },
     );
   }
   return own;

@@ -85,7 +85,7 @@ test('work that obeys its signal is interrupted, and its error is the cause', as
       { name: 'obedient', token },
     ),
   );
-  token.cancel({ kind: 'superseded' }, { how: 'now' });
+  token.cancel({ kind: 'superseded' }, { mode: 'now' });
   const { error } = await result;
   expect(isCancelledError(error)).toBe(true);
   expect(error).toMatchObject({ partial: { state: 'interrupted' }, cause: { name: 'AbortError' } });
@@ -95,7 +95,7 @@ test('work that throws something else after the abort is interrupted too', async
   const { token } = setUp();
   const { work, reject } = held();
   const result = settle(guard(work, { name: 'clumsy', token }));
-  token.cancel({}, { how: 'now' });
+  token.cancel({}, { mode: 'now' });
   reject(new TypeError('x is undefined'));
   expect((await result).error).toMatchObject({ code: 'CANCELLED', partial: { state: 'interrupted' } });
 });
@@ -108,7 +108,7 @@ test('abandoned work is found in the ledger under the key it was given, else und
     settle(guard(deaf, { name: 'one', token, ledger })),
     settle(guard(deaf, { name: 'two', token, ledger })),
   ];
-  token.cancel({}, { how: 'kill' });
+  token.cancel({}, { mode: 'kill' });
   await Promise.all(all);
   const keys = new Map(ledger.entries().map(({ name, key }) => [name, key]));
   expect(keys.get('import')).toBe('import/42');
@@ -154,7 +154,7 @@ test('a ledger that fails is a process warning with its error, and nothing else 
     const { token } = setUp();
     const { work, resolve } = held<string>();
     const result = settle(guard(work, { name: 'deaf', token, ledger }));
-    token.cancel({}, { how: 'kill' });
+    token.cancel({}, { mode: 'kill' });
     expect((await result).error).toMatchObject({ code: 'CANCELLED', partial: { state: 'unknown' } });
     resolve('late');
     await letEverythingReact();
@@ -168,7 +168,7 @@ test('a late failure is written down as well, and is no unhandled rejection', as
   const { token, ledger } = setUp();
   const { work, reject } = held();
   const result = settle(guard(work, { name: 'deaf', token, ledger }));
-  token.cancel({}, { how: 'kill' });
+  token.cancel({}, { mode: 'kill' });
   await result;
   reject('no');
   await letEverythingReact();
@@ -206,7 +206,7 @@ test('a time-out with a reason of its own is not mistaken for the cancel that ca
   const { clock, token } = setUp();
   const { work } = held();
   const result = settle(guard(work, { name: 'slow', token, timeoutMs: 100 }));
-  token.cancel({ kind: 'user' }, { how: { drainMs: 5_000, abortMs: 0 } });
+  token.cancel({ kind: 'user' }, { mode: { drainMs: 5_000, abortMs: 0 } });
   await clock.advance(5_000);
   expect((await result).error).toMatchObject({ code: 'CANCELLED', reason: { kind: 'user' } });
 });
@@ -225,7 +225,7 @@ test('finish work is never cut: its signal stays quiet at kill, and the cancel i
       { name: 'pay', token, whenCancelled: 'finish', timeoutMs: 60_000, onWait: (level) => waits.push(level) },
     ),
   );
-  token.cancel({}, { how: 'now' });
+  token.cancel({}, { mode: 'now' });
   await clock.advance(30_000);
   expect(token.level).toBe('kill');
   expect(signal?.aborted).toBe(false);
@@ -248,7 +248,7 @@ test('only a cancel that has to wait says so, and only to whoever wants to know'
     settle(guard(interrupted.work, { name: 'read', token, onWait })),
     settle(guard(finished.work, { name: 'pay', token, whenCancelled: 'finish', timeoutMs: 60_000 })),
   ];
-  token.cancel({}, { how: 'now' });
+  token.cancel({}, { mode: 'now' });
   interrupted.reject(new Error('stopped'));
   finished.resolve('paid');
   expect(await Promise.all(results)).toMatchObject([{ error: { code: 'CANCELLED' } }, { value: 'paid' }]);
@@ -270,7 +270,7 @@ test('finish work that fails has failed, cancelled or not', async () => {
   const { token } = setUp();
   const { work, reject } = held();
   const result = settle(guard(work, { name: 'pay', token, whenCancelled: 'finish', timeoutMs: 1_000 }));
-  token.cancel({}, { how: 'now' });
+  token.cancel({}, { mode: 'now' });
   const declined = new Error('declined');
   reject(declined);
   expect((await result).error).toBe(declined);
@@ -304,7 +304,7 @@ test('work that cancels itself was cancelled, and has not taken too long', async
   const { token } = setUp();
   const work = guard(
     ({ token: own }) => {
-      own.cancel('found it elsewhere', { how: 'now' });
+      own.cancel('found it elsewhere', { mode: 'now' });
       return Promise.reject(new Error('stopped'));
     },
     { name: 'search', token },
@@ -346,7 +346,7 @@ test('cleanups run in reverse when work ends, however it ends, and are not cut b
     );
     if (ending === 'value') resolve('x');
     if (ending === 'error') reject(new Error('x'));
-    if (ending === 'kill') token.cancel({}, { how: 'kill' });
+    if (ending === 'kill') token.cancel({}, { mode: 'kill' });
     await result;
     expect(order, ending).toEqual(['second', 'first']);
     // They ended well, so nothing is reported and nothing waits for them.
@@ -390,7 +390,7 @@ test('work that ends while its cleanup runs after a kill is not called unknown',
       { name: 'process', token },
     ),
   );
-  token.cancel({}, { how: 'kill' });
+  token.cancel({}, { mode: 'kill' });
   expect((await result).error).toMatchObject({ partial: { state: 'interrupted' } });
 });
 
@@ -440,7 +440,7 @@ test('abandoned work that registers a cleanup late has it run at once', async ()
       { name: 'late', token },
     ),
   );
-  token.cancel({}, { how: 'kill' });
+  token.cancel({}, { mode: 'kill' });
   await result;
   resolve(undefined);
   await letEverythingReact();

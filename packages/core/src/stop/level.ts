@@ -33,7 +33,7 @@ export interface Ladder {
 }
 
 /** A ladder, or the name of a preset. */
-export type StopHow = Ladder | 'graceful' | 'now' | 'kill';
+export type StopMode = Ladder | 'graceful' | 'now' | 'kill';
 
 /** The presets: `graceful` lets calls under way finish, `now` interrupts them, `kill` waits for nobody. */
 export const LADDERS: { readonly graceful: Ladder; readonly now: Ladder; readonly kill: Ladder } = {
@@ -66,8 +66,8 @@ export interface StopSchedule {
  *
  * @returns When each level begins.
  */
-export function scheduleOf(how: StopHow, now: number): StopSchedule {
-  const known = stopHow(how, 'how') as StopHow;
+export function scheduleOf(mode: StopMode, now: number): StopSchedule {
+  const known = stopMode(mode, 'mode') as StopMode;
   const { drainMs, abortMs } = typeof known === 'string' ? LADDERS[known] : known;
   const abortAt = now + (drainMs ?? 0);
   const killAt = abortAt + (abortMs ?? 0);
@@ -81,15 +81,15 @@ export function earliest(a: StopSchedule, b: StopSchedule): StopSchedule {
 }
 
 /** The longest a ladder may take from the cancel to `kill`. */
-export function ladderMs(how: StopHow): number {
-  return scheduleOf(how, 0).killAt;
+export function ladderMs(mode: StopMode): number {
+  return scheduleOf(mode, 0).killAt;
 }
 
 const levelMs = /*#__PURE__*/ boundedMs({ orZero: true, max: MAX_LEVEL_MS });
 const ladder = /*#__PURE__*/ group<Ladder>({ drainMs: levelMs, abortMs: levelMs });
 
 /** The rule for a setting that is a ladder or the name of a preset. */
-export const stopHow: Rule = (value, field) => {
+export const stopMode: Rule = (value, field) => {
   if (typeof value === 'string' ? Object.hasOwn(LADDERS, value) : isObject(value)) {
     return typeof value === 'string' ? value : ladder(value, field);
   }

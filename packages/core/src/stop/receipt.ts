@@ -1,21 +1,21 @@
-import { type StopHow, type StopLevel, stopHow } from './level.ts';
+import { type StopLevel, type StopMode, stopMode } from './level.ts';
 import type { CancelReason } from './reason.ts';
 import { anything, type Rules, readSettings } from './settings.ts';
 
 /** How a cancel is carried out. */
 export interface CancelOptions {
   /** The ladder; `graceful` unless said otherwise. */
-  readonly how?: StopHow;
+  readonly mode?: StopMode;
   /** Also undo the completed calls that can be undone. */
   readonly undo?: boolean;
 }
 
-const CANCEL_RULES: Rules<CancelOptions> = { how: stopHow, undo: anything };
+const CANCEL_RULES: Rules<CancelOptions> = { mode: stopMode, undo: anything };
 
 /** The options of a cancel; `usual` is how to stop where they do not say. */
-export function readCancelOptions(given: CancelOptions, usual: StopHow): Required<CancelOptions> {
-  const { how = usual, undo } = readSettings<CancelOptions>(given, CANCEL_RULES, { allowUnknown: true });
-  return { how, undo: undo === true };
+export function readCancelOptions(given: CancelOptions, usual: StopMode): Required<CancelOptions> {
+  const { mode = usual, undo } = readSettings<CancelOptions>(given, CANCEL_RULES, { allowUnknown: true });
+  return { mode, undo: undo === true };
 }
 
 /**

@@ -8,7 +8,7 @@ test('a shield holds until its own bound, and then it is killed with that as its
   const { clock } = createVirtualWorld();
   const parent = new CancellationToken({ clock, name: 'run' });
   const shielded = shield(parent, { boundMs: 1_000 });
-  parent.cancel({}, { how: 'kill' });
+  parent.cancel({}, { mode: 'kill' });
   await clock.advance(999);
   expect(shielded.isCancelled).toBe(false);
   await clock.advance(1);
@@ -21,7 +21,7 @@ test('a shield holds until its own bound, and then it is killed with that as its
 test('a shield under a cancelled token holds as well, and can still be cancelled itself', () => {
   const { clock } = createVirtualWorld();
   const parent = new CancellationToken({ clock });
-  parent.cancel({}, { how: 'kill' });
+  parent.cancel({}, { mode: 'kill' });
   const shielded = shield(parent, { boundMs: MAX_SHIELD_MS, name: 'payment' });
   expect(shielded).toMatchObject({ isCancelled: false, name: 'payment' });
   expect(shielded.cancel().answer).toBe('accepted');

@@ -26,6 +26,6 @@ export function shield(parent: CancellationToken, options: { boundMs: number; na
   const { boundMs, name = `${parent.name} (shielded)` } = options;
   shieldMs(boundMs, 'boundMs');
   const token = new CancellationToken({ parent, name, hears: 'nothing' });
-  token.cancelAfter(boundMs, { kind: 'deadline', message: `${name} took longer than ${boundMs} ms` }, { how: 'kill' });
+  token.cancelAfter(boundMs, { kind: 'deadline', message: `${name} took longer than ${boundMs} ms` }, { mode: 'kill' });
   return token;
 }

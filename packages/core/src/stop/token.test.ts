@@ -46,7 +46,7 @@ test('cancel() alone climbs the graceful ladder: drain, 10 s, abort, 2 s, kill',
 test('the error of the signal has the reason and no stack; other errors keep theirs', () => {
   const { stackTraceLimit } = Error;
   using token = new CancellationToken();
-  token.cancel({ kind: 'user' }, { how: 'now' });
+  token.cancel({ kind: 'user' }, { mode: 'now' });
   const error = token.signal.reason as Error;
   expect(error.stack ?? '').not.toContain('\n    at ');
   expect(Error.stackTraceLimit).toBe(stackTraceLimit);
@@ -69,42 +69,42 @@ test('the signal fires at abort, not at drain, and carries the reason as the cau
 
 test('a signal asked for after the abort is aborted, and it is always the same signal', () => {
   const { token } = setUp();
-  token.cancel({}, { how: 'now' });
+  token.cancel({}, { mode: 'now' });
   expect(token.signal.aborted).toBe(true);
   expect(token.signal).toBe(token.signal);
 });
 
 test('a ladder may be given, and starts at the first level it names', async () => {
   const drainOnly = setUp();
-  drainOnly.token.cancel({}, { how: { drainMs: 5 } });
+  drainOnly.token.cancel({}, { mode: { drainMs: 5 } });
   await drainOnly.clock.advance(5);
   expect(drainOnly.levels).toEqual(['drain', 'abort', 'kill']);
   const abortOnly = setUp();
-  abortOnly.token.cancel({}, { how: { abortMs: 7 } });
+  abortOnly.token.cancel({}, { mode: { abortMs: 7 } });
   expect(abortOnly.levels).toEqual(['abort']);
   await abortOnly.clock.advance(7);
   expect(abortOnly.levels).toEqual(['abort', 'kill']);
   const killed = setUp();
-  expect(killed.token.cancel({}, { how: 'kill' })).toMatchObject({ level: 'kill', killAt: killed.clock.now() });
+  expect(killed.token.cancel({}, { mode: 'kill' })).toMatchObject({ level: 'kill', killAt: killed.clock.now() });
   expect(killed.clock.pending).toBe(0);
 });
 
 test('a bad ladder is refused at once and cancels nothing', () => {
   const { token } = setUp();
-  expect(() => token.cancel({}, { how: { drainMs: -1 } })).toThrow('drainMs: expected 0 to 3600000 ms, got -1');
-  expect(() => token.cancel({}, { how: { abortMs: Number.NaN } })).toThrow('abortMs');
-  expect(() => token.cancel({}, { how: { abortMs: 3_600_001 } })).toThrow('abortMs');
-  expect(() => token.cancel({}, { how: 'softly' as 'now' })).toThrow(
-    "how: expected 'graceful', 'now', 'kill' or { drainMs, abortMs }, got \"softly\"",
+  expect(() => token.cancel({}, { mode: { drainMs: -1 } })).toThrow('drainMs: expected 0 to 3600000 ms, got -1');
+  expect(() => token.cancel({}, { mode: { abortMs: Number.NaN } })).toThrow('abortMs');
+  expect(() => token.cancel({}, { mode: { abortMs: 3_600_001 } })).toThrow('abortMs');
+  expect(() => token.cancel({}, { mode: 'softly' as 'now' })).toThrow(
+    "mode: expected 'graceful', 'now', 'kill' or { drainMs, abortMs }, got \"softly\"",
   );
   expect(token.isCancelled).toBe(false);
-  expect(token.cancel({}, { how: { abortMs: 3_600_000, drainMs: 0 } }).answer).toBe('accepted');
+  expect(token.cancel({}, { mode: { abortMs: 3_600_000, drainMs: 0 } }).answer).toBe('accepted');
 });
 
 test('the first reason wins, whatever comes later', () => {
   const { token } = setUp();
   token.cancel({ kind: 'user', message: 'first' });
-  const second = token.cancel({ kind: 'shutdown', message: 'second' }, { how: 'kill' });
+  const second = token.cancel({ kind: 'shutdown', message: 'second' }, { mode: 'kill' });
   expect(second).toMatchObject({ answer: 'escalated', level: 'kill', reason: { message: 'first' } });
   expect(token.reason).toMatchObject({ kind: 'user', message: 'first' });
 });
@@ -121,24 +121,24 @@ test('a later cancel may raise the level or hurry the ladder, never slow it down
   const start = clock.now();
   token.cancel();
   await clock.advance(5_000);
-  expect(token.cancel({}, { how: { drainMs: 60_000, abortMs: 60_000 } })).toMatchObject({
+  expect(token.cancel({}, { mode: { drainMs: 60_000, abortMs: 60_000 } })).toMatchObject({
     answer: 'already',
     killAt: start + 12_000,
   });
-  expect(token.cancel({}, { how: { drainMs: 1_000, abortMs: 60_000 } })).toMatchObject({ answer: 'escalated' });
+  expect(token.cancel({}, { mode: { drainMs: 1_000, abortMs: 60_000 } })).toMatchObject({ answer: 'escalated' });
   expect(levels).toEqual(['drain']);
   await clock.advance(1_000);
   expect(levels).toEqual(['drain', 'abort']);
   // The kill of the first ladder still holds, though the second would have waited a minute.
   await clock.advance(6_000);
   expect(levels).toEqual(['drain', 'abort', 'kill']);
-  expect(token.cancel({}, { how: 'now' })).toMatchObject({ answer: 'already', level: 'kill' });
+  expect(token.cancel({}, { mode: 'now' })).toMatchObject({ answer: 'already', level: 'kill' });
 });
 
 test('only the kill of a later ladder may be earlier', async () => {
   const { clock, token } = setUp();
-  token.cancel({}, { how: { drainMs: 10, abortMs: 100 } });
-  expect(token.cancel({}, { how: { drainMs: 20, abortMs: 10 } }).answer).toBe('escalated');
+  token.cancel({}, { mode: { drainMs: 10, abortMs: 100 } });
+  expect(token.cancel({}, { mode: { drainMs: 20, abortMs: 10 } }).answer).toBe('escalated');
   await clock.advance(29);
   expect(token.level).toBe('abort');
   await clock.advance(1);
@@ -160,7 +160,7 @@ test('asking for undo as well is an escalation, and it reaches the tree below', 
 test('cancelling after the end is a no-op that says so', () => {
   const { token, levels } = setUp();
   token[Symbol.dispose]();
-  expect(token.cancel({}, { how: 'kill' })).toEqual({ answer: 'too-late' });
+  expect(token.cancel({}, { mode: 'kill' })).toEqual({ answer: 'too-late' });
   expect(token.isCancelled).toBe(false);
   expect(levels).toEqual([]);
   token[Symbol.dispose]();
@@ -172,7 +172,7 @@ test('a cancelled token that has ended stays cancelled and takes no more', () =>
   token[Symbol.dispose]();
   expect(clock.pending).toBe(0);
   expect(token).toMatchObject({ isCancelled: true, level: 'drain' });
-  expect(token.cancel({}, { how: 'kill' })).toEqual({ answer: 'too-late' });
+  expect(token.cancel({}, { mode: 'kill' })).toEqual({ answer: 'too-late' });
   expect(token.level).toBe('drain');
 });
 
@@ -188,11 +188,11 @@ test('throwIfCancelled throws a CancelledError with code and reason', () => {
 
 test('a listener added late is called at once, once, with the level reached', () => {
   const { token } = setUp();
-  token.cancel({}, { how: 'now' });
+  token.cancel({}, { mode: 'now' });
   const late = vi.fn();
   token.onCancel(late);
   expect(late.mock.calls).toEqual([['abort', token.reason]]);
-  token.cancel({}, { how: 'kill' });
+  token.cancel({}, { mode: 'kill' });
   expect(late.mock.calls.map(([level]) => level as string)).toEqual(['abort', 'kill']);
 });
 
@@ -240,7 +240,7 @@ test('without anybody to report to, a throwing listener becomes a process warnin
   token.onCancel(() => {
     throw boom;
   });
-  token.cancel({}, { how: 'kill' });
+  token.cancel({}, { mode: 'kill' });
   expect(warn.mock.calls[0]?.[0]).toMatchObject({
     message: expect.stringContaining('A cancel listener threw') as string,
     cause: boom,
@@ -254,7 +254,7 @@ test('a listener that raises the level is never told the lower one afterwards, n
   const second: StopLevel[] = [];
   token.onCancel((level) => {
     first.push(level);
-    token.cancel({}, { how: 'kill' });
+    token.cancel({}, { mode: 'kill' });
   });
   token.onCancel((level) => second.push(level));
   token.cancel();
@@ -304,7 +304,7 @@ test('a child cancelled on its own keeps its own reason when the parent follows'
   const { token } = setUp();
   const child = token.child();
   child.cancel({ kind: 'deadline' });
-  token.cancel({ kind: 'user' }, { how: 'kill' });
+  token.cancel({ kind: 'user' }, { mode: 'kill' });
   expect(child).toMatchObject({ level: 'kill', reason: { kind: 'deadline' } });
   expect(token.reason?.kind).toBe('user');
 });
@@ -312,12 +312,12 @@ test('a child cancelled on its own keeps its own reason when the parent follows'
 test("a receipt of a child knows its parent's ladder", () => {
   const { clock, token } = setUp();
   const child = token.child();
-  token.cancel({}, { how: 'now' });
-  expect(child.cancel({}, { how: { abortMs: 5_000 } })).toMatchObject({
+  token.cancel({}, { mode: 'now' });
+  expect(child.cancel({}, { mode: { abortMs: 5_000 } })).toMatchObject({
     answer: 'already',
     killAt: clock.now() + 2_000,
   });
-  expect(child.cancel({}, { how: { abortMs: 1_000 } })).toMatchObject({
+  expect(child.cancel({}, { mode: { abortMs: 1_000 } })).toMatchObject({
     answer: 'escalated',
     killAt: clock.now() + 1_000,
   });
@@ -328,7 +328,7 @@ test('a kill from above ends the ladder of a child', async () => {
   const child = token.child();
   child.cancel();
   expect(clock.pending).toBe(1);
-  token.cancel({}, { how: 'kill' });
+  token.cancel({}, { mode: 'kill' });
   expect(clock.pending).toBe(0);
   await clock.advance(60_000);
   expect(child.level).toBe('kill');
@@ -352,8 +352,8 @@ test('a token that hears only abort sits a drain out', async () => {
 test("a drain that is sat out does not count in a receipt's deadlines", () => {
   const { clock, token } = setUp();
   const call = token.child({ hears: 'kill' });
-  token.cancel({}, { how: 'now' });
-  expect(call.cancel({}, { how: { drainMs: 1_000, abortMs: 5_000 } })).toMatchObject({
+  token.cancel({}, { mode: 'now' });
+  expect(call.cancel({}, { mode: { drainMs: 1_000, abortMs: 5_000 } })).toMatchObject({
     answer: 'accepted',
     level: 'drain',
     killAt: clock.now() + 2_000,
@@ -376,7 +376,7 @@ test('a token that stops at once hears a drain as an abort, and so does what is 
 test('a token that hears nothing is not cancelled from above and not linked', () => {
   const { token } = setUp();
   const shielded = token.child({ hears: 'nothing' });
-  token.cancel({}, { how: 'kill' });
+  token.cancel({}, { mode: 'kill' });
   expect(shielded.isCancelled).toBe(false);
   expect(token.statistics.children).toBe(0);
   expect(shielded.cancel().answer).toBe('accepted');
@@ -427,7 +427,7 @@ test('a child of an ended token is cancelled from birth', () => {
 
 test('a deadline cancels, and is gone when it fired, was disposed, or its token ended', async () => {
   const { clock, token, levels } = setUp();
-  token.cancelAfter(100, { kind: 'deadline' }, { how: 'now' });
+  token.cancelAfter(100, { kind: 'deadline' }, { mode: 'now' });
   token.cancelAfter(50, { kind: 'never' })[Symbol.dispose]();
   await clock.advance(100);
   expect(token.reason?.kind).toBe('deadline');
@@ -455,7 +455,7 @@ test('the timer of a deadline is given back when it has fired, not when its toke
     },
   };
   const token = new CancellationToken({ clock });
-  token.cancelAfter(100, { kind: 'deadline' }, { how: 'kill' });
+  token.cancelAfter(100, { kind: 'deadline' }, { mode: 'kill' });
   expect(dispose).not.toHaveBeenCalled();
   fire?.();
   expect(token.reason?.kind).toBe('deadline');
@@ -464,7 +464,7 @@ test('the timer of a deadline is given back when it has fired, not when its toke
 
 test('a cancel takes options that say more than it reads', () => {
   const { token } = setUp();
-  expect(token.cancel({}, { how: 'now', requestId: 'r1' } as CancelOptions)).toMatchObject({
+  expect(token.cancel({}, { mode: 'now', requestId: 'r1' } as CancelOptions)).toMatchObject({
     answer: 'accepted',
     level: 'abort',
   });
@@ -502,7 +502,7 @@ test('from(signal) understands signals that were aborted before, time-outs, and 
 
 test('a reason survives the way through a signal unchanged', () => {
   const { token } = setUp();
-  token.cancel({ kind: 'superseded', message: 'newer', by: 'bob', via: 'chat' }, { how: 'now' });
+  token.cancel({ kind: 'superseded', message: 'newer', by: 'bob', via: 'chat' }, { mode: 'now' });
   const bridged = CancellationToken.from(token.signal);
   expect(bridged.reason).toEqual(token.reason);
   bridged[Symbol.dispose]();
@@ -580,7 +580,7 @@ test('a waiting ladder lets the process end when the last child, the last listen
   expect(token.signal.aborted).toBe(false);
   expect(kept).toEqual([true]);
   // Once the signal has fired there is nothing left to tell it.
-  token.cancel({}, { how: 'now' });
+  token.cancel({}, { mode: 'now' });
   expect(token.signal.aborted).toBe(true);
   expect(kept).toEqual([false]);
 });
@@ -644,7 +644,7 @@ test('a chain of 100,000 and a crowd of 100,000 are cancelled without a stack ov
   let deepest = root;
   for (let i = 0; i < 100_000; i++) deepest = deepest.child();
   const crowd = Array.from({ length: 100_000 }, () => root.child());
-  root.cancel({}, { how: 'kill' });
+  root.cancel({}, { mode: 'kill' });
   expect(deepest.level).toBe('kill');
   expect(crowd.every((token) => token.isCancelled)).toBe(true);
   root[Symbol.dispose]();
@@ -670,7 +670,7 @@ test('every signal of one cancelled tree has the very same reason', () => {
   const { token } = setUp();
   const child = token.child();
   const signals = [token.signal, child.signal];
-  token.cancel({}, { how: 'now' });
+  token.cancel({}, { mode: 'now' });
   expect(signals[0]?.reason).toBe(signals[1]?.reason);
 });
 
@@ -697,7 +697,7 @@ function catchError(action: () => void): unknown {
   return undefined;
 }
 
-test.each([null, 7, 'kill', Object.defineProperty({}, 'how', { get: () => expect.unreachable() })])(
+test.each([null, 7, 'kill', Object.defineProperty({}, 'mode', { get: () => expect.unreachable() })])(
   'a cancel whose options cannot be read says so and changes nothing: %#',
   (options) => {
     using token = new CancellationToken();

@@ -77,7 +77,7 @@ export class CancellationToken implements Disposable {
   /** A token that is cancelled (`now`) when somebody's signal aborts. Dispose it to take the listener off the signal. */
   static from(signal: AbortSignal, options: TokenOptions = {}): CancellationToken {
     const token = new CancellationToken({ name: 'signal', ...options });
-    token.#own(whenAborted(signal, (reason) => token.cancel(reason, { how: 'now' })));
+    token.#own(whenAborted(signal, (reason) => token.cancel(reason, { mode: 'now' })));
     return token;
   }
 
@@ -115,8 +115,8 @@ export class CancellationToken implements Disposable {
 
   cancel(init: GivenReason = {}, options: CancelOptions = {}): CancelReceipt {
     const now = this.#clock.now();
-    const { how, undo } = readCancelOptions(options, 'graceful');
-    const schedule = scheduleOf(how, now);
+    const { mode, undo } = readCancelOptions(options, 'graceful');
+    const schedule = scheduleOf(mode, now);
     if (this.#ended) return { answer: 'too-late' };
     const first = this.#rank === 0;
     const rank = rankOf(schedule.level);
@@ -172,7 +172,7 @@ export class CancellationToken implements Disposable {
     // Nothing outlives its owner: what still lives under an ended token is stopped, not forgotten.
     for (let child = this.#firstChild; child !== undefined; child = this.#firstChild) {
       child.#leave();
-      child.cancel(this.#reason ?? { kind: 'parent', message: `${this.name} ended` }, { how: 'now' });
+      child.cancel(this.#reason ?? { kind: 'parent', message: `${this.name} ended` }, { mode: 'now' });
     }
   }
 
@@ -185,7 +185,7 @@ export class CancellationToken implements Disposable {
 
   #join(parent: CancellationToken): void {
     if (parent.#ended) {
-      this.cancel(parent.#reason ?? { kind: 'parent', message: `${parent.name} ended` }, { how: 'now' });
+      this.cancel(parent.#reason ?? { kind: 'parent', message: `${parent.name} ended` }, { mode: 'now' });
       return;
     }
     this.#parent = parent;

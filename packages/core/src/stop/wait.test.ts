@@ -45,7 +45,7 @@ test('sleep ends with the time', async () => {
 test('sleep ends with the token, at any level, and leaves no timer', async () => {
   const { clock, token } = setUp();
   const sleeping = sleep(100, { clock, token });
-  token.cancel({ message: 'up' }, { how: { drainMs: 1_000 } });
+  token.cancel({ message: 'up' }, { mode: { drainMs: 1_000 } });
   await expect(sleeping).rejects.toMatchObject({ code: 'CANCELLED', reason: { message: 'up' } });
   await expect(sleep(100, { clock, token })).rejects.toMatchObject({ code: 'CANCELLED' });
   token[Symbol.dispose]();

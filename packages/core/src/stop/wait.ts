@@ -18,10 +18,10 @@ export function waitUnder<T>(work: PromiseLike<T>, token: CancellationToken, unt
   return new Promise((resolve) => {
     let isOver = false;
     let subscription: Disposable | undefined;
-    const end = (how: WaitEnd<T>): void => {
+    const end = (result: WaitEnd<T>): void => {
       isOver = true;
       subscription?.[Symbol.dispose]();
-      resolve(how);
+      resolve(result);
     };
     work.then(
       (value) => end({ by: 'value', value }),

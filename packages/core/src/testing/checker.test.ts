@@ -44,7 +44,7 @@ async function recordRun(): Promise<HistoryEntry[]> {
   const root = new CancellationToken({ name: 'root', clock: world.clock });
   const run = recorder.run(agent.run('go', { token: root }));
   for await (const event of run.events) if (event.type === 'call-start' && event.callId === 'w') break;
-  run.cancel({ message: 'enough' }, { how: 'now', undo: true });
+  run.cancel({ message: 'enough' }, { mode: 'now', undo: true });
   await run.outcome;
   run.cancel();
   recorder.look(root);

@@ -165,7 +165,7 @@ test('a text is an update too, and the model is told that the call ran', async (
   ]);
   const results = execute('pay');
   await letEverythingReact();
-  token.cancel({}, { how: 'now' });
+  token.cancel({}, { mode: 'now' });
   expect(await results).toMatchObject([
     {
       state: 'interrupted',
@@ -199,7 +199,7 @@ test('only a tool that reads, or says so, is sure to have left nothing half done
   ]);
   const results = execute('look', 'edit', 'sure');
   await letEverythingReact();
-  token.cancel({}, { how: 'now' });
+  token.cancel({}, { mode: 'now' });
   expect((await results).map(({ content }) => content)).toEqual([
     'Interrupted (user) before it finished.',
     'Interrupted (user) before it finished. It may have taken effect in part.',
@@ -219,7 +219,7 @@ test('the error with which a call answers the abort is kept and told', async () 
   ]);
   const results = execute('sql');
   await letEverythingReact();
-  token.cancel({}, { how: 'now' });
+  token.cancel({}, { mode: 'now' });
   expect(await results).toMatchObject([
     {
       state: 'interrupted',
@@ -239,7 +239,7 @@ test('a call that had failed before the cancel has failed, however long its clea
   ]);
   const results = execute('write');
   await clock.advance(100);
-  token.cancel({}, { how: 'now' });
+  token.cancel({}, { mode: 'now' });
   await clock.advance(200);
   expect(await results).toMatchObject([{ state: 'failed', content: 'disk full' }]);
 });
@@ -258,7 +258,7 @@ test('guarded work that failed before its time was up rejects with its own error
   const timed = fails({ timeoutMs: 100 });
   const cancelled = fails({});
   await clock.advance(50);
-  token.cancel({}, { how: 'now' });
+  token.cancel({}, { mode: 'now' });
   await clock.advance(200);
   expect([await timed, await cancelled]).toMatchObject([{ message: 'real failure' }, { message: 'real failure' }]);
 });
@@ -282,7 +282,7 @@ test('nothing that a tool holds on to can change its record', async () => {
   ]);
   const results = execute('finished', 'deaf');
   await letEverythingReact();
-  token.cancel({}, { how: 'kill' });
+  token.cancel({}, { mode: 'kill' });
   const before = JSON.stringify([await results, events]);
   details.lines.push('two');
   content[0]!.text = 'two';
@@ -308,7 +308,7 @@ test('a ledger that fails changes nothing for the calls', async () => {
   );
   const results = execute('quick', 'deaf');
   await letEverythingReact();
-  token.cancel({}, { how: 'kill' });
+  token.cancel({}, { mode: 'kill' });
   expect((await results).map(({ state }) => state)).toEqual(['finished', 'unknown']);
   expect(ends()).toEqual(['quick finished', 'deaf unknown']);
   end?.();
@@ -329,7 +329,7 @@ test('an abandoned call gives its keys back when it ends, whatever it ends with'
   ]);
   const killed = runtime.execute([{ id: '1', tool: 'edit', input: {} }], { token }).catch(() => {});
   await letEverythingReact();
-  token.cancel({}, { how: 'kill' });
+  token.cancel({}, { mode: 'kill' });
   await killed;
   end?.(NASTY['a proxy that throws']!());
   await letEverythingReact();
@@ -363,7 +363,7 @@ test.each(['abort', 'kill'] as const)(
   async (level) => {
     const ran = vi.fn();
     const { execute, token } = setUp([tool('rm', ran), tool('pay', ran, { whenCancelled: 'finish', timeoutMs: 100 })], {
-      hooks: { 'call-start': () => token.cancel({}, { how: level === 'kill' ? 'kill' : 'now' }) },
+      hooks: { 'call-start': () => token.cancel({}, { mode: level === 'kill' ? 'kill' : 'now' }) },
     });
     expect((await execute('rm', 'pay')).map(({ state }) => state)).toEqual(['not-started', 'not-started']);
     expect(ran).not.toHaveBeenCalled();
@@ -374,7 +374,7 @@ test('nobody is asked about a call that was cancelled where the question is told
   const approve = vi.fn(() => true);
   const { execute, token } = setUp([tool('rm', () => 'x')], {
     approve,
-    hooks: { 'approval-request': () => token.cancel({}, { how: 'kill' }) },
+    hooks: { 'approval-request': () => token.cancel({}, { mode: 'kill' }) },
   });
   expect(await execute('rm')).toMatchObject([{ state: 'not-started', reason: { kind: 'user' } }]);
   expect(approve).not.toHaveBeenCalled();
@@ -492,7 +492,7 @@ test.each<[string, () => unknown]>([
   ]);
   const abandoned = execute('deaf');
   await letEverythingReact();
-  token.cancel('enough', { how: 'kill' });
+  token.cancel('enough', { mode: 'kill' });
   expect(await abandoned).toMatchObject([{ state: 'unknown' }]);
   await clock.advance(60_000);
   expect(events.at(-1)).toMatchObject({ type: 'call-late' });

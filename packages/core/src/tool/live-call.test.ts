@@ -67,7 +67,7 @@ test('without hooks nothing is told, and every call ends the same', async () => 
   );
   const results = execute(call('talks'), call('pay'), call('deaf'));
   await letEverythingReact();
-  token.cancel({}, { how: 'kill' });
+  token.cancel({}, { mode: 'kill' });
   await clock.advance(200);
   expect((await results).map(({ state }) => state)).toEqual(['finished', 'finished', 'unknown']);
   expect(runtime.ledger.entries()).toMatchObject([{ key: 'runtime/deaf', late: { state: 'finished' } }]);
@@ -105,7 +105,7 @@ test('what an abandoned call had shown is kept, and its late end is told as a re
   );
   const results = execute(call('shows'), call('fails'));
   await letEverythingReact();
-  token.cancel({}, { how: 'kill' });
+  token.cancel({}, { mode: 'kill' });
   expect(await results).toMatchObject([
     { state: 'unknown', content: expect.stringMatching(/Output so far:\nhalf$/) as string, details: { done: 1 } },
     { state: 'unknown', content: expect.stringMatching(/It may have taken effect\.$/) as string },
@@ -127,7 +127,7 @@ test('a record holds only what there is to say', async () => {
   ]);
   const results = execute(call('quick'), call('obeys'));
   await letEverythingReact();
-  token.cancel({}, { how: 'now' });
+  token.cancel({}, { mode: 'now' });
   const at = { startedAt: clock.now(), endedAt: clock.now() };
   const [quick, obeys] = await results;
   expect(quick).toStrictEqual({
@@ -151,7 +151,7 @@ test.each<[string, unknown]>([
   ]);
   const results = execute(call('odd'));
   await letEverythingReact();
-  token.cancel({}, { how: 'now' });
+  token.cancel({}, { mode: 'now' });
   const [odd] = await results;
   expect(odd?.content).toBe('Interrupted (user) before it finished.');
   expect(Object.keys(odd!)).not.toContain('error');
@@ -181,7 +181,7 @@ test('a run inside a call that answers the cancel with an error of its own was i
   ]);
   const results = execute(call('run'));
   await letEverythingReact();
-  token.cancel({}, { how: 'now' });
+  token.cancel({}, { mode: 'now' });
   expect(await results).toMatchObject([
     {
       state: 'interrupted',

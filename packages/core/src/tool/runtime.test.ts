@@ -133,7 +133,7 @@ test('cancel after completion changes nothing', async () => {
   const { token, execute, events } = setUp([tool('quick', () => 'done')]);
   const settled = await execute([call('1', 'quick')]);
   const before = JSON.stringify([settled, events]);
-  token.cancel({}, { how: 'kill' });
+  token.cancel({}, { mode: 'kill' });
   await letEverythingReact();
   expect(JSON.stringify([settled, events])).toBe(before);
   expect(states(settled)).toEqual(['finished']);
@@ -192,7 +192,7 @@ test.each(['interrupt', 'finish'] as const)(
       hooks: {
         any: ({ type }) => {
           heard.push(type);
-          if (type === 'call-end') token.cancel({}, { how: 'kill' });
+          if (type === 'call-end') token.cancel({}, { mode: 'kill' });
         },
       },
     });
@@ -215,7 +215,7 @@ test('raised to a higher level, what could not drain is interrupted with what it
   await letEverythingReact();
   token.cancel({ kind: 'user' });
   await clock.advance(100);
-  token.cancel({ kind: 'shutdown' }, { how: 'now' });
+  token.cancel({ kind: 'shutdown' }, { mode: 'now' });
   const settled = await result;
   expect(settled.calls[0]).toMatchObject({
     state: 'interrupted',
@@ -240,7 +240,7 @@ test('a tool that stops when asked hands over what it has', async () => {
   ]);
   const result = execute([call('1', 'scan')]);
   await letEverythingReact();
-  token.cancel({}, { how: 'now' });
+  token.cancel({}, { mode: 'now' });
   expect((await result).calls[0]).toMatchObject({
     state: 'interrupted',
     content: [{ text: 'Interrupted (user) before it finished. Output so far:\n' }, { text: '3 files' }],
@@ -262,7 +262,7 @@ test('a tool that can only let go of what runs elsewhere says that its effect is
   ]);
   const result = execute([call('1', 'remote')]);
   await letEverythingReact();
-  token.cancel({}, { how: 'now' });
+  token.cancel({}, { mode: 'now' });
   expect((await result).calls[0]).toMatchObject({ state: 'unknown', isError: true });
   expect((await result).calls[0]?.content).toContain('It may have taken effect. Output so far:\ntold it to stop');
 });
@@ -285,7 +285,7 @@ test('a finish call is never cut, even when it hands its signal to fetch', async
   const { clock, token, execute, events } = setUp([book, tool('after', () => expect.fail('must not start'))]);
   const result = execute([call('1', 'book'), call('2', 'after', { dependsOn: ['1'] })]);
   await asked.promise;
-  token.cancel({ kind: 'user' }, { how: 'kill' });
+  token.cancel({ kind: 'user' }, { mode: 'kill' });
   await clock.advance(1_000);
   answer?.();
   const settled = await result;
@@ -334,7 +334,7 @@ test('a tool that throws after the abort is interrupted, not failed', async () =
   ]);
   const result = execute([call('1', 'clumsy')]);
   await letEverythingReact();
-  token.cancel({}, { how: 'now' });
+  token.cancel({}, { mode: 'now' });
   expect((await result).calls[0]).toMatchObject({
     state: 'interrupted',
     content: 'Interrupted (user) before it finished, and reported: x of undefined.',
@@ -521,7 +521,7 @@ test('a tool that is wrapped may be handed a copy of its context', async () => {
   ]);
   const result = execute([call('1', 'read')]);
   await letEverythingReact();
-  token.cancel({}, { how: 'now' });
+  token.cancel({}, { mode: 'now' });
   expect((await result).calls[0]).toMatchObject({
     state: 'interrupted',
     content: 'Interrupted (user) before it finished. Output so far:\nhalf',
@@ -591,7 +591,7 @@ test('exclusive keys keep calls apart, and an abandoned call keeps its keys unti
   expect(held).toEqual(['+1', '-1', '+2', '-2']);
   const abandoned = settle(runtime.execute([call('3', 'edit', { input: { id: 3, ms: 5_000 } })], { token }));
   await letEverythingReact();
-  token.cancel({}, { how: 'kill' });
+  token.cancel({}, { mode: 'kill' });
   expect(states(await abandoned)).toEqual(['unknown']);
   const next = runtime.execute([call('4', 'edit', { input: { id: 4, ms: 10 } })]);
   await clock.advance(4_999);
@@ -613,7 +613,7 @@ test('waiting for an exclusive key ends: with a cancel, or after a minute', asyn
   expect(states(await cancelled)).toEqual(['not-started']);
   await clock.advance(60_000);
   expect((await waiting).calls[0]?.content).toBe("Not started: file is still held by call 'holder'; try again later");
-  token.cancel({}, { how: 'kill' });
+  token.cancel({}, { mode: 'kill' });
   await holder;
 });
 
@@ -750,7 +750,7 @@ test('hooks hear that a cancel was accepted and each level, once and in rising o
     hooks: {
       'cancel-request': ({ answer, reason }) => {
         told.push(`${answer}: ${reason.message}`);
-        token.cancel('harder', { how: 'kill' });
+        token.cancel('harder', { mode: 'kill' });
       },
       'level-change': ({ level, at }) => told.push(`${level} at ${at - clock.now()}`),
     },
@@ -767,7 +767,7 @@ test('a runtime whose owner tells of cancels keeps them to itself', async () => 
   const { execute, token, events } = setUp([tool('deaf', () => new Promise(() => {}))], { tellCancels: false });
   const executing = execute([call('1', 'deaf')]);
   await letEverythingReact();
-  token.cancel({}, { how: 'kill' });
+  token.cancel({}, { mode: 'kill' });
   await executing;
   expect(events.map(({ type }) => type)).not.toContain('level-change');
 });
@@ -777,7 +777,7 @@ test('a wave of calls that all answer at once still hears a cancel from outside'
   const token = new CancellationToken();
   const calls = Array.from({ length: 100_000 }, (_, i) => call(`c${i}`, 'instant'));
   // No microtask may keep this from its turn for as long as all of them take.
-  setImmediate(() => token.cancel({}, { how: 'kill' }));
+  setImmediate(() => token.cancel({}, { mode: 'kill' }));
   const error: unknown = await runtime.execute(calls, { token }).catch((reason: unknown) => reason);
   const results = (error as CancelledError).partial as CallResult[];
   const states = new Set(results.map(({ state }) => state));

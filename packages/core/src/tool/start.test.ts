@@ -92,7 +92,7 @@ test('a call whose keys stay taken is told which, and a call of no tool which to
     { content: "Not started: file, folder is still held by call 'holder'; try again later" },
     { content: "Not started: there is no tool 'edti'; the tools are edit, other" },
   ]);
-  token.cancel({}, { how: 'kill' });
+  token.cancel({}, { mode: 'kill' });
   await holder;
 });
 
@@ -100,7 +100,7 @@ test('a call that is stopped by whoever hears of its start never runs, also if i
   const ran = vi.fn(() => 'ran');
   const stops: Record<string, () => unknown> = {
     alone: () => runtime.cancelCall('alone', 'not this one'),
-    pay: () => token.cancel('nothing more', { how: 'now' }),
+    pay: () => token.cancel('nothing more', { mode: 'now' }),
   };
   const { runtime, token } = setUp(
     [tool('alone', ran), tool('pay', ran, { whenCancelled: 'finish', timeoutMs: 1_000 })],

@@ -70,8 +70,8 @@ function needsOrigin({ method, headers }: Request): boolean {
   return !SAFE.has(method) && headers.has('cookie') && !headers.has('authorization');
 }
 
-function refuseOrigin(how: string): Response {
-  return refuse(403, { code: 'origin-refused', message: `Requests of that page are not taken; ${how}` });
+function refuseOrigin(advice: string): Response {
+  return refuse(403, { code: 'origin-refused', message: `Requests of that page are not taken; ${advice}` });
 }
 
 /** A name without a port allows every port. */

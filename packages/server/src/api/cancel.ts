@@ -69,8 +69,8 @@ async function cancel(
   target: TaskRef | ConversationRef,
   { principal, body, parts: { store, access, world } }: CancelContext,
 ): Promise<StoreCancelReceipt> {
-  const { mode: how, undo } = body;
-  const receipt = await askStore(world, () => store.cancel(target, reasonBy(principal, body.reason), { how, undo }));
+  const { mode, undo } = body;
+  const receipt = await askStore(world, () => store.cancel(target, reasonBy(principal, body.reason), { mode, undo }));
   const named = 'id' in target ? target.id : target.conversation;
   access.record(principal, { type: 'cancel', tenant: target.tenant, target: named, answer: receipt.answer });
   return receipt;

@@ -1,5 +1,5 @@
 import { z } from '@hono/zod-openapi';
-import type { StopHow } from '@whoa/core';
+import type { StopMode } from '@whoa/core';
 
 /** Names are kept in indexes, and by Postgres only if they are proper text. */
 export const NAME: z.ZodType<string> = z
@@ -13,7 +13,7 @@ const MAX_REASON_CHARACTERS = 1_000;
 /** What a cancel may say. */
 export interface CancelBody {
   readonly reason?: string | undefined;
-  readonly mode: Extract<StopHow, string>;
+  readonly mode: Extract<StopMode, string>;
   readonly undo: boolean;
 }
 

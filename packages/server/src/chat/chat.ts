@@ -175,7 +175,7 @@ export class Chat {
     const task = { tenant: ref.tenant, agent: HISTORY_AGENT, conversation: chatId, key: runId, input: { ...alias } };
     const receipt = await store.create(task, { policy: 'queue' });
     // It is only kept for its name, and nothing waits for it.
-    if (receipt.answer === 'created') await store.cancel(receipt.task, { kind: 'user', via: 'chat' }, { how: 'now' });
+    if (receipt.answer === 'created') await store.cancel(receipt.task, { kind: 'user', via: 'chat' }, { mode: 'now' });
     return receipt.answer === 'duplicate' && isFor(receipt.task) !== ref.id;
   }
 
@@ -208,7 +208,7 @@ export class Chat {
       await this.#noteStop(tenant, chatId, runId);
       return { answer: 'noted' };
     }
-    const { answer } = await store.cancel({ tenant, id: task.id }, reason, { how: 'now' });
+    const { answer } = await store.cancel({ tenant, id: task.id }, reason, { mode: 'now' });
     return stop.rollback === true ? this.#rollBack({ tenant, id: task.id }, { answer, chatId }) : { answer };
   }
 
@@ -235,7 +235,7 @@ export class Chat {
     );
     // The message may have come in between: it is the one to stop then.
     if (receipt.answer === 'created' || receipt.answer === 'duplicate')
-      await store.cancel({ tenant, id: receipt.task.id }, { kind: 'user', via: 'chat' }, { how: 'now' });
+      await store.cancel({ tenant, id: receipt.task.id }, { kind: 'user', via: 'chat' }, { mode: 'now' });
   }
 
   /** Only once the turn has ended: until then it may still do something. */

@@ -55,10 +55,10 @@ export function useStoppableChat<Message extends UIMessage = UIMessage>(
   // Counts messages, and what is being stopped: a stop must not end the reading of a message that came after it.
   const turns = useRef({ said: 0, stopping: 0 });
   const stop = useCallback(
-    async (how?: StopOptions) => {
+    async (options?: StopOptions) => {
       const { said } = turns.current;
       turns.current.stopping++;
-      await transport.stop(rest.id, how);
+      await transport.stop(rest.id, options);
       // The end of the stream says what became of the calls, and holds the stop report.
       if (status === 'streaming') await Promise.race([transport.ended(rest.id), delay(LAST_WORDS_MS)]);
       turns.current.stopping--;

@@ -1,4 +1,4 @@
-import type { Json, Policy, StopHow } from '@whoa/core';
+import type { Json, Policy, StopMode } from '@whoa/core';
 import type {
   ConversationRecord,
   CreateReceipt,
@@ -41,7 +41,7 @@ export interface NewTaskRequest
 export interface CancelTaskOptions {
   readonly reason?: string;
   /** Defaults to `graceful`. */
-  readonly mode?: Extract<StopHow, string>;
+  readonly mode?: Extract<StopMode, string>;
   readonly undo?: boolean;
 }
 
@@ -120,8 +120,8 @@ export interface TaskClient {
 export function createTaskClient(options: TaskClientOptions): TaskClient {
   const send = createSender(options);
   const post = <T>(path: string, body: object): Promise<T> => send<T>('POST', path, { body });
-  const cancelAt = async (path: string, how: CancelTaskOptions = {}): Promise<StoreCancelReceipt> =>
-    post<StoreCancelReceipt>(path, how).catch(receiptIn<StoreCancelReceipt>({ 404: 'unknown', 409: 'too-late' }));
+  const cancelAt = async (path: string, options: CancelTaskOptions = {}): Promise<StoreCancelReceipt> =>
+    post<StoreCancelReceipt>(path, options).catch(receiptIn<StoreCancelReceipt>({ 404: 'unknown', 409: 'too-late' }));
   const sendAt = (path: string, body: object): Promise<SendReceipt> =>
     post<SendReceipt>(path, body).catch(receiptIn<SendReceipt>({ 404: 'unknown', 409: 'too-late' }));
   const missing = receiptIn<undefined>({ 404: undefined });
@@ -130,26 +130,26 @@ export function createTaskClient(options: TaskClientOptions): TaskClient {
     create: (task) => post<CreateReceipt>('/v1/tasks', task).catch(receiptIn<CreateReceipt>({ 409: 'rejected' })),
     get: (id) => send<TaskRecord>('GET', `/v1/tasks/${nameOf(id)}`).catch(missing),
     list: (filter = {}) => send<ListPage>('GET', '/v1/tasks', { query: { ...filter } }),
-    cancel: (id, how) => cancelAt(`/v1/tasks/${nameOf(id)}/cancel`, how),
-    cancelConversation: (id, how) => cancelAt(`/v1/conversations/${nameOf(id)}/cancel`, how),
-    async cancelAll(filter, how = {}) {
+    cancel: (id, options) => cancelAt(`/v1/tasks/${nameOf(id)}/cancel`, options),
+    cancelConversation: (id, options) => cancelAt(`/v1/conversations/${nameOf(id)}/cancel`, options),
+    async cancelAll(filter, options = {}) {
       const all: StoppedTask[] = [];
       for (let cursor: string | undefined; ; ) {
-        const body = { ...how, filter, limit: CANCELLED_AT_ONCE, ...(cursor !== undefined && { cursor }) };
+        const body = { ...options, filter, limit: CANCELLED_AT_ONCE, ...(cursor !== undefined && { cursor }) };
         const page = await post<{ tasks: StoppedTask[]; next?: string }>('/v1/tasks/cancel', body);
         all.push(...page.tasks);
         cursor = page.next;
         if (cursor === undefined) return all;
       }
     },
-    cancelCall: (id, callId, how = {}) => sendAt(`${callOf(id, callId)}/cancel`, how),
+    cancelCall: (id, callId, options = {}) => sendAt(`${callOf(id, callId)}/cancel`, options),
     approve: (id, callId, answer) => sendAt(`${callOf(id, callId)}/approve`, answer),
     steer: (id, message) => sendAt(`/v1/tasks/${nameOf(id)}/steer`, { message }),
-    follow: (id, how = {}) =>
+    follow: (id, options = {}) =>
       followEvents(
         (lastEventId, signal) =>
           send.raw('GET', `/v1/tasks/${nameOf(id)}/events`, { headers: { 'last-event-id': lastEventId }, signal }),
-        how,
+        options,
       ),
     conversation: (id, query = {}) =>
       send<ConversationView>('GET', `/v1/conversations/${nameOf(id)}`, { query: { ...query } }).catch(missing),

@@ -123,7 +123,7 @@ test('a steered message that is withdrawn before the run has read it is not deli
   const second = conversations.processMessage('c', 'two', { policy: 'steer', token });
   const third = conversations.processMessage('c', 'three', { policy: 'steer' });
   await letEverythingReact();
-  token.cancel({}, { how: 'now' });
+  token.cancel({}, { mode: 'now' });
   await letEverythingReact();
   await world.clock.advance(3_000);
   expect(await first).toMatchObject({ status: 'answered', text: 'heard one+three' });

@@ -158,7 +158,7 @@ function openConversations(options: StoreConversationsOptions): StoreConversatio
   return {
     processMessage: async (id, message, asked = {}) =>
       process(id, message, settings.readSettings<StoreMessageOptions>(asked, MESSAGE_RULES)),
-    cancel: (conversation, reason = {}, how = {}) => store.cancel({ tenant, conversation }, reason, how),
+    cancel: (conversation, reason = {}, options = {}) => store.cancel({ tenant, conversation }, reason, options),
     history: async (conversation) =>
       ((await store.conversation({ tenant, conversation }))?.history ?? []) as unknown as readonly Message[],
     serve: () => runner.serve(),

@@ -93,7 +93,7 @@ class SharedReading implements Reading {
   async leave(reader: Reader): Promise<void> {
     if (!this.#readers.delete(reader) || this.#readers.size > 0) return;
     this.#options.onOver();
-    this.#token.cancel({ kind: 'parent' }, { how: 'kill' });
+    this.#token.cancel({ kind: 'parent' }, { mode: 'kill' });
     await this.#running;
   }
 

@@ -82,7 +82,7 @@ test('a task that was stopped leaves nothing running, though its worker has not 
   });
   const { id } = await runner.start({ ...chat, agent: 'late', input: 'go' });
   await begun.promise;
-  await store.cancel({ tenant, id }, STOP, { how: 'now' });
+  await store.cancel({ tenant, id }, STOP, { mode: 'now' });
   asked.resolve();
   expect(await said.promise).toBe('background: not started, since its task was stopped');
   expect(await cancelBackground(store, chat, STOP)).toEqual([]);
@@ -164,7 +164,7 @@ test('work that ignores its stop is given up on', async () => {
   expect(await cancelBackground(store, chat, STOP)).toEqual(['accepted']);
   expect(await cancelBackground(store, chat, STOP)).toEqual(['already']);
   const ref = await left.promise;
-  expect(await store.cancel(ref, STOP, { how: 'kill' })).toMatchObject({ answer: 'escalated' });
+  expect(await store.cancel(ref, STOP, { mode: 'kill' })).toMatchObject({ answer: 'escalated' });
   expect(await endOf(store, ref)).toMatchObject({ status: 'cancelled', outcome: { reason: STOP } });
 });
 

@@ -105,7 +105,7 @@ export function createBackground(): Background {
         const stopped = (await store.get(task))?.stop?.reason;
         allowed.resolve(stopped === undefined);
         if (stopped !== undefined) {
-          await store.cancel(ref, stopped, { how: 'now' });
+          await store.cancel(ref, stopped, { mode: 'now' });
           throw new Error('background: not started, since its task was stopped');
         }
         const ended = outside(() => runner.work(ref));
@@ -174,6 +174,6 @@ export async function cancelBackground(
     } while (cursor !== undefined);
   }
   return Promise.all(
-    Array.from(ids, async (id) => (await store.cancel({ tenant, id }, reason, { how: 'now' })).answer),
+    Array.from(ids, async (id) => (await store.cancel({ tenant, id }, reason, { mode: 'now' })).answer),
   );
 }

@@ -1,4 +1,4 @@
-import type { CancelReasonInit, StopHow } from '@whoa/core';
+import type { CancelReasonInit, StopMode } from '@whoa/core';
 import type { CancelOptions } from '@whoa/core/embed';
 
 /** A message between parts of one process. */
@@ -23,7 +23,7 @@ export interface CancelPayload {
   readonly msg?: string;
   readonly by?: string;
   /** Defaults to `now`. */
-  readonly mode?: StopHow;
+  readonly mode?: StopMode;
   /** Also undo the completed calls that can be undone. */
   readonly undo?: boolean;
 }
@@ -101,7 +101,7 @@ export function readCancelMessage(message: ChannelMessage): CancelRequest {
   return {
     target: readTarget(message),
     reason: { kind: 'user', via: 'event', ...(msg !== undefined && { message: msg }), ...(by !== undefined && { by }) },
-    options: { how: mode, undo },
+    options: { mode, undo },
   };
 }
 

@@ -59,6 +59,6 @@ export class Commands {
 
   #withdraw(wanted: ReadonlySet<number>): void {
     this.#waiting = this.#waiting.filter(({ number }) => wanted.has(number));
-    for (const { number, token } of this.#steers.values()) if (!wanted.has(number)) token.cancel({}, { how: 'now' });
+    for (const { number, token } of this.#steers.values()) if (!wanted.has(number)) token.cancel({}, { mode: 'now' });
   }
 }

@@ -74,14 +74,14 @@ export class Execution implements Holder {
       onWrite: () => session.check(),
       onOrders: (one) => this.obey(one),
       onLost: (error) => this.lose(error),
-      onFull: ({ message }) => this.cancel({ kind: 'budget', message }, { how: 'now' }),
+      onFull: ({ message }) => this.cancel({ kind: 'budget', message }, { mode: 'now' }),
     });
     session.hold(this);
     this.obey(orders);
     this.#deadline = setDeadline(task.deadline, {
       clock: world.clock,
       aheadMs: this.#aheadMs,
-      onDue: (reason) => this.cancel(reason, { how: 'now' }),
+      onDue: (reason) => this.cancel(reason, { mode: 'now' }),
     });
   }
 
@@ -144,7 +144,7 @@ export class Execution implements Holder {
   stop(order: StopOrder, now: number): void {
     if (this.#stop !== undefined && isSameStop(this.#stop, order)) return;
     this.#stop = order;
-    this.token.cancel(order.reason, { how: ladderOf(order, now), undo: order.undo });
+    this.token.cancel(order.reason, { mode: ladderOf(order, now), undo: order.undo });
   }
 
   /** Stops the work now, whatever the store says or does not say. */
@@ -172,13 +172,13 @@ export class Execution implements Holder {
 
   fence(): void {
     const message = 'the store could not be reached in time to keep the task';
-    this.token.cancel({ kind: 'lease-lost', message }, { how: { abortMs: this.#options.leaseMs / 4 } });
+    this.token.cancel({ kind: 'lease-lost', message }, { mode: { abortMs: this.#options.leaseMs / 4 } });
   }
 
   lose(error: LeaseLostError): void {
     this.#lost ??= error;
     this.#journal.close(error);
-    this.token.cancel({ kind: 'lease-lost', message: error.message }, { how: { abortMs: 1_000 } });
+    this.token.cancel({ kind: 'lease-lost', message: error.message }, { mode: { abortMs: 1_000 } });
   }
 
   async #perform(): Promise<TaskOutcome> {

@@ -24,7 +24,7 @@ test('work that says itself how it ended is never abandoned, and its words are t
   });
   const { id, response } = await runner.start(wanted);
   const token = await begun.promise;
-  await store.cancel({ tenant: 'acme', id }, { message: 'enough' }, { how: 'kill' });
+  await store.cancel({ tenant: 'acme', id }, { message: 'enough' }, { mode: 'kill' });
   await new Promise<void>((resolve) => token.onCancel((level) => level === 'kill' && resolve()));
   expect((await store.get({ tenant: 'acme', id }))?.status).toBe('cancelling');
   release.resolve();

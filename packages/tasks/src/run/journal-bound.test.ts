@@ -135,7 +135,7 @@ test('after a crash the model sees the history that the lost worker had made sho
   const working = runner.work(ref);
   await letEverythingReact();
   expect(seen[0]).toMatchObject([summary, turn, { role: 'user' }]);
-  await store.cancel(ref, {}, { how: 'kill' });
+  await store.cancel(ref, {}, { mode: 'kill' });
   await world.clock.advance(1_000);
   await working;
   const history = (await store.conversation({ tenant: 'acme', conversation: 'c' }))!.history;

@@ -131,7 +131,7 @@ export class OrderListener implements AsyncDisposable {
     const reason = await this.checker.ask(execution);
     if (reason === undefined) return;
     const { id, tenant } = execution.task;
-    await this.#cancel({ tenant, id }, reason, { how: 'now' });
+    await this.#cancel({ tenant, id }, reason, { mode: 'now' });
   }
 
   #hear({ target, reason, options }: CancelRequest): void {

@@ -57,7 +57,7 @@ test('a cancel that brings its order along stops the work without a question to 
   const { inner, asked, running, ref, token } = await atWork();
   let askedBefore = -1;
   token.onCancel(() => (askedBefore = asked.length));
-  await inner.cancel(ref, { message: 'enough' }, { how: 'now' });
+  await inner.cancel(ref, { message: 'enough' }, { mode: 'now' });
   expect(askedBefore).toBe(0);
   expect(token).toMatchObject({ level: 'abort', reason: { message: 'enough' } });
   expect(await running).toMatchObject({ status: 'cancelled', msg: 'enough' });
@@ -69,7 +69,7 @@ test('an order for another claim is not obeyed: the store is asked, and says tha
   await forge({ epoch: 1, claim: 'guessed', stop: STOP });
   expect(asked).toEqual(['beat', 'beat', 'beat', 'beat']);
   expect(token.isCancelled).toBe(false);
-  await inner.cancel(ref, {}, { how: 'now' });
+  await inner.cancel(ref, {}, { mode: 'now' });
   expect(await running).toMatchObject({ status: 'cancelled' });
 });
 
@@ -90,7 +90,7 @@ test.each(['cancel', 'resync'])('a %s that arrives before the answer to the clai
   const running = runner.run({ tenant: 'acme', agent: 'assistant', input: 'hello' });
   await letEverythingReact();
   const { id } = (await inner.list({ tenant: 'acme' })).tasks[0]!;
-  await inner.cancel({ tenant: 'acme', id }, { message: 'early' }, { how: 'now' });
+  await inner.cancel({ tenant: 'acme', id }, { message: 'early' }, { mode: 'now' });
   push(type === 'resync' ? { type } : { type: 'cancel', id, tenant: 'acme' });
   answered.resolve();
   expect(await running).toMatchObject({ status: 'cancelled', msg: 'early' });
@@ -102,7 +102,7 @@ test('a cancel that brings no order proves nothing, and one that is true is foun
   await forge();
   expect([asked, token.isCancelled]).toEqual([['beat'], false]);
   beSilent();
-  await inner.cancel(ref, {}, { how: 'now' });
+  await inner.cancel(ref, {}, { mode: 'now' });
   expect(token.isCancelled).toBe(false);
   await forge();
   expect(token.level).toBe('abort');
@@ -113,9 +113,9 @@ test('an order heard twice, late, or after a harder one changes nothing', async 
   const { forge, token, inner, ref, running } = await atWork('kill');
   const levels: string[] = [];
   token.onCancel((level) => levels.push(level));
-  await inner.cancel(ref, { message: 'first' }, { how: { abortMs: 5_000 } });
+  await inner.cancel(ref, { message: 'first' }, { mode: { abortMs: 5_000 } });
   const { stop, epoch } = (await inner.get(ref))!;
-  await inner.cancel(ref, { message: 'second' }, { how: 'kill' });
+  await inner.cancel(ref, { message: 'second' }, { mode: 'kill' });
   await forge({ epoch, stop: stop! });
   await forge({ epoch, stop: stop! });
   expect(levels).toEqual(['abort', 'kill']);

@@ -123,7 +123,7 @@ test('a cancel in the store stops the work by push, without waiting for a poll',
   const running = runner.run(TASK);
   const signal = await started.promise;
   const now = world.clock.now();
-  await store.cancel({ tenant: 'acme', id: await idOf(store) }, { by: 'ann' }, { how: 'now' });
+  await store.cancel({ tenant: 'acme', id: await idOf(store) }, { by: 'ann' }, { mode: 'now' });
   expect(await running).toMatchObject({ status: 'cancelled' });
   expect(signal.aborted).toBe(true);
   expect(world.clock.now()).toBe(now);
@@ -146,7 +146,7 @@ test('without a push a cancel arrives with the next beat', async () => {
   const { runner } = setUp({ memory: deafStore(inner), world, work: untilCancelled, leaseMs: 3_000 });
   const running = runner.run(TASK);
   await letEverythingReact();
-  await inner.cancel({ tenant: 'acme', id: await idOf(inner) }, {}, { how: 'now' });
+  await inner.cancel({ tenant: 'acme', id: await idOf(inner) }, {}, { mode: 'now' });
   await world.clock.advance(1_000);
   expect((await running).status).toBe('cancelled');
 });
@@ -185,7 +185,7 @@ test('without a push and a poll a cancel arrives with the orders of the next ren
   });
   const running = runner.run(TASK);
   await letEverythingReact();
-  await inner.cancel({ tenant: 'acme', id: await idOf(inner) }, {}, { how: 'now' });
+  await inner.cancel({ tenant: 'acme', id: await idOf(inner) }, {}, { mode: 'now' });
   await world.clock.advance(3_000);
   expect((await running).status).toBe('cancelled');
 });
@@ -269,7 +269,7 @@ test.each([
   expect(() => createCancelMessage(target as { tenant: string; all: true })).toThrow(/cancel message must name/);
   await letEverythingReact();
   expect(runner.live).toBe(1);
-  await store.cancel({ tenant: 'acme', id: await idOf(store) }, {}, { how: 'now' });
+  await store.cancel({ tenant: 'acme', id: await idOf(store) }, {}, { mode: 'now' });
   await running;
 });
 
@@ -442,7 +442,7 @@ test('work that another worker holds is not waited for where that is asked', asy
   const ref = { tenant: 'acme', id: await idOf(store) };
   await using other = createRunner({ ...runnerOptions, worker: 'other' });
   expect(await other.work(ref, { wait: false })).toMatchObject({ status: 'running' });
-  await store.cancel(ref, {}, { how: 'now' });
+  await store.cancel(ref, {}, { mode: 'now' });
   expect((await running).status).toBe('cancelled');
   expect(await other.work(ref, { wait: false })).toMatchObject({ status: 'cancelled' });
 });
@@ -476,7 +476,7 @@ test('work that is deaf is abandoned when the ladder ends', async () => {
   const { runner, store, world } = setUp({ work: () => new Promise(() => {}) });
   const running = runner.run(TASK);
   await letEverythingReact();
-  await store.cancel({ tenant: 'acme', id: await idOf(store) }, {}, { how: 'now' });
+  await store.cancel({ tenant: 'acme', id: await idOf(store) }, {}, { mode: 'now' });
   await world.clock.advance(2_000);
   expect((await running).status).toBe('cancelled');
 });

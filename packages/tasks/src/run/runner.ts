@@ -1,4 +1,4 @@
-import type { CancellationToken, Policy, RunEvent, StopHow } from '@whoa/core';
+import type { CancellationToken, Policy, RunEvent, StopMode } from '@whoa/core';
 import type { World } from '@whoa/core/embed';
 import type { HookError, Hooks } from '@whoa/core/internal';
 import type { FinalStatus } from '../status.ts';
@@ -85,7 +85,7 @@ export interface Runner extends AsyncDisposable {
    * Takes no more, and hands back what it has not finished. Calls under way may finish as `how` says, `graceful` by default;
    * disposing means `now`. Asked again, it can only become harder.
    */
-  stop(how?: StopHow): Promise<void>;
+  stop(mode?: StopMode): Promise<void>;
   /** Replaces the checker, also for tasks under way; `undefined` removes it. */
   setCancellationChecker(checker: CancellationChecker | undefined): void;
   /** Obeys the cancel messages of one more channel, until what it returns is disposed. */

@@ -1,4 +1,4 @@
-import { CancellationToken, type RunEvent, type StopHow } from '@whoa/core';
+import { CancellationToken, type RunEvent, type StopMode } from '@whoa/core';
 import { systemWorld, type World } from '@whoa/core/embed';
 import { createHookDispatcher, createListener, presetFrom, settings } from '@whoa/core/internal';
 import type { TakenTask } from '../delivery.ts';
@@ -126,7 +126,7 @@ export class StoreRunner implements Runner {
         ? new CancellationToken({ parent: token })
         : CancellationToken.from(signal, { parent: token });
     const cancels = own.onCancel((level, reason) => {
-      this.#background(this.#options.store.cancel(ref, reason, { how: presetFrom(level) }));
+      this.#background(this.#options.store.cancel(ref, reason, { mode: presetFrom(level) }));
     });
     this.#asked.add(ref);
     try {
@@ -169,11 +169,11 @@ export class StoreRunner implements Runner {
     return this.#orders.listen(channel);
   }
 
-  stop(how: StopHow = 'graceful'): Promise<void> {
-    this.#shutdown.cancel({ kind: 'shutdown' }, { how });
+  stop(mode: StopMode = 'graceful'): Promise<void> {
+    this.#shutdown.cancel({ kind: 'shutdown' }, { mode });
     this.#orders.stop();
     this.#takes?.[Symbol.dispose]();
-    for (const { token } of this.#live.values()) token.cancel({ kind: 'shutdown' }, { how });
+    for (const { token } of this.#live.values()) token.cancel({ kind: 'shutdown' }, { mode });
     this.#orders.news.tell();
     return (this.#stopped ??= this.#leave());
   }
@@ -268,7 +268,7 @@ export class StoreRunner implements Runner {
     this.#live.set(id, execution);
     this.#orders.pollSoon();
     this.#tell({ type: 'task-start', tenant, id, epoch });
-    if (this.#shutdown.isCancelled) execution.cancel({ kind: 'shutdown' }, { how: 'now' });
+    if (this.#shutdown.isCancelled) execution.cancel({ kind: 'shutdown' }, { mode: 'now' });
     const living = background?.during({ ...taken, store, runner: this }, () => execution.live()) ?? execution.live();
     this.#ends.add(living);
     let status: FinalStatus | 'released' | 'lost' = 'lost';

@@ -168,7 +168,7 @@ test('the bell brings the order along', async () => {
   const { store, ref, hints, next } = await watched(folder);
   await using other = createSqliteStore(folder);
   const told = next();
-  await other.cancel(ref, { message: 'enough' }, { how: 'now' });
+  await other.cancel(ref, { message: 'enough' }, { mode: 'now' });
   await told;
   const { stop } = (await store.get(ref))!;
   expect(stop).toMatchObject({ level: 'abort', reason: { message: 'enough' } });

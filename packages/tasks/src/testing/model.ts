@@ -203,7 +203,7 @@ function finishCommand(i: number, { ago, end: asked }: { ago: number; end: Final
 function cancelCommand(i: number): Command {
   return command(`cancel(${i})`, exists(i), async (model, { store }) => {
     const task = model.tasks[i]!;
-    const { answer } = await store.cancel({ tenant: TENANT, id: task.id }, {}, { how: 'kill' });
+    const { answer } = await store.cancel({ tenant: TENANT, id: task.id }, {}, { mode: 'kill' });
     if (!isLive(task)) return assert.equal(answer, 'too-late');
     if (task.status === 'cancelling') assert.ok(answer === 'already' || answer === 'escalated');
     else assert.equal(answer, 'accepted');

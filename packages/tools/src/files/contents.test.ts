@@ -66,7 +66,7 @@ test('a cancel ends a wait for somebody deaf: nothing was changed before the wri
   const cancelWhenAsked = async (contents: (ask: () => Promise<never>) => FileContents) => {
     using token = new CancellationToken();
     const ask = (): Promise<never> => {
-      token.cancel({ kind: 'user' }, { how: 'now' });
+      token.cancel({ kind: 'user' }, { mode: 'now' });
       return never();
     };
     const write = writeTool({ root: workspace.path, contents: contents(ask) });

@@ -45,7 +45,7 @@ test('a find that is cancelled while it looks its files up returns those it has,
   let looks = 0;
   const locate: typeof root.locate = (path) => {
     // The first is the folder itself.
-    if (++looks === 20) token.cancel({ kind: 'user' }, { how: 'now' });
+    if (++looks === 20) token.cancel({ kind: 'user' }, { mode: 'now' });
     return root.locate(path);
   };
   const { state, details } = await callTool(

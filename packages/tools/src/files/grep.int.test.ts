@@ -214,7 +214,7 @@ test('cancelled mid-way, the matches so far are kept and the searcher is gone', 
     // A folder's matches come file by file, so there the cancel finds the search before its first.
     if (path === 'a.txt') await found;
     else for (let turn = 0; turn < 15; turn++) await new Promise((done) => setImmediate(done));
-    token.cancel({ kind: 'user' }, { how: 'now' });
+    token.cancel({ kind: 'user' }, { mode: 'now' });
     const result = (await ended) as { state: string; details: { matches: unknown[] } };
     expect(result.state).toBe('interrupted');
     if (path === 'a.txt') expect(result.details.matches.length).toBeGreaterThanOrEqual(16);
@@ -228,7 +228,7 @@ test('on a pipe it does not wait, however early the cancel comes', async () => {
   for (const path of ['pipe', '.']) {
     using token = new CancellationToken();
     const searching = callTool(grep, { pattern: 'x', path }, { token });
-    token.cancel({ kind: 'user' }, { how: 'now' });
+    token.cancel({ kind: 'user' }, { mode: 'now' });
     expect(['failed', 'interrupted', 'not-started']).toContain((await searching).state);
     expect(['failed', 'finished']).toContain((await callTool(grep, { pattern: 'x', path })).state);
   }

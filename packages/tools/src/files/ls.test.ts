@@ -45,6 +45,6 @@ test('cancelled mid-way, it hands over the entries it has', async () => {
   using token = new CancellationToken();
   const listing = callTool(lsTool({ root: workspace.path }), {}, { token });
   for (let turn = 0; turn < 10; turn++) await new Promise((resolve) => setImmediate(resolve));
-  token.cancel({ kind: 'user' }, { how: 'now' });
+  token.cancel({ kind: 'user' }, { mode: 'now' });
   expect(await listing).toMatchObject({ state: 'interrupted', details: { path: '.', truncated: true } });
 });

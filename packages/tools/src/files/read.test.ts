@@ -82,6 +82,6 @@ test('cancelled mid-way, it hands over the lines it has', async () => {
   const read = readTool({ root: workspace.path });
   const reading = callTool(read, { path: 'a.txt', offset: 150_000 }, { token });
   for (let turn = 0; turn < 10; turn++) await new Promise((resolve) => setImmediate(resolve));
-  token.cancel({ kind: 'user' }, { how: 'now' });
+  token.cancel({ kind: 'user' }, { mode: 'now' });
   expect(await reading).toMatchObject({ state: 'interrupted', details: { path: 'a.txt', truncated: true } });
 });

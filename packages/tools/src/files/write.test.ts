@@ -74,7 +74,7 @@ test('cancelled mid-way: the old file, no temp file, no new folder, and it says 
     using token = new CancellationToken();
     const writing = callTool(write, { path, content: 'A'.repeat(32_000_000) }, { token });
     await whenWriting(workspace);
-    token.cancel({ kind: 'user' }, { how: 'now' });
+    token.cancel({ kind: 'user' }, { mode: 'now' });
     expect(await writing).toMatchObject({
       state: 'interrupted',
       content: `Interrupted (user) before it finished. Output so far:\n${path} was not changed.`,
@@ -91,7 +91,7 @@ test('killed mid-way it is waited for while it tidies up, so its end is known', 
   const input = { path: 'a.txt', content: 'A'.repeat(32_000_000) };
   const writing = callTool(writeTool({ root: workspace.path }), input, { token });
   await whenWriting(workspace);
-  token.cancel({ kind: 'shutdown' }, { how: 'kill' });
+  token.cancel({ kind: 'shutdown' }, { mode: 'kill' });
   expect(await writing).toMatchObject({ state: 'interrupted' });
   expect(workspace.list()).toEqual(['a.txt']);
 });
@@ -102,7 +102,7 @@ test('a write after a cancelled one is the one that stays', async () => {
   const root = createRoot(workspace.path);
   const big = callTool(writeTool({ root }), { path: 'a.txt', content: 'A'.repeat(32_000_000) }, { token });
   await whenWriting(workspace);
-  token.cancel({ kind: 'user' }, { how: 'now' });
+  token.cancel({ kind: 'user' }, { mode: 'now' });
   const small = callTool(writeTool({ root }), { path: './a.txt', content: 'new' });
   expect((await big).state).toBe('interrupted');
   expect((await small).state).toBe('finished');

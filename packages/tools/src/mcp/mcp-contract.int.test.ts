@@ -5,10 +5,10 @@ import type { ToolContractOptions } from '../testing/index.ts';
 
 expectNothingLeft();
 
-function contractOf(how: 'stdio' | 'http'): ToolContractOptions {
+function contractOf(mode: 'stdio' | 'http'): ToolContractOptions {
   return {
     async create() {
-      const opened = await openTestServer(how);
+      const opened = await openTestServer(mode);
       let slowCalls = 0;
       const begun = () => opened.log().split('count to 1000000 began').length - 1;
       return {

@@ -34,9 +34,9 @@ function start(tool: Tool, token: CancellationToken) {
   return { result, progressed };
 }
 
-describe.each(['stdio', 'http'] as const)('%s', (how) => {
+describe.each(['stdio', 'http'] as const)('%s', (mode) => {
   test('tools are ours: names, schemas, what they do, content for the model and details for people', async () => {
-    await using opened = await openTestServer(how, { trustHints: true });
+    await using opened = await openTestServer(mode, { trustHints: true });
     const { mcp, tool } = opened;
     expect(mcp.tools.map(({ name, effects, replay }) => `${name} ${effects} ${replay}`)).toEqual([
       'test_echo read safe',
@@ -68,17 +68,17 @@ describe.each(['stdio', 'http'] as const)('%s', (how) => {
   });
 
   test('a server that nobody vouched for is asked about for everything', async () => {
-    await using opened = await openTestServer(how);
+    await using opened = await openTestServer(mode);
     expect(opened.mcp.tools.every(({ effects, replay }) => effects === 'execute' && replay === 'never')).toBe(true);
   });
 
   test('a cancel reaches a cooperative tool, which stops; its last progress is kept', async () => {
-    await using opened = await openTestServer(how);
+    await using opened = await openTestServer(mode);
     using token = new CancellationToken();
     const { result, progressed } = start(opened.tool('count'), token);
     await progressed;
     const cancelled = performance.now();
-    token.cancel({ kind: 'superseded', message: 'a secret of ours', by: 'somebody' }, { how: 'now' });
+    token.cancel({ kind: 'superseded', message: 'a secret of ours', by: 'somebody' }, { mode: 'now' });
     const ended = await result;
     expect(performance.now() - cancelled).toBeLessThan(1_000);
     expect(ended).toMatchObject({ state: 'unknown', details: { total: 1_000_000 } });
@@ -86,29 +86,29 @@ describe.each(['stdio', 'http'] as const)('%s', (how) => {
     await opened.waitForLog('count stopped');
     expect(opened.log()).not.toContain('secret');
     expect(opened.log()).not.toContain('somebody');
-    if (how === 'stdio') expect(opened.log()).toContain('count stopped: superseded');
+    if (mode === 'stdio') expect(opened.log()).toContain('count stopped: superseded');
     expect(await callTool(opened.tool('echo'), { say: 'still here' })).toMatchObject({ content: 'still here' });
   });
 
   test('a deaf tool is left within the ladder, says it may have taken effect, and harms no other call', async () => {
-    await using opened = await openTestServer(how);
+    await using opened = await openTestServer(mode);
     using token = new CancellationToken();
     const { result } = start(opened.tool('deaf'), token);
     await opened.waitForLog('deaf began');
     const other = callTool(opened.tool('echo'), { say: 'meanwhile' });
-    token.cancel({ kind: 'user' }, { how: 'now' });
+    token.cancel({ kind: 'user' }, { mode: 'now' });
     const ended = await result;
     expect(ended.state).toBe('unknown');
     expect(ended.content).toContain('It may have taken effect');
     expect(await other).toMatchObject({ state: 'finished', content: 'meanwhile' });
     expect(token.statistics).toEqual({ children: 0, listeners: 0 });
     // Its late answer finds nobody and breaks nothing.
-    if (how === 'stdio') await opened.waitForLog('deaf went on to its end');
+    if (mode === 'stdio') await opened.waitForLog('deaf went on to its end');
     expect(await callTool(opened.tool('echo'), { say: 'after' })).toMatchObject({ content: 'after' });
   });
 
   test('cancelled before it starts, nothing is sent', async () => {
-    await using opened = await openTestServer(how);
+    await using opened = await openTestServer(mode);
     using token = new CancellationToken();
     token.cancel({ kind: 'user' });
     expect((await callTool(opened.tool('count'), {}, { token })).state).toBe('not-started');
@@ -150,7 +150,7 @@ test('a cancel does not wait for a server that is just being started again', asy
   const { result } = start(opened.tool('pid'), token);
   const patient = callTool(opened.tool('pid'), {});
   await new Promise((resolve) => setImmediate(resolve));
-  token.cancel({ kind: 'user' }, { how: 'now' });
+  token.cancel({ kind: 'user' }, { mode: 'now' });
   const first = await Promise.race([result, patient]);
   expect(first.state).toBe('interrupted');
   expect((await patient).state).toBe('finished');
@@ -188,7 +188,7 @@ test('a server that does not exist, or says nothing, says so in time and leaves 
   using token = new CancellationToken();
   const opening = mcpTools({ name: 'silent', transport: { type: 'http', url: `http://127.0.0.1:${port}/` }, token });
   await once(silent, 'connection');
-  token.cancel({ kind: 'user' }, { how: 'now' });
+  token.cancel({ kind: 'user' }, { mode: 'now' });
   await expect(opening).rejects.toMatchObject({ code: 'CANCELLED' });
   await new Promise((resolve) => silent.close(resolve));
 });

@@ -38,7 +38,7 @@ export interface CleanupReport {
 
 export interface EndOptions {
   /** `ask` (default): TERM and CONT, then `graceMs`, then KILL. `kill`: KILL at once. */
-  readonly how?: 'ask' | 'kill';
+  readonly method?: 'ask' | 'kill';
   readonly graceMs?: number;
 }
 
@@ -67,9 +67,9 @@ export interface ContainedProcess extends AsyncDisposable {
 export const OVER = 'This containment was disposed; create another for more commands';
 
 /** The milliseconds an end leaves for a friendly one. */
-export function graceOf({ how = 'ask', graceMs = GRACE_MS }: EndOptions): number {
+export function graceOf({ method = 'ask', graceMs = GRACE_MS }: EndOptions): number {
   if (!(graceMs >= 0)) throw new RangeError(`graceMs: expected 0 or more, got ${graceMs}`);
-  return how === 'kill' ? 0 : graceMs;
+  return method === 'kill' ? 0 : graceMs;
 }
 
 export function reportOf(

@@ -42,7 +42,7 @@ test('a command that is asked to stop stops by TERM, and the end is proved', asy
 
 test('a command that is killed is not asked', async () => {
   const { started } = await startReady("trap 'echo asked' TERM; echo ready; while :; do sleep 302; done");
-  expect(await started.end({ how: 'kill' })).toMatchObject({ verified: 'tags', survivors: 0 });
+  expect(await started.end({ method: 'kill' })).toMatchObject({ verified: 'tags', survivors: 0 });
   expect(await started.exited).toEqual({ code: null, signal: 'SIGKILL' });
 });
 
@@ -70,7 +70,7 @@ test('ending twice, together or later, answers the same', async () => {
 test('a kill cuts the grace of an end under way short', async () => {
   const { started } = await startReady("trap '' TERM; echo ready; while :; do sleep 302; done");
   const asked = started.end({ graceMs: 60_000 });
-  expect(await started.end({ how: 'kill' })).toBe(await asked);
+  expect(await started.end({ method: 'kill' })).toBe(await asked);
   expect((await asked).survivors).toBe(0);
 });
 
@@ -208,7 +208,7 @@ test('a group containment that was disposed makes no folder any more', async () 
 
 test('what a command had printed when it was killed is read, and its output ends', async () => {
   const { started, said } = await startReady('seq 9000; echo ready; sleep 302');
-  await started.end({ how: 'kill' });
+  await started.end({ method: 'kill' });
   await started.output!.finish(1_000);
   expect(said()).toMatch(/\n8999\n9000\nready\n$/);
   expect(await started.output!.waitForEnd(1_000)).toBe(true);
@@ -219,7 +219,7 @@ test('somebody who got away and goes on printing cannot hold the reading up', as
   // The group containment loses whoever leaves the group.
   await using group = createContainment({ technique: 'group' });
   const { started, said } = await startReady('setsid yes & echo ready $!; sleep 302', group);
-  await started.end({ how: 'kill' });
+  await started.end({ method: 'kill' });
   await started.output!.finish(1_000);
   started.output![Symbol.dispose]();
   process.kill(numberIn(said()), 'SIGKILL');

@@ -51,7 +51,7 @@ test('background processes end with their owner', async () => {
 });
 
 test('background processes end with the token they belong to, when it is cancelled and when it is disposed', async () => {
-  for (const end of [(token: CancellationToken) => token.cancel({ kind: 'user' }, { how: 'now' }), disposeOf]) {
+  for (const end of [(token: CancellationToken) => token.cancel({ kind: 'user' }, { mode: 'now' }), disposeOf]) {
     const token = new CancellationToken();
     await using background = createBackgroundProcesses({ containment, token });
     const { id, pid } = await background.start(server, where);
@@ -74,7 +74,7 @@ test('there are only so many at a time, and the last ended ones are remembered',
   await using background = createBackgroundProcesses({ containment, maxProcesses: 2 });
   const starts = await Promise.allSettled([1, 2, 3].map(() => background.start('sleep 305', where)));
   expect(starts.map(({ status }) => status)).toEqual(['fulfilled', 'fulfilled', 'rejected']);
-  await background.stop('bg1', { how: 'kill' });
+  await background.stop('bg1', { mode: 'kill' });
   await background.start('true', where);
 });
 

@@ -1,4 +1,4 @@
-import { CancellationToken, type StopHow } from '@whoa/core';
+import { CancellationToken, type StopMode } from '@whoa/core';
 import type { WorkContext } from '@whoa/core/embed';
 import { presetFrom } from '@whoa/core/internal';
 import type { CapturedOutput } from '../process/capture.ts';
@@ -40,7 +40,7 @@ export interface BackgroundProcesses extends AsyncDisposable {
   list(): readonly BackgroundProcess[];
   get(id: string): BackgroundProcess | undefined;
   /** Ends one and everything it started; `undefined` if there is none of that name. After its end it answers the same. */
-  stop(id: string, options?: { readonly how?: StopHow }): Promise<ShellEnd | undefined>;
+  stop(id: string, options?: { readonly mode?: StopMode }): Promise<ShellEnd | undefined>;
 }
 
 const MAX_PROCESSES = 16;
@@ -117,13 +117,13 @@ export function createBackgroundProcesses(options: BackgroundOptions): Backgroun
       const entry = find(id);
       return entry && view(entry);
     },
-    async stop(id, { how = 'now' } = {}) {
+    async stop(id, { mode = 'now' } = {}) {
       const entry = find(id);
-      entry?.token.cancel({ kind: 'user', message: 'stopped' }, { how });
+      entry?.token.cancel({ kind: 'user', message: 'stopped' }, { mode });
       return entry?.run;
     },
     async [Symbol.asyncDispose]() {
-      owner.cancel({ kind: 'parent', message: 'their owner ended' }, { how: 'now' });
+      owner.cancel({ kind: 'parent', message: 'their owner ended' }, { mode: 'now' });
       await Promise.allSettled(runs);
       owner[Symbol.dispose]();
     },
@@ -162,7 +162,7 @@ function launch(
 
 /** A process as the work of its keeper: it is stopped by either token. */
 async function kept(begin: () => Promise<ShellEnd>, token: CancellationToken, context: WorkContext): Promise<void> {
-  const stops = context.token.onCancel((level, reason) => token.cancel(reason, { how: presetFrom(level) }));
+  const stops = context.token.onCancel((level, reason) => token.cancel(reason, { mode: presetFrom(level) }));
   const run = begin();
   // At kill its keeper waits for this, and so until nothing of it runs.
   context.defer(() => run.then(() => {}));

@@ -39,18 +39,18 @@ interface Play extends BashToolOptions {
   readonly input?: Record<string, unknown>;
   /** Cancel as soon as the output contains this. */
   readonly cancelAt?: string;
-  readonly how?: CancelOptions['how'];
+  readonly mode?: CancelOptions['mode'];
   readonly token?: CancellationToken;
   readonly onUpdate?: (event: Update) => void;
 }
 
 /** Runs one command as a model's call would run. */
 async function play(command: string, options: Play = {}): Promise<CallResult> {
-  const { input, cancelAt, how = 'now', token = new CancellationToken(), onUpdate: hear, ...rest } = options;
+  const { input, cancelAt, mode = 'now', token = new CancellationToken(), onUpdate: hear, ...rest } = options;
   const onUpdate = (event: Update): void => {
     hear?.(event);
     const isTime = cancelAt !== undefined && textOf(event.partial.content).includes(cancelAt);
-    if (isTime) token.cancel({ kind: 'user' }, { how });
+    if (isTime) token.cancel({ kind: 'user' }, { mode });
   };
   const tool = bashTool({ containment, cwd, ...rest });
   const runtime = createRuntime({ tools: [tool], hooks: { 'call-update': onUpdate } });
@@ -99,7 +99,7 @@ test('secrets of the host do not reach the command, and no tag of ours confuses 
 
 test('cancelled before the start, nothing is started', async () => {
   const token = new CancellationToken();
-  token.cancel({ kind: 'user' }, { how: 'now' });
+  token.cancel({ kind: 'user' }, { mode: 'now' });
   expect(await play('touch started', { token })).toMatchObject({ state: 'not-started' });
   expect(existsSync(join(cwd, 'started'))).toBe(false);
 });
@@ -107,7 +107,7 @@ test('cancelled before the start, nothing is started', async () => {
 test('cancelled in the same tick as the call, it ends as fast as any', async () => {
   const token = new CancellationToken();
   const playing = play('sleep 303', { token });
-  token.cancel({ kind: 'user' }, { how: 'now' });
+  token.cancel({ kind: 'user' }, { mode: 'now' });
   expect(['not-started', 'interrupted']).toContain((await playing).state);
 });
 
@@ -121,7 +121,7 @@ test('cancelled mid-way, what was printed so far is kept', async () => {
 });
 
 test('killed at once, the call still ends interrupted and not unknown', async () => {
-  const result = await play("trap '' TERM; echo up; while :; do sleep 303; done", { cancelAt: 'up', how: 'kill' });
+  const result = await play("trap '' TERM; echo up; while :; do sleep 303; done", { cancelAt: 'up', mode: 'kill' });
   expect(result.state).toBe('interrupted');
   expect(detailsOf(result)).toMatchObject({ signal: 'SIGKILL', cleanup: { verified: 'tags', survivors: 0 } });
 });
@@ -134,7 +134,7 @@ test('a cancel after the end changes nothing, and a second cancel is no other', 
   const second = new CancellationToken();
   const twice = await play('echo up; sleep 303', {
     cancelAt: 'up',
-    onUpdate: () => second.cancel({ kind: 'user' }, { how: 'now' }),
+    onUpdate: () => second.cancel({ kind: 'user' }, { mode: 'now' }),
     token: second,
   });
   expect(twice.state).toBe('interrupted');

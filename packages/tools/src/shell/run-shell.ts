@@ -52,7 +52,7 @@ export async function runShell(command: string, options: ShellOptions): Promise<
   token.throwIfCancelled();
   const startedAt = performance.now();
   const own = token.child({ name: 'shell', hears: 'abort' });
-  if (timeoutMs !== undefined) own.cancelAfter(timeoutMs, { kind: 'deadline' }, { how: 'now' });
+  if (timeoutMs !== undefined) own.cancelAfter(timeoutMs, { kind: 'deadline' }, { mode: 'now' });
   const capture = new Capture(options.keepLog ? { logFolder: containment.folder() } : {});
   const progress = createProgress(capture, options);
   let isKept = false;
@@ -97,12 +97,12 @@ async function endOf(
     endings.push(contained.end({ graceMs, ...options }));
   };
   // A cancel that came while the command was being started is told here.
-  const subscription = token.onCancel((level) => end({ how: level === 'kill' ? 'kill' : 'ask' }));
+  const subscription = token.onCancel((level) => end({ method: level === 'kill' ? 'kill' : 'ask' }));
   try {
     const first = await waitUnder(contained.exited, token, 'abort');
     // What the shell started may be about to print its last lines: process substitutions end after the shell.
     if (first.by === 'value') await waitUnder(contained.output!.waitForEnd(SETTLE_MS), token, 'abort');
-    if (endings.length === 0) end({ how: 'ask' });
+    if (endings.length === 0) end({ method: 'ask' });
     const cleanup = await endings[0]!;
     await contained.output!.finish(DRAIN_MS);
     const isUnknown = cleanup.survivorPids.includes(contained.pid);

@@ -22,7 +22,7 @@ export const cancelledCases: readonly CaseDefinition[] = [
     async check({ tool, slow }, stage) {
       const { boundMs } = stage;
       const token = stage.token('cancelled already');
-      token.cancel({ kind: 'user' }, { how: 'now' });
+      token.cancel({ kind: 'user' }, { mode: 'now' });
       const input = await parse(tool.input, slow.input);
       const { context, tidy } = bareContext(token);
       const ended = Promise.resolve(tool.execute(input, context)).catch(() => undefined);
@@ -39,7 +39,7 @@ export const cancelledCases: readonly CaseDefinition[] = [
         ...tool,
         execute(input, context) {
           const running = tool.execute(input, context);
-          trial.token.cancel({ kind: 'user' }, { how: { abortMs: boundMs } });
+          trial.token.cancel({ kind: 'user' }, { mode: { abortMs: boundMs } });
           return running;
         },
       };
@@ -54,7 +54,7 @@ export const cancelledCases: readonly CaseDefinition[] = [
     async check(subject, stage) {
       const { boundMs } = stage;
       const trial = await stage.startSlow(subject);
-      trial.token.cancel({ kind: 'superseded' }, { how: { abortMs: boundOf(subject.tool, boundMs) } });
+      trial.token.cancel({ kind: 'superseded' }, { mode: { abortMs: boundOf(subject.tool, boundMs) } });
       const result = await within(boundOf(subject.tool, boundMs), trial.result, 'the call did not end');
       assertStopped(subject.tool, result, trial);
       if (result.state === 'interrupted') assert.equal(result.reason, trial.token.reason);
@@ -66,9 +66,9 @@ export const cancelledCases: readonly CaseDefinition[] = [
     async check(subject, stage) {
       const { boundMs } = stage;
       const trial = await stage.startSlow(subject);
-      const how = { abortMs: boundOf(subject.tool, boundMs) };
-      trial.token.cancel({ kind: 'user', message: 'first' }, { how });
-      trial.token.cancel({ kind: 'deadline', message: 'second' }, { how });
+      const mode = { abortMs: boundOf(subject.tool, boundMs) };
+      trial.token.cancel({ kind: 'user', message: 'first' }, { mode });
+      trial.token.cancel({ kind: 'deadline', message: 'second' }, { mode });
       const result = await within(boundOf(subject.tool, boundMs), trial.result, 'the call did not end');
       assertStopped(subject.tool, result, trial);
       if (result.reason !== undefined) assert.equal(result.reason.message, 'first');
@@ -83,7 +83,7 @@ export const cancelledCases: readonly CaseDefinition[] = [
       const result = await trial.result;
       const before = JSON.stringify(result);
       const events = trial.events.length;
-      trial.token.cancel({ kind: 'user' }, { how: 'kill' });
+      trial.token.cancel({ kind: 'user' }, { mode: 'kill' });
       await new Promise((resolve) => setImmediate(resolve));
       assert.equal(result.state, 'finished');
       assert.equal(JSON.stringify(await trial.result), before);
@@ -96,7 +96,7 @@ export const cancelledCases: readonly CaseDefinition[] = [
     async check(subject, stage) {
       const { boundMs } = stage;
       const trial = await stage.startSlow(subject);
-      trial.token.cancel({ kind: 'shutdown' }, { how: 'kill' });
+      trial.token.cancel({ kind: 'shutdown' }, { mode: 'kill' });
       const bound = boundOf(subject.tool, boundMs);
       const result = await within(bound, trial.result, 'the call did not end');
       const allowed = subject.tool.whenCancelled === 'finish' ? ['finished', 'unknown'] : ['interrupted', 'unknown'];

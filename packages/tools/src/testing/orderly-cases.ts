@@ -58,9 +58,9 @@ async function useInEveryWay(subject: ToolUnderTest, stage: Stage, parent?: Canc
     await trial.result;
     trial[Symbol.dispose]();
   }
-  for (const how of ['now', 'kill'] as const) {
+  for (const mode of ['now', 'kill'] as const) {
     const trial = await stage.startSlow(subject, tool, parent);
-    trial.token.cancel({ kind: 'user' }, { how });
+    trial.token.cancel({ kind: 'user' }, { mode });
     await within(bound, trial.result, 'the call did not end');
     await within(bound, trial.toolSettled, 'the tool did not return');
     trial[Symbol.dispose]();

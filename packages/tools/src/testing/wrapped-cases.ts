@@ -15,13 +15,13 @@ export const wrappedCases: readonly CaseDefinition[] = [
       const hidden = stage.token('hidden');
       const { promise: released, resolve: release } = Promise.withResolvers<void>();
       const trial = await stage.startSlow(subject, deafened(subject.tool, { hidden, released }));
-      trial.token.cancel({ kind: 'user' }, { how: SHORT });
+      trial.token.cancel({ kind: 'user' }, { mode: SHORT });
       const cleanupMs = 2_000;
       const result = await within(SHORT.abortMs + cleanupMs + boundMs, trial.result, 'the call was not abandoned');
       const before = JSON.stringify(result);
       assert.equal(result.state, 'unknown');
       assert.equal(trial.ledger.entries().length, 1, 'it is not in the ledger');
-      hidden.cancel({ kind: 'user' }, { how: 'now' });
+      hidden.cancel({ kind: 'user' }, { mode: 'now' });
       release();
       await within(boundMs, trial.toolSettled, 'the tool did not return');
       await new Promise((resolve) => setImmediate(resolve));
@@ -35,7 +35,7 @@ export const wrappedCases: readonly CaseDefinition[] = [
     async check(subject, stage) {
       const { boundMs } = stage;
       const trial = await stage.startSlow(subject, clumsy(subject.tool));
-      trial.token.cancel({ kind: 'user' }, { how: { abortMs: boundMs } });
+      trial.token.cancel({ kind: 'user' }, { mode: { abortMs: boundMs } });
       const result = await within(boundMs, trial.result, 'the call did not end');
       assert.equal(result.state, 'interrupted');
       assert.equal(result.reason?.kind, 'user');

@@ -1,4 +1,4 @@
-import { formatStopReport, LADDERS, type StopHow, type StopReport } from '@whoa/core';
+import { formatStopReport, LADDERS, type StopMode, type StopReport } from '@whoa/core';
 import type { StoreCancelReceipt, TaskHead, TaskRecord, TaskStatus } from '@whoa/tasks';
 import { type Command, EXIT, type Own, readArguments, UsageError } from '../command.ts';
 import { cancelCall } from '../tasks/cancel-call.ts';
@@ -16,7 +16,7 @@ Stops tasks, whichever terminal, editor or worker they run in, waits until they 
 named by its id or the beginning of it.
 
   --reason TEXT         why; the task, its journal and its report say so
-  --how HOW             graceful: what runs may finish, 10 s at most; now: it is interrupted; kill: it is not waited for. Unless
+  --mode MODE           graceful: what runs may finish, 10 s at most; now: it is interrupted; kill: it is not waited for. Unless
                         given, the ladder of your configuration, else graceful
   --undo                take back completed calls that can be taken back
   --call CALL           stop only this call of one task ('whoa watch' shows their ids); the task goes on
@@ -36,7 +36,7 @@ Exit code: 0 all of them were stopped, 1 one had ended before or could not be st
 
 const OPTIONS = {
   reason: { type: 'string' },
-  how: { type: 'string' },
+  mode: { type: 'string' },
   undo: { type: 'boolean', default: false },
   call: { type: 'string' },
   all: { type: 'boolean', default: false },
@@ -50,7 +50,7 @@ const OPTIONS = {
   server: { type: 'string' },
   config: { type: 'string' },
 } as const;
-const HOWS = ['graceful', 'now', 'kill'] as const;
+const MODES = ['graceful', 'now', 'kill'] as const;
 /** Those that wait first: none of them begins because another was stopped. */
 const LIVE = ['init', 'running', 'cancelling'] as const;
 const MAX_ALL = 100_000;
@@ -61,7 +61,7 @@ export const cancelCommand: Command = { help, run };
 async function run(args: readonly string[], own: Own): Promise<number> {
   const { values, positionals } = readArguments(args, OPTIONS, Infinity);
   const { call, reason, undo, json: asJson, status, agent, conversation } = values;
-  const wanted = oneOf('--how', HOWS, values.how);
+  const wanted = oneOf('--mode', MODES, values.mode);
   const filter = { status: oneOf('--status', LIVE, status), agent, conversation };
   const hasFilter = [status, agent, conversation].some((value) => value !== undefined);
   if (call !== undefined && undo) throw new UsageError('--call and --undo do not go together');
@@ -76,14 +76,14 @@ async function run(args: readonly string[], own: Own): Promise<number> {
   screen.status(undefined);
   if (values['dry-run']) return tellDryRun(tasks, context);
   if (call !== undefined) return cancelCall(tasks[0]!.id, { callId: call, reason }, context);
-  const how = wanted ?? source.ladder;
+  const mode = wanted ?? source.ladder;
   const ends: boolean[] = [];
   const ids = tasks.map(({ id }) => id);
   for (let i = 0; i < ids.length; i += AT_ONCE) {
     const some = ids.slice(i, i + AT_ONCE);
-    const receipts = await Promise.all(some.map((id) => source.cancel(id, { reason, how, undo })));
+    const receipts = await Promise.all(some.map((id) => source.cancel(id, { reason, mode, undo })));
     for (const [index, receipt] of receipts.entries())
-      ends.push(tellReceipt(some[index]!, receipt, { ...context, how }));
+      ends.push(tellReceipt(some[index]!, receipt, { ...context, mode }));
   }
   if (values.all && !asJson && ids.length === 0) screen.line('There is nothing to stop.');
   if (context.waits)
@@ -142,7 +142,7 @@ function tellDryRun(tasks: readonly TaskHead[], { screen, asJson }: Context): nu
 function tellReceipt(
   id: string,
   receipt: StoreCancelReceipt,
-  { screen, asJson, how }: Context & { readonly how: StopHow },
+  { screen, asJson, mode }: Context & { readonly mode: StopMode },
 ): boolean {
   if (asJson) screen.data({ type: 'receipt', id, ...receipt });
   if (receipt.answer === 'unknown') {
@@ -153,7 +153,7 @@ function tellReceipt(
     if (!asJson) screen.line(`${shortId(id)} had already ended: ${receipt.status}`);
     return false;
   }
-  const wait = receipt.answer === 'already' ? '' : describeWait(how);
+  const wait = receipt.answer === 'already' ? '' : describeWait(mode);
   if (!asJson) screen.line(`${shortId(id)} ${ANSWERS[receipt.answer]}${wait}`);
   return true;
 }
@@ -165,8 +165,8 @@ const ANSWERS = {
 } as const;
 
 /** What happens to what runs, and for how long at most. */
-function describeWait(how: StopHow): string {
-  const { drainMs, abortMs } = typeof how === 'string' ? LADDERS[how] : how;
+function describeWait(mode: StopMode): string {
+  const { drainMs, abortMs } = typeof mode === 'string' ? LADDERS[mode] : mode;
   if (drainMs) return `: what runs may finish, ${drainMs / 1_000} s at most`;
   return abortMs ? `: what runs is interrupted, ${abortMs / 1_000} s at most` : ': nothing is waited for';
 }

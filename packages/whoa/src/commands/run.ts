@@ -63,7 +63,7 @@ async function run(args: readonly string[], own: Own): Promise<number> {
     new Screen({
       onGone: ({ code, message: why }) => {
         const message = code === 'EPIPE' ? 'nobody reads the output any more' : `the output cannot be written: ${why}`;
-        token.cancel({ kind: 'disconnect', message }, { how: 'now' });
+        token.cancel({ kind: 'disconnect', message }, { mode: 'now' });
       },
     }),
   );

@@ -37,7 +37,7 @@ async function run(args: readonly string[], own: Own): Promise<number> {
   const source = own(await openTaskSource(values));
   const token = own(new CancellationToken({ name: 'whoa watch' }));
   const stop = (): void => {
-    token.cancel({}, { how: 'now' });
+    token.cancel({}, { mode: 'now' });
   };
   const screen = own(new Screen({ onGone: stop }));
   if (!values.json) screen.status(() => 'asking the store');

@@ -1,5 +1,5 @@
 import type { PromptPolicy } from '@whoa/acp';
-import type { Agent, StopHow, Tool } from '@whoa/core';
+import type { Agent, StopMode, Tool } from '@whoa/core';
 import type { Approve } from '@whoa/core/approval';
 import type { Cleanup } from '@whoa/core/embed';
 import type { Model } from '@whoa/core/model';
@@ -37,10 +37,10 @@ export interface WhoaConfig {
   /** What a newer prompt in an editor does to the one under way; `queue` unless given. */
   readonly policy?: PromptPolicy;
   /**
-   * How a stop that does not say how goes about it: the first Ctrl-C, `whoa cancel` without `--how`, the stop button of an
+   * How a stop that does not say how goes about it: the first Ctrl-C, `whoa cancel` without `--mode`, the stop button of an
    * editor. Unless given it is `graceful`, and `now` in an editor.
    */
-  readonly ladder?: StopHow;
+  readonly ladder?: StopMode;
   /** What commands may reach; `--sandbox` counts more. Defaults to `workspace` where bubblewrap works, else to `none`. */
   readonly sandbox?: SandboxKind | Omit<SandboxOptions, 'workspace'>;
   /** What may be called without asking, what must be asked about, and what is never allowed. */

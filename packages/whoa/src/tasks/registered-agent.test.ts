@@ -61,7 +61,7 @@ test('a cancel in the store stops the run, with its reason', async () => {
   const run = registered.agent.run('How?');
   await begun;
   const ref = { tenant: LOCAL_TENANT, id: (await task()).id };
-  const receipt = await store.cancel(ref, { kind: 'user', message: 'lunch' }, { how: 'now' });
+  const receipt = await store.cancel(ref, { kind: 'user', message: 'lunch' }, { mode: 'now' });
   expect(receipt.answer).toBe('accepted');
   expect(await run.outcome).toMatchObject({ status: 'cancelled', reason: { message: 'lunch' } });
   await registered.settled();
@@ -77,8 +77,8 @@ test('a cancel at its own door ends the task too', async () => {
   const token = new CancellationToken();
   const run = registered.agent.run('How?', { token });
   await begun;
-  token.cancel({ kind: 'user', message: 'enough' }, { how: 'now' });
-  token.cancel({ kind: 'user', message: 'again' }, { how: 'kill' });
+  token.cancel({ kind: 'user', message: 'enough' }, { mode: 'now' });
+  token.cancel({ kind: 'user', message: 'again' }, { mode: 'kill' });
   expect(await run.outcome).toMatchObject({ status: 'cancelled', reason: { message: 'enough' } });
   await registered.settled();
   expect(await task()).toMatchObject({ status: 'cancelled', outcome: { reason: { message: 'enough' } } });

@@ -1,4 +1,4 @@
-import type { Agent, CancellationToken, Run, RunEvent, RunOptions, StopHow, StopLevel } from '@whoa/core';
+import type { Agent, CancellationToken, Run, RunEvent, RunOptions, StopLevel, StopMode } from '@whoa/core';
 import { createRunner, type NewTask, type TaskStore } from '@whoa/tasks';
 import { LOCAL_TENANT } from './local-tasks.ts';
 
@@ -15,7 +15,7 @@ export interface RegisteredAgent {
   settled(): Promise<void>;
 }
 
-const HOW: Readonly<Record<StopLevel, StopHow>> = { drain: 'graceful', abort: 'now', kill: 'kill' };
+const MODES: Readonly<Record<StopLevel, StopMode>> = { drain: 'graceful', abort: 'now', kill: 'kill' };
 
 /** Registers every run of an agent, so that it can be seen, followed and cancelled from other processes. */
 export function registeredAgent(agent: Agent, options: RegisterOptions): RegisteredAgent {
@@ -75,7 +75,7 @@ async function register(registration: Registration, { store }: RegisterOptions):
   try {
     const { id, status } = await runner.run(task, { ...(token && { token }) });
     // Somebody may have cancelled the task before the runner had it: then nothing else tells the run.
-    if (status === 'cancelled') run.cancel((await store.get({ ...task, id }))?.outcome?.reason, { how: 'now' });
+    if (status === 'cancelled') run.cancel((await store.get({ ...task, id }))?.outcome?.reason, { mode: 'now' });
     await run.outcome;
   } finally {
     await runner[Symbol.asyncDispose]();
@@ -84,7 +84,7 @@ async function register(registration: Registration, { store }: RegisterOptions):
 
 /** A run that is under way, as its runner sees it: it obeys the runner's token, and its end comes after its last event. */
 function followed(run: Run, { token, hooks }: RunOptions): Run {
-  token?.onCancel((level, reason) => run.cancel(reason, { how: HOW[level], undo: token.undo }));
+  token?.onCancel((level, reason) => run.cancel(reason, { mode: MODES[level], undo: token.undo }));
   const told = tellAll(run.events, (event) => hooks?.any?.(event));
   return {
     id: run.id,

@@ -29,9 +29,9 @@ function sourceOf(client: TaskClient): TaskSource {
     ladder: 'graceful',
     get: (id) => client.get(id),
     list: (filter) => client.list(filter),
-    cancel: (id, { reason, how, undo }) => {
-      const mode = typeof how === 'string' ? how : 'graceful';
-      return client.cancel(id, { mode, undo, ...(reason && { reason }) });
+    cancel: (id, { reason, mode, undo }) => {
+      const preset = typeof mode === 'string' ? mode : 'graceful';
+      return client.cancel(id, { mode: preset, undo, ...(reason && { reason }) });
     },
     cancelCall: (id, callId, reason) => client.cancelCall(id, callId, reason ? { reason } : {}),
     async follow(id, { onEntry, token: stopping }) {

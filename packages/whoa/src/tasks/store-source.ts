@@ -28,7 +28,7 @@ function sourceOf(
     ladder,
     get: (id) => store.get({ tenant, id }),
     list: (filter) => store.list({ ...filter, tenant }),
-    cancel: (id, { reason, how, undo }) => store.cancel({ tenant, id }, reasonFor(reason), { how, undo }),
+    cancel: (id, { reason, mode, undo }) => store.cancel({ tenant, id }, reasonFor(reason), { mode, undo }),
     cancelCall: (id, callId, reason) =>
       store.send({ tenant, id }, { type: 'cancel-call', callId, reason: reasonFor(reason) }),
     follow: (id, options) => followTask(store, { tenant, id }, options),

@@ -1,4 +1,4 @@
-import type { StopHow } from '@whoa/core';
+import type { StopMode } from '@whoa/core';
 import type {
   ListFilter,
   ListPage,
@@ -14,14 +14,14 @@ import { isLost } from './local-tasks.ts';
 
 interface CancelRequest {
   readonly reason: string | undefined;
-  readonly how: StopHow;
+  readonly mode: StopMode;
   readonly undo: boolean;
 }
 
 /** The tasks that a command is about: those of one tenant, in a store or behind a server. */
 export interface TaskSource extends AsyncDisposable {
   /** How a stop goes about it unless the command says so. */
-  readonly ladder: StopHow;
+  readonly ladder: StopMode;
   get(id: string): Promise<TaskRecord | undefined>;
   list(filter: Omit<ListFilter, 'tenant'>): Promise<ListPage>;
   cancel(id: string, request: CancelRequest): Promise<StoreCancelReceipt>;

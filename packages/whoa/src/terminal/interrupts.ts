@@ -1,5 +1,5 @@
 import { userInfo } from 'node:os';
-import type { CancellationToken, CancelReasonInit, StopHow, StopLevel } from '@whoa/core';
+import type { CancellationToken, CancelReasonInit, StopLevel, StopMode } from '@whoa/core';
 import { type Clock, systemClock } from '@whoa/core/embed';
 import { CLEANUP_MS } from '@whoa/core/internal';
 import { EXIT, type Own } from '../command.ts';
@@ -14,7 +14,7 @@ export interface InterruptOptions {
   /** Ends the process: asked for when even `kill` did not settle the run. */
   readonly exit: () => void;
   /** What the first Ctrl-C means; `graceful` unless given. */
-  readonly first?: StopHow;
+  readonly first?: StopMode;
   /** How hard the run is stopped by now: somebody elsewhere may have begun. */
   readonly level?: () => StopLevel | undefined;
   /** Told when the last wait begins, after which the process exits. */
@@ -41,17 +41,17 @@ export function listenForInterrupts(options: InterruptOptions): Disposable {
       return;
     }
     const level = reached();
-    const how = level === undefined ? first : level === 'drain' ? 'now' : 'kill';
-    token.cancel({ kind: 'user', by: userName(), via: 'Ctrl-C' }, { how });
+    const mode = level === undefined ? first : level === 'drain' ? 'now' : 'kill';
+    token.cancel({ kind: 'user', by: userName(), via: 'Ctrl-C' }, { mode });
     if (token.level !== 'kill') return;
     exitTimer = clock.setTimer(EXIT_MS, exit);
     options.onLastWait?.(EXIT_MS);
   };
   const onTerminate = (): void => {
-    token.cancel({ kind: 'shutdown', via: 'SIGTERM' }, { how: 'now' });
+    token.cancel({ kind: 'shutdown', via: 'SIGTERM' }, { mode: 'now' });
   };
   const onHangUp = (): void => {
-    token.cancel({ kind: 'disconnect', message: 'the terminal has gone', via: 'SIGHUP' }, { how: 'now' });
+    token.cancel({ kind: 'disconnect', message: 'the terminal has gone', via: 'SIGHUP' }, { mode: 'now' });
   };
   const handlers = [
     ['SIGINT', onInterrupt],

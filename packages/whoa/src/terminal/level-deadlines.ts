@@ -1,4 +1,4 @@
-import { LADDERS, type Ladder, type StopHow, type StopLevel } from '@whoa/core';
+import { LADDERS, type Ladder, type StopLevel, type StopMode } from '@whoa/core';
 
 /** How long each level of a stop may last, when the stop came from Ctrl-C and went by this ladder. */
 export class LevelDeadlines {
@@ -6,7 +6,7 @@ export class LevelDeadlines {
   #abortAt: number | undefined;
   #killAt: number | undefined;
 
-  constructor(first: StopHow = 'graceful') {
+  constructor(first: StopMode = 'graceful') {
     this.#ladder = typeof first === 'string' ? LADDERS[first] : first;
   }
 

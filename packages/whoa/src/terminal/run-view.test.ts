@@ -1,11 +1,11 @@
-import type { RunEvent, StopHow, StopLevel, Tool } from '@whoa/core';
+import type { RunEvent, StopLevel, StopMode, Tool } from '@whoa/core';
 import { systemClock } from '@whoa/core/embed';
 import { expect, test } from 'vitest';
 import { commandName } from './command-name.ts';
 import { RunView } from './run-view.ts';
 import { Screen } from './screen.ts';
 
-function setUp(first?: StopHow) {
+function setUp(first?: StopMode) {
   const lines: string[] = [];
   const sink = { write: (text: string) => lines.push(text.trimEnd()), on: () => undefined };
   const screen = new Screen({ stdout: sink, stderr: sink });

@@ -1,4 +1,4 @@
-import { type RunEvent, type StopHow, type StopLevel, type Tool, textOf } from '@whoa/core';
+import { type RunEvent, type StopLevel, type StopMode, type Tool, textOf } from '@whoa/core';
 import { systemClock } from '@whoa/core/embed';
 import { shortId } from '../tasks/local-tasks.ts';
 import { commandName } from './command-name.ts';
@@ -10,7 +10,7 @@ import type { Screen } from './screen.ts';
 export interface RunViewOptions {
   readonly tools: readonly Tool[];
   /** What the first Ctrl-C means. */
-  readonly first?: StopHow | undefined;
+  readonly first?: StopMode | undefined;
 }
 
 interface ShownCall {

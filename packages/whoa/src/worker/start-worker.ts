@@ -1,4 +1,4 @@
-import type { StopHow } from '@whoa/core';
+import type { StopMode } from '@whoa/core';
 import { createRunner, type RunnerEvent, type TaskStore } from '@whoa/tasks';
 import type { OpenAgents } from '../agent/open-agents.ts';
 import { shortId } from '../tasks/local-tasks.ts';
@@ -12,7 +12,7 @@ export interface WorkerOptions extends Pick<OpenAgents, 'agents' | 'approvals'> 
   readonly store: TaskStore;
   readonly concurrency: number;
   /** How calls under way are treated when it ends, before their tasks are handed back. */
-  readonly ladder: StopHow | undefined;
+  readonly ladder: StopMode | undefined;
   readonly screen: Screen;
   readonly asJson: boolean;
 }

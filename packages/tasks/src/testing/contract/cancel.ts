@@ -40,11 +40,11 @@ export const cancelCases: readonly ContractCase[] = [
       [{ drainMs: 5, abortMs: 7 }, 'drain', 12],
     ] as const
   ).map(
-    ([how, level, killMs]): ContractCase => ({
-      title: `a cancel with ${JSON.stringify(how)} starts at ${level} and pins its last level ${killMs} ms ahead`,
+    ([mode, level, killMs]): ContractCase => ({
+      title: `a cancel with ${JSON.stringify(mode)} starts at ${level} and pins its last level ${killMs} ms ahead`,
       async run({ store }) {
         const { ref, by } = await bring(store, 'running');
-        const receipt = await store.cancel(ref, {}, { how });
+        const receipt = await store.cancel(ref, {}, { mode });
         const { stop, now } = await ordersFor(store, by);
         assert.ok(stop && 'killAt' in receipt && receipt.killAt === stop.killAt);
         assert.equal(stop.level, level);
@@ -66,7 +66,7 @@ export const cancelCases: readonly ContractCase[] = [
     async run({ store }) {
       const { ref, by } = await bring(store, 'running');
       const first = await store.cancel(ref, { by: 'first' });
-      const second = await store.cancel(ref, { by: 'second' }, { how: 'now' });
+      const second = await store.cancel(ref, { by: 'second' }, { mode: 'now' });
       assert.ok(second.answer === 'escalated' && second.reason.by === 'first' && second.level === 'abort');
       assert.ok('killAt' in first && second.killAt < first.killAt);
       assert.equal((await ordersFor(store, by)).stop?.level, 'abort');
@@ -76,8 +76,8 @@ export const cancelCases: readonly ContractCase[] = [
     title: 'a softer cancel never lowers the level',
     async run({ store }) {
       const { ref, by } = await bring(store, 'running');
-      await store.cancel(ref, {}, { how: 'kill' });
-      assert.equal((await store.cancel(ref, {}, { how: 'graceful' })).answer, 'already');
+      await store.cancel(ref, {}, { mode: 'kill' });
+      assert.equal((await store.cancel(ref, {}, { mode: 'graceful' })).answer, 'already');
       assert.equal((await ordersFor(store, by)).stop?.level, 'kill');
     },
   },
@@ -85,9 +85,9 @@ export const cancelCases: readonly ContractCase[] = [
     title: 'a level whose time has come counts as reached',
     async run({ store, advance }) {
       const { ref } = await bring(store, 'running');
-      await store.cancel(ref, {}, { how: { drainMs: 100, abortMs: 50_000 } });
+      await store.cancel(ref, {}, { mode: { drainMs: 100, abortMs: 50_000 } });
       await advance(100);
-      const receipt = await store.cancel(ref, {}, { how: { abortMs: 60_000 } });
+      const receipt = await store.cancel(ref, {}, { mode: { abortMs: 60_000 } });
       assert.ok(receipt.answer === 'already' && receipt.level === 'abort');
     },
   },
@@ -95,9 +95,9 @@ export const cancelCases: readonly ContractCase[] = [
     title: 'asking for undo later escalates, once',
     async run({ store }) {
       const { ref, by } = await bring(store, 'running');
-      await store.cancel(ref, {}, { how: 'kill' });
-      assert.equal((await store.cancel(ref, {}, { how: 'kill', undo: true })).answer, 'escalated');
-      assert.equal((await store.cancel(ref, {}, { how: 'kill', undo: true })).answer, 'already');
+      await store.cancel(ref, {}, { mode: 'kill' });
+      assert.equal((await store.cancel(ref, {}, { mode: 'kill', undo: true })).answer, 'escalated');
+      assert.equal((await store.cancel(ref, {}, { mode: 'kill', undo: true })).answer, 'already');
       assert.equal((await ordersFor(store, by)).stop?.undo, true);
     },
   },
@@ -148,7 +148,7 @@ export const cancelCases: readonly ContractCase[] = [
       title: `a cancel of a task that is ${status} is too late and says so`,
       async run({ store }) {
         const { ref } = await bring(store, status);
-        assert.deepEqual(await store.cancel(ref, {}, { how: 'kill' }), { answer: 'too-late', status });
+        assert.deepEqual(await store.cancel(ref, {}, { mode: 'kill' }), { answer: 'too-late', status });
       },
     }),
   ),

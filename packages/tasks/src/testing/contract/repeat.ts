@@ -30,7 +30,7 @@ const REPEATS: Record<string, Repeat> = {
   },
   'a cancel with undo': {
     status: 'running',
-    ask: (store, { ref }) => store.cancel(ref, { by: 'ann' }, { how: 'kill', undo: true }),
+    ask: (store, { ref }) => store.cancel(ref, { by: 'ann' }, { mode: 'kill', undo: true }),
     answers: ['accepted', 'already'],
   },
   'an append': {

@@ -61,7 +61,7 @@ export const sessionCases: readonly ContractCase[] = [
       const beat = await store.beat(beatOf(by.session, 1, { confirmed }));
       assert.deepEqual(beat.answer === 'alive' && beat.orders, []);
       assert.deepEqual(await unconfirmed(store, by.session), []);
-      await store.cancel(ref, {}, { how: 'kill' });
+      await store.cancel(ref, {}, { mode: 'kill' });
       assert.equal((await unconfirmed(store, by.session))[0]?.stop?.level, 'kill');
     },
   },

@@ -11,8 +11,8 @@ export const LINE: ConversationRef = { tenant: TENANT, conversation: 'c1' };
 type Said = Partial<NewTask> & { readonly policy?: Policy };
 
 /** Says something in it; `replace` unless said otherwise. */
-export async function say(store: TaskStore, input: string, how: Policy | Said): Promise<TaskRecord> {
-  const { policy = 'replace', ...rest } = typeof how === 'string' ? { policy: how } : how;
+export async function say(store: TaskStore, input: string, options: Policy | Said): Promise<TaskRecord> {
+  const { policy = 'replace', ...rest } = typeof options === 'string' ? { policy: options } : options;
   const receipt = await store.create({ ...LINE, agent: 'assistant', input, ...rest }, { policy });
   return receipt.answer === 'created' ? receipt.task : assert.fail(`expected a task, got ${receipt.answer}`);
 }

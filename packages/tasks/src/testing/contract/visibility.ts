@@ -96,7 +96,7 @@ export const visibilityCases: readonly ContractCase[] = [
     async run({ store }) {
       const { id, ref, by } = await bring(store, 'success');
       const before = await record(store, id);
-      await store.cancel(ref, {}, { how: 'kill' });
+      await store.cancel(ref, {}, { mode: 'kill' });
       await store.send(ref, { type: 'steer', message: 'x' });
       await tryClaim(store, id, { worker: 'w2' });
       await store.finish(by, { status: 'failed' });

@@ -54,7 +54,7 @@ export const watchCases: readonly ContractCase[] = [
     title: 'an order that a cancel brings along is the one in the record, for the claim that holds the task',
     async run({ store }) {
       const { id, ref, by } = await bring(store, 'running');
-      for (const [how, level] of [
+      for (const [mode, level] of [
         ['graceful', 'drain'],
         ['kill', 'kill'],
       ] as const) {
@@ -63,7 +63,7 @@ export const watchCases: readonly ContractCase[] = [
           if (hint.type === 'cancel' && hint.id === id) told = hint;
           return told !== undefined;
         };
-        const when = () => store.cancel(ref, { message: how, by: 'ann' }, { how, undo: level === 'kill' });
+        const when = () => store.cancel(ref, { message: mode, by: 'ann' }, { mode, undo: level === 'kill' });
         await hears(store, { filter: { worker: 'w1' }, wanted, when });
         // It may bring none, and hints may come late.
         const order = (told as (Hint & { order?: PushedOrder }) | undefined)?.order;
