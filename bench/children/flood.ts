@@ -1,5 +1,5 @@
 // Asks a server for the same thing over and over, so many at once, between `start` and `stop`. argv: an address, headers, how many.
-const [url = '', headers = '{}', atOnce = '1'] = process.argv.slice(2);
+const [url = '', headers = '{}', concurrency = '1'] = process.argv.slice(2);
 let isOn = false;
 let asked = 0;
 
@@ -16,7 +16,7 @@ process.on('disconnect', () => process.exit());
 process.on('message', (message: 'start' | 'stop') => {
   isOn = message === 'start';
   if (isOn) {
-    for (let i = 0; i < Number(atOnce); i++) ask().catch((error: unknown) => process.emitWarning(error as Error));
+    for (let i = 0; i < Number(concurrency); i++) ask().catch((error: unknown) => process.emitWarning(error as Error));
   } else {
     process.send?.(asked);
     asked = 0;

@@ -72,7 +72,7 @@ export class Session {
   }
 
   /** Takes the place of the next prompt, at once. */
-  reserve({ hearsAnswer = true }: { readonly hearsAnswer?: boolean } = {}): Turn {
+  reserve({ waitsForAnswer = true }: { readonly waitsForAnswer?: boolean } = {}): Turn {
     const { policy = 'queue', ladder = 'graceful' } = this.#around.options;
     if (policy === 'replace') {
       for (const turn of this.#turns) turn.cancel({ kind: 'superseded', via: 'session/prompt' }, ladder);
@@ -88,7 +88,7 @@ export class Session {
       mode: this.#around.mode,
       previous: this.#lastTurn,
       refusal,
-      hearsAnswer,
+      waitsForAnswer,
       onSettled: (settled) => this.#turns.delete(settled),
     });
     // Nobody waits for it, and it is in nobody's way.

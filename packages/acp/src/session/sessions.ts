@@ -82,7 +82,7 @@ export class Sessions implements WireTap {
     const placed = this.#prompts.get(requestId);
     if (placed !== undefined) return placed;
     const session = this.get(sessionId);
-    return { session, turn: session.reserve({ hearsAnswer: false }) };
+    return { session, turn: session.reserve({ waitsForAnswer: false }) };
   }
 
   async create(place: Place, signal: AbortSignal): Promise<Session> {

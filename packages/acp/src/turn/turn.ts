@@ -7,7 +7,7 @@ export interface TurnOptions {
   /** Why it is answered, but not worked on. */
   readonly refusal?: string | undefined;
   /** Whether it will be told when its answer is out; without, its work is all it waits for. */
-  readonly hearsAnswer?: boolean;
+  readonly waitsForAnswer?: boolean;
 }
 
 /**
@@ -28,12 +28,12 @@ export class Turn {
   #isAnswered = false;
 
   constructor(parent: CancellationToken, options: TurnOptions) {
-    const { mode, previous, onSettled, refusal, hearsAnswer = true } = options;
+    const { mode, previous, onSettled, refusal, waitsForAnswer = true } = options;
     this.token = new CancellationToken({ parent, name: 'prompt' });
     this.refusal = refusal;
     this.#mode = mode;
     this.#onSettled = onSettled;
-    this.#isAnswered = !hearsAnswer;
+    this.#isAnswered = !waitsForAnswer;
     this.#previous = previous?.isSettled === false ? previous : undefined;
     this.settled = this.#end.promise;
   }

@@ -167,7 +167,7 @@ function stoppable<T>(
   state: LoopState,
   execute: (token: CancellationToken) => T | PromiseLike<T>,
 ): Promise<T> {
-  const token = state.token.child({ name, atOnce: true });
+  const token = state.token.child({ name, minimumLevel: 'abort' });
   return runBounded<T, T>({
     execute: ({ token: own }) => execute(own),
     token,

@@ -111,7 +111,7 @@ type Bound = Omit<BoundedWork<unknown, unknown>, 'execute' | 'onEnd'>;
 function createOwnToken(work: Bound): CancellationToken {
   const { token, name, timeoutMs } = work;
   if (work.whenCancelled === 'finish') return shield(token, { boundMs: timeoutMs!, name });
-  const own = new CancellationToken({ parent: token, name, hears: work.nested ? 'drain' : 'abort' });
+  const own = new CancellationToken({ parent: token, name, inheritFrom: work.nested ? 'drain' : 'abort' });
   if (timeoutMs !== undefined) {
     own.cancelAfter(
       timeoutMs,

@@ -25,7 +25,7 @@ export const shieldMs: Rule = boundedMs({ max: MAX_SHIELD_MS });
 export function shield(parent: CancellationToken, options: { boundMs: number; name?: string }): CancellationToken {
   const { boundMs, name = `${parent.name} (shielded)` } = options;
   shieldMs(boundMs, 'boundMs');
-  const token = new CancellationToken({ parent, name, hears: 'nothing' });
+  const token = new CancellationToken({ parent, name, inheritFrom: 'nothing' });
   token.cancelAfter(boundMs, { kind: 'deadline', message: `${name} took longer than ${boundMs} ms` }, { mode: 'kill' });
   return token;
 }

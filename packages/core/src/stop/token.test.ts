@@ -336,13 +336,13 @@ test('a kill from above ends the ladder of a child', async () => {
 
 test('a token that hears only abort sits a drain out', async () => {
   const { clock, token } = setUp();
-  const call = token.child({ hears: 'abort' });
+  const call = token.child({ inheritFrom: 'abort' });
   const grandchild = call.child();
   const levels: StopLevel[] = [];
   call.onCancel((level) => levels.push(level));
   token.cancel();
   expect(call.isCancelled).toBe(false);
-  expect(token.child({ hears: 'abort' }).isCancelled).toBe(false);
+  expect(token.child({ inheritFrom: 'abort' }).isCancelled).toBe(false);
   expect(grandchild.isCancelled).toBe(false);
   await clock.advance(10_000);
   expect(levels).toEqual(['abort']);
@@ -351,7 +351,7 @@ test('a token that hears only abort sits a drain out', async () => {
 
 test("a drain that is sat out does not count in a receipt's deadlines", () => {
   const { clock, token } = setUp();
-  const call = token.child({ hears: 'kill' });
+  const call = token.child({ inheritFrom: 'kill' });
   token.cancel({}, { mode: 'now' });
   expect(call.cancel({}, { mode: { drainMs: 1_000, abortMs: 5_000 } })).toMatchObject({
     answer: 'accepted',
@@ -362,20 +362,20 @@ test("a drain that is sat out does not count in a receipt's deadlines", () => {
 
 test('a token that stops at once hears a drain as an abort, and so does what is under it', async () => {
   const { clock, token } = setUp();
-  const words = token.child({ atOnce: true });
+  const words = token.child({ minimumLevel: 'abort' });
   const below = words.child();
   token.cancel();
   expect(words.level).toBe('abort');
   expect(below.level).toBe('abort');
   expect(words.signal.aborted).toBe(true);
-  expect(token.child({ atOnce: true }).level).toBe('abort');
+  expect(token.child({ minimumLevel: 'abort' }).level).toBe('abort');
   await clock.advance(12_000);
   expect(words.level).toBe('kill');
 });
 
 test('a token that hears nothing is not cancelled from above and not linked', () => {
   const { token } = setUp();
-  const shielded = token.child({ hears: 'nothing' });
+  const shielded = token.child({ inheritFrom: 'nothing' });
   token.cancel({}, { mode: 'kill' });
   expect(shielded.isCancelled).toBe(false);
   expect(token.statistics.children).toBe(0);
@@ -408,7 +408,7 @@ test('what still lives under a token that ends is stopped, not forgotten', async
 
 test("orphans of a cancelled token keep that token's reason", () => {
   const { token } = setUp();
-  const call = token.child({ hears: 'abort' });
+  const call = token.child({ inheritFrom: 'abort' });
   token.cancel({ kind: 'budget' });
   token[Symbol.dispose]();
   expect(call.reason).toEqual(token.reason);

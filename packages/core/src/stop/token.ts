@@ -12,10 +12,10 @@ export interface TokenOptions {
   readonly name?: string | undefined;
   /** Time for ladders and deadlines; the parent's unless given. */
   readonly clock?: Clock | undefined;
-  /** The lowest level heard from the parent: `drain` hears all, `abort` sits drains out, `nothing` is a shield. */
-  readonly hears?: StopLevel | 'nothing' | undefined;
-  /** Any level from above arrives as at least `abort`: for words and questions, which a drain does not wait for. */
-  readonly atOnce?: boolean | undefined;
+  /** The lowest level inherited from the parent: `drain` takes all, `abort` sits drains out, `nothing` is a shield. */
+  readonly inheritFrom?: StopLevel | 'nothing' | undefined;
+  /** The lowest level that a cancel from above arrives as. `abort`: for words and questions, which a drain does not wait for. */
+  readonly minimumLevel?: StopLevel | undefined;
   /** Told about listeners that throw; the parent's unless given, a process warning at the root. */
   readonly onListenerError?: ((error: unknown) => void) | undefined;
 }
@@ -44,8 +44,8 @@ export class CancellationToken implements Disposable {
   readonly name: string;
   readonly #clock: Clock;
   readonly #onListenerError: (error: unknown) => void;
-  readonly #hears: number;
-  readonly #floor: number;
+  readonly #inheritFrom: number;
+  readonly #minimumRank: number;
 
   #rank = 0;
   #reason: CancelReason | undefined;
@@ -69,9 +69,9 @@ export class CancellationToken implements Disposable {
     this.name = options.name ?? 'token';
     this.#clock = options.clock ?? parent?.clock ?? systemClock;
     this.#onListenerError = options.onListenerError ?? (parent ? parent.#onListenerError : warnOfListener);
-    this.#hears = options.hears === 'nothing' ? NOTHING : rankOf(options.hears ?? 'drain');
-    this.#floor = options.atOnce ? ABORT : 0;
-    if (parent !== undefined && this.#hears !== NOTHING) this.#join(parent);
+    this.#inheritFrom = options.inheritFrom === 'nothing' ? NOTHING : rankOf(options.inheritFrom ?? 'drain');
+    this.#minimumRank = rankOf(options.minimumLevel);
+    if (parent !== undefined && this.#inheritFrom !== NOTHING) this.#join(parent);
   }
 
   /** A token that is cancelled (`now`) when somebody's signal aborts. Dispose it to take the listener off the signal. */
@@ -192,7 +192,7 @@ export class CancellationToken implements Disposable {
     this.#next = parent.#firstChild;
     if (this.#next) this.#next.#previous = this;
     parent.#firstChild = this;
-    this.#hear();
+    this.#inherit();
     parent.#holdProcess();
   }
 
@@ -213,7 +213,7 @@ export class CancellationToken implements Disposable {
     let node: CancellationToken = this;
     let entering = true;
     for (;;) {
-      if (entering && (node === this ? node.#mark(to.rank, to.undo, to.reason) : node.#hear())) {
+      if (entering && (node === this ? node.#mark(to.rank, to.undo, to.reason) : node.#inherit())) {
         if (node.#controller !== undefined || node.#listeners !== undefined) marked.push(node);
         if (node.#firstChild !== undefined) {
           node = node.#firstChild;
@@ -230,10 +230,10 @@ export class CancellationToken implements Disposable {
   }
 
   /** Takes over what has happened to the parent, as far as this token listens to it. */
-  #hear(): boolean {
+  #inherit(): boolean {
     const parent = this.#parent!;
-    if (parent.#reason === undefined || parent.#rank < this.#hears) return false;
-    return this.#mark(Math.max(parent.#rank, this.#floor), parent.#undo, parent.#reason);
+    if (parent.#reason === undefined || parent.#rank < this.#inheritFrom) return false;
+    return this.#mark(Math.max(parent.#rank, this.#minimumRank), parent.#undo, parent.#reason);
   }
 
   /** Returns whether anything changed; where nothing did, nothing below can change either. */
@@ -286,7 +286,7 @@ export class CancellationToken implements Disposable {
     for (let token: CancellationToken | undefined = this; token !== undefined; token = token.#parent) {
       const schedule = token.#schedule;
       if (schedule !== undefined) due = Math.min(due, level === 'abort' ? schedule.abortAt : schedule.killAt);
-      if (token.#hears > rankOf(level)) break;
+      if (token.#inheritFrom > rankOf(level)) break;
     }
     return due;
   }

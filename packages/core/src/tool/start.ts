@@ -91,7 +91,7 @@ async function askForApproval(
   tell?.({ type: 'approval-request', at: token.clock.now(), ...about, effects: tool.effects });
   // Whoever heard of the question may have cancelled: then nobody is asked.
   waiting.throwIfCancelled();
-  const asking = waiting.child({ name: `approval of ${call.id}`, atOnce: true });
+  const asking = waiting.child({ name: `approval of ${call.id}`, minimumLevel: 'abort' });
   try {
     const answer = await approve({ call, tool, effects: tool.effects, input }, { signal: asking.signal });
     const yes = typeof answer === 'object' && answer?.approved === true ? answer : undefined;

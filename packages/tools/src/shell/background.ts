@@ -67,7 +67,7 @@ export function createBackgroundProcesses(options: BackgroundOptions): Backgroun
   const ownerNow = (): string => keeper?.owner() ?? '';
   const entries = new Map<string, Entry>();
   const runs = new Set<Promise<ShellEnd>>();
-  const owner = new CancellationToken({ parent: options.token, name: 'background', hears: 'abort' });
+  const owner = new CancellationToken({ parent: options.token, name: 'background', inheritFrom: 'abort' });
   let started = 0;
   let starting = 0;
   const mine = (): Entry[] => {

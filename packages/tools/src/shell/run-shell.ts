@@ -51,7 +51,7 @@ export async function runShell(command: string, options: ShellOptions): Promise<
   const { containment, token, timeoutMs } = options;
   token.throwIfCancelled();
   const startedAt = performance.now();
-  const own = token.child({ name: 'shell', hears: 'abort' });
+  const own = token.child({ name: 'shell', inheritFrom: 'abort' });
   if (timeoutMs !== undefined) own.cancelAfter(timeoutMs, { kind: 'deadline' }, { mode: 'now' });
   const capture = new Capture(options.keepLog ? { logFolder: containment.folder() } : {});
   const progress = createProgress(capture, options);

@@ -10,7 +10,7 @@ interface Hearing {
 }
 
 /** Does something and waits until it was told to somebody who watches. */
-async function hears(store: TaskStore, { filter, wanted, when }: Hearing): Promise<void> {
+async function checkHint(store: TaskStore, { filter, wanted, when }: Hearing): Promise<void> {
   let tell = (): void => {};
   const told = new Promise<void>((resolve) => (tell = resolve));
   const watching = await store.watch(
@@ -46,7 +46,7 @@ export const watchCases: readonly ContractCase[] = [
           status: () => store.finish(by, { status: 'success' }),
         };
         const wanted = (hint: Hint & { id: string }): boolean => hint.type === type && hint.id === id;
-        await hears(store, { filter: { worker: 'w1' }, wanted, when: changes[type] });
+        await checkHint(store, { filter: { worker: 'w1' }, wanted, when: changes[type] });
       },
     }),
   ),
@@ -64,7 +64,7 @@ export const watchCases: readonly ContractCase[] = [
           return told !== undefined;
         };
         const when = () => store.cancel(ref, { message: mode, by: 'ann' }, { mode, undo: level === 'kill' });
-        await hears(store, { filter: { worker: 'w1' }, wanted, when });
+        await checkHint(store, { filter: { worker: 'w1' }, wanted, when });
         // It may bring none, and hints may come late.
         const order = (told as (Hint & { order?: PushedOrder }) | undefined)?.order;
         if (order?.stop.level === level) {
@@ -82,7 +82,7 @@ export const watchCases: readonly ContractCase[] = [
       const one = await create(store, { conversation: 'c', worker: 'home' });
       await claim(store, one.id);
       const two = await create(store, { conversation: 'c', worker: 'home' });
-      await hears(store, {
+      await checkHint(store, {
         filter: { worker: 'home' },
         wanted: (hint) => hint.type === 'wake' && hint.id === two.id,
         when: () => store.finish(nth(store, one.id, 1), { status: 'cancelled' }),
@@ -100,7 +100,7 @@ export const watchCases: readonly ContractCase[] = [
         await store.cancel(one.ref);
         await store.cancel(other.ref);
       };
-      await hears(store, { filter: { id: other.id }, wanted: () => true, when });
+      await checkHint(store, { filter: { id: other.id }, wanted: () => true, when });
       await watching[Symbol.asyncDispose]();
       assert.ok(seen.every((id) => id === one.id));
     },
@@ -112,7 +112,7 @@ export const watchCases: readonly ContractCase[] = [
       let calls = 0;
       const watching = await store.watch({ tenant: TENANT }, () => calls++);
       await watching[Symbol.asyncDispose]();
-      await hears(store, { filter: { tenant: TENANT }, wanted: () => true, when: () => store.cancel(ref) });
+      await checkHint(store, { filter: { tenant: TENANT }, wanted: () => true, when: () => store.cancel(ref) });
       assert.equal(calls, 0);
     },
   },
@@ -123,7 +123,7 @@ export const watchCases: readonly ContractCase[] = [
       const { ref, by } = await bring(store, 'running');
       await withOwned(await openSecond(), async (second) => {
         assert.equal((await second.get(ref))?.status, 'running');
-        await hears(store, {
+        await checkHint(store, {
           filter: { worker: 'w1' },
           wanted: ({ type }) => type === 'cancel',
           when: () => second.cancel(ref, { by: 'second' }),
