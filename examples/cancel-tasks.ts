@@ -6,7 +6,7 @@ import { tmpdir } from 'node:os';
 import { join } from 'node:path';
 import { setTimeout as wait } from 'node:timers/promises';
 import { createAgent } from '@whoa/core';
-import { scriptedModel } from '@whoa/core/testing';
+import { createScriptedModel } from '@whoa/core/testing';
 import { createRunner, createTaskStore } from '@whoa/tasks';
 import { createCancellationRegistry, createCancelMessage, createEventChannel } from '@whoa/tasks/compat';
 
@@ -19,7 +19,7 @@ const tenant = 'acme';
 const channel = createEventChannel();
 const unwanted = new Set<string | undefined>(); // This would be a table of yours.
 const story = ['Once upon a time ', { waitMs: 60_000 }, 'it ended.'];
-const storyteller = createAgent({ name: 'storyteller', model: scriptedModel([story, story, story]) });
+const storyteller = createAgent({ name: 'storyteller', model: createScriptedModel([story, story, story]) });
 const runner = createRunner({
   store,
   agents: { storyteller },

@@ -1,5 +1,5 @@
 // Start an operation, cancel it from somewhere else, and keep what was done.
-import { CancellationToken, createRuntime, defineTool, isCancelledError, textOf } from '@whoa/core';
+import { CancellationToken, createRuntime, defineTool, isCancelledError, toText } from '@whoa/core';
 import { z } from 'zod';
 
 const check = defineTool({
@@ -40,6 +40,6 @@ try {
   if (!isCancelledError(error)) throw error;
   console.log(error.message);
   for (const { callId, state, content } of error.partial as Awaited<typeof operation>)
-    console.log(`  ${callId}: ${state}, "${textOf(content)}"`);
+    console.log(`  ${callId}: ${state}, "${toText(content)}"`);
 }
 token[Symbol.dispose]();

@@ -1,7 +1,7 @@
 // A chat assistant with slow calendar tools. "Make it 4 pm instead" arrives while it works on 3 pm.
 //   node examples/supersede.ts [FACTOR]      1 is real time; the default, 0.1, takes about two seconds
 
-import { createAgent, createConversations, defineTool, formatStopReport, type Message, textOf } from '@whoa/core';
+import { createAgent, createConversations, defineTool, formatStopReport, type Message, toText } from '@whoa/core';
 import { callTools, reply } from '@whoa/core/model';
 import { z } from 'zod';
 
@@ -51,7 +51,7 @@ const book = defineTool({
 let calls = 0;
 const planner = {
   next(history: readonly Message[], { turn }: { turn: number }) {
-    const asked = history.filter((message) => message.role === 'user').map(({ content }) => textOf(content));
+    const asked = history.filter((message) => message.role === 'user').map(({ content }) => toText(content));
     const at = /\d+ pm/.exec(asked.at(-1) ?? '')?.[0] ?? 'noon';
     if (turn > 1) return reply(`Done: the meeting is at ${at}.`);
     const id = (name: string): string => `${name} ${at} #${++calls}`;

@@ -1,4 +1,4 @@
-import { defineTool, interrupted, type Tool, type ToolResult } from '@whoa/core';
+import { createInterruptedError, defineTool, type Tool, type ToolResult } from '@whoa/core';
 import { z } from 'zod';
 
 const MAX_CHARS = 20_000;
@@ -27,7 +27,7 @@ export const fetchPage: Tool<{ url: string }> = defineTool({
       return soFar();
     } catch (error) {
       // Ask the token, not the error: an aborted fetch fails in many ways.
-      if (token.isCancelled) throw interrupted(token, soFar());
+      if (token.isCancelled) throw createInterruptedError(token, soFar());
       throw error;
     }
   },

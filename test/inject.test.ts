@@ -1,7 +1,7 @@
 import {
-  agentTool,
   CancellationToken,
   createAgent,
+  createAgentTool,
   defineTool,
   type Outcome,
   type StopMode,
@@ -11,9 +11,9 @@ import { prepareMessages } from '@whoa/core/model';
 import {
   checkHistory,
   createRecorder,
+  createScriptedModel,
   createVirtualWorld,
-  letEverythingReact,
-  scriptedModel,
+  flushMicrotasks,
 } from '@whoa/core/testing';
 import { expect, test } from 'vitest';
 import { z } from 'zod';
@@ -53,8 +53,8 @@ function setUp() {
       effects.undone++;
     },
   });
-  const model = (...replies: Parameters<typeof scriptedModel>[0][number][]) =>
-    scriptedModel(replies, { clock: world.clock });
+  const model = (...replies: Parameters<typeof createScriptedModel>[0][number][]) =>
+    createScriptedModel(replies, { clock: world.clock });
   const shared = { world, hooks: recorder.hooks };
   const child = createAgent({
     ...shared,
@@ -74,7 +74,7 @@ function setUp() {
     ...shared,
     name: 'lead',
     model: models[0]!,
-    tools: [tool('look'), book, recorder.tool(agentTool(child, { description: 'Helps.' }) as Tool)],
+    tools: [tool('look'), book, recorder.tool(createAgentTool(child, { description: 'Helps.' }) as Tool)],
     approve: async () => {
       await hops(2);
       return true;
@@ -114,7 +114,7 @@ test('a cancel at every await point of a run keeps every promise', { timeout: 24
       const { run, recorder, root, world, effects } = setUp();
       await hops(point);
       run.cancel({ kind: 'user', message: `at ${point}` }, { mode, undo });
-      await letEverythingReact();
+      await flushMicrotasks();
       await world.clock.advance(15_000);
       const outcome = await run.outcome;
       if (outcome.status === 'cancelled') cancelled++;

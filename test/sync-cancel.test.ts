@@ -1,11 +1,11 @@
 // A hook may cancel what it is told about, in the very tick it is told. Here the hook of every event does, with every ladder,
 // and cancels again two events later: in the hooks of a run, of a runtime of its own, and of a conversation.
 import {
-  agentTool,
   type CallResult,
   CancellationToken,
   type CancelReceipt,
   createAgent,
+  createAgentTool,
   createConversations,
   createRuntime,
   defineTool,
@@ -20,9 +20,9 @@ import type { CancelOptions } from '@whoa/core/embed';
 import {
   checkHistory,
   createRecorder,
+  createScriptedModel,
   createVirtualWorld,
-  letEverythingReact,
-  scriptedModel,
+  flushMicrotasks,
 } from '@whoa/core/testing';
 import { expect, test } from 'vitest';
 import { z } from 'zod';
@@ -126,8 +126,8 @@ function setUp(trigger: Trigger) {
     undo: () => wait(10),
   });
   const approve = () => wait(5).then(() => true);
-  const model = (...replies: Parameters<typeof scriptedModel>[0][number][]) =>
-    scriptedModel(replies, { clock: world.clock });
+  const model = (...replies: Parameters<typeof createScriptedModel>[0][number][]) =>
+    createScriptedModel(replies, { clock: world.clock });
   const helper = createAgent({
     name: 'helper',
     world,
@@ -147,7 +147,7 @@ function setUp(trigger: Trigger) {
       world,
       model: script(),
       approve,
-      tools: [...tools, agentTool(helper, { description: 'Helps.' })],
+      tools: [...tools, createAgentTool(helper, { description: 'Helps.' })],
       hooks: {
         any: (event) => {
           recorder.hooks.any!(event);
@@ -166,12 +166,12 @@ async function finish<T>({ world }: ReturnType<typeof setUp>, work: Promise<T>, 
     () => (isDone = true),
   );
   for (let i = 0; i < 1_000 && !isDone; i++) {
-    await letEverythingReact();
+    await flushMicrotasks();
     if (!isDone) world.clock.fireNext();
   }
   expect(isDone, `${where} ends`).toBe(true);
   await noticing;
-  for (let i = 0; i < 100 && world.clock.fireNext(); i++) await letEverythingReact();
+  for (let i = 0; i < 100 && world.clock.fireNext(); i++) await flushMicrotasks();
   expect(world.clock.pending, `${where} leaves no timer`).toBe(0);
   return work;
 }
@@ -303,7 +303,7 @@ test.each<Policy>(['replace', 'queue', 'steer', 'reject'])(
       });
       trigger.cancel = (reason, options) => conversations.cancel('c', reason, options);
       const first = conversations.processMessage('c', 'one');
-      await letEverythingReact();
+      await flushMicrotasks();
       const second = conversations.processMessage('c', 'two', { policy });
       const replies: Reply[] = await finish(scene, Promise.all([first, second]), where);
       expect(checkHistory(recorder.history, { undoMs: 30_000 }), where).toEqual([]);

@@ -153,7 +153,7 @@ function readFile(path: string): DeclarationFile {
     const name = nameOf(declared);
     if (declared !== statement) exported.set(name, name);
     const before = declarations.get(name);
-    const text = [before?.text, textOf(source.slice(declared.start, declared.end))].filter(Boolean).join('\n');
+    const text = [before?.text, toText(source.slice(declared.start, declared.end))].filter(Boolean).join('\n');
     const mentions = new Set([...(before?.mentions ?? []), ...mentionsIn(declared)]);
     declarations.set(name, { file: path, name, kind, doc: before?.doc || doc, text, mentions });
   }
@@ -201,7 +201,7 @@ function docBefore(between: string): string {
     .trim();
 }
 
-function textOf(declared: string): string {
+function toText(declared: string): string {
   return declared
     .replaceAll(/^[ \t]*\/\*\*.*?\*\/[ \t]*\n/gms, '')
     .replaceAll(/\/\*\*.*?\*\/ ?/gs, '')

@@ -4,7 +4,7 @@ import * as acp from '@agentclientprotocol/sdk';
 import { serveAcp } from '@whoa/acp';
 import { createAgent, createRuntime, defineTool, type Tool } from '@whoa/core';
 import { type Approve, createApprovals } from '@whoa/core/approval';
-import { createVirtualWorld, scriptedModel } from '@whoa/core/testing';
+import { createScriptedModel, createVirtualWorld } from '@whoa/core/testing';
 import { editTool, writeTool } from '@whoa/tools';
 import { createTerminalAsk } from '../../packages/whoa/src/terminal/ask.ts';
 import { Screen } from '../../packages/whoa/src/terminal/screen.ts';
@@ -170,7 +170,7 @@ async function execute(tools: readonly Tool[], calls: readonly GeneratedCall[], 
 async function inEditor(tools: readonly Tool[], calls: readonly GeneratedCall[]): Promise<Shown> {
   const [input, output] = [new PassThrough(), new PassThrough()];
   const byOurs = new Map<string, string>();
-  const model = scriptedModel([
+  const model = createScriptedModel([
     calls.map(({ id, tool, input: given }) => ({ call: tool, id, input: given })),
     ['done'],
   ]);
@@ -182,7 +182,7 @@ async function inEditor(tools: readonly Tool[], calls: readonly GeneratedCall[])
     .client({ name: 'fuzz' })
     .onNotification(acp.methods.client.session.update, () => {})
     .onRequest(acp.methods.client.session.requestPermission, ({ params }) => {
-      byOurs.set(params.toolCall.toolCallId, textOf(params));
+      byOurs.set(params.toolCall.toolCallId, toText(params));
       return { outcome: { outcome: 'selected', optionId: 'allow' } };
     })
     .connect(acp.ndJsonStream(Writable.toWeb(input), Readable.toWeb(output) as ReadableStream<Uint8Array>));
@@ -194,7 +194,7 @@ async function inEditor(tools: readonly Tool[], calls: readonly GeneratedCall[])
 }
 
 /** Everything that an editor shows of a question. What stands outside a fence it would read as Markdown. */
-function textOf({ toolCall, options }: acp.RequestPermissionRequest): string {
+function toText({ toolCall, options }: acp.RequestPermissionRequest): string {
   const pieces = [toolCall.title ?? '', ...options.map(({ name }) => name)];
   if (pieces.some((piece) => piece.includes('\n'))) throw new Error('a title or an option has more than one line');
   for (const content of toolCall.content ?? []) {

@@ -2,7 +2,7 @@
 import { fork } from 'node:child_process';
 import { mkdirSync, readdirSync, readFileSync, writeFileSync } from 'node:fs';
 import { join } from 'node:path';
-import { type CallResult, createRuntime, textOf } from '@whoa/core';
+import { type CallResult, createRuntime, toText } from '@whoa/core';
 import { createRoot, fileTools } from '@whoa/tools';
 import type { RootOptions } from '../../packages/tools/src/files/root.ts';
 
@@ -70,7 +70,7 @@ function callFor(index: number) {
 }
 
 function sawOutside({ content, details }: CallResult): boolean {
-  const shown = textOf(content) + JSON.stringify(details ?? null);
+  const shown = toText(content) + JSON.stringify(details ?? null);
   return shown.includes(SECRET) || shown.includes('only-outside');
 }
 

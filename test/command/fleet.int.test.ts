@@ -25,7 +25,7 @@ async function fleet(agents = ''): Promise<Fleet> {
   onTestFinished(() => redis[Symbol.asyncDispose]());
   const config = `
     import { createAgent, defineConfig, defineTool } from 'whoa';
-    import { scriptedModel } from '@whoa/core/testing';
+    import { createScriptedModel } from '@whoa/core/testing';
     export default defineConfig({ store: { backend: 'redis', url: '${redis.url}' }, ${agents} });
   `;
   const home = createHome({ 'script.json': JSON.stringify(SLOW), 'config/whoa/whoa.config.ts': config });
@@ -173,7 +173,7 @@ test('told twice, a worker ends at once', async () => {
 
 const BLOCKER = `agents: { blocker: createAgent({
   name: 'blocker',
-  model: scriptedModel([(request) => request.messages.some(({ role }) => role === 'tool') ? ['Done.'] : [{ call: 'think' }]]),
+  model: createScriptedModel([(request) => request.messages.some(({ role }) => role === 'tool') ? ['Done.'] : [{ call: 'think' }]]),
   tools: [defineTool({
     name: 'think', description: 'Thinks.', effects: 'read', replay: 'safe',
     input: { '~standard': { version: 1, vendor: 'test', validate: (value) => ({ value }) } },

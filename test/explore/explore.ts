@@ -118,7 +118,7 @@ async function play(
     },
   });
   const replies = [conversations.processMessage('c', 'first', { token: root })];
-  const onlooker = core.waitUnder(later('wait'), root, 'kill');
+  const onlooker = core.waitUntilLevel(later('wait'), root, 'kill');
   const act: Record<(typeof actions)[number], () => unknown> = {
     cancel: () => live.at(-1)?.cancel({ message: 'cancel' }),
     escalate: () => live.at(-1)?.cancel({ message: 'escalate' }, { mode: 'now' }),
@@ -128,7 +128,7 @@ async function play(
     'cancel-call': () => live.at(-1)?.cancelCall('obeys-3'),
     dispose: () => root[Symbol.dispose](),
     // Time passes only when everybody has reacted to what happened before.
-    tick: () => testing.letEverythingReact().then(() => world.clock.fireNext()),
+    tick: () => testing.flushMicrotasks().then(() => world.clock.fireNext()),
   };
   const happening = happens.map((action) => later(action).then(() => act[action]()));
   let settled = false;
@@ -138,13 +138,13 @@ async function play(
   while (scheduler.count() > 0) await scheduler.waitNext(1);
   // Nothing more will happen by itself: let time pass until everything has ended.
   for (let step = 0; !settled && step < 200; step++) {
-    await testing.letEverythingReact();
+    await testing.flushMicrotasks();
     while (scheduler.count() > 0) await scheduler.waitNext(1);
     // Whoever waits for nothing but a word from outside gets it.
     if (!settled && !world.clock.fireNext()) for (const run of live) run.cancel({ message: 'end' }, { mode: 'kill' });
   }
   if (settled) await done;
-  await testing.letEverythingReact();
+  await testing.flushMicrotasks();
   recorder.look(root);
   return testing.checkHistory(recorder.history);
 }

@@ -67,8 +67,8 @@ export const plantedBugs: readonly PlantedBug[] = [
       { file: 'tool/start.ts', find: 'throwIfCancelled();\n  const asking', replace: 'isCancelled;\n  const asking' },
       {
         file: 'tool/start.ts',
-        find: "waitUnder(preparing, call.waiting, 'drain')",
-        replace: "waitUnder(preparing, call.waiting, 'kill')",
+        find: "waitUntilLevel(preparing, call.waiting, 'drain')",
+        replace: "waitUntilLevel(preparing, call.waiting, 'kill')",
       },
     ],
   },

@@ -1,5 +1,5 @@
 // Hands hostile values in at every place where a user's value enters, and says what came of it.
-import { letEverythingReact } from '@whoa/core/testing';
+import { flushMicrotasks } from '@whoa/core/testing';
 import { type Place, places } from './places.ts';
 import { modes, type Played, play, type Story, stops } from './play.ts';
 import { endless, type HostileValue, values } from './values.ts';
@@ -58,7 +58,7 @@ export async function playStories(stories: Iterable<Story>, options: HostileOpti
     if (report.seconds >= maxSeconds) break;
     if (!current.includes(only)) continue;
     const result = await play(story).catch(whatFailed);
-    await letEverythingReact();
+    await flushMicrotasks();
     for (const problem of result.problems) complain(problem);
     report.histories++;
     if (result.isRefused) report.refused++;

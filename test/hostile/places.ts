@@ -1,6 +1,6 @@
 // Every place where a user's value enters.
 import { fromAiSdk } from '@whoa/ai-sdk';
-import { CancelledError, interrupted, type ToolResult } from '@whoa/core';
+import { CancelledError, createInterruptedError, type ToolResult } from '@whoa/core';
 import { createApprovals } from '@whoa/core/approval';
 import type { Kit } from './kit.ts';
 
@@ -49,7 +49,7 @@ add('error', ENDS, {
   'the message of an error': (kit, value) =>
     (kit.execute = () => fail(() => Object.assign(new Error('x'), { message: value() }))),
   'what an interrupted tool hands over': (kit, value) =>
-    (kit.execute = ({ token }) => fail(() => interrupted(token, value() as ToolResult))),
+    (kit.execute = ({ token }) => fail(() => createInterruptedError(token, value() as ToolResult))),
   'the partial of a cancel': (kit, value) =>
     (kit.execute = () => fail(() => new CancelledError({ kind: 'user', at: 0 }, { partial: value() }))),
 });

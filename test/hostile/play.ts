@@ -2,9 +2,9 @@
 import { closeOpenCalls, createCallLedger, guardAiSdkTools } from '@whoa/ai-sdk';
 import {
   type Agent,
-  agentTool,
   CancellationToken,
   createAgent,
+  createAgentTool,
   createConversations,
   createLedger,
   createRuntime,
@@ -26,7 +26,7 @@ import {
   reply,
   type Step,
 } from '@whoa/core/model';
-import { checkHistory, createRecorder, createVirtualWorld, letEverythingReact } from '@whoa/core/testing';
+import { checkHistory, createRecorder, createVirtualWorld, flushMicrotasks } from '@whoa/core/testing';
 import { UNDO_MS } from '../../packages/core/src/run/undo.ts';
 import { anything, createKit, type Kit } from './kit.ts';
 import type { Place, Scene } from './places.ts';
@@ -67,7 +67,7 @@ export async function play(story: Story): Promise<Played> {
     end = { error };
   }
   stage.release();
-  await letEverythingReact();
+  await flushMicrotasks();
   return stage.judge(end);
 }
 
@@ -148,7 +148,7 @@ class Stage {
       effects: 'read',
       execute: async () => {
         this.#siblings.begun++;
-        await letEverythingReact();
+        await flushMicrotasks();
         this.#siblings.ended++;
         return 'sibling';
       },
@@ -263,7 +263,7 @@ class Stage {
     ending.then((value) => (end = value)).catch(() => {});
     let forced = 0;
     for (let step = 0; step < MAX_STEPS; step++) {
-      await letEverythingReact();
+      await flushMicrotasks();
       if (end !== undefined) return end;
       if (this.#hasBegun && !this.#isCancelled) this.cancel();
       else if (!this.virtual.clock.fireNext() || step > MAX_STEPS / 2) {
@@ -286,7 +286,7 @@ class Stage {
     if (isRefused && !isGuard) this.expectRefusal(error);
     else if (!isRefused && !this.hasHostileClock) this.#judgeRecord(value);
     for (const token of [...this.#tokens, this.root]) token[Symbol.dispose]();
-    await letEverythingReact();
+    await flushMicrotasks();
     if (this.virtual.clock.pending > 0 && !this.hasHostileClock) this.#problems.push('a timer is left');
     return { problems: this.#problems, isRefused };
   }
@@ -430,7 +430,7 @@ const SCENES: Readonly<Record<Scene, (stage: Stage) => Promise<unknown>>> = {
           { ...options, ...stage.runOptions, token: options?.token, signal: undefined } as never,
         ),
     };
-    const tools = [agentTool(child, { description: 'helps' })];
+    const tools = [createAgentTool(child, { description: 'helps' })];
     const replies = [[{ type: 'call-end', callId: 'child', tool: 'child', input: { task: 'x' } }], []];
     let asked = 0;
     const model: Model = {
@@ -518,7 +518,7 @@ const SCENES: Readonly<Record<Scene, (stage: Stage) => Promise<unknown>>> = {
       } catch (error) {
         stage.expectRefusal(error);
       }
-      await letEverythingReact();
+      await flushMicrotasks();
     };
     const { signal = token.signal } = stage.source(token);
     await guarded.hostile.execute(input, { toolCallId, messages, abortSignal: signal });

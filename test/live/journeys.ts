@@ -2,7 +2,7 @@
 // loopback provider, a vendor, or a recording of either.
 
 import type { Answer } from '@whoa/ai-sdk/testing';
-import { createAgent, defineTool, type Message, type Outcome, type RunEvent, textOf } from '@whoa/core';
+import { createAgent, defineTool, type Message, type Outcome, type RunEvent, toText } from '@whoa/core';
 import type { Model } from '@whoa/core/model';
 import { z } from 'zod';
 
@@ -151,5 +151,5 @@ function wentOn(next: Outcome): string[] {
 }
 
 function isCalled(message: Message): boolean {
-  return message.role === 'tool' && textOf(message.content) !== '';
+  return message.role === 'tool' && toText(message.content) !== '';
 }

@@ -1,7 +1,7 @@
 // P5 Nothing lost: what anybody was shown before the end is in the outcome, in order, without gaps or repeats; what was
 // written down survives a worker that is killed.
 import { existsSync } from 'node:fs';
-import { textOf } from '@whoa/core';
+import { toText } from '@whoa/core';
 import { checkHistory } from '@whoa/core/testing';
 import { describe, expect, test } from 'vitest';
 import { openStore } from '../tasks/open-store.ts';
@@ -41,7 +41,7 @@ describe.concurrent.each(everySurface(['SQLite']))('$name', (surface) => {
     await until(() => existsSync(scene.at('printed')));
     await show.cancel({ message: 'enough' }, { mode: 'now' });
     const { calls } = await show.end();
-    const said = Object.fromEntries(calls.map(({ callId, state, content }) => [callId, [state, textOf(content)]]));
+    const said = Object.fromEntries(calls.map(({ callId, state, content }) => [callId, [state, toText(content)]]));
     expect(said['l']).toEqual(['finished', 'found']);
     expect(said['b']?.[0]).toBe('interrupted');
     expect(said['b']?.[1]).toContain('line 1\nline 2\nline 3');

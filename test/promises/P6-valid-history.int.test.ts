@@ -2,7 +2,7 @@
 // tool really did, and the next request is accepted by a provider that refuses what the vendors refuse.
 import { rmSync, writeFileSync } from 'node:fs';
 import { type Answer, refusalsOf } from '@whoa/ai-sdk/testing';
-import { type Message, textOf } from '@whoa/core';
+import { type Message, toText } from '@whoa/core';
 import type { CallState } from '@whoa/core/embed';
 import { prepareMessages } from '@whoa/core/model';
 import { checkHistory } from '@whoa/core/testing';
@@ -59,7 +59,7 @@ test.each(formats)(
     run.cancel({ kind: 'superseded', message: 'not for the model' }, { mode: { abortMs: 100 } });
     rmSync(scene.at('hold-pay'));
     const outcome = await run.outcome;
-    const told = outcome.calls.map(({ callId, state, content }) => [callId, [state, textOf(content)]]);
+    const told = outcome.calls.map(({ callId, state, content }) => [callId, [state, toText(content)]]);
     expect(Object.fromEntries(told)).toEqual(TOLD);
     expect(checkHistory(recorder.history)).toEqual([]);
     expect(refusalsOf(prepareMessages([...outcome.messages, { role: 'user', content: 'and now?' }]))).toEqual([]);

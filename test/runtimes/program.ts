@@ -2,9 +2,9 @@
 // nothing but the language and the web's own globals.
 import { closeOpenCalls, createCallLedger, guardAiSdkTools } from '@whoa/ai-sdk';
 import {
-  agentTool,
   CancellationToken,
   createAgent,
+  createAgentTool,
   createConversations,
   createLedger,
   defineTool,
@@ -169,7 +169,7 @@ async function undo(say: Say): Promise<void> {
 
 async function subAgents(say: Say): Promise<void> {
   const child = createAgent({ name: 'child', model: modelOf([[{ text: 'so far ' }, { waitMs: 60_000 }]]) });
-  const tools = [agentTool(child, { description: 'helps' })];
+  const tools = [createAgentTool(child, { description: 'helps' })];
   const model = modelOf([[{ call: 'child', input: { task: 'help' } }], [{ text: 'over' }]]);
   const run = createAgent({ name: 'parent', model, tools }).run('x');
   for await (const event of run.events) {

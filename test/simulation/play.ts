@@ -312,14 +312,14 @@ class Simulation {
 
   /** Moves the clock from event to event, until a moment or until told to end. */
   async #advance(ms: number, isOver: () => boolean | Promise<boolean>): Promise<boolean> {
-    const { letEverythingReact } = this.#parts.testing;
+    const { flushMicrotasks } = this.#parts.testing;
     const end = this.#clock.now() + ms;
     let looked = this.#clock.now();
-    await letEverythingReact();
+    await flushMicrotasks();
     this.#clock.setTimer(ms, () => {});
     while (this.#clock.now() < end) {
       if (!this.#clock.fireNext()) break;
-      await letEverythingReact();
+      await flushMicrotasks();
       if (++this.#moments > MAX_MOMENTS) {
         this.#history.violations.push({ promise: 'P2', what: 'it never comes to rest' });
         return true;

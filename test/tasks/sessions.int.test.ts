@@ -3,7 +3,7 @@ import { expect, test } from 'vitest';
 import type { KeptSession } from '../../packages/tasks/src/stores/sqlite-sessions.ts';
 import { startChild, temporaryFolder } from './child.ts';
 
-const textOf = ({ messages }: KeptSession): string[] => messages.map((one) => (one as { content: string }).content);
+const toText = ({ messages }: KeptSession): string[] => messages.map((one) => (one as { content: string }).content);
 
 test('processes save into one file at once: nothing is lost, and a shared session is whole', async () => {
   using folder = temporaryFolder();
@@ -13,7 +13,7 @@ test('processes save into one file at once: nothing is lost, and a shared sessio
   await using sessions = createSqliteSessions<KeptSession>(folder);
   expect((await sessions.list({ limit: 1_000 })).sessions).toHaveLength(201);
   const shared = await sessions.load('shared');
-  expect(new Set(textOf(shared!).map((text) => text.split(' ')[0])).size).toBe(1);
+  expect(new Set(toText(shared!).map((text) => text.split(' ')[0])).size).toBe(1);
   expect(shared!.messages).toHaveLength(20);
 });
 

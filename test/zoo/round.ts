@@ -1,5 +1,5 @@
 import { readdirSync, readFileSync } from 'node:fs';
-import { type CallResult, CancellationToken, createRuntime, textOf } from '@whoa/core';
+import { type CallResult, CancellationToken, createRuntime, toText } from '@whoa/core';
 import { bashTool, type Containment } from '@whoa/tools';
 import type { ZooClass } from './classes.ts';
 
@@ -44,7 +44,7 @@ export async function playRound(zooClass: ZooClass, containment: Containment): P
     zombies: countZombies(),
     ms,
     verified: cleanup.verified,
-    text: textOf(result!.content),
+    text: toText(result!.content),
   };
 }
 

@@ -1,9 +1,9 @@
 // What other agents have been seen to do wrong, class by class; each is shown here not to happen.
 import { once } from 'node:events';
 import { methods } from '@agentclientprotocol/sdk';
-import { agentTool, createAgent, defineTool, type Message, type Tool } from '@whoa/core';
+import { createAgent, createAgentTool, defineTool, type Message, type Tool } from '@whoa/core';
 import type { ModelRequest } from '@whoa/core/model';
-import { createVirtualWorld, letEverythingReact, type ScriptedStep, scriptedModel } from '@whoa/core/testing';
+import { createScriptedModel, createVirtualWorld, flushMicrotasks, type ScriptedStep } from '@whoa/core/testing';
 import { afterEach, describe, expect, onTestFinished, test } from 'vitest';
 import { testTools } from '../test/agent.ts';
 import { choose, mute, type OnPermission, openEditor, openEditorV2, type RawMessage } from '../test/editor.ts';
@@ -22,7 +22,7 @@ const never = new Promise<never>(() => {});
 /** An agent whose first reply is given; every later one is a word. It counts what was executed. */
 function agentOf(first: readonly ScriptedStep[], more: { compact?: () => Promise<readonly Message[]> } = {}) {
   const executed: string[] = [];
-  const model = scriptedModel([first, ['Well.']]);
+  const model = createScriptedModel([first, ['Well.']]);
   const touch = defineTool({
     name: 'touch',
     description: '',
@@ -170,9 +170,13 @@ test('a cancel reaches what a sub-agent does, and its call is closed', async () 
       return 'stopped';
     },
   });
-  const child = createAgent({ name: 'child', model: scriptedModel([[{ call: 'deep' }]]), tools: [deep] as Tool[] });
-  const tools = [agentTool(child, { name: 'delegate', description: 'Gives work away.' })] as Tool[];
-  const model = scriptedModel([[{ call: 'delegate', input: { task: 'all of it' } }], ['Well.']]);
+  const child = createAgent({
+    name: 'child',
+    model: createScriptedModel([[{ call: 'deep' }]]),
+    tools: [deep] as Tool[],
+  });
+  const tools = [createAgentTool(child, { name: 'delegate', description: 'Gives work away.' })] as Tool[];
+  const model = createScriptedModel([[{ call: 'delegate', input: { task: 'all of it' } }], ['Well.']]);
   const { prompt, cancel, messages } = await open({ createAgent: () => createAgent({ name: 'parent', model, tools }) });
   const answer = prompt();
   await begun.promise;
@@ -187,7 +191,7 @@ test('a cancel in one session leaves the other one alone', async () => {
   const { agent, prompt, cancel, waitFor, sessionId, messages } = await open({
     createAgent: async (session) => {
       const made = await createAgent(session);
-      const model = scriptedModel([['one two ', { until: released.promise }, 'three']]);
+      const model = createScriptedModel([['one two ', { until: released.promise }, 'three']]);
       return { ...made, run: (input, options) => freshAgent(model).run(input, options) };
     },
   });
@@ -204,7 +208,7 @@ test('a cancel in one session leaves the other one alone', async () => {
 });
 
 const released = Promise.withResolvers<void>();
-const freshAgent = (model: ReturnType<typeof scriptedModel>) => createAgent({ name: 'test', model });
+const freshAgent = (model: ReturnType<typeof createScriptedModel>) => createAgent({ name: 'test', model });
 
 test('a cancel with notes of its own is no request: nothing answers it', async () => {
   const { createAgent } = agentOf(['one two three ', { until: never }]);
@@ -254,9 +258,9 @@ test('a store that never answers holds a cancelled prompt up for two seconds at 
   await cancel();
   const isAnswered = () => messages.some(({ result }) => result?.stopReason !== undefined);
   for (let seconds = 0; seconds < 5 && !isAnswered(); seconds++) {
-    await letEverythingReact();
+    await flushMicrotasks();
     await world.clock.advance(1_000);
-    await letEverythingReact();
+    await flushMicrotasks();
   }
   expect(await answer).toMatchObject({ stopReason: 'cancelled' });
   expect(problems).not.toEqual([]);

@@ -1,6 +1,6 @@
 import { resolve } from 'node:path';
 import type { CallResult, Content, Json, Tool } from '@whoa/core';
-import { callTitle } from '@whoa/core/approval';
+import { formatCallTitle } from '@whoa/core/approval';
 import type { Effects } from '@whoa/core/embed';
 import { hunksOf } from './hunks.ts';
 import type { CallContent, CallKind, CallStatus, CallUpdate, Location, PlanEntry } from './updates.ts';
@@ -31,7 +31,7 @@ export function announceCall(
     type: 'call',
     callId,
     tool,
-    title: callTitle(tool, input),
+    title: formatCallTitle(tool, input),
     kind: kindOf(tool, effects),
     status: 'pending',
     ...(path !== undefined && { locations: [{ path: resolve(context.cwd, path) }] }),

@@ -1,4 +1,4 @@
-import { createAgent, sleep, textOf } from '@whoa/core';
+import { createAgent, sleep, toText } from '@whoa/core';
 import { systemWorld, type World } from '@whoa/core/embed';
 import { type Planner, reply } from '@whoa/core/model';
 import { type AcpConnection, type ServeOptions, serveAcp } from './serve.ts';
@@ -23,7 +23,7 @@ export function serveEcho({ delaySeconds = 1, world = systemWorld, ...options }:
     async next(history, { token }) {
       const said = history.findLast((message) => message.role === 'user');
       await sleep(delaySeconds * 1_000, { clock: world.clock, token });
-      return reply(textOf(said?.content ?? ''));
+      return reply(toText(said?.content ?? ''));
     },
   };
   const info = { name: 'whoa-echo', title: 'Whoa echo', version: '0.1.0' };

@@ -1,7 +1,7 @@
 import type { Readable, Writable } from 'node:stream';
 import type { AnyMessage, AnyRequest } from '@agentclientprotocol/sdk';
 import { type Agent, CancellationToken, type CancelReasonInit } from '@whoa/core';
-import { systemWorld, waitUnder } from '@whoa/core/embed';
+import { systemWorld, waitUntilLevel } from '@whoa/core/embed';
 import type { Arrange } from './door.ts';
 import type { AcpOptions } from './options.ts';
 import type { Sessions } from './session/sessions.ts';
@@ -129,7 +129,7 @@ async function live(parts: Parts): Promise<AcpEnd> {
     parts.sessions?.giveUpAnswers();
     return error;
   });
-  const first = await waitUnder(ended, token, 'drain');
+  const first = await waitUntilLevel(ended, token, 'drain');
   const byUs = first.by === 'level' && !gone.isCancelled;
   const stuckTimer = wire.closeWhenStuck(STUCK_MS, token.clock);
   await parts.sessions?.closeAll({ kind: 'shutdown' });

@@ -1,9 +1,9 @@
 // The agent that tests start as a process of its own: a scripted model that does what the prompt names.
 
 import { type AcpOptions, createFileSessions, serveAcp, serveEcho } from '@whoa/acp';
-import { CancellationToken, createAgent, defineTool, textOf } from '@whoa/core';
+import { CancellationToken, createAgent, defineTool, toText } from '@whoa/core';
 import type { ModelRequest } from '@whoa/core/model';
-import { type ScriptedStep, scriptedModel } from '@whoa/core/testing';
+import { createScriptedModel, type ScriptedStep } from '@whoa/core/testing';
 import { anything, treeTool } from './process-tree.ts';
 
 const never = new Promise<never>(() => {});
@@ -26,8 +26,8 @@ const SCRIPTS: Readonly<Record<string, readonly ScriptedStep[]>> = {
 
 function script(request: ModelRequest): readonly ScriptedStep[] {
   const last = request.messages.at(-1);
-  if (last?.role === 'tool') return [`Done: ${textOf(last.content).slice(0, 40)}`];
-  const said = last?.role === 'user' ? textOf(last.content) : '';
+  if (last?.role === 'tool') return [`Done: ${toText(last.content).slice(0, 40)}`];
+  const said = last?.role === 'user' ? toText(last.content) : '';
   return SCRIPTS[said] ?? [`You said: ${said}`];
 }
 
@@ -82,7 +82,7 @@ async function pay(): Promise<string> {
 export function testAgent(tag: string, more: Partial<AcpOptions> = {}): AcpOptions {
   return {
     createAgent: ({ approve }) =>
-      createAgent({ name: 'test', model: scriptedModel([script]), tools: testTools(tag), approve }),
+      createAgent({ name: 'test', model: createScriptedModel([script]), tools: testTools(tag), approve }),
     info: { name: 'test-agent', title: 'Test agent', version: '1.2.3' },
     settings: [
       {

@@ -3,7 +3,7 @@
 import { type ChildProcess, spawn } from 'node:child_process';
 import { once } from 'node:events';
 import { readdirSync, readFileSync } from 'node:fs';
-import { defineTool, interrupted, type Tool } from '@whoa/core';
+import { createInterruptedError, defineTool, type Tool } from '@whoa/core';
 import type { InputSchema } from '@whoa/core/embed';
 
 const TAG = 'WHOA_TEST_TREE';
@@ -64,7 +64,7 @@ export function treeTool(tag: string): Tool {
       await once(child, 'close');
       signal.removeEventListener('abort', end);
       if (signal.aborted)
-        throw interrupted(token, { content: 'started', details: { cleanup: { ended: 5, survivors: 0 } } });
+        throw createInterruptedError(token, { content: 'started', details: { cleanup: { ended: 5, survivors: 0 } } });
       return 'it ended by itself';
     },
   });

@@ -1,7 +1,7 @@
 import { getEventListeners } from 'node:events';
 import { CancellationToken, CancelledError, isCancelledError } from '@whoa/core';
 import { CallTimeoutError } from '@whoa/core/internal';
-import { createVirtualWorld, letEverythingReact } from '@whoa/core/testing';
+import { createVirtualWorld, flushMicrotasks } from '@whoa/core/testing';
 import { describe, expect, test, vi } from 'vitest';
 import type { AiSdkCallOptions, Execute } from './ai-sdk-tool.ts';
 import { createCallLedger } from './call-ledger.ts';
@@ -53,7 +53,7 @@ describe('a deaf tool', () => {
     expect(error).toMatchObject({ code: 'CANCELLED', partial: { state: 'unknown' }, reason: { kind: 'user' } });
     expect(calls.find('a')).toMatchObject({ state: 'unknown', reason: { kind: 'user' } });
     held.resolve('at last');
-    await letEverythingReact();
+    await flushMicrotasks();
     expect(calls.find('a')).toMatchObject({ state: 'unknown', late: { state: 'finished', value: 'at last' } });
     expect(clock.pending).toBe(0);
   });
@@ -143,7 +143,7 @@ describe('a tool that streams', () => {
   test('shows what it has on the way; the last is its result', async () => {
     const { run, calls } = setUp(async function* () {
       yield 'one';
-      await letEverythingReact();
+      await flushMicrotasks();
       yield 'two';
     });
     const seen: unknown[] = [];
@@ -167,7 +167,7 @@ describe('a tool that streams', () => {
   test('that fails fails after what it had shown', async () => {
     const { run } = setUp(async function* () {
       yield 'one';
-      await letEverythingReact();
+      await flushMicrotasks();
       throw new Error('boom');
     });
     const seen: unknown[] = [];
@@ -183,7 +183,7 @@ describe('a tool that streams', () => {
       throw new Error('boom');
     });
     const failed = failing.run();
-    await letEverythingReact();
+    await flushMicrotasks();
     await expect(take(failed, [])).rejects.toThrow('boom');
 
     const { run, token, calls } = setUp(async function* (_, { abortSignal }) {
@@ -193,9 +193,9 @@ describe('a tool that streams', () => {
       );
     });
     run();
-    await letEverythingReact();
+    await flushMicrotasks();
     token.cancel({ kind: 'user' }, { mode: 'now' });
-    await letEverythingReact();
+    await flushMicrotasks();
     expect(calls.find('a')).toMatchObject({ state: 'interrupted' });
   });
 
@@ -231,7 +231,7 @@ describe('a tool that streams', () => {
     });
     const seen: unknown[] = [];
     const ending = settle(take(run(), seen));
-    await letEverythingReact();
+    await flushMicrotasks();
     token.cancel({ kind: 'user' }, { mode: 'now' });
     await clock.advance(2_000);
     expect((await ending).error).toMatchObject({ partial: { state: 'unknown' } });
@@ -284,7 +284,7 @@ test('a late result of a call changes nothing of a newer call with the same id',
   let isQuiet = false;
   const quiet = calls.waitForQuiet().then(() => (isQuiet = true));
   held[0]!.resolve('first, late');
-  await letEverythingReact();
+  await flushMicrotasks();
   expect(isQuiet).toBe(false);
   expect(calls.find('call_0')).toMatchObject({ state: 'running' });
   expect(calls.records()[0]).toMatchObject({ state: 'unknown', late: { value: 'first, late' } });

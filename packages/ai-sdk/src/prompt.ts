@@ -1,5 +1,5 @@
 import type { LanguageModelV4Message, LanguageModelV4Prompt, SharedV4ProviderMetadata } from '@ai-sdk/provider';
-import { type Content, textOf } from '@whoa/core';
+import { type Content, toText } from '@whoa/core';
 import type { ContentPart } from '@whoa/core/embed';
 import type { ModelMessage, ModelRequest } from '@whoa/core/model';
 import { decodeSignature } from './signature.ts';
@@ -89,7 +89,7 @@ function outputOf(content: Content, isError: boolean, options: PromptOptions): R
   const images = parts.filter((part) => part.type === 'image');
   if (images.length === 0 || !options.imagesInResults) {
     const note = images.length === 0 ? '' : '\n(Shown in the next message.)';
-    return { type: isError ? 'error-text' : 'text', value: textOf(content) + note };
+    return { type: isError ? 'error-text' : 'text', value: toText(content) + note };
   }
   // Only texts can be marked as an error, so beside images the text says it.
   const heading = isError ? [textPart({ text: 'The call failed.' })] : [];

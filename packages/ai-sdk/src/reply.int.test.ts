@@ -50,7 +50,7 @@ async function readUntilShown(iterator: AsyncIterator<ModelPart>, shown: Stage['
   return parts;
 }
 
-const textOf = (parts: readonly ModelPart[], type: ModelPart['type']): string =>
+const toText = (parts: readonly ModelPart[], type: ModelPart['type']): string =>
   parts.map((part) => (part.type === type && 'text' in part ? part.text : '')).join('');
 
 describe.each(spoken)('%s (%s): cancelled', (format, version) => {
@@ -85,7 +85,7 @@ describe.each(spoken)('%s (%s): cancelled', (format, version) => {
     expect(getEventListeners(signal, 'abort')).toHaveLength(0);
     for (const type of ['text', 'thinking'] as const) {
       if (type === 'thinking' && format === 'chat') continue;
-      expect(textOf(parts, type)).toBe(stage.shown[type] ?? '');
+      expect(toText(parts, type)).toBe(stage.shown[type] ?? '');
     }
     const isWhole = stage.name.startsWith('between');
     if (!isWhole) expect(parts.some(({ type }) => type === 'call-end')).toBe(false);
@@ -111,7 +111,7 @@ describe.each(spoken)('%s (%s): cancelled', (format, version) => {
     for (let next = await iterator.next(); !next.done; next = await iterator.next()) parts.push(next.value);
     token.cancel({ kind: 'user' }, { mode: 'kill' });
     expect(await iterator.next()).toEqual({ done: true, value: undefined });
-    expect(textOf(parts, 'text')).toBe('All of it');
+    expect(toText(parts, 'text')).toBe('All of it');
     expect(await provider.requests[0]!.waitForClose()).toBe('server');
   });
 

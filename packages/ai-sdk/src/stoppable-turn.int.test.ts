@@ -1,6 +1,6 @@
 // One turn of the real `ai` package, majors 5 to 7, against the strict loopback provider.
 import { CancellationToken } from '@whoa/core';
-import { letEverythingReact } from '@whoa/core/testing';
+import { flushMicrotasks } from '@whoa/core/testing';
 import { describe, expect, test } from 'vitest';
 import { aiVersions, type TurnInput } from '../../../test/ai-versions.ts';
 import { formats } from '../../../test/providers.ts';
@@ -53,7 +53,7 @@ describe.each(versions)('ai %i, %s', (_, format, version) => {
     });
     expect(token.statistics).toEqual({ children: 0, listeners: 0 });
     release('mail sent');
-    await letEverythingReact();
+    await flushMicrotasks();
     expect(first.settled.calls[0]).not.toHaveProperty('late');
     expect(calls.find('c1')).toMatchObject({ state: 'unknown', late: { value: 'mail sent' } });
     using next = new CancellationToken();

@@ -1,6 +1,6 @@
 import { getEventListeners } from 'node:events';
 import { CancellationToken } from '@whoa/core';
-import { createVirtualWorld, letEverythingReact } from '@whoa/core/testing';
+import { createVirtualWorld, flushMicrotasks } from '@whoa/core/testing';
 import { describe, expect, test } from 'vitest';
 import type { Execute } from './ai-sdk-tool.ts';
 import { createCallLedger } from './call-ledger.ts';
@@ -22,7 +22,7 @@ function setUp(
       () => (state.isSettled = true),
       () => {},
     );
-    return letEverythingReact();
+    return flushMicrotasks();
   };
   const run = () => turn.tools.work.execute({}, { toolCallId: 'a', messages: history });
   return { clock, token, calls, turn, run, watch, state };

@@ -1,4 +1,4 @@
-import { describeError, explain, isEchoOfCancel } from '@whoa/core/internal';
+import { describeError, describeStoppedCall, isEchoOfCancel } from '@whoa/core/internal';
 import { asJson, asText } from './as-json.ts';
 import type { CallLedger, CallRecord } from './call-ledger.ts';
 import type { AiSdkPart, CallSite } from './call-sites.ts';
@@ -48,14 +48,14 @@ function outputOf({ state, output, error, reason, late }: CallRecord): Output {
       return failed(describeError(error));
     case 'interrupted':
     case 'not-started':
-      return failed(reason === undefined ? state : explain(state, reason, { error: reportedBy(error) }));
+      return failed(reason === undefined ? state : describeStoppedCall(state, reason, { error: reportedBy(error) }));
     case 'running':
       return failed('Outcome unknown: it is still running though the run was stopped. It may yet take effect.');
     case 'unknown':
       if (late?.state === 'finished')
         return failed(`It was cancelled, but still finished later: ${asText(late.value)}`);
       if (late?.state === 'failed') return failed(`It was cancelled and failed later: ${describeError(late.error)}`);
-      return failed(reason === undefined ? UNSEEN : explain(state, reason));
+      return failed(reason === undefined ? UNSEEN : describeStoppedCall(state, reason));
   }
 }
 

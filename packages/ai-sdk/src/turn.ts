@@ -1,5 +1,5 @@
 import type { CancellationToken, CancelReason } from '@whoa/core';
-import { rankOf } from '@whoa/core/internal';
+import { rankLevel } from '@whoa/core/internal';
 import { AwaitedPromise } from './awaited-promise.ts';
 import type { CallLedger, CallRecord } from './call-ledger.ts';
 
@@ -68,7 +68,7 @@ export class Turn {
    */
   #look(): void {
     const { level } = this.token;
-    const isAborted = level !== undefined && rankOf(level) >= rankOf('abort');
+    const isAborted = level !== undefined && rankLevel(level) >= rankLevel('abort');
     if (this.#streams === 0 && (this.#isAwaited || isAborted)) this.#isOver = true;
     if (level === 'kill') this.#isOver = true;
     if (!this.#isOver || this.#running > 0) return;

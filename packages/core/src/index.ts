@@ -15,18 +15,18 @@ export { SettingsError } from './stop/settings.ts';
 // Tools: what an agent can do.
 export {
   defineTool,
-  interrupted,
+  createInterruptedError,
   type Tool,
   type ToolDefinition,
   type ToolContext,
   type RawResult,
 } from './tool/tool.ts';
 export { createRuntime, type Runtime } from './tool/runtime.ts';
-export { textOf, type ToolResult, type CallResult, type Content, type Json } from './tool/result.ts';
+export { toText, type ToolResult, type CallResult, type Content, type Json } from './tool/result.ts';
 
 // Agents: a model at work on one input.
 export { createAgent, type Agent } from './run/agent.ts';
-export { agentTool } from './run/sub-agent.ts';
+export { createAgentTool } from './run/sub-agent.ts';
 export { formatStopReport, type StopReport } from './run/report.ts';
 export type { AgentOptions, RunOptions } from './run/setup.ts';
 export type { Run } from './run/run.ts';

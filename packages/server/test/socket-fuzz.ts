@@ -1,7 +1,7 @@
 // Sends broken and misplaced frames over real sockets and judges every frame that comes back.
 import { once } from 'node:events';
 import { createAgent } from '@whoa/core';
-import { createVirtualWorld, scriptedModel } from '@whoa/core/testing';
+import { createScriptedModel, createVirtualWorld } from '@whoa/core/testing';
 import type { UIMessageChunk } from 'ai';
 import { WebSocket } from 'ws';
 import { createChatHandler } from '../src/chat/chat-handler.ts';
@@ -39,7 +39,7 @@ function kinds(report: (error: unknown) => void) {
     limits,
     hooks: { 'hook-error': ({ error }: { error: unknown }) => report(error) },
   };
-  const agent = createAgent({ name: 'fuzzed', model: scriptedModel([['Well.']]), tools: [] });
+  const agent = createAgent({ name: 'fuzzed', model: createScriptedModel([['Well.']]), tools: [] });
   return [
     () => createChatHandler({ ...common, agent }),
     () => createChatHandler({ ...common, reply: () => ({ toUIMessageStream: () => wellSaid() }) }),

@@ -1,6 +1,6 @@
 import type { CancelReasonInit } from '@whoa/core';
 import { type CancelOptions, createReason, systemWorld, type World } from '@whoa/core/embed';
-import { scheduleOf } from '@whoa/core/internal';
+import { createStopSchedule } from '@whoa/core/internal';
 import { boundOutcome, checkRequest, checkTask, jsonOf, parsed, positionOf } from './checked-arguments.ts';
 import type {
   Beat,
@@ -189,7 +189,7 @@ class CheckedStore implements TaskStore {
     { mode = 'graceful', undo = false }: CancelOptions = {},
   ): Promise<StoreCancelReceipt> {
     checkRef(target);
-    const { level, abortAt, killAt } = scheduleOf(mode, 0);
+    const { level, abortAt, killAt } = createStopSchedule(mode, 0);
     const { at, ...undated } = parsed(createReason(reason, 0));
     const dated = reason.at === undefined ? undated : { ...undated, at };
     const stop = { level, abortMs: Math.ceil(abortAt), killMs: Math.ceil(killAt), undo, reason: dated };

@@ -1,6 +1,6 @@
 import { createAgent, sleep } from '@whoa/core';
 import { type Planner, reply } from '@whoa/core/model';
-import { createVirtualWorld, letEverythingReact } from '@whoa/core/testing';
+import { createVirtualWorld, flushMicrotasks } from '@whoa/core/testing';
 import { expect, expectTypeOf, test } from 'vitest';
 import { alterStore } from '../test/altered-store.ts';
 import { StoreBusyError } from './errors.ts';
@@ -107,7 +107,7 @@ test('a signal ends the following at once, also while the store is deaf; the tas
   for (const of of [store, deaf]) {
     const controller = new AbortController();
     const following = collect(followTask(of, started, { world, signal: controller.signal }));
-    await letEverythingReact();
+    await flushMicrotasks();
     controller.abort();
     expect(typesIn(await following)).not.toContain('end');
   }
@@ -121,7 +121,7 @@ test('a reader that leaves while it waits is let go at once', async () => {
   const started = await runner.start(TASK);
   const following = followTask(store, started, { world });
   const waiting = following.next();
-  await letEverythingReact();
+  await flushMicrotasks();
   await following.return!();
   expect(await waiting).toEqual({ done: true, value: undefined });
   expect(await following.next()).toEqual({ done: true, value: undefined });

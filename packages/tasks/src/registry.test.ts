@@ -1,5 +1,5 @@
 import { type StopMode, sleep } from '@whoa/core';
-import { createVirtualWorld, letEverythingReact } from '@whoa/core/testing';
+import { createVirtualWorld, flushMicrotasks } from '@whoa/core/testing';
 import { expect, test } from 'vitest';
 import { alterStore } from '../test/altered-store.ts';
 import { expireSessions } from '../test/claimed.ts';
@@ -38,7 +38,7 @@ test('registered work can be cancelled by its own key, from another registry, an
   expect(await registry.isCancelled('invoice 7')).toBe(false);
   expect(await open().cancel('invoice 7', { message: 'user request' })).toMatchObject({ answer: 'accepted' });
   expect(await registry.isCancelled('invoice 7')).toBe(true);
-  await letEverythingReact();
+  await flushMicrotasks();
   expect(token.reason).toMatchObject({ message: 'user request' });
   const known = { key: 'invoice 7', reason: { message: 'user request' } };
   expect(await registry.get('invoice 7')).toMatchObject({ ...known, status: 'cancelling' });
@@ -162,7 +162,7 @@ test('registered work hears the event channel and the checker too', async () => 
   expect(asked).toEqual(['job', 'unwanted']);
   expect(unwanted.token.reason).toMatchObject({ via: 'checker' });
   channel.emit(createCancelMessage({ tenant: 'acme', taskId: job.taskId }));
-  await letEverythingReact();
+  await flushMicrotasks();
   expect(job.token.level).toBe('abort');
 });
 
@@ -172,7 +172,7 @@ test("an agent's task can be asked about and cancelled by its key, but not regis
     sleep(60_000, { clock: world.clock, token }).then(() => 'x');
   await using runner = createRunner({ store, world, agents: { assistant: work } });
   const running = runner.run({ tenant: 'acme', agent: 'assistant', input: 'hi', key: 'm1' });
-  await letEverythingReact();
+  await flushMicrotasks();
   await expect(registry.register({ key: 'm1' })).rejects.toThrow(/^key: 'm1' names a task of the agent 'assistant'/);
   expect(await registry.cancel('m1', {}, { mode: 'now' })).toMatchObject({ answer: 'accepted' });
   expect((await running).status).toBe('cancelled');

@@ -200,7 +200,7 @@ export interface TaskResponse {
 }
 
 /** Sums a record, and its journal if you have it, up for the outside world. */
-export function responseOf(task: TaskRecord, journal: readonly JournalEntry[] = []): TaskResponse {
+export function toTaskResponse(task: TaskRecord, journal: readonly JournalEntry[] = []): TaskResponse {
   const { id, status, outcome, startedAt, endedAt } = task;
   return {
     id,

@@ -3,7 +3,7 @@
 // Agents.
 export {
   createAgent,
-  agentTool,
+  createAgentTool,
   formatStopReport,
   type Agent,
   type Run,
@@ -13,7 +13,7 @@ export {
 export { fromAiSdk } from '@whoa/ai-sdk';
 
 // Tools.
-export { defineTool, interrupted, textOf, type Tool, type ToolResult } from '@whoa/core';
+export { defineTool, createInterruptedError, toText, type Tool, type ToolResult } from '@whoa/core';
 export { fromAiSdkTools } from '@whoa/ai-sdk';
 
 // Stopping.

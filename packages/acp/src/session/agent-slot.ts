@@ -1,5 +1,5 @@
 import { type Agent, CancellationToken } from '@whoa/core';
-import { type CleanupList, createCleanupList, waitUnder } from '@whoa/core/embed';
+import { type CleanupList, createCleanupList, waitUntilLevel } from '@whoa/core/embed';
 import { CLEANUP_MS } from '@whoa/core/internal';
 
 /** An agent, and what it holds open. Closing it is bounded. */
@@ -27,7 +27,7 @@ export class AgentSlot {
     if (opening !== undefined) {
       const bound = new CancellationToken({ name: 'opening', clock: this.token.clock });
       bound.cancelAfter(CLEANUP_MS, { kind: 'deadline' }, { mode: 'kill' });
-      await waitUnder(opening, bound, 'kill');
+      await waitUntilLevel(opening, bound, 'kill');
       bound[Symbol.dispose]();
     }
     await this.#cleanups[Symbol.asyncDispose]();

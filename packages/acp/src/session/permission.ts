@@ -1,4 +1,4 @@
-import { type ApprovalQuestion, type Ask, describeLocation, questionLines } from '@whoa/core/approval';
+import { type ApprovalQuestion, type Ask, describeLocation, formatQuestion } from '@whoa/core/approval';
 import { kindOf } from '../calls.ts';
 import { fenced } from '../content.ts';
 import { hunksOf } from '../hunks.ts';
@@ -48,7 +48,7 @@ function describeQuestion(question: ApprovalQuestion): CallUpdate {
   const hunks = hunksOf(change?.diff.join('\n') ?? '');
   const isCompared = change !== undefined && hunks.length > 0;
   const { change: _, ...rest } = question;
-  const lines = questionLines(isCompared ? rest : question);
+  const lines = formatQuestion(isCompared ? rest : question);
   const words = [describeLocation(question), why].filter((text) => text !== undefined);
   return {
     type: 'call',

@@ -1,6 +1,6 @@
-import { type Agent, CancellationToken, type CancelReasonInit, type Content, textOf } from '@whoa/core';
-import { type Ask, createApprovals, visibleLine } from '@whoa/core/approval';
-import { waitUnder } from '@whoa/core/embed';
+import { type Agent, CancellationToken, type CancelReasonInit, type Content, toText } from '@whoa/core';
+import { type Ask, createApprovals, toVisibleLine } from '@whoa/core/approval';
+import { waitUntilLevel } from '@whoa/core/embed';
 import type { AcpSession, McpServer } from '../options.ts';
 import type { SessionRecord } from '../store/store.ts';
 import { Saver } from '../turn/saver.ts';
@@ -161,15 +161,15 @@ export class Session {
     if (!turn.take()) return { stop: 'cancelled' };
     if (turn.refusal !== undefined) return { stop: 'error', message: turn.refusal };
     if (turn.previous !== undefined) {
-      const wait = await waitUnder(turn.previous.settled, turn.token, 'drain');
+      const wait = await waitUntilLevel(turn.previous.settled, turn.token, 'drain');
       if (wait.by === 'level') return { stop: 'cancelled' };
     }
     let slot = this.#slot;
-    let opened = await waitUnder(this.open(), turn.token, 'drain');
+    let opened = await waitUntilLevel(this.open(), turn.token, 'drain');
     // A setting may have changed meanwhile, and with it the agent.
     while (opened.by === 'value' && slot !== this.#slot) {
       slot = this.#slot;
-      opened = await waitUnder(this.open(), turn.token, 'drain');
+      opened = await waitUntilLevel(this.open(), turn.token, 'drain');
     }
     if (opened.by === 'error') return { stop: 'error', message: messageOf(opened.error) };
     if (opened.by === 'level') {
@@ -199,7 +199,7 @@ export class Session {
       save: () => this.#saver.save(),
     });
     const title =
-      this.#record.title === undefined ? visibleLine(textOf(content), MAX_TITLE_CHARACTERS) || 'Untitled' : undefined;
+      this.#record.title === undefined ? toVisibleLine(toText(content), MAX_TITLE_CHARACTERS) || 'Untitled' : undefined;
     if (title !== undefined) this.#record = { ...this.#record, title };
     this.#live = live;
     onInserted(live.messageId);
@@ -229,7 +229,7 @@ export class Session {
     const messages = this.#live?.journal.ifEndedNow(now) ?? this.#record.messages;
     const bound = new CancellationToken({ name: 'save', clock: world.clock });
     bound.cancelAfter(SAVE_MS, { kind: 'deadline' }, { mode: 'kill' });
-    const end = await waitUnder(store.save({ ...this.#record, messages }), bound, 'kill');
+    const end = await waitUntilLevel(store.save({ ...this.#record, messages }), bound, 'kill');
     bound[Symbol.dispose]();
     if (end.by === 'error') onProblem(end.error);
     if (end.by === 'level') onProblem(new Error(`Session ${this.#record.id} was not saved within ${SAVE_MS} ms`));
@@ -238,7 +238,7 @@ export class Session {
   /** Never rejects, and never waits for a client that has gone. */
   async #send(update: Update): Promise<void> {
     const { client, gone } = this.#around;
-    if (!gone.isCancelled) await waitUnder(client.update(this.#record.id, update), gone, 'drain');
+    if (!gone.isCancelled) await waitUntilLevel(client.update(this.#record.id, update), gone, 'drain');
   }
 
   #createSlot(): AgentSlot {

@@ -1,7 +1,7 @@
 import { isAbsolute } from 'node:path';
 import { type AnyMessage, RequestError } from '@agentclientprotocol/sdk';
 import { CancellationToken, type CancelReasonInit } from '@whoa/core';
-import { waitUnder } from '@whoa/core/embed';
+import { waitUntilLevel } from '@whoa/core/embed';
 import type { McpServer, SessionSetting } from '../options.ts';
 import type { SessionPage, SessionRecord } from '../store/store.ts';
 import type { Turn } from '../turn/turn.ts';
@@ -175,7 +175,7 @@ export class Sessions implements WireTap {
     this.#sessions.set(record.id, session);
     // An agent may wait for servers that never answer.
     const asked = CancellationToken.from(signal, { parent: this.#surroundings.token, name: 'open' });
-    const opened = await waitUnder(session.open(), asked, 'drain');
+    const opened = await waitUntilLevel(session.open(), asked, 'drain');
     asked[Symbol.dispose]();
     if (opened.by === 'value') return session;
     this.#sessions.delete(record.id);

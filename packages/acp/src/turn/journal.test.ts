@@ -1,6 +1,6 @@
 import { type CallResult, createAgent, defineTool, type Message, type RunEvent } from '@whoa/core';
 import { prepareMessages } from '@whoa/core/model';
-import { scriptedModel } from '@whoa/core/testing';
+import { createScriptedModel } from '@whoa/core/testing';
 import { expect, test } from 'vitest';
 import { anything } from '../../test/process-tree.ts';
 import { Journal } from './journal.ts';
@@ -16,7 +16,10 @@ function isValid(messages: readonly Message[]): boolean {
 
 test('whenever the process dies, what is kept is a valid history, and at the end it is the history of the run', async () => {
   const tool = defineTool({ name: 'tool', description: '', effects: 'read', input: anything, execute: () => 'done' });
-  const model = scriptedModel([['one two ', { call: 'tool' }, { call: 'tool' }, { call: 'nobody' }], ['three four']]);
+  const model = createScriptedModel([
+    ['one two ', { call: 'tool' }, { call: 'tool' }, { call: 'nobody' }],
+    ['three four'],
+  ]);
   const journal = new Journal([], 'go');
   const views: (readonly Message[])[] = [];
   const run = createAgent({ name: 'a', model, tools: [tool] }).run('go', {

@@ -1,4 +1,4 @@
-import { type CallResult, type Content, type Message, type RunEvent, textOf } from '@whoa/core';
+import { type CallResult, type Content, type Message, type RunEvent, toText } from '@whoa/core';
 import type { AssistantMessage } from '@whoa/core/embed';
 import { HistoryBuilder, type OpenCall } from '@whoa/core/internal';
 
@@ -70,7 +70,7 @@ function lostCall({ callId, tool, isStarted, shown }: OpenCall, at: number): Cal
     ? {
         ...about,
         state: 'unknown',
-        content: [LOST, ...(shown === undefined ? [] : ['So far it had shown:', textOf(shown)])].join('\n'),
+        content: [LOST, ...(shown === undefined ? [] : ['So far it had shown:', toText(shown)])].join('\n'),
       }
     : { ...about, state: 'not-started', content: 'Not started: the agent ended before. It had no effect.' };
 }

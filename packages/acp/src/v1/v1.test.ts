@@ -1,7 +1,7 @@
 import { PassThrough } from 'node:stream';
 import { type LoadSessionResponse, methods } from '@agentclientprotocol/sdk';
 import { createAgent, defineTool, type Json } from '@whoa/core';
-import { createVirtualWorld, letEverythingReact, scriptedModel } from '@whoa/core/testing';
+import { createScriptedModel, createVirtualWorld, flushMicrotasks } from '@whoa/core/testing';
 import { afterEach, expect, test } from 'vitest';
 import { testAgent } from '../../test/agent.ts';
 import { choose, mute, type OnPermission, openEditor, watchMessages } from '../../test/editor.ts';
@@ -207,7 +207,7 @@ test('a changed setting gives the next prompt an agent made with it, and lets go
       const model = settings['model'] ?? '';
       made.push(model);
       defer(() => closed.push(model));
-      return createAgent({ name: model, model: scriptedModel([['ok']]) });
+      return createAgent({ name: model, model: createScriptedModel([['ok']]) });
     },
   });
   await prompt('hello');
@@ -227,7 +227,7 @@ test('an agent is told its folder, its servers and the files of the client, and 
     createAgent(session) {
       sessions.push(session);
       if (session.cwd === '/locked') throw Object.assign(new Error('set ANTHROPIC_API_KEY'), { code: 'AUTH_REQUIRED' });
-      return createAgent({ name: 'a', model: scriptedModel([['ok']]) });
+      return createAgent({ name: 'a', model: createScriptedModel([['ok']]) });
     },
   });
   opened.push(served);
@@ -267,7 +267,7 @@ test('the files of a client that offers them are read and written through it', a
   const served = serveInProcess({
     createAgent(session) {
       sessions.push(session);
-      return createAgent({ name: 'a', model: scriptedModel([['ok']]) });
+      return createAgent({ name: 'a', model: createScriptedModel([['ok']]) });
     },
   });
   opened.push(served);
@@ -302,7 +302,8 @@ test('a result that is no JSON costs its update, not the connection', async () =
     execute: () => ({ content: 'ok', details: cyclic as Json }),
   });
   const { prompt } = await open({
-    createAgent: () => createAgent({ name: 'a', model: scriptedModel([[{ call: 'odd' }], ['done']]), tools: [tool] }),
+    createAgent: () =>
+      createAgent({ name: 'a', model: createScriptedModel([[{ call: 'odd' }], ['done']]), tools: [tool] }),
     onProblem: (error) => problems.push(error),
   });
   expect(await prompt('go')).toMatchObject({ stopReason: 'end_turn' });
@@ -331,7 +332,7 @@ test('a client that reads nothing does not keep us from ending', async () => {
   const sessionId = result!['sessionId'] as string;
   say({ id: 3, method: 'session/prompt', params: { sessionId, prompt: [{ type: 'text', text: 'talk' }] } });
   // It talks, and nobody listens.
-  while (!output.writableNeedDrain) await letEverythingReact();
+  while (!output.writableNeedDrain) await flushMicrotasks();
   const closed = connection.close();
   await world.clock.advance(5_000);
   expect(await closed).toMatchObject({ by: 'error' });

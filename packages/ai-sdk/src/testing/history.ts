@@ -1,4 +1,4 @@
-import { textOf } from '@whoa/core';
+import { toText } from '@whoa/core';
 import type { ModelMessage } from '@whoa/core/model';
 import { decodeSignature } from '../signature.ts';
 import type { Refusal, StrictOptions } from './strict.ts';
@@ -36,8 +36,8 @@ export function refusalsOf(messages: readonly ModelMessage[]): (Refusal & { read
 }
 
 function chatMessage(message: ModelMessage): unknown {
-  if (message.role === 'user') return { role: 'user', content: textOf(message.content) };
-  if (message.role === 'tool') return { role: 'tool', tool_call_id: message.callId, content: textOf(message.content) };
+  if (message.role === 'user') return { role: 'user', content: toText(message.content) };
+  if (message.role === 'tool') return { role: 'tool', tool_call_id: message.callId, content: toText(message.content) };
   const calls = message.content.filter((part) => part.type === 'call');
   const text = message.content.map((part) => (part.type === 'text' ? part.text : '')).join('');
   const tool_calls = calls.map(({ callId, tool, input }) => ({
@@ -48,9 +48,9 @@ function chatMessage(message: ModelMessage): unknown {
 }
 
 function responsesItems(message: ModelMessage): Blocks {
-  if (message.role === 'user') return [{ role: 'user', content: textOf(message.content) }];
+  if (message.role === 'user') return [{ role: 'user', content: toText(message.content) }];
   if (message.role === 'tool')
-    return [{ type: 'function_call_output', call_id: message.callId, output: textOf(message.content) }];
+    return [{ type: 'function_call_output', call_id: message.callId, output: toText(message.content) }];
   return message.content.flatMap((part): Blocks => {
     if (part.type === 'text') return [{ role: 'assistant', content: part.text }];
     if (part.type === 'call')
@@ -73,9 +73,9 @@ function anthropicMessages(messages: readonly ModelMessage[]): Blocks {
 }
 
 function anthropicBlocks(message: ModelMessage): Blocks {
-  if (message.role === 'user') return [{ type: 'text', text: textOf(message.content) }];
+  if (message.role === 'user') return [{ type: 'text', text: toText(message.content) }];
   if (message.role === 'tool')
-    return [{ type: 'tool_result', tool_use_id: message.callId, content: textOf(message.content) }];
+    return [{ type: 'tool_result', tool_use_id: message.callId, content: toText(message.content) }];
   return message.content.flatMap((part): Blocks => {
     if (part.type === 'text') return [{ type: 'text', text: part.text }];
     if (part.type === 'call') return [{ type: 'tool_use', id: part.callId, name: part.tool, input: part.input }];

@@ -2,7 +2,7 @@ import { expect, test } from 'vitest';
 import { createRuntime } from '../tool/runtime.ts';
 import { type CallPreview, defineTool, type Tool, type ToolContext } from '../tool/tool.ts';
 import { type ApprovalAnswer, createApprovals, type Judge } from './approvals.ts';
-import { type ApprovalQuestion, questionLines } from './question.ts';
+import { type ApprovalQuestion, formatQuestion } from './question.ts';
 
 interface Setup {
   readonly answer?: ApprovalAnswer | ((question: ApprovalQuestion) => ApprovalAnswer | Promise<ApprovalAnswer>);
@@ -37,7 +37,7 @@ function setUp({ answer = { decision: 'yes' }, preview, judge, validate = (value
   const runtime = createRuntime({ tools: [tool], approve });
   let id = 0;
   const call = async (input: unknown) => (await runtime.execute([{ id: `c${++id}`, tool: 'act', input }]))[0]!;
-  return { questions, ran, call, lines: () => questions.map(questionLines), runtime };
+  return { questions, ran, call, lines: () => questions.map(formatQuestion), runtime };
 }
 
 test('a question holds every field and every line, and what a screen would hide is visible', async () => {

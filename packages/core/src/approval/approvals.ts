@@ -41,13 +41,13 @@ const judgeByEffects: Judge = ({ effects }) => ({ decision: effects === 'read' ?
  * ```ts
  * import { createInterface } from 'node:readline/promises';
  * import { createAgent } from '@whoa/core';
- * import { createApprovals, questionLines } from '@whoa/core/approval';
+ * import { createApprovals, formatQuestion } from '@whoa/core/approval';
  *
  * const terminal = createInterface({ input: process.stdin, output: process.stdout });
  * const approve = createApprovals({
  *   until: 'until this program ends',
  *   ask: async (question, { signal }) => {
- *     console.log(questionLines(question).join('\n'));
+ *     console.log(formatQuestion(question).join('\n'));
  *     const answer = await terminal.question('Allow? (y/n) ', { signal });
  *     return { decision: answer === 'y' ? 'yes' : 'no' };
  *   },

@@ -5,5 +5,5 @@ export { createApprovals, type ApprovalAnswer, type Ask, type Judge } from './ap
 export type { Approve, ApprovalRequest } from '../tool/call.ts';
 
 // Show the question, with nothing hidden.
-export { type ApprovalQuestion, questionLines, callTitle, describeLocation } from './question.ts';
-export { visibleLine, inertText } from './visible.ts';
+export { type ApprovalQuestion, formatQuestion, formatCallTitle, describeLocation } from './question.ts';
+export { toVisibleLine, toInertText } from './visible.ts';

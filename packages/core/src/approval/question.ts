@@ -1,7 +1,7 @@
 import type { ApprovalRequest } from '../tool/call.ts';
 import type { Effects } from '../tool/result.ts';
 import type { CallPreview } from '../tool/tool.ts';
-import { visibleLine, visibleText } from './visible.ts';
+import { toVisibleLine, toVisibleText } from './visible.ts';
 
 /**
  * What a person is asked about a call, as data: every field and every line of what would run, and nothing that a screen
@@ -45,9 +45,9 @@ const SUBJECTS = ['command', 'path', 'pattern', 'glob'] as const;
  *
  * @returns The line, at most `maxCharacters` long.
  */
-export function callTitle(tool: string, input: unknown, maxCharacters: number = MAX_TITLE_CHARACTERS): string {
+export function formatCallTitle(tool: string, input: unknown, maxCharacters: number = MAX_TITLE_CHARACTERS): string {
   const subject = SUBJECTS.map((name) => fieldOf(input, name)).find((value) => value !== undefined);
-  return visibleLine(subject === undefined ? tool : `${tool}: ${subject}`, maxCharacters);
+  return toVisibleLine(subject === undefined ? tool : `${tool}: ${subject}`, maxCharacters);
 }
 
 /** Puts a request and what its tool says of it into words. */
@@ -58,15 +58,15 @@ export function describeRequest(request: ApprovalRequest, preview: CallPreview =
   const shownByDiff = change === undefined || change.diff === null ? [] : change.fields;
   return {
     callId: call.id,
-    tool: visibleText(tool.name),
+    tool: toVisibleText(tool.name),
     effects,
-    title: callTitle(tool.name, input),
+    title: formatCallTitle(tool.name, input),
     fields: fieldsOf(input).filter(({ name }) => !shownByDiff.includes(name)),
-    ...(cwd !== undefined && { cwd: visibleText(cwd) }),
-    ...(sandbox !== undefined && { sandbox: visibleText(sandbox) }),
+    ...(cwd !== undefined && { cwd: toVisibleText(cwd) }),
+    ...(sandbox !== undefined && { sandbox: toVisibleText(sandbox) }),
     ...(change !== undefined && {
       change: {
-        path: visibleText(change.path),
+        path: toVisibleText(change.path),
         isNew: change.isNew,
         diff: linesOf((change.diff ?? '').replace(/\n$/, '')),
       },
@@ -90,7 +90,7 @@ export function describeLocation({ cwd, sandbox }: Pick<ApprovalQuestion, 'cwd' 
  *
  * @returns The lines.
  */
-export function questionLines({ change, fields }: ApprovalQuestion): string[] {
+export function formatQuestion({ change, fields }: ApprovalQuestion): string[] {
   const lines: string[] = [];
   if (change !== undefined) {
     lines.push(`${change.isNew ? 'creates' : 'changes'} ${change.path}`);
@@ -110,11 +110,11 @@ export function coverageOf(
   { change }: CallPreview = {},
 ): Coverage | undefined {
   const { name } = tool;
-  const called = visibleText(name);
+  const called = toVisibleText(name);
   if (change !== undefined) {
     return {
       key: JSON.stringify([name, 'file', change.path]),
-      words: `every ${called} of ${visibleText(change.path)}`,
+      words: `every ${called} of ${toVisibleText(change.path)}`,
     };
   }
   if (fieldOf(input, 'command') === undefined && fieldOf(input, 'path') === undefined) {
@@ -140,7 +140,7 @@ function fieldsOf(input: unknown): QuestionField[] {
 
 /** A name cannot pass for another field and its value. */
 function quoted(name: string): string {
-  return visibleText(JSON.stringify(name));
+  return toVisibleText(JSON.stringify(name));
 }
 
 function valueLines(value: unknown): string[] {
@@ -148,7 +148,7 @@ function valueLines(value: unknown): string[] {
 }
 
 function linesOf(text: string): string[] {
-  return text === '' ? [] : visibleText(text).split('\n');
+  return text === '' ? [] : toVisibleText(text).split('\n');
 }
 
 function fieldOf(input: unknown, name: string): string | undefined {

@@ -8,7 +8,7 @@ const OBEYED = /[\p{Cc}\p{Bidi_Control}\p{Zl}\p{Zp}]/gu;
  * A text in which nothing is hidden: every character that a screen would not show stands as `<U+202E>`. Line feeds and
  * tabs stay.
  */
-export function visibleText(text: string): string {
+export function toVisibleText(text: string): string {
   return text.replace(UNSEEN, (character) => visibleCharacter(character));
 }
 
@@ -17,7 +17,7 @@ export function visibleText(text: string): string {
  *
  * @returns The text.
  */
-export function inertText(text: string): string {
+export function toInertText(text: string): string {
   return text.replace(OBEYED, (character) => visibleCharacter(character));
 }
 
@@ -26,8 +26,8 @@ export function inertText(text: string): string {
  *
  * @returns The line.
  */
-export function visibleLine(text: string, maxCharacters: number): string {
-  const line = visibleText(text.trim().replace(/\r?\n/g, '\n'))
+export function toVisibleLine(text: string, maxCharacters: number): string {
+  const line = toVisibleText(text.trim().replace(/\r?\n/g, '\n'))
     .replace(/ *[\n\t] */g, ' ⏎ ')
     .replace(/ {4,}/g, (spaces) => ` (${spaces.length} spaces) `);
   if (line.length <= maxCharacters) return line;

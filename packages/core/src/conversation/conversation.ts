@@ -13,11 +13,11 @@ import {
   type ConversationEffect,
   type ConversationInput,
   type ConversationState,
-  describeEarly,
+  describeEarlyStatus,
   type EarlyStatus,
   NEW_CONVERSATION,
   type Policy,
-  transition,
+  reduceConversation,
 } from './policy.ts';
 
 /** What became of one message. */
@@ -163,7 +163,7 @@ export class Conversation {
 
   /** What is told meanwhile sees the state as it is after the input. */
   #apply(input: ConversationInput, tellFirst?: () => void): void {
-    const { state, effects } = transition(this.#state, input);
+    const { state, effects } = reduceConversation(this.#state, input);
     this.#state = state;
     if (state.gathering === undefined) this.#gatherTimer?.[Symbol.dispose]();
     tellFirst?.();
@@ -271,7 +271,7 @@ export class Conversation {
   }
 
   #early(messageId: string, status: EarlyStatus): Reply {
-    return { conversationId: this.#id, messageId, status, text: describeEarly(status) };
+    return { conversationId: this.#id, messageId, status, text: describeEarlyStatus(status) };
   }
 
   #resolve(reply: Reply): void {

@@ -7,8 +7,8 @@ import { CancellationToken } from '../stop/token.ts';
 import { sleep } from '../stop/wait.ts';
 import { checkHistory } from '../testing/checker.ts';
 import { createRecorder } from '../testing/recorder.ts';
-import { createVirtualWorld, letEverythingReact } from '../testing/virtual-world.ts';
-import { textOf } from '../tool/result.ts';
+import { createVirtualWorld, flushMicrotasks } from '../testing/virtual-world.ts';
+import { toText } from '../tool/result.ts';
 import { defineTool } from '../tool/tool.ts';
 import type { ConversationEvent, Reply } from './conversation.ts';
 import { type ConversationsOptions, createConversations } from './conversations.ts';
@@ -34,7 +34,7 @@ function setUp(options: Partial<ConversationsOptions> = {}, planner?: Planner) {
   const echo: Planner = {
     next(history, { turn }) {
       if (turn === 1) return callTools([{ id: `${world.createId()}`, tool: 'lookup', input: {} }]);
-      const asked = history.filter((message) => message.role === 'user').map(({ content }) => textOf(content));
+      const asked = history.filter((message) => message.role === 'user').map(({ content }) => toText(content));
       return reply(asked.join(' + '));
     },
   };
@@ -108,7 +108,7 @@ test('many rapid messages: one is answered, the others are superseded, never two
 test('queue, steer and reject do what they say', async () => {
   const { conversations, clock, check } = setUp();
   const first = conversations.processMessage('c', 'a');
-  await letEverythingReact();
+  await flushMicrotasks();
   const queued = conversations.processMessage('c', 'b', { policy: 'queue' });
   const steered = conversations.processMessage('c', 'c', { policy: 'steer' });
   expect((await conversations.processMessage('c', 'd', { policy: 'reject' })).status).toBe('rejected');
@@ -166,7 +166,7 @@ test('cancel answers gracefully with what was done', async () => {
 test('the next turn after a cancelled one runs to its end', async () => {
   const { conversations, clock } = setUp();
   const first = conversations.processMessage('c', 'a');
-  await letEverythingReact();
+  await flushMicrotasks();
   conversations.cancel('c');
   await clock.advance(6_000);
   await first;
@@ -185,7 +185,7 @@ test('what is not known is said, and how a cancel is described can be chosen', a
     const conversations = createConversations({ agent: deaf, ...options });
     const result = conversations.processMessage('c', 'x');
     const token = new CancellationToken();
-    await letEverythingReact();
+    await flushMicrotasks();
     conversations.cancel('c');
     await conversations[Symbol.asyncDispose]();
     token[Symbol.dispose]();
@@ -212,7 +212,7 @@ test('a token or signal given with a message withdraws that message and nothing 
   const first = conversations.processMessage('c', 'a', { token });
   const second = conversations.processMessage('c', 'b', { policy: 'queue', signal: controller.signal });
   const third = conversations.processMessage('c', 'c', { policy: 'queue' });
-  await letEverythingReact();
+  await flushMicrotasks();
   controller.abort();
   expect((await second).status).toBe('cancelled');
   token.cancel({ kind: 'disconnect' });
@@ -227,7 +227,7 @@ test('a token or signal given with a message withdraws that message and nothing 
 test('a second cancel may stop the run harder; its first reason stays', async () => {
   const { conversations, clock, check } = setUp();
   const answering = conversations.processMessage('c', 'a');
-  await letEverythingReact();
+  await flushMicrotasks();
   expect(conversations.cancel('c', 'enough')).toMatchObject({ answer: 'accepted', reason: { message: 'enough' } });
   expect(conversations.cancel('c', 'now!', { mode: 'kill' })).toMatchObject({
     answer: 'escalated',
@@ -235,7 +235,7 @@ test('a second cancel may stop the run harder; its first reason stays', async ()
     reason: { message: 'enough' },
   });
   expect(conversations.cancel('c', 'still?')).toMatchObject({ answer: 'already' });
-  await letEverythingReact();
+  await flushMicrotasks();
   expect(await answering).toMatchObject({ status: 'cancelled', outcome: { reason: { message: 'enough' } } });
   expect(conversations.cancel('c')).toEqual({ answer: 'too-late' });
   await clock.advance(6_000);
@@ -245,7 +245,7 @@ test('a second cancel may stop the run harder; its first reason stays', async ()
 test('a message that was withdrawn before it came starts nothing and supersedes nothing', async () => {
   const { conversations, clock, recorder, check } = setUp();
   const live = conversations.processMessage('c', 'a');
-  await letEverythingReact();
+  await flushMicrotasks();
   const token = new CancellationToken({ clock });
   token.cancel();
   const withdrawn = { status: 'cancelled', text: 'Stopped. Nothing was done.' };
@@ -262,7 +262,7 @@ test('a message is withdrawn as hard as its token or signal says, and harder lat
   const { conversations, clock, check } = setUp();
   const controller = new AbortController();
   const first = conversations.processMessage('c', 'a', { signal: controller.signal });
-  await letEverythingReact();
+  await flushMicrotasks();
   controller.abort();
   // A plain signal means now: the lookup of 6 s is not waited for.
   await clock.advance(2_000);
@@ -271,11 +271,11 @@ test('a message is withdrawn as hard as its token or signal says, and harder lat
 
   const token = new CancellationToken({ clock });
   const second = conversations.processMessage('c', 'b', { token });
-  await letEverythingReact();
+  await flushMicrotasks();
   token.cancel({ kind: 'disconnect' });
   await clock.advance(1_000);
   token.cancel({ kind: 'user' }, { mode: 'kill' });
-  await letEverythingReact();
+  await flushMicrotasks();
   expect(await second).toMatchObject({ status: 'cancelled', outcome: { reason: { kind: 'disconnect' } } });
   await clock.advance(5_000);
   check();
@@ -323,7 +323,7 @@ test('disposing stops every run and waits for its end; what comes later is cance
   const { conversations, clock } = setUp();
   const first = conversations.processMessage('c', 'a');
   const gathering = conversations.processMessage('d', 'b', { debounceMs: 60_000 });
-  await letEverythingReact();
+  await flushMicrotasks();
   const disposed = conversations[Symbol.asyncDispose]();
   await clock.advance(6_000);
   await disposed;
@@ -355,7 +355,7 @@ test('a describeCancel that throws is reported; the message is answered with the
     hooks: { 'hook-error': ({ hook, error }) => errors.push([hook, error]) },
   });
   const first = conversations.processMessage('c', 'a');
-  await letEverythingReact();
+  await flushMicrotasks();
   conversations.cancel('c');
   await clock.advance(6_000);
   expect(await first).toMatchObject({ status: 'cancelled', text: 'Stopped. Done so far: lookup.' });
@@ -390,7 +390,7 @@ test('an agent that throws when it is started fails the message, is reported, an
 test('too many conversations never forget one that is new or busy: no two runs of one live at once', async () => {
   const { conversations, clock, check } = setUp({ maxConversations: 1, policy: 'queue' }, sleeper());
   const replies = ['a', 'b', 'b', 'c'].map((id) => conversations.processMessage(id, id));
-  await letEverythingReact();
+  await flushMicrotasks();
   expect(conversations.cancel('b', {}, { mode: 'now' })).toMatchObject({ answer: 'accepted' });
   expect((await Promise.all(replies.slice(1, 3))).map(({ status }) => status)).toEqual(['cancelled', 'cancelled']);
   await clock.advance(1_000);
@@ -412,7 +412,7 @@ function sleeper(): Planner {
 }
 
 const wordsSaid = (history: readonly Message[]): string[] =>
-  history.flatMap((message) => (message.role === 'user' ? [textOf(message.content)] : []));
+  history.flatMap((message) => (message.role === 'user' ? [toText(message.content)] : []));
 
 test('a conversation is not forgotten while its answer is being sent', async () => {
   let second: Promise<Reply> | undefined;
@@ -434,7 +434,7 @@ test('a steered message that is withdrawn is neither delivered nor run', async (
   const { conversations, clock, recorder, check } = setUp();
   const [heard, handedBack] = [new CancellationToken({ clock }), new AbortController()];
   const first = conversations.processMessage('c', 'a');
-  await letEverythingReact();
+  await flushMicrotasks();
   const steered = conversations.processMessage('c', 'b', { policy: 'steer', token: heard });
   heard.cancel();
   expect((await steered).status).toBe('cancelled');
@@ -442,7 +442,7 @@ test('a steered message that is withdrawn is neither delivered nor run', async (
   expect((await first).text).toBe('a');
 
   const second = conversations.processMessage('c', 'c');
-  await letEverythingReact();
+  await flushMicrotasks();
   const late = conversations.processMessage('c', 'd', { policy: 'steer', signal: handedBack.signal });
   const kept = conversations.processMessage('c', 'e', { policy: 'steer' });
   conversations.cancel('c', {}, { mode: 'now' });
@@ -466,7 +466,7 @@ test('a steered message that is withdrawn after its run failed is not run', asyn
   };
   const { conversations, clock, recorder } = setUp({}, failing);
   const first = conversations.processMessage('c', 'a');
-  await letEverythingReact();
+  await flushMicrotasks();
   const token = new CancellationToken({ clock });
   const steered = conversations.processMessage('c', 'b', { policy: 'steer', token });
   await clock.advance(500);
@@ -504,7 +504,7 @@ test.each([false, true])(
     });
     const token = new CancellationToken({ clock: world.clock });
     const answering = conversations.processMessage('c', 'x', { token });
-    await letEverythingReact();
+    await flushMicrotasks();
     token.cancel({ kind: 'user' }, { undo: !later });
     if (later) token.cancel({}, { undo: true });
     await world.clock.advance(20_000);
@@ -571,7 +571,7 @@ test('hooks hear of cancels: who asked, each level, calls that are waited for, a
       return event.type === 'level-change' ? [event.level] : [];
     });
   const first = conversations.processMessage('c', 'a');
-  await letEverythingReact();
+  await flushMicrotasks();
   conversations.cancel('c', 'one');
   conversations.cancel('c', 'two', { mode: 'now' });
   expect(seen()).toEqual(['accepted one true', 'drain', 'abort', 'escalated two true']);

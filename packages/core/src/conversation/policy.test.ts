@@ -8,14 +8,14 @@ import {
   MAX_WAITING_MESSAGES,
   NEW_CONVERSATION,
   type Policy,
-  transition,
+  reduceConversation,
 } from './policy.ts';
 
 function play(...inputs: ConversationInput[]) {
   let state: ConversationState = NEW_CONVERSATION;
   const effects: ConversationEffect[] = [];
   for (const input of inputs) {
-    const next = transition(state, input);
+    const next = reduceConversation(state, input);
     state = next.state;
     effects.push(...next.effects);
   }
@@ -47,7 +47,7 @@ test('replace: the run is cancelled, the new one waits for its end, and whoever 
   const { effects, state } = play(message('a'), message('b'), message('c'));
   expect(effects).toEqual([start('a'), stop, answer('b', 'superseded')]);
   expect(state.running).toEqual({ ids: ['a'], stopping: 'superseded' });
-  expect(transition(state, ended).effects).toEqual([start('c')]);
+  expect(reduceConversation(state, ended).effects).toEqual([start('c')]);
 });
 
 test('queue: messages wait their turn, in order', () => {
@@ -134,7 +134,7 @@ test('cancel stops the run and drops what waits, is steered or is being gathered
   );
   expect(effects.slice(3)).toEqual([answer('d', 'cancelled'), answer('b', 'cancelled'), answer('c', 'cancelled')]);
   expect(state.running).toEqual({ ids: ['a'], stopping: 'user' });
-  expect(transition(state, ended).effects).toEqual([]);
+  expect(reduceConversation(state, ended).effects).toEqual([]);
   expect(play({ type: 'cancel' }).effects).toEqual([]);
 });
 
@@ -192,7 +192,7 @@ test('any story: never two runs at once, and every message is answered or run ex
           const last = state.running.ids.at(-1)!;
           settled.set(last, (settled.get(last) ?? 0) + 1);
         }
-        const next = transition(state, input);
+        const next = reduceConversation(state, input);
         state = next.state;
         for (const effect of next.effects) {
           if (effect.type === 'start') expect(++running).toBe(1);

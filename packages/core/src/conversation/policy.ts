@@ -57,12 +57,12 @@ export type EarlyStatus = 'duplicate' | 'rejected' | 'superseded' | 'merged' | '
  *
  * @returns The words; empty when there is nothing to say.
  */
-export function describeEarly(status: EarlyStatus): string {
+export function describeEarlyStatus(status: EarlyStatus): string {
   if (status === 'rejected') return 'Still busy with an earlier message; please send this one again later.';
   return status === 'cancelled' ? 'Stopped. Nothing was done.' : '';
 }
 
-export interface Transition {
+export interface ConversationTransition {
   readonly state: ConversationState;
   readonly effects: readonly ConversationEffect[];
 }
@@ -75,7 +75,7 @@ export const MAX_WAITING_MESSAGES = 100;
 export const NEW_CONVERSATION: ConversationState = { steered: [], waiting: [], seen: [] };
 
 /** The one place that decides what a message, an end or a cancel does to a conversation. Pure. */
-export function transition(state: ConversationState, input: ConversationInput): Transition {
+export function reduceConversation(state: ConversationState, input: ConversationInput): ConversationTransition {
   switch (input.type) {
     case 'message':
       return receive(state, input);
@@ -95,7 +95,10 @@ export function transition(state: ConversationState, input: ConversationInput): 
   }
 }
 
-function receive(state: ConversationState, message: Extract<ConversationInput, { type: 'message' }>): Transition {
+function receive(
+  state: ConversationState,
+  message: Extract<ConversationInput, { type: 'message' }>,
+): ConversationTransition {
   const { id, policy, debounceMs } = message;
   if (state.seen.includes(id)) return { state, effects: answers([id], 'duplicate') };
   const seen = [...state.seen, id].slice(-MAX_SEEN_MESSAGES);
@@ -105,11 +108,11 @@ function receive(state: ConversationState, message: Extract<ConversationInput, {
 }
 
 /** Lets gathered messages in as one. */
-function admitGathered({ gathering: _, ...state }: ConversationState, gathered: Gathering): Transition {
+function admitGathered({ gathering: _, ...state }: ConversationState, gathered: Gathering): ConversationTransition {
   return admit(state, gathered.ids, gathered.policy);
 }
 
-function admit(state: ConversationState, ids: readonly string[], policy: Policy): Transition {
+function admit(state: ConversationState, ids: readonly string[], policy: Policy): ConversationTransition {
   const { running, waiting } = state;
   if (running === undefined) return start(state, ids);
   if (policy === 'replace') return supersede(state, ids);
@@ -126,14 +129,14 @@ function admit(state: ConversationState, ids: readonly string[], policy: Policy)
 }
 
 /** One run answers several messages: the last of them gets the reply. */
-function start(state: ConversationState, ids: readonly string[]): Transition {
+function start(state: ConversationState, ids: readonly string[]): ConversationTransition {
   return {
     state: { ...state, running: { ids, stopping: undefined } },
     effects: [{ type: 'start', ids }, ...answers(ids.slice(0, -1), 'merged')],
   };
 }
 
-function supersede(state: ConversationState, ids: readonly string[]): Transition {
+function supersede(state: ConversationState, ids: readonly string[]): ConversationTransition {
   const dropped = [...state.waiting.flat(), ...state.steered];
   const isStopping = state.running?.stopping !== undefined;
   const next = stopping({ ...state, waiting: [ids], steered: [] }, 'superseded');
@@ -143,13 +146,13 @@ function supersede(state: ConversationState, ids: readonly string[]): Transition
   };
 }
 
-function endRun({ running: _, ...state }: ConversationState): Transition {
+function endRun({ running: _, ...state }: ConversationState): ConversationTransition {
   // What was said to the run and never read is not lost: it is next.
   const [ids, ...waiting] = state.steered.length > 0 ? [state.steered, ...state.waiting] : state.waiting;
   return ids === undefined ? { state, effects: [] } : start({ ...state, steered: [], waiting }, ids);
 }
 
-function cancel({ gathering, ...state }: ConversationState): Transition {
+function cancel({ gathering, ...state }: ConversationState): ConversationTransition {
   const dropped = [...(gathering?.ids ?? []), ...state.waiting.flat(), ...state.steered];
   return { state: stopping({ ...state, waiting: [], steered: [] }, 'user'), effects: answers(dropped, 'cancelled') };
 }
@@ -160,7 +163,7 @@ function stopping(state: ConversationState, kind: StopKind): ConversationState {
   return running === undefined ? state : { ...state, running: { ...running, stopping: running.stopping ?? kind } };
 }
 
-function withdraw(state: ConversationState, id: string): Transition {
+function withdraw(state: ConversationState, id: string): ConversationTransition {
   if (state.running?.ids.at(-1) === id) return { state: stopping(state, 'user'), effects: [] };
   const { gathering, ...rest } = state;
   const isOther = (one: string): boolean => one !== id;

@@ -4,7 +4,7 @@
 export { type Clock, systemClock, type World, systemWorld } from '../stop/clock.ts';
 
 // Waiting, stopping and cleaning up.
-export { waitUnder } from '../stop/wait.ts';
+export { waitUntilLevel } from '../stop/wait.ts';
 export { createReason } from '../stop/reason.ts';
 export type { CancelOptions } from '../stop/receipt.ts';
 export type { Ledger } from '../stop/ledger.ts';

@@ -14,14 +14,14 @@ export { MAX_WAITING_MESSAGES } from '../conversation/policy.ts';
 export { MAX_DETAILS_BYTES } from '../tool/bounds.ts';
 
 // Levels and ladders.
-export { rankOf, presetFrom, scheduleOf } from '../stop/level.ts';
+export { rankLevel, toPreset, createStopSchedule } from '../stop/level.ts';
 
 // Errors and how they are described.
 export { CallTimeoutError, OutcomeUnknownError } from '../stop/errors.ts';
 export { describeError, isEchoOfCancel } from '../tool/normalize.ts';
-export { explain } from '../tool/result.ts';
+export { describeStoppedCall } from '../tool/result.ts';
 export { describeCancelled, type CancelledWork } from '../conversation/describe.ts';
-export { describeEarly } from '../conversation/policy.ts';
+export { describeEarlyStatus } from '../conversation/policy.ts';
 
 // Hooks.
 export { type Hooks, type HookError, createHookDispatcher, createListener, reportFailure } from '../stop/hooks.ts';

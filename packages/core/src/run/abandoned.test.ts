@@ -3,8 +3,8 @@ import { expect, test } from 'vitest';
 import { z } from 'zod';
 import { checkHistory } from '../testing/checker.ts';
 import { createRecorder } from '../testing/recorder.ts';
-import { scriptedModel } from '../testing/scripted-model.ts';
-import { createVirtualWorld, letEverythingReact } from '../testing/virtual-world.ts';
+import { createScriptedModel } from '../testing/scripted-model.ts';
+import { createVirtualWorld, flushMicrotasks } from '../testing/virtual-world.ts';
 import { defineTool, type Tool, type ToolDefinition } from '../tool/tool.ts';
 import { type Agent, createAgent } from './agent.ts';
 import type { RunEvent } from './events.ts';
@@ -13,14 +13,14 @@ import { ModelError } from './model.ts';
 import { reply } from './planner.ts';
 import { formatStopReport } from './report.ts';
 import type { AgentOptions } from './setup.ts';
-import { agentTool } from './sub-agent.ts';
+import { createAgentTool } from './sub-agent.ts';
 
 const never = new Promise<never>(() => {});
 
 function setUp(options: Partial<AgentOptions>) {
   const world = createVirtualWorld();
   const recorder = createRecorder();
-  const model = scriptedModel([['x']], { clock: world.clock });
+  const model = createScriptedModel([['x']], { clock: world.clock });
   const agent = createAgent({ name: 'a', model, world, hooks: recorder.hooks, ...options } as AgentOptions);
   const start = (of: Agent = agent) => {
     const run = recorder.run(of.run('go'));
@@ -49,7 +49,7 @@ const tool = (rest: Partial<ToolDefinition<unknown>>): Tool =>
     ...rest,
   } as ToolDefinition<unknown>);
 
-const ASKS_FOR_WORK = () => scriptedModel([[{ call: 'work', id: 'c' }], ['x']]);
+const ASKS_FOR_WORK = () => createScriptedModel([[{ call: 'work', id: 'c' }], ['x']]);
 
 test.each<[string, Partial<AgentOptions>, string]>([
   ['a planner', { planner: { next: () => never }, model: undefined }, 'planner'],
@@ -63,7 +63,7 @@ test.each<[string, Partial<AgentOptions>, string]>([
 ])('%s that does not end is named in the report and in the ledger', async (_, options, name) => {
   const { start, clock, agent, check } = setUp(options);
   const { run, events, reading } = start();
-  await letEverythingReact();
+  await flushMicrotasks();
   run.cancel({ kind: 'user', by: 'anna' }, { mode: 'kill' });
   await clock.advance(2_000);
   const outcome = await run.outcome;
@@ -85,7 +85,7 @@ test('what ends a little after the cancel is waited for, and the run is clean', 
   const answerAfter = (signal: AbortSignal): Promise<boolean> =>
     new Promise((resolve) => signal.addEventListener('abort', () => clock.setTimer(300, () => resolve(false))));
   const { run } = start();
-  await letEverythingReact();
+  await flushMicrotasks();
   run.cancel({}, { mode: 'now' });
   await clock.advance(300);
   expect(await run.outcome).toMatchObject({
@@ -102,11 +102,11 @@ test('what comes back late is written into the ledger, and the report stays as i
     model: undefined,
   });
   const { run } = start();
-  await letEverythingReact();
+  await flushMicrotasks();
   run.cancel({}, { mode: 'kill' });
   const outcome = await run.outcome;
   end?.(reply('late'));
-  await letEverythingReact();
+  await flushMicrotasks();
   expect(agent.ledger.entries()).toMatchObject([{ name: 'planner', late: { state: 'finished' } }]);
   expect(outcome.text).toBe('');
 });
@@ -115,10 +115,10 @@ test('an undo that does not end is in the ledger too', async () => {
   const { start, clock, agent } = setUp({
     undoMs: 100,
     tools: [tool({ undo: () => never })],
-    model: scriptedModel([[{ call: 'work', id: 'c' }], [{ until: never }]]),
+    model: createScriptedModel([[{ call: 'work', id: 'c' }], [{ until: never }]]),
   });
   const { run } = start();
-  await letEverythingReact();
+  await flushMicrotasks();
   run.cancel({}, { mode: 'kill', undo: true });
   await clock.advance(100);
   expect(await run.outcome).toMatchObject({ stop: { settledAfterMs: 100, calls: [{ undo: 'unknown' }] } });
@@ -128,11 +128,11 @@ test('an undo that does not end is in the ledger too', async () => {
 test('what a sub-agent abandons is named by the way to it', async () => {
   const inner = setUp({ name: 'inner', planner: { next: () => never }, model: undefined });
   const { start, check } = setUp({
-    tools: [agentTool(inner.agent, { description: 'Helps.' }) as Tool],
-    model: scriptedModel([[{ call: 'inner', id: 'c', input: { task: 'x' } }], ['x']]),
+    tools: [createAgentTool(inner.agent, { description: 'Helps.' }) as Tool],
+    model: createScriptedModel([[{ call: 'inner', id: 'c', input: { task: 'x' } }], ['x']]),
   });
   const { run } = start();
-  await letEverythingReact();
+  await flushMicrotasks();
   run.cancel({}, { mode: 'kill' });
   expect(await run.outcome).toMatchObject({ stop: { clean: false, abandoned: [{ name: 'inner › planner' }] } });
   check();
@@ -144,7 +144,7 @@ test('a cancel is a cancel, also for a compact that hears it while the run drain
       new Promise((__, reject) => signal.addEventListener('abort', () => reject(signal.reason as Error))),
   });
   const { run } = start();
-  await letEverythingReact();
+  await flushMicrotasks();
   run.cancel();
   const outcome = await run.outcome;
   expect(outcome).toMatchObject({ status: 'cancelled', complete: false });
@@ -154,7 +154,7 @@ test('a cancel is a cancel, also for a compact that hears it while the run drain
 
 test('a cancel inside the hook of a cancel is told after it, and levels only rise', async () => {
   for (const inside of ['cancel-request', 'level-change'] as const) {
-    const { recorder, agent, check, clock } = setUp({ model: scriptedModel([['hi ', { until: never }]]) });
+    const { recorder, agent, check, clock } = setUp({ model: createScriptedModel([['hi ', { until: never }]]) });
     const told: string[] = [];
     let once = false;
     const run = recorder.run(
@@ -168,7 +168,7 @@ test('a cancel inside the hook of a cancel is told after it, and levels only ris
         },
       }),
     );
-    await letEverythingReact();
+    await flushMicrotasks();
     run.cancel();
     await clock.advance(1_000);
     const outcome = await run.outcome;
@@ -182,7 +182,7 @@ test('a cancel inside the hook of a cancel is told after it, and levels only ris
 });
 
 test('a hook that cancels whenever it hears of a cancel comes to an end', async () => {
-  const { recorder, agent, check } = setUp({ model: scriptedModel([['hi ', { until: never }]]) });
+  const { recorder, agent, check } = setUp({ model: createScriptedModel([['hi ', { until: never }]]) });
   const answers: string[] = [];
   const run = recorder.run(
     agent.run('go', {
@@ -194,7 +194,7 @@ test('a hook that cancels whenever it hears of a cancel comes to an end', async 
       },
     }),
   );
-  await letEverythingReact();
+  await flushMicrotasks();
   run.cancel();
   await run.outcome;
   expect(answers).toEqual(['accepted', 'escalated']);
@@ -286,7 +286,7 @@ test.each<[string, () => unknown]>([
   const model = { name: 'm', stream: () => ({ [Symbol.asyncIterator]: () => iterator }) } as unknown as Model;
   const { start, clock } = setUp({ model });
   const { run } = start();
-  await letEverythingReact();
+  await flushMicrotasks();
   run.cancel('enough', { mode: 'now' });
   await clock.advance(3_000);
   expect(await run.outcome).toMatchObject({
@@ -333,7 +333,7 @@ test('a reply that is whole stays whole, whatever its stream does then', async (
 });
 
 test('a reply that its provider ended with an error has failed, and its calls do not run', async () => {
-  const model = scriptedModel([['so ', { call: 'work' }, { type: 'finish', stopReason: 'error' }]]);
+  const model = createScriptedModel([['so ', { call: 'work' }, { type: 'finish', stopReason: 'error' }]]);
   const outcome = await createAgent({ name: 'a', model, tools: [tool({})] }).run('x').outcome;
   expect(outcome).toMatchObject({ status: 'failed', text: 'so ', calls: [], error: { code: 'REPLY_BROKE_OFF' } });
   const planner = {
@@ -407,7 +407,7 @@ test('an iterator that closes at once, without a promise, loses nothing', async 
   };
   const { start, clock } = setUp({ model });
   const { run } = start();
-  await letEverythingReact();
+  await flushMicrotasks();
   run.cancel();
   await clock.advance(1_000);
   expect(await run.outcome).toMatchObject({ status: 'cancelled', text: 'hi', usage: { inputTokens: 77 } });

@@ -4,7 +4,7 @@ import { CancelledError } from '../stop/errors.ts';
 import { CancellationToken } from '../stop/token.ts';
 import { checkHistory } from '../testing/checker.ts';
 import { createRecorder } from '../testing/recorder.ts';
-import { createVirtualWorld, letEverythingReact } from '../testing/virtual-world.ts';
+import { createVirtualWorld, flushMicrotasks } from '../testing/virtual-world.ts';
 import type { Call } from '../tool/call.ts';
 import { defineTool, type Tool, type ToolContext } from '../tool/tool.ts';
 import { createAgent } from './agent.ts';
@@ -124,7 +124,7 @@ test('a planner that hands over a partial message has it kept as it is', async (
         new Promise((_, reject) => token.onCancel((_l, reason) => reject(new CancelledError(reason, { partial })))),
     ),
   );
-  await letEverythingReact();
+  await flushMicrotasks();
   run.cancel();
   const outcome = await run.outcome;
   expect(outcome.messages.at(-1)).toEqual(partial);
@@ -149,7 +149,7 @@ test('a planner may return what it has when it is cut off; nothing is planned af
       () => expect.fail('must not plan'),
     ),
   );
-  await letEverythingReact();
+  await flushMicrotasks();
   run.steer('and then?');
   run.cancel();
   const outcome = await run.outcome;
@@ -221,7 +221,7 @@ test('a plan that fails while it drains is cancelled too, with the error kept', 
         new Promise((_, reject) => token.onCancel(() => queueMicrotask(() => reject(new Error('boom'))))),
     ),
   );
-  await letEverythingReact();
+  await flushMicrotasks();
   run.cancel();
   expect(await run.outcome).toMatchObject({ status: 'cancelled' });
   check();
@@ -253,7 +253,7 @@ test('an impossible plan fails the run, and its calls were not started', async (
 
 test('a deaf planner is abandoned when the ladder ends', async () => {
   const { run, clock, check } = setUp({ next: () => new Promise(() => {}) });
-  await letEverythingReact();
+  await flushMicrotasks();
   run.cancel();
   await clock.advance(12_000);
   expect(await run.outcome).toMatchObject({ status: 'cancelled', stop: { settledAfterMs: 12_000 } });
@@ -269,14 +269,14 @@ test('a deaf call: the run settles when the ladder ends, says unknown, and its l
       quick: () => 'quick',
     },
   );
-  await letEverythingReact();
+  await flushMicrotasks();
   run.cancel({ kind: 'user', message: 'never mind' });
   await clock.advance(12_000);
   const outcome = await run.outcome;
   expect(outcome.calls.map(({ state }) => state)).toEqual(['unknown', 'finished']);
   const before = JSON.stringify(outcome);
   finish?.();
-  await letEverythingReact();
+  await flushMicrotasks();
   expect(JSON.stringify(outcome)).toBe(before);
   expect(recorder.history.at(-1)).toMatchObject({ seen: 'event', event: { type: 'call-late', callId: '1' } });
   expect(agent.ledger.entries()).toMatchObject([{ key: `${run.id}/1`, late: { state: 'finished' } }]);
@@ -299,7 +299,7 @@ test('the stop report says what each thing did, one sentence first', async () =>
       later: () => 'x',
     },
   );
-  await letEverythingReact();
+  await flushMicrotasks();
   run.cancel({ kind: 'user', message: 'stop', by: 'anna', via: 'cli' }, { mode: 'now' });
   await clock.advance(5_000);
   const outcome = await run.outcome;
@@ -473,7 +473,7 @@ test('a steer enters at the next boundary; one that nobody read is handed back',
     scripted(() => callTools([call('1', 'x')])),
     { x: obedient },
   );
-  await letEverythingReact();
+  await flushMicrotasks();
   late.run.steer('one more thing');
   late.run.cancel({}, { mode: 'now' });
   expect((await late.run.outcome).undelivered).toEqual([{ role: 'user', content: 'one more thing' }]);
@@ -526,7 +526,7 @@ test('a compact hook shortens the history before each turn, and a cancel does no
       },
     },
   );
-  await letEverythingReact();
+  await flushMicrotasks();
   stuck.run.cancel();
   expect((await stuck.run.outcome).status).toBe('cancelled');
   expect(signal?.aborted).toBe(true);
@@ -570,7 +570,7 @@ test('cancelling one run leaves its siblings alone; cancelling what is above sto
     { wait: obedient },
   );
   const runs = Array.from({ length: 3 }, () => agent.run('x', { token: root }));
-  await letEverythingReact();
+  await flushMicrotasks();
   runs[0]!.cancel({}, { mode: 'now' });
   expect((await runs[0]!.outcome).status).toBe('cancelled');
   expect(root.statistics.children).toBe(3);
@@ -620,7 +620,7 @@ test('hooks hear every event; a throwing hook harms nobody and is reported', asy
 
 test('every cancel is told, with what it did', async () => {
   const { run, clock, recorder, check } = setUp({ next: () => new Promise(() => {}) });
-  await letEverythingReact();
+  await flushMicrotasks();
   run.cancel({ message: 'first' });
   run.cancel({ message: 'second' });
   run.cancel({ message: 'third' }, { mode: 'now' });

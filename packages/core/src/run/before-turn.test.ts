@@ -1,5 +1,5 @@
 import { expect, test } from 'vitest';
-import { createVirtualWorld, letEverythingReact } from '../testing/virtual-world.ts';
+import { createVirtualWorld, flushMicrotasks } from '../testing/virtual-world.ts';
 import { createAgent } from './agent.ts';
 import { callTools, type Planner, reply } from './planner.ts';
 import type { RunOptions } from './setup.ts';
@@ -21,7 +21,7 @@ test('each turn waits for what is to be done before it', async () => {
   const asked: number[] = [];
   const { run, planned } = start(async (turn) => {
     expect(planned).toHaveLength(turn - 1);
-    await letEverythingReact();
+    await flushMicrotasks();
     asked.push(turn);
   });
   expect((await run.outcome).status).toBe('success');
@@ -33,7 +33,7 @@ test('each turn waits for what is to be done before it', async () => {
 
 test('a cancel before a turn keeps it from beginning, also while something deaf is waited for', async () => {
   const { run, planned } = start((turn) => (turn === 2 ? new Promise(() => {}) : undefined));
-  await letEverythingReact();
+  await flushMicrotasks();
   run.cancel();
   expect(await run.outcome).toMatchObject({ status: 'cancelled', complete: false, turns: 1 });
   expect(planned).toEqual([1]);

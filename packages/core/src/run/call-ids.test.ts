@@ -2,8 +2,8 @@ import { expect, test } from 'vitest';
 import { z } from 'zod';
 import { checkHistory } from '../testing/checker.ts';
 import { createRecorder } from '../testing/recorder.ts';
-import { scriptedModel } from '../testing/scripted-model.ts';
-import { createVirtualWorld, letEverythingReact } from '../testing/virtual-world.ts';
+import { createScriptedModel } from '../testing/scripted-model.ts';
+import { createVirtualWorld, flushMicrotasks } from '../testing/virtual-world.ts';
 import { defineTool, type Tool } from '../tool/tool.ts';
 import { createAgent } from './agent.ts';
 import { CallIds, ReplyCallIds, TurnCallIds } from './call-ids.ts';
@@ -69,7 +69,7 @@ test('a provider that counts its calls anew in every reply gets each result for 
   });
   const stuck = new Promise<never>(() => {});
   const call = (day: string) => ({ call: 'book', id: 'call_0', input: { day } });
-  const model = scriptedModel([[call('Monday')], [call('Tuesday')], ['Booked. ', { until: stuck }]], {
+  const model = createScriptedModel([[call('Monday')], [call('Tuesday')], ['Booked. ', { until: stuck }]], {
     clock: world.clock,
   });
   const agent = createAgent({ name: 'a', model, world, hooks: recorder.hooks, tools: [recorder.tool(book as Tool)] });
@@ -248,7 +248,7 @@ test.each([
       exclusive: () => (options.tools ? ['k'] : []),
       execute: () => 'ran',
     });
-    const model = scriptedModel([
+    const model = createScriptedModel([
       [
         { call: 'first', id: 'f' },
         { call: 'second', id: 's' },
@@ -264,7 +264,7 @@ test.each([
       tools: [recorder.tool(first as Tool), recorder.tool(second as Tool)],
     });
     const run = recorder.run(agent.run('go'));
-    await letEverythingReact();
+    await flushMicrotasks();
     expect(run.cancelCall('s', { kind: 'user', by: 'anna' })).toMatchObject({ answer: 'accepted' });
     expect(run.cancelCall('s')).toMatchObject({ answer: 'already', reason: { by: 'anna' } });
     finish?.();

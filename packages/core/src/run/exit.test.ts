@@ -8,8 +8,8 @@ function msUntilExit(program: string): number {
   const testing = new URL('../testing/index.ts', import.meta.url).href;
   const whole = `
     import { CancellationToken, createAgent, guard } from '${core}';
-    import { waitUnder } from '${embed}';
-    import { scriptedModel } from '${testing}';
+    import { waitUntilLevel } from '${embed}';
+    import { createScriptedModel } from '${testing}';
     let settledAt = 0;
     process.on('exit', () => console.log(performance.now() - settledAt));
     ${program}
@@ -24,7 +24,7 @@ const AT_ONCE_MS = 6_000;
 test('a settled run lets the process end, though the token above it is cancelled and never disposed', () => {
   const ms = msUntilExit(`
     const token = new CancellationToken();
-    const model = scriptedModel([['one ', { waitMs: 60_000 }, 'two']]);
+    const model = createScriptedModel([['one ', { waitMs: 60_000 }, 'two']]);
     const run = createAgent({ name: 'a', model }).run('x', { token });
     for await (const event of run.events) if (event.type === 'text') token.cancel();
     await run.outcome;`);
@@ -45,7 +45,7 @@ test('so does a guard, and a signal that has fired', () => {
 test('so does a wait for something that ended while the token was drained', () => {
   const ms = msUntilExit(`
     const token = new CancellationToken();
-    const waiting = waitUnder(new Promise((resolve) => setTimeout(resolve, 20)), token, 'kill');
+    const waiting = waitUntilLevel(new Promise((resolve) => setTimeout(resolve, 20)), token, 'kill');
     token.cancel();
     await waiting;`);
   expect(ms).toBeLessThan(AT_ONCE_MS);

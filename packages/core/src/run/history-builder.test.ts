@@ -1,6 +1,6 @@
 import { expect, test } from 'vitest';
 import { z } from 'zod';
-import { scriptedModel } from '../testing/scripted-model.ts';
+import { createScriptedModel } from '../testing/scripted-model.ts';
 import { defineTool } from '../tool/tool.ts';
 import { createAgent } from './agent.ts';
 import { HistoryBuilder } from './history-builder.ts';
@@ -19,7 +19,7 @@ test('what the events of a run build is the history of that run, also when it wa
   const summary: Message = { role: 'user', content: 'In short: go.' };
   const replies = [['one ', { call: 'tool' }, { call: 'tool' }], ['two ', { call: 'tool' }], ['three']] as const;
   for (const compact of [undefined, (messages: readonly Message[]) => (messages.length > 3 ? [summary] : messages)]) {
-    const model = scriptedModel(replies);
+    const model = createScriptedModel(replies);
     const builder = new HistoryBuilder();
     const agent = createAgent({ name: 'a', model, tools: [tool], ...(compact && { compact }) });
     const outcome = await agent.run('go', { hooks: { any: (event) => builder.apply(event as never) } }).outcome;

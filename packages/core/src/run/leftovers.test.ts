@@ -1,5 +1,5 @@
 import { expect, test } from 'vitest';
-import { createVirtualWorld, letEverythingReact } from '../testing/virtual-world.ts';
+import { createVirtualWorld, flushMicrotasks } from '../testing/virtual-world.ts';
 import { Leftovers } from './leftovers.ts';
 
 const never = new Promise<never>(() => {});
@@ -27,7 +27,7 @@ test('what is left is waited for a second, or as long as it was given, and named
   left.add('none', never, 0);
   const settled = settling();
   await clock.advance(999);
-  expect(await Promise.race([settled, letEverythingReact().then(() => 'waits')])).toBe('waits');
+  expect(await Promise.race([settled, flushMicrotasks().then(() => 'waits')])).toBe('waits');
   await clock.advance(1);
   expect(await settled).toBe('at 1000');
   expect(names()).toEqual(['stream', 'short', 'none']);
@@ -40,7 +40,7 @@ test('what ends, well or not, is no longer left', async () => {
   left.add('ends', Promise.resolve());
   left.add('fails', fails.promise);
   const settled = settling();
-  await letEverythingReact();
+  await flushMicrotasks();
   expect(names()).toEqual(['fails']);
   fails.reject(new Error('late'));
   expect(await settled).toBe('at 0');

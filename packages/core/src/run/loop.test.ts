@@ -1,5 +1,5 @@
 import { expect, test } from 'vitest';
-import { createVirtualWorld, letEverythingReact } from '../testing/virtual-world.ts';
+import { createVirtualWorld, flushMicrotasks } from '../testing/virtual-world.ts';
 import { createAgent } from './agent.ts';
 import type { AssistantMessage } from './message.ts';
 import { callTools, type Planner, type PlannerContext, reply, type Step } from './planner.ts';
@@ -26,7 +26,7 @@ test('a reply that was cut off is not complete; one that was whole when the canc
     [said('So be it.', 'stop'), true],
   ] as const) {
     const { run } = start((_, context) => whenCancelled(context, step));
-    await letEverythingReact();
+    await flushMicrotasks();
     run.cancel();
     expect(await run.outcome).toMatchObject({ status: 'cancelled', complete, turns: 1 });
   }
@@ -60,10 +60,10 @@ test('what was to be done before a turn and does not end is named, what ended is
     [() => {}, []],
   ] as const) {
     const { run, agent, clock } = start((_, context) => whenCancelled(context, said('x', 'aborted')), { beforeTurn });
-    await letEverythingReact();
+    await flushMicrotasks();
     run.cancel({ by: 'anna' }, { mode: 'kill' });
     // It was only asked: nothing is waited for.
-    await letEverythingReact();
+    await flushMicrotasks();
     expect(await run.outcome).toMatchObject({ status: 'cancelled', stop: { clean: abandoned.length === 0 } });
     expect(agent.ledger.entries().map(({ name }) => name)).toEqual(abandoned);
     expect(clock.pending).toBe(0);
@@ -187,7 +187,7 @@ test('what a planner throws decides what is kept of its words, and how they are 
     stopReason: 'error',
   });
   const { run } = start((_, context) => speak(context, undefined));
-  await letEverythingReact();
+  await flushMicrotasks();
   run.cancel();
   const cancelled = await run.outcome;
   expect(cancelled).toMatchObject({ status: 'cancelled', complete: false });

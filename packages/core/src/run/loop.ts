@@ -1,10 +1,10 @@
 import { runBounded } from '../stop/bounded.ts';
-import { Breather } from '../stop/breather.ts';
 import { CLEANUP_MS } from '../stop/cleanup.ts';
 import { CancelledError, isCancelledError } from '../stop/errors.ts';
+import { LoopYielder } from '../stop/loop-yielder.ts';
 import { isList, unexpected } from '../stop/settings.ts';
 import type { CancellationToken } from '../stop/token.ts';
-import { waitUnder } from '../stop/wait.ts';
+import { waitUntilLevel } from '../stop/wait.ts';
 import { type Call, readCalls } from '../tool/call.ts';
 import type { CallResult } from '../tool/result.ts';
 import type { Runtime } from '../tool/runtime.ts';
@@ -49,17 +49,17 @@ export interface LoopState {
  */
 export async function runLoop(state: LoopState): Promise<boolean> {
   const { token } = state;
-  const breather = new Breather(token.clock);
+  const yielder = new LoopYielder(token.clock);
   try {
     for (;;) {
       token.throwIfCancelled(); // Checkpoint: between turns.
       const isOver = await takeStep(state);
       if (isOver !== undefined) return isOver;
-      const turn = breather.breathe();
-      if (turn !== undefined) await waitUnder(turn, token, 'drain');
+      const turn = yielder.yieldIfDue();
+      if (turn !== undefined) await waitUntilLevel(turn, token, 'drain');
     }
   } finally {
-    breather[Symbol.dispose]();
+    yielder[Symbol.dispose]();
   }
 }
 
@@ -82,7 +82,7 @@ async function takeStep(state: LoopState): Promise<boolean | undefined> {
 /** Nothing has an effect here, so any level ends the wait. */
 async function waitBeforeTurn({ token, turns, leaveRunning }: LoopState, beforeTurn: BeforeTurn): Promise<void> {
   const asked = Promise.resolve(turns + 1).then(beforeTurn);
-  const end = await waitUnder(asked, token, 'drain');
+  const end = await waitUntilLevel(asked, token, 'drain');
   if (end.by === 'level') leaveRunning('beforeTurn', asked, 0);
   token.throwIfCancelled();
   if (end.by === 'error') throw end.error;

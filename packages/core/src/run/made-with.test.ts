@@ -3,16 +3,16 @@ import { z } from 'zod';
 import { createConversations } from '../conversation/conversations.ts';
 import { SettingsError } from '../stop/settings.ts';
 import { CancellationToken } from '../stop/token.ts';
-import { scriptedModel } from '../testing/scripted-model.ts';
+import { createScriptedModel } from '../testing/scripted-model.ts';
 import { createVirtualWorld } from '../testing/virtual-world.ts';
 import { createRuntime } from '../tool/runtime.ts';
 import { defineTool, type Tool } from '../tool/tool.ts';
 import { type Agent, createAgent } from './agent.ts';
 import { createModelPlanner } from './model-planner.ts';
 import { reply } from './planner.ts';
-import { agentTool } from './sub-agent.ts';
+import { createAgentTool } from './sub-agent.ts';
 
-const model = scriptedModel([['hello']]);
+const model = createScriptedModel([['hello']]);
 const planner = { next: () => reply('hello') };
 const look = { name: 'look', description: 'looks', input: z.object({}), execute: () => 'seen' };
 
@@ -67,7 +67,7 @@ test('an agent refuses settings that cannot work when it is made, not when they 
 test('waits of any length are carried, and a limit that never comes', async () => {
   for (const length of [2 ** 31, 60 * 86_400_000, Infinity]) {
     const world = createVirtualWorld();
-    const slow = scriptedModel([['one ', { waitMs: 100 }, 'two']], world);
+    const slow = createScriptedModel([['one ', { waitMs: 100 }, 'two']], world);
     const options = { budgets: { deadlineMs: length }, retry: { idleMs: length } };
     const running = createAgent({ name: 'a', model: slow, world, ...options }).run('x');
     await world.clock.advance(200);
@@ -200,8 +200,8 @@ test('conversations and sub-agents refuse what cannot work', async () => {
   expect(await said('c', 'x', { debounceMs: Number.NaN })).toBe('debounceMs: expected 0 ms or more, got NaN');
   expect(await said('c', 'x', { policy: 'wait' })).toMatch(/^policy: /);
   expect(await said('c', 'x')).toMatchObject({ status: 'answered' });
-  expect(refusal(() => agentTool({} as Agent, { description: 'x' }))).toMatch(/^agent: expected an agent/);
-  expect(refusal(() => agentTool(one, {} as { description: string }))).toMatch(/^description: expected a text/);
+  expect(refusal(() => createAgentTool({} as Agent, { description: 'x' }))).toMatch(/^agent: expected an agent/);
+  expect(refusal(() => createAgentTool(one, {} as { description: string }))).toMatch(/^description: expected a text/);
 });
 
 test('a cancel without a word on how means what the agent, or the call, says', async () => {
@@ -209,7 +209,13 @@ test('a cancel without a word on how means what the agent, or the call, says', a
   const wait = defineTool({ ...look, name: 'wait', execute: (_input, { signal }) => heard(signal) });
   const step = { call: 'wait', input: {} };
   const asking = (): Agent =>
-    createAgent({ name: 'a', model: scriptedModel([[step], ['done']], world), tools: [wait], ladder: 'kill', world });
+    createAgent({
+      name: 'a',
+      model: createScriptedModel([[step], ['done']], world),
+      tools: [wait],
+      ladder: 'kill',
+      world,
+    });
   const stopped = asking().run('x');
   await world.clock.advance(1);
   expect(stopped.cancel('why', { mode: undefined } as object)).toMatchObject({ answer: 'accepted', level: 'kill' });

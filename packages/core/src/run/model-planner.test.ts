@@ -3,8 +3,8 @@ import { z } from 'zod';
 import { CancellationToken } from '../stop/token.ts';
 import { checkHistory } from '../testing/checker.ts';
 import { createRecorder } from '../testing/recorder.ts';
-import { type ScriptedReply, scriptedModel } from '../testing/scripted-model.ts';
-import { createVirtualWorld, letEverythingReact } from '../testing/virtual-world.ts';
+import { createScriptedModel, type ScriptedReply } from '../testing/scripted-model.ts';
+import { createVirtualWorld, flushMicrotasks } from '../testing/virtual-world.ts';
 import { defineTool, type Tool } from '../tool/tool.ts';
 import { createAgent } from './agent.ts';
 import type { RunEvent } from './events.ts';
@@ -17,7 +17,7 @@ const never = new Promise<never>(() => {});
 function setUp(replies: readonly ScriptedReply[], options: Partial<AgentParts> & { retry?: RetryOptions } = {}) {
   const world = createVirtualWorld();
   const recorder = createRecorder();
-  const model = scriptedModel(replies, { clock: world.clock });
+  const model = createScriptedModel(replies, { clock: world.clock });
   const lookup = defineTool({
     name: 'lookup',
     description: 'Looks.',
@@ -81,7 +81,7 @@ test('cancelled mid-text: the stream is closed at once at every level, the words
   for (const mode of ['graceful', 'now', 'kill'] as const) {
     const { run, model, until, check } = setUp([['One two ', { until: never }, 'three']]);
     await until('text');
-    await letEverythingReact();
+    await flushMicrotasks();
     run.cancel({}, { mode });
     const outcome = await run.outcome;
     expect(outcome).toMatchObject({
@@ -92,7 +92,7 @@ test('cancelled mid-text: the stream is closed at once at every level, the words
     expect(outcome.usage.inputTokens).toBeGreaterThan(0);
     expect(outcome.messages.at(-1)).toMatchObject({ role: 'assistant', stopReason: 'aborted' });
     expect(outcome.status === 'cancelled' && outcome.stop.reply).toEqual({ characters: 8, afterMs: 0 });
-    await letEverythingReact();
+    await flushMicrotasks();
     expect(model.requests).toHaveLength(1);
     check();
   }
@@ -100,7 +100,7 @@ test('cancelled mid-text: the stream is closed at once at every level, the words
 
 test('cancelled before the first word, the transcript has no empty message and the next turn works', async () => {
   const { run, agent, model, check } = setUp([[{ until: never }], ['Hi again.']]);
-  await letEverythingReact();
+  await flushMicrotasks();
   run.cancel();
   const outcome = await run.outcome;
   expect(outcome.messages).toEqual([{ role: 'user', content: 'hello' }]);
@@ -129,7 +129,7 @@ test('cancelled mid-arguments: the half call never runs and leaves no trace', as
 
 test('cancelled after a whole call but before the reply was over: the call never runs', async () => {
   const { run, recorder, check } = setUp([[{ call: 'lookup', input: { q: 'x' } }, { until: never }]]);
-  await letEverythingReact();
+  await flushMicrotasks();
   run.cancel();
   expect((await run.outcome).calls).toEqual([]);
   expect(recorder.history.some((entry) => entry.seen === 'effect')).toBe(false);
@@ -293,7 +293,7 @@ test('invalid arguments are told to the model, which may do better', async () =>
 test('an agent needs a model that can be told about its tools', () => {
   const mute = { '~standard': { version: 1, vendor: 'x', validate: () => ({ value: 1 }) } } as const;
   const tool = defineTool({ name: 'mute', description: '', input: mute, execute: () => '' });
-  expect(() => createAgent({ name: 'x', model: scriptedModel([]), tools: [tool] })).toThrow(
+  expect(() => createAgent({ name: 'x', model: createScriptedModel([]), tools: [tool] })).toThrow(
     "the schema of 'mute' cannot describe itself",
   );
 });
@@ -308,19 +308,19 @@ test('hundreds of turns and thousands of calls are one run', { timeout: 60_000 }
 
 test('a planner of its own closes its stream at any level and returns the words so far', async () => {
   const world = createVirtualWorld();
-  const model = scriptedModel([['One ', { until: never }, 'two']], { clock: world.clock });
+  const model = createScriptedModel([['One ', { until: never }, 'two']], { clock: world.clock });
   const planner = createModelPlanner({ model, tools: [], world });
   const token = new CancellationToken({ clock: world.clock });
   const told: string[] = [];
   const step = planner.next([], { token, turn: 1, tell: (event) => event.type === 'text' && told.push(event.text) });
-  await letEverythingReact();
+  await flushMicrotasks();
   expect([told, model.open]).toEqual([['One '], 1]);
   token.cancel();
   expect(await step).toMatchObject({
     message: { stopReason: 'aborted', content: [{ text: 'One ' }], usage: { complete: false } },
     calls: [],
   });
-  await letEverythingReact();
+  await flushMicrotasks();
   expect(model.open).toBe(0);
   token[Symbol.dispose]();
   expect(world.clock.pending).toBe(0);

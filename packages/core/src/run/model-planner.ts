@@ -7,7 +7,7 @@ import { type AssistantMessage, addUsage, NO_USAGE, type Usage } from './message
 import { type Model, type ModelError, modelRule } from './model.ts';
 import type { Planner, PlannerContext } from './planner.ts';
 import { describeTools, prepareMessages } from './prepare.ts';
-import { ReplyError, streamReply } from './turn.ts';
+import { ReplyError, streamReply } from './stream-reply.ts';
 
 /** How often and how long a model is asked again. */
 export interface RetryOptions {

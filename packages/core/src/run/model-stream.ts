@@ -1,6 +1,6 @@
-import { Breather } from '../stop/breather.ts';
+import { LoopYielder } from '../stop/loop-yielder.ts';
 import type { CancellationToken } from '../stop/token.ts';
-import { waitUnder } from '../stop/wait.ts';
+import { waitUntilLevel } from '../stop/wait.ts';
 import { type Model, ModelError, type ModelPart, type ModelRequest } from './model.ts';
 
 /** A reply that is whole has this long to close its stream. */
@@ -11,7 +11,7 @@ export class ModelStream {
   readonly #token: CancellationToken;
   /** The stream's own token: its signal ends with the stream, whoever ends it. */
   readonly #wire: CancellationToken;
-  readonly #breather: Breather;
+  readonly #yielder: LoopYielder;
   readonly #iterator: AsyncIterator<ModelPart>;
   #idleMs: number;
   #readAt: number;
@@ -23,7 +23,7 @@ export class ModelStream {
   constructor(model: Model, request: ModelRequest, { token, idleMs }: { token: CancellationToken; idleMs: number }) {
     this.#token = token;
     this.#wire = token.child('stream');
-    this.#breather = new Breather(token.clock);
+    this.#yielder = new LoopYielder(token.clock);
     this.#idleMs = idleMs;
     this.#readAt = token.clock.now();
     try {
@@ -37,13 +37,13 @@ export class ModelStream {
 
   /** The next part; `undefined` when the stream has ended or is no longer wanted. Throws when it failed or fell silent. */
   async next(): Promise<ModelPart | undefined> {
-    const turn = this.#breather.breathe();
-    if (turn !== undefined) await waitUnder(turn, this.#token, 'drain');
+    const pause = this.#yielder.yieldIfDue();
+    if (pause !== undefined) await waitUntilLevel(pause, this.#token, 'drain');
     if (this.#token.isCancelled) return undefined;
     this.#readAt = this.#token.clock.now();
     const part = this.#iterator.next();
     this.#pending = part;
-    const end = await waitUnder(part, this.#wire, 'drain');
+    const end = await waitUntilLevel(part, this.#wire, 'drain');
     if (end.by !== 'level') this.#pending = undefined;
     if (end.by === 'error' || (end.by === 'value' && end.value.done)) this.#isOpen = false;
     if (this.#token.isCancelled) return undefined;
@@ -64,7 +64,7 @@ export class ModelStream {
   /** Closes stream and connection. Returns what settles when the stream has really ended, if it has not yet. */
   close(): Promise<unknown> | undefined {
     this.#idleTimer[Symbol.dispose]();
-    this.#breather[Symbol.dispose]();
+    this.#yielder[Symbol.dispose]();
     this.#wire.cancel({ kind: 'parent', message: 'the reply is over' }, { mode: 'kill' });
     this.#wire[Symbol.dispose]();
     // Never wait here: a generator that is stuck in a read does not return.

@@ -1,7 +1,7 @@
 import { getEventListeners } from 'node:events';
 import { expect, test } from 'vitest';
 import { z } from 'zod';
-import { scriptedModel } from '../testing/scripted-model.ts';
+import { createScriptedModel } from '../testing/scripted-model.ts';
 import { createVirtualWorld } from '../testing/virtual-world.ts';
 import { defineTool, type Tool } from '../tool/tool.ts';
 import { createAgent } from './agent.ts';
@@ -81,7 +81,7 @@ test.each([0, -5, 1e12, Number.NaN])('an outcome resolves and the undo runs also
   const undone: unknown[] = [];
   const { signal } = new AbortController();
   const book = tool('book', () => 'booked', { undo: ({ input }) => void undone.push(input) });
-  const model = scriptedModel([[{ call: 'book' }], [{ until: never }]]);
+  const model = createScriptedModel([[{ call: 'book' }], [{ until: never }]]);
   let run: ReturnType<ReturnType<typeof createAgent>['run']>;
   try {
     run = createAgent({ name: 'a', undoMs, tools: [book], model }).run('x', { signal });
@@ -120,7 +120,7 @@ test('an undo gets its details whole, though the record keeps only so much', asy
   const run = createAgent({
     name: 'a',
     tools: [book],
-    model: scriptedModel([[{ call: 'book' }], [{ until: never }]]),
+    model: createScriptedModel([[{ call: 'book' }], [{ until: never }]]),
   }).run('x');
   for await (const event of run.events) if (event.type === 'turn-start' && event.turn === 2) break;
   run.cancel({}, { undo: true });
@@ -137,7 +137,7 @@ test('an empty last reply leaves no words of an earlier one', async () => {
   const run = createAgent({
     name: 'a',
     tools: [tool('look', () => 'x')],
-    model: scriptedModel([['Let me check. ', { call: 'look' }], []]),
+    model: createScriptedModel([['Let me check. ', { call: 'look' }], []]),
   }).run('x');
   expect(await run.outcome).toMatchObject({ status: 'success', text: '' });
   expect(run.text).toBe('');

@@ -1,11 +1,11 @@
 import { expect, test } from 'vitest';
 import { z } from 'zod';
-import { createVirtualWorld, letEverythingReact } from '../testing/virtual-world.ts';
+import { createVirtualWorld, flushMicrotasks } from '../testing/virtual-world.ts';
 import { defineTool, type Tool } from '../tool/tool.ts';
 import { createAgent } from './agent.ts';
 import { callTools, type Planner, reply } from './planner.ts';
 import type { AgentParts } from './setup.ts';
-import { agentTool } from './sub-agent.ts';
+import { createAgentTool } from './sub-agent.ts';
 
 function setUp(next: Planner['next'], parts: Partial<AgentParts> = {}) {
   const world = createVirtualWorld();
@@ -32,7 +32,7 @@ test('what a run that ended left running is in the ledger, with its late end', a
   await clock.advance(5);
   ends.resolve('late');
   fails.reject(new Error('reset'));
-  await letEverythingReact();
+  await flushMicrotasks();
   expect(agent.ledger.entries().map(({ late }) => late)).toStrictEqual([
     { at: abandonedAt + 5, state: 'finished', value: 'late' },
     { at: abandonedAt + 5, state: 'failed', error: new Error('reset') },
@@ -93,7 +93,7 @@ test('a sub-agent that did nothing that can be undone is not undone', async () =
   const child = (name: string, tools: readonly Tool[]): Tool => {
     const next: Planner['next'] = (_, { turn }) =>
       turn === 1 && tools.length > 0 ? callTools([{ id: `${name}-1`, tool: 'write', input: {} }]) : reply('done');
-    return agentTool(createAgent({ name, planner: { next }, tools, world }), { description: '' }) as Tool;
+    return createAgentTool(createAgent({ name, planner: { next }, tools, world }), { description: '' }) as Tool;
   };
   const planner: Planner = {
     next: (_, { turn }) =>
@@ -110,7 +110,7 @@ test('a sub-agent that did nothing that can be undone is not undone', async () =
     hooks: { 'undo-start': ({ callId }) => told.push(callId) },
   });
   const run = agent.run('go');
-  await letEverythingReact();
+  await flushMicrotasks();
   run.cancel({}, { mode: 'kill', undo: true });
   await clock.advance(1_000);
   await run.outcome;

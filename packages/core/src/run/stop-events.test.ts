@@ -1,5 +1,5 @@
 import { expect, test } from 'vitest';
-import { createVirtualWorld, letEverythingReact } from '../testing/virtual-world.ts';
+import { createVirtualWorld, flushMicrotasks } from '../testing/virtual-world.ts';
 import { createAgent } from './agent.ts';
 import type { RunEvent } from './events.ts';
 import { reply } from './planner.ts';
@@ -21,7 +21,7 @@ test('a hook that cancels harder as soon as it hears of a cancel: each answer is
     world,
     hooks: { 'cancel-request': ({ answer }) => answer === 'accepted' && run.cancel('harder', { mode: 'kill' }) },
   }).run('x', { hooks: { any: (event) => heard.push(event) } });
-  await letEverythingReact();
+  await flushMicrotasks();
   run.cancel('enough');
   const outcome = await run.outcome;
   for await (const event of run.events) streamed.push(event);

@@ -2,21 +2,21 @@ import { expect, test } from 'vitest';
 import { z } from 'zod';
 import { CancelledError } from '../stop/errors.ts';
 import { CancellationToken } from '../stop/token.ts';
-import { type ScriptedReply, scriptedModel } from '../testing/scripted-model.ts';
-import { createVirtualWorld, letEverythingReact } from '../testing/virtual-world.ts';
+import { createScriptedModel, type ScriptedReply } from '../testing/scripted-model.ts';
+import { createVirtualWorld, flushMicrotasks } from '../testing/virtual-world.ts';
 import { NESTED } from '../tool/nested.ts';
 import { defineTool, type Tool, type ToolContext, type ToolDefinition } from '../tool/tool.ts';
 import { type Agent, createAgent } from './agent.ts';
-import { agentTool } from './sub-agent.ts';
+import { createAgentTool } from './sub-agent.ts';
 
 const never = new Promise<never>(() => {});
 const { clock, ...world } = createVirtualWorld();
 
 function agent(name: string, replies: readonly ScriptedReply[], tools: readonly Tool[] = []): Agent {
-  return createAgent({ name, model: scriptedModel(replies, { clock }), tools, world: { ...world, clock } });
+  return createAgent({ name, model: createScriptedModel(replies, { clock }), tools, world: { ...world, clock } });
 }
 
-const ask = (child: Agent): Tool => agentTool(child, { description: `Asks ${child.name}.` }) as Tool;
+const ask = (child: Agent): Tool => createAgentTool(child, { description: `Asks ${child.name}.` }) as Tool;
 
 function tool(name: string, rest: Partial<ToolDefinition<unknown>> = {}): Tool {
   return defineTool({
@@ -94,7 +94,7 @@ test('what was cut off may have taken effect, and is told after the last words t
     ],
   );
   const run = start(child);
-  await letEverythingReact();
+  await flushMicrotasks();
   run.cancel('enough', { mode: 'now' });
   await clock.advance(2_000);
   const { content, details } = await resultOf(run);
@@ -110,7 +110,7 @@ test('what an agent took back itself is no effect of it', async () => {
     [tool('book', { undo: () => {} }), tool('pay')],
   );
   const run = start(child);
-  await letEverythingReact();
+  await flushMicrotasks();
   run.cancelCall('c', 'not this', { mode: 'now', undo: true });
   expect((await resultOf(run)).details).toMatchObject({
     status: 'cancelled',

@@ -3,11 +3,11 @@ import { z } from 'zod';
 import { CancellationToken } from '../stop/token.ts';
 import { checkHistory } from '../testing/checker.ts';
 import { createRecorder } from '../testing/recorder.ts';
-import { type ScriptedReply, scriptedModel } from '../testing/scripted-model.ts';
-import { createVirtualWorld, letEverythingReact } from '../testing/virtual-world.ts';
+import { createScriptedModel, type ScriptedReply } from '../testing/scripted-model.ts';
+import { createVirtualWorld, flushMicrotasks } from '../testing/virtual-world.ts';
 import { defineTool, type Tool, type ToolDefinition } from '../tool/tool.ts';
 import { type Agent, createAgent } from './agent.ts';
-import { agentTool } from './sub-agent.ts';
+import { createAgentTool } from './sub-agent.ts';
 
 const never = new Promise<never>(() => {});
 
@@ -16,7 +16,13 @@ function setUp() {
   const recorder = createRecorder();
   const root = new CancellationToken({ clock: world.clock });
   const agent = (name: string, replies: readonly ScriptedReply[], tools: readonly Tool[] = []): Agent =>
-    createAgent({ name, model: scriptedModel(replies, { clock: world.clock }), tools, world, hooks: recorder.hooks });
+    createAgent({
+      name,
+      model: createScriptedModel(replies, { clock: world.clock }),
+      tools,
+      world,
+      hooks: recorder.hooks,
+    });
   const tool = (name: string, rest: Partial<ToolDefinition<unknown>> = {}): Tool =>
     defineTool({
       name,
@@ -35,7 +41,7 @@ function setUp() {
   return { ...world, recorder, root, agent, tool, start, check };
 }
 
-const ask = (agent: Agent): Tool => agentTool(agent, { description: `Asks ${agent.name}.` }) as Tool;
+const ask = (agent: Agent): Tool => createAgentTool(agent, { description: `Asks ${agent.name}.` }) as Tool;
 
 test('an agent answers as a tool, and its events are nested in its parent’s', async () => {
   const { agent, start, check } = setUp();
@@ -62,7 +68,7 @@ test('a call that a sub-agent abandoned is named in the report of its parent', a
   const child = agent('child', [[{ call: 'deaf', input: {}, id: 'd' }]], [tool('deaf', { execute: () => never })]);
   const parent = agent('lead', [[{ call: 'child', input: { task: 'x' }, id: 'c' }]], [ask(child)]);
   const run = start(parent);
-  await letEverythingReact();
+  await flushMicrotasks();
   run.cancel({}, { mode: 'now' });
   await clock.advance(2_000);
   expect(await run.outcome).toMatchObject({
@@ -114,7 +120,7 @@ test('cancelling a parent stops agents five deep, at every level, and keeps what
     for (const name of ['a4', 'a3', 'a2', 'a1'])
       deepest = agent(name, [[`${name} asks. `, { call: deepest.name, input: { task: 'x' } }]], [ask(deepest)]);
     const run = start(deepest);
-    await letEverythingReact();
+    await flushMicrotasks();
     run.cancel({ kind: 'user', by: 'anna' }, { mode });
     const outcome = await run.outcome;
     expect(outcome).toMatchObject({ status: 'cancelled', reason: { by: 'anna' }, stop: { settledAfterMs: 0 } });
@@ -143,9 +149,9 @@ test('cancelling one child leaves its siblings and its parent alone', async () =
     [ask(slow), ask(fine)],
   );
   const run = start(parent);
-  await letEverythingReact();
+  await flushMicrotasks();
   expect(run.cancelCall('s')).toMatchObject({ answer: 'accepted' });
-  await letEverythingReact();
+  await flushMicrotasks();
   finish?.();
   const outcome = await run.outcome;
   expect(outcome).toMatchObject({ status: 'success', text: 'Both back.' });
@@ -163,7 +169,7 @@ test('a kill waits for what a child must finish, and no longer', async () => {
   } as Partial<ToolDefinition<unknown>>);
   const child = agent('child', [[{ call: 'pay' }]], [pay]);
   const run = start(agent('lead', [[{ call: 'child', input: { task: 'x' } }]], [ask(child)]));
-  await letEverythingReact();
+  await flushMicrotasks();
   run.cancel({}, { mode: 'kill' });
   await clock.advance(4_000);
   const outcome = await run.outcome;
@@ -186,7 +192,7 @@ test('undo reaches what a sub-agent did, whether it had ended or was stopped', a
     [ask(ended), ask(live)],
   );
   const run = start(parent);
-  await letEverythingReact();
+  await flushMicrotasks();
   run.cancel({}, { undo: true });
   await run.outcome;
   expect(undone).toEqual(['flight', 'car', 'hotel']);
@@ -245,7 +251,7 @@ test('an agent that is out of its own time or turns says so, with its words and 
       budgets,
       hooks: recorder.hooks,
       tools: [bookable(tool, [])],
-      model: scriptedModel([['Found three hotels. ', { call: 'book', input: { id: 'A' } }], [{ until: never }]], {
+      model: createScriptedModel([['Found three hotels. ', { call: 'book', input: { id: 'A' } }], [{ until: never }]], {
         clock,
       }),
     });
@@ -299,7 +305,7 @@ test('what a sub-agent spends counts in the usage and the budget of its parent, 
     hooks: recorder.hooks,
     tools: [ask(child)],
     budgets: { maxModelTokens: 5_000 },
-    model: scriptedModel([[{ call: 'child', input: { task: 'x' } }], ['ok']], { clock }),
+    model: createScriptedModel([[{ call: 'child', input: { task: 'x' } }], ['ok']], { clock }),
   });
   const outcome = await recorder.run(parent.run('go', { token: root })).outcome;
   expect(outcome).toMatchObject({
@@ -326,7 +332,7 @@ test.each(['failed', 'cancelled alone', 'out of time'])('undo reaches what a sub
     hooks: recorder.hooks,
     tools: [book],
     budgets: mode === 'out of time' ? { deadlineMs: 50 } : {},
-    model: scriptedModel(
+    model: createScriptedModel(
       [
         [{ call: 'book', input: { id: 'nested' } }],
         [mode === 'failed' ? { fail: new Error('down') } : { until: never }],
@@ -340,7 +346,7 @@ test.each(['failed', 'cancelled alone', 'out of time'])('undo reaches what a sub
     [{ until: never }],
   ];
   const run = start(agent('lead', replies, [book, ask(child)]));
-  await letEverythingReact();
+  await flushMicrotasks();
   if (mode === 'cancelled alone') run.cancelCall('c');
   await clock.advance(50);
   run.cancel({}, { mode: 'now', undo: true });
@@ -361,7 +367,7 @@ test('undos inside and outside share one bound', async () => {
     world: { ...world, clock },
     undoMs: 400,
     tools: [book],
-    model: scriptedModel([[{ call: 'book' }], [{ until: never }]], { clock }),
+    model: createScriptedModel([[{ call: 'book' }], [{ until: never }]], { clock }),
   });
   const parent = createAgent({
     name: 'lead',
@@ -369,10 +375,12 @@ test('undos inside and outside share one bound', async () => {
     undoMs: 400,
     tools: [book, ask(child)],
     hooks: recorder.hooks,
-    model: scriptedModel([[{ call: 'book', id: 'b' }], [{ call: 'child', id: 'c', input: { task: 'x' } }]], { clock }),
+    model: createScriptedModel([[{ call: 'book', id: 'b' }], [{ call: 'child', id: 'c', input: { task: 'x' } }]], {
+      clock,
+    }),
   });
   const run = start(parent);
-  await letEverythingReact();
+  await flushMicrotasks();
   run.cancel({}, { mode: 'kill', undo: true });
   await clock.advance(400);
   const outcome = await run.outcome;
@@ -400,7 +408,7 @@ test('exclusive keys hold over the whole tree, and for undos', async () => {
   await clock.advance(200);
   await run.outcome;
   const other = start(parent);
-  await letEverythingReact();
+  await flushMicrotasks();
   const undone = run.undo();
   await clock.advance(1_000);
   await other.outcome;
@@ -436,14 +444,14 @@ test('a key that a call holds can be taken by the calls inside it, one at a time
     [asking, edit('after', () => `${order.push('after')}`)],
   );
   const run = start(parent);
-  await letEverythingReact();
+  await flushMicrotasks();
   expect(order).toEqual(['one', 'two']);
   run.cancelCall('c', {}, { mode: 'kill' });
   await clock.advance(10);
   // Abandoned, it still holds the key.
   expect(order).toEqual(['one', 'two']);
   end?.();
-  await letEverythingReact();
+  await flushMicrotasks();
   await run.outcome;
   expect(order).toEqual(['one', 'two', 'after']);
 });
@@ -453,7 +461,7 @@ test('no tool of a user’s can say that it bounds itself', async () => {
   expect(() => tool('deaf', { nested: true } as object)).toThrow('nested: there is no such setting');
   const deaf = { ...tool('deaf', { execute: () => never }), nested: true };
   const run = start(agent('lead', [[{ call: 'deaf' }], ['ok']], [deaf]));
-  await letEverythingReact();
+  await flushMicrotasks();
   root.cancel('enough', { mode: 'kill' });
   await clock.advance(0);
   expect((await run.outcome).calls).toMatchObject([{ state: 'unknown' }]);
@@ -463,7 +471,7 @@ test('a copy of an agent tool that listens to nobody is abandoned at kill', asyn
   const { agent, start, check } = setUp();
   const deaf = { ...ask(agent('child', [['x']])), execute: () => never };
   const run = start(agent('lead', [[{ call: 'child', input: { task: 'x' } }]], [deaf]));
-  await letEverythingReact();
+  await flushMicrotasks();
   run.cancel({}, { mode: 'kill' });
   expect(await run.outcome).toMatchObject({ calls: [{ state: 'unknown' }] });
   check();

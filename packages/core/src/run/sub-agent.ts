@@ -4,7 +4,7 @@ import { keptCallOf } from '../tool/kept.ts';
 import { NESTED, type NestedRun } from '../tool/nested.ts';
 import { describeError } from '../tool/normalize.ts';
 import type { CallResult, Json, ToolResult } from '../tool/result.ts';
-import { textOf } from '../tool/result.ts';
+import { toText } from '../tool/result.ts';
 import type { InputSchema } from '../tool/schema.ts';
 import { defineTool, type Tool } from '../tool/tool.ts';
 import type { Agent } from './agent.ts';
@@ -44,17 +44,17 @@ const taskSchema: InputSchema<Task> = {
  *
  * @example
  * ```ts
- * import { agentTool, createAgent } from '@whoa/core';
+ * import { createAgentTool, createAgent } from '@whoa/core';
  *
  * const researcher = createAgent({ name: 'researcher', model });
  * const lead = createAgent({
  *   name: 'lead',
  *   model,
- *   tools: [agentTool(researcher, { name: 'research', description: 'Looks something up' })],
+ *   tools: [createAgentTool(researcher, { name: 'research', description: 'Looks something up' })],
  * });
  * ```
  */
-export function agentTool(given: Agent, asked: AgentToolOptions): Tool<{ readonly task: string }> {
+export function createAgentTool(given: Agent, asked: AgentToolOptions): Tool<{ readonly task: string }> {
   const agent = having('an agent', 'run')(given, 'agent') as Agent;
   const options = readSettings<AgentToolOptions>(asked, { name: text, description: required(text) });
   const tool = defineTool<Task>({
@@ -151,7 +151,7 @@ function effectsOf(outcome: Outcome, tools: readonly Tool[]): Effect[] {
     if (tool?.[NESTED]) return innerEffectsOf(call);
     const isEffect = call.state === 'finished' || call.state === 'interrupted' || call.state === 'unknown';
     if (!isEffect || tool?.effects === 'read' || undone.has(call.callId)) return [];
-    return [{ tool: call.tool, state: call.state, content: textOf(call.content).slice(0, MAX_EFFECT_CHARACTERS) }];
+    return [{ tool: call.tool, state: call.state, content: toText(call.content).slice(0, MAX_EFFECT_CHARACTERS) }];
   });
 }
 

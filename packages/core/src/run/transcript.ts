@@ -71,8 +71,8 @@ export class Transcript {
   }
 
   /** Gives every call that still has no result one that says it was not started. */
-  close(explain: (call: { id: string; tool: string }) => CallResult): void {
-    for (const { callId, tool } of this.#history.openCalls) this.addResult(explain({ id: callId, tool }));
+  close(describeStoppedCall: (call: { id: string; tool: string }) => CallResult): void {
+    for (const { callId, tool } of this.#history.openCalls) this.addResult(describeStoppedCall({ id: callId, tool }));
   }
 
   replace(messages: readonly Message[]): void {

@@ -1,7 +1,7 @@
 import { expect, test, vi } from 'vitest';
 import { z } from 'zod';
-import { scriptedModel } from '../testing/scripted-model.ts';
-import { createVirtualWorld, letEverythingReact } from '../testing/virtual-world.ts';
+import { createScriptedModel } from '../testing/scripted-model.ts';
+import { createVirtualWorld, flushMicrotasks } from '../testing/virtual-world.ts';
 import { defineTool, type Tool, type ToolDefinition } from '../tool/tool.ts';
 import { createAgent } from './agent.ts';
 
@@ -14,7 +14,7 @@ function setUp(tools: readonly Partial<ToolDefinition<unknown>>[]) {
     name: 'a',
     undoMs: 100,
     world,
-    model: scriptedModel([[{ call: 'book' }], ['Booked.'], [{ call: 'hold' }]], { clock }),
+    model: createScriptedModel([[{ call: 'book' }], ['Booked.'], [{ call: 'hold' }]], { clock }),
     tools: tools.map((tool) =>
       defineTool({ description: 'x', input: z.unknown(), effects: 'write', ...tool } as ToolDefinition<unknown>),
     ) as Tool[],
@@ -52,7 +52,7 @@ test('an undo that cannot have its key in time has failed, and did not begin', a
   const first = agent.run('go');
   await first.outcome;
   agent.run('go');
-  await letEverythingReact();
+  await flushMicrotasks();
   const undone = first.undo();
   await clock.advance(100);
   expect(await undone).toMatchObject([{ tool: 'book', state: 'failed' }]);

@@ -1,6 +1,6 @@
 import { shield } from '../stop/shield.ts';
 import type { CancellationToken } from '../stop/token.ts';
-import { waitUnder } from '../stop/wait.ts';
+import { waitUntilLevel } from '../stop/wait.ts';
 import type { ExclusiveKeys } from '../tool/exclusive.ts';
 import { keptCallOf } from '../tool/kept.ts';
 import { NESTED, type UndoWithin } from '../tool/nested.ts';
@@ -73,7 +73,7 @@ async function undoOne(call: CallResult, options: UndoOptions, token: Cancellati
   // Not had in time: the undo has not begun.
   if (typeof held !== 'function') return 'failed';
   const undoing = undoNow(call, options, token).finally(held);
-  const end = await waitUnder(undoing, token, 'kill');
+  const end = await waitUntilLevel(undoing, token, 'kill');
   if (end.by === 'level') options.leaveRunning(`undo of ${call.tool} (${call.callId})`, undoing);
   return end.by === 'value' ? 'undone' : end.by === 'error' ? 'failed' : 'unknown';
 }

@@ -1,5 +1,5 @@
 import { expect, test } from 'vitest';
-import { createVirtualWorld, letEverythingReact } from '../testing/virtual-world.ts';
+import { createVirtualWorld, flushMicrotasks } from '../testing/virtual-world.ts';
 import { type CleanupError, createCleanupList } from './cleanup.ts';
 
 function setUp(boundMs?: number) {
@@ -34,7 +34,7 @@ test('one that hangs is not waited for beyond the bound, and the others still ru
   list.defer(({ signal }) => ran.push(`first ${signal.aborted}`));
   list.defer(() => new Promise(() => {}));
   const closing = list[Symbol.asyncDispose]();
-  await letEverythingReact();
+  await flushMicrotasks();
   expect(ran).toEqual([]);
   await clock.advance(1_000);
   await closing;
@@ -54,6 +54,6 @@ test('an empty list ends at once, a second time too, and what is added after the
   list.defer(() => {
     throw new Error('late');
   });
-  await letEverythingReact();
+  await flushMicrotasks();
   expect(errors).toHaveLength(1);
 });

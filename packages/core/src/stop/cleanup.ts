@@ -1,7 +1,7 @@
 import type { Clock } from './clock.ts';
 import { shield } from './shield.ts';
 import { CancellationToken } from './token.ts';
-import { waitUnder } from './wait.ts';
+import { waitUntilLevel } from './wait.ts';
 
 /** Something to tidy up. The signal fires when the time for cleaning up is over. */
 export type Cleanup = (context: { readonly signal: AbortSignal }) => unknown;
@@ -48,7 +48,7 @@ export class Cleanups {
           continue;
         }
         const attempt = this.#attempt(cleanup, shielded.signal);
-        const end = await waitUnder(attempt, shielded, 'kill');
+        const end = await waitUntilLevel(attempt, shielded, 'kill');
         if (end.by === 'value') continue;
         if (end.by === 'error') this.#work.onCleanupError(end.error as CleanupError);
         else this.#work.onCleanupError(this.#tooLate(token, boundMs), attempt);

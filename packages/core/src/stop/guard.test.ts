@@ -1,5 +1,5 @@
 import { expect, test, vi } from 'vitest';
-import { createVirtualWorld, letEverythingReact } from '../testing/virtual-world.ts';
+import { createVirtualWorld, flushMicrotasks } from '../testing/virtual-world.ts';
 import { CleanupError } from './cleanup.ts';
 import type { Clock } from './clock.ts';
 import { CallTimeoutError, isCancelledError } from './errors.ts';
@@ -133,7 +133,7 @@ test('deaf work is abandoned exactly when the ladder ends; its late result reach
   expect(ledger.entries()[0]).not.toHaveProperty('late');
   await clock.advance(500);
   resolve('too late');
-  await letEverythingReact();
+  await flushMicrotasks();
   expect(ledger.entries()[0]?.late).toEqual({ at: start + 12_500, state: 'finished', value: 'too late' });
 });
 
@@ -157,7 +157,7 @@ test('a ledger that fails is a process warning with its error, and nothing else 
     token.cancel({}, { mode: 'kill' });
     expect((await result).error).toMatchObject({ code: 'CANCELLED', partial: { state: 'unknown' } });
     resolve('late');
-    await letEverythingReact();
+    await flushMicrotasks();
     expect(warn.mock.calls.map(([warning]) => warning)).toMatchObject(warnings);
     warn.mockClear();
   }
@@ -171,7 +171,7 @@ test('a late failure is written down as well, and is no unhandled rejection', as
   token.cancel({}, { mode: 'kill' });
   await result;
   reject('no');
-  await letEverythingReact();
+  await flushMicrotasks();
   expect(ledger.entries()[0]?.late).toMatchObject({ state: 'failed', error: 'no' });
 });
 
@@ -443,7 +443,7 @@ test('abandoned work that registers a cleanup late has it run at once', async ()
   token.cancel({}, { mode: 'kill' });
   await result;
   resolve(undefined);
-  await letEverythingReact();
+  await flushMicrotasks();
   expect(cleanup.mock.calls[0]?.[0]).toMatchObject({ signal: { aborted: true } });
   expect(warn).toHaveBeenCalledTimes(1);
   warn.mockRestore();
@@ -460,5 +460,5 @@ test('a ledger forgets the returned first, then the oldest', async () => {
   expect(ledger.entries().map(({ key }) => key)).toEqual(['a', 'c']);
   enter('d');
   expect(ledger.entries().map(({ key }) => key)).toEqual(['c', 'd']);
-  await letEverythingReact();
+  await flushMicrotasks();
 });

@@ -17,7 +17,7 @@ const RANKS: Readonly<Record<StopLevel, number>> = { drain: 1, abort: 2, kill: 3
  *
  * @returns 0 for "not cancelled", then more for each level.
  */
-export function rankOf(level: StopLevel | undefined): number {
+export function rankLevel(level: StopLevel | undefined): number {
   return level === undefined ? 0 : RANKS[level];
 }
 
@@ -47,7 +47,7 @@ export const LADDERS: { readonly graceful: Ladder; readonly now: Ladder; readonl
  *
  * @returns The name of the preset.
  */
-export function presetFrom(level: StopLevel): 'graceful' | 'now' | 'kill' {
+export function toPreset(level: StopLevel): 'graceful' | 'now' | 'kill' {
   return level === 'drain' ? 'graceful' : level === 'abort' ? 'now' : 'kill';
 }
 
@@ -66,7 +66,7 @@ export interface StopSchedule {
  *
  * @returns When each level begins.
  */
-export function scheduleOf(mode: StopMode, now: number): StopSchedule {
+export function createStopSchedule(mode: StopMode, now: number): StopSchedule {
   const known = stopMode(mode, 'mode') as StopMode;
   const { drainMs, abortMs } = typeof known === 'string' ? LADDERS[known] : known;
   const abortAt = now + (drainMs ?? 0);
@@ -81,8 +81,8 @@ export function earliest(a: StopSchedule, b: StopSchedule): StopSchedule {
 }
 
 /** The longest a ladder may take from the cancel to `kill`. */
-export function ladderMs(mode: StopMode): number {
-  return scheduleOf(mode, 0).killAt;
+export function getLadderMs(mode: StopMode): number {
+  return createStopSchedule(mode, 0).killAt;
 }
 
 const levelMs = /*#__PURE__*/ boundedMs({ orZero: true, max: MAX_LEVEL_MS });

@@ -1,4 +1,4 @@
-import { rankOf, type StopLevel } from './level.ts';
+import { rankLevel, type StopLevel } from './level.ts';
 import type { CancelReason } from './reason.ts';
 import { warn } from './warn.ts';
 
@@ -70,7 +70,7 @@ export class Subscription implements Disposable {
   tell(level: StopLevel, reason: CancelReason, onError: (error: unknown) => void): void {
     // A listener may raise the level itself and is then ahead of the loop that called it: never tell a lower level after
     // a higher one, nor the same one twice.
-    const rank = rankOf(level);
+    const rank = rankLevel(level);
     if (!this.isActive || this.#rank >= rank) return;
     this.#rank = rank;
     try {

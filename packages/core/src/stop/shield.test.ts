@@ -1,6 +1,6 @@
 import { expect, test } from 'vitest';
 import { createVirtualWorld } from '../testing/virtual-world.ts';
-import { ladderMs } from './level.ts';
+import { getLadderMs } from './level.ts';
 import { MAX_SHIELD_MS, shield } from './shield.ts';
 import { CancellationToken } from './token.ts';
 
@@ -37,7 +37,7 @@ test('a shield without a sensible bound is refused', () => {
 });
 
 test('a ladder says how long it is', () => {
-  expect([ladderMs('graceful'), ladderMs('now'), ladderMs('kill'), ladderMs({ drainMs: 5 })]).toEqual([
+  expect([getLadderMs('graceful'), getLadderMs('now'), getLadderMs('kill'), getLadderMs({ drainMs: 5 })]).toEqual([
     12_000, 2_000, 0, 5,
   ]);
 });

@@ -1,6 +1,6 @@
 import { type Clock, isNever, NEVER, systemClock } from './clock.ts';
 import { CancelledError } from './errors.ts';
-import { earliest, levelAt, rankOf, type StopLevel, type StopSchedule, scheduleOf } from './level.ts';
+import { createStopSchedule, earliest, levelAt, rankLevel, type StopLevel, type StopSchedule } from './level.ts';
 import { type CancelListener, CancelListeners, warnOfListener } from './listeners.ts';
 import { Owned } from './owned.ts';
 import { abortErrorOf, type CancelReason, createReason, type GivenReason, whenAborted } from './reason.ts';
@@ -20,8 +20,8 @@ export interface TokenOptions {
   readonly onListenerError?: ((error: unknown) => void) | undefined;
 }
 
-const ABORT = rankOf('abort');
-const KILL = rankOf('kill');
+const ABORT = rankLevel('abort');
+const KILL = rankLevel('kill');
 const NOTHING = KILL + 1;
 
 /**
@@ -69,8 +69,8 @@ export class CancellationToken implements Disposable {
     this.name = options.name ?? 'token';
     this.#clock = options.clock ?? parent?.clock ?? systemClock;
     this.#onListenerError = options.onListenerError ?? (parent ? parent.#onListenerError : warnOfListener);
-    this.#inheritFrom = options.inheritFrom === 'nothing' ? NOTHING : rankOf(options.inheritFrom ?? 'drain');
-    this.#minimumRank = rankOf(options.minimumLevel);
+    this.#inheritFrom = options.inheritFrom === 'nothing' ? NOTHING : rankLevel(options.inheritFrom ?? 'drain');
+    this.#minimumRank = rankLevel(options.minimumLevel);
     if (parent !== undefined && this.#inheritFrom !== NOTHING) this.#join(parent);
   }
 
@@ -116,10 +116,10 @@ export class CancellationToken implements Disposable {
   cancel(init: GivenReason = {}, options: CancelOptions = {}): CancelReceipt {
     const now = this.#clock.now();
     const { mode, undo } = readCancelOptions(options, 'graceful');
-    const schedule = scheduleOf(mode, now);
+    const schedule = createStopSchedule(mode, now);
     if (this.#ended) return { answer: 'too-late' };
     const first = this.#rank === 0;
-    const rank = rankOf(schedule.level);
+    const rank = rankLevel(schedule.level);
     const sooner = schedule.abortAt < this.#due('abort') || schedule.killAt < this.#due('kill');
     const stronger = rank > this.#rank || sooner || (undo && !this.#undo);
     if (stronger) {
@@ -286,7 +286,7 @@ export class CancellationToken implements Disposable {
     for (let token: CancellationToken | undefined = this; token !== undefined; token = token.#parent) {
       const schedule = token.#schedule;
       if (schedule !== undefined) due = Math.min(due, level === 'abort' ? schedule.abortAt : schedule.killAt);
-      if (token.#inheritFrom > rankOf(level)) break;
+      if (token.#inheritFrom > rankLevel(level)) break;
     }
     return due;
   }

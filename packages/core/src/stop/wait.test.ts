@@ -1,7 +1,7 @@
 import { expect, test } from 'vitest';
 import { createVirtualWorld } from '../testing/virtual-world.ts';
 import { CancellationToken } from './token.ts';
-import { sleep, waitUnder } from './wait.ts';
+import { sleep, waitUntilLevel } from './wait.ts';
 
 function setUp() {
   const { clock } = createVirtualWorld();
@@ -10,8 +10,8 @@ function setUp() {
 
 test('a wait ends with its work, and leaves no listener', async () => {
   const { token } = setUp();
-  expect(await waitUnder(Promise.resolve(7), token, 'kill')).toEqual({ by: 'value', value: 7 });
-  expect(await waitUnder(Promise.reject(new Error('x')), token, 'kill')).toEqual({
+  expect(await waitUntilLevel(Promise.resolve(7), token, 'kill')).toEqual({ by: 'value', value: 7 });
+  expect(await waitUntilLevel(Promise.reject(new Error('x')), token, 'kill')).toEqual({
     by: 'error',
     error: new Error('x'),
   });
@@ -20,14 +20,14 @@ test('a wait ends with its work, and leaves no listener', async () => {
 
 test('a wait ends at its level, not before', async () => {
   const { clock, token } = setUp();
-  const wait = waitUnder(new Promise(() => {}), token, 'abort');
+  const wait = waitUntilLevel(new Promise(() => {}), token, 'abort');
   token.cancel();
   await clock.advance(9_999);
   expect(token.statistics.listeners).toBe(1);
   await clock.advance(1);
   expect(await wait).toEqual({ by: 'level', level: 'abort' });
   expect(token.statistics.listeners).toBe(0);
-  expect(await waitUnder(new Promise(() => {}), token, 'drain')).toEqual({ by: 'level', level: 'abort' });
+  expect(await waitUntilLevel(new Promise(() => {}), token, 'drain')).toEqual({ by: 'level', level: 'abort' });
   expect(token.statistics.listeners).toBe(0);
 });
 

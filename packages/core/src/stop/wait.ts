@@ -1,5 +1,5 @@
 import { type Clock, isNever, NEVER } from './clock.ts';
-import { rankOf, type StopLevel } from './level.ts';
+import { rankLevel, type StopLevel } from './level.ts';
 import type { CancellationToken } from './token.ts';
 
 /** How a wait ended: the work did, or the token reached the level first. */
@@ -14,7 +14,11 @@ export type WaitEnd<T> =
  *
  * @returns How the wait ended: the promise settled, or the token reached the level. It never rejects.
  */
-export function waitUnder<T>(work: PromiseLike<T>, token: CancellationToken, until: StopLevel): Promise<WaitEnd<T>> {
+export function waitUntilLevel<T>(
+  work: PromiseLike<T>,
+  token: CancellationToken,
+  until: StopLevel,
+): Promise<WaitEnd<T>> {
   return new Promise((resolve) => {
     let isOver = false;
     let subscription: Disposable | undefined;
@@ -28,7 +32,7 @@ export function waitUnder<T>(work: PromiseLike<T>, token: CancellationToken, unt
       (error: unknown) => end({ by: 'error', error }),
     );
     subscription = token.onCancel((level) => {
-      if (rankOf(level) >= rankOf(until)) end({ by: 'level', level });
+      if (rankLevel(level) >= rankLevel(until)) end({ by: 'level', level });
     });
     // A token that had reached the level answered before there was a subscription.
     if (isOver) subscription[Symbol.dispose]();
@@ -56,7 +60,7 @@ export async function sleep(ms: number, options: { clock: Clock; token: Cancella
   const { clock, token } = options;
   const { promise: elapsed, resolve } = Promise.withResolvers<void>();
   const timer = isNever(ms) ? NEVER : clock.setTimer(ms, resolve);
-  await waitUnder(elapsed, token, 'drain');
+  await waitUntilLevel(elapsed, token, 'drain');
   timer[Symbol.dispose]();
   token.throwIfCancelled();
 }

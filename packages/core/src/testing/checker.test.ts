@@ -9,7 +9,7 @@ import { defineTool, type Tool } from '../tool/tool.ts';
 import { checkHistory } from './checker.ts';
 import type { Effect, HistoryEntry, TaskSeen } from './history.ts';
 import { createRecorder } from './recorder.ts';
-import { scriptedModel } from './scripted-model.ts';
+import { createScriptedModel } from './scripted-model.ts';
 import { createVirtualWorld } from './virtual-world.ts';
 
 type Entry<Seen> = Extract<HistoryEntry, { seen: Seen }>;
@@ -36,7 +36,7 @@ async function recordRun(): Promise<HistoryEntry[]> {
     world,
     hooks: recorder.hooks,
     tools: tools.map((tool) => recorder.tool(tool)),
-    model: scriptedModel([
+    model: createScriptedModel([
       ['I look. ', { call: 'look', id: 'l' }, { call: 'pay', id: 'p' }],
       ['I wait. ', { call: 'wait', id: 'w' }],
     ]),
@@ -308,7 +308,7 @@ test('a run whose error is its own cause, or whose input cannot be copied, is re
     inputJsonSchema: { type: 'object' },
     execute: () => 'seen',
   });
-  const model = scriptedModel([[{ call: 'look' }], ['done']]);
+  const model = createScriptedModel([[{ call: 'look' }], ['done']]);
   const agent = createAgent({ name: 'b', model, tools: [tool as Tool], hooks: recorder.hooks });
   await recorder.run(agent.run('x')).outcome;
   expect(recorder.history.filter((entry) => entry.seen === 'event' && entry.event.type === 'call-start')).toHaveLength(

@@ -1,8 +1,8 @@
 // A model that says what it is told to.
-export { scriptedModel, type ScriptedModel, type ScriptedStep } from './scripted-model.ts';
+export { createScriptedModel, type ScriptedModel, type ScriptedStep } from './scripted-model.ts';
 
 // Time that only moves when told.
-export { createVirtualWorld, VirtualClock, letEverythingReact } from './virtual-world.ts';
+export { createVirtualWorld, VirtualClock, flushMicrotasks } from './virtual-world.ts';
 
 // What happened, and whether it was allowed.
 export { createRecorder, type Recorder } from './recorder.ts';

@@ -2,7 +2,7 @@ import { inspect, isDeepStrictEqual } from 'node:util';
 import { AFTER_THE_END, type RunEvent } from '../run/events.ts';
 import type { Outcome } from '../run/outcome.ts';
 import { CLEANUP_MS } from '../stop/cleanup.ts';
-import { rankOf } from '../stop/level.ts';
+import { rankLevel } from '../stop/level.ts';
 import type { CancelReason } from '../stop/reason.ts';
 import type { CancelReceipt } from '../stop/receipt.ts';
 import { CallBook } from './call-book.ts';
@@ -46,9 +46,9 @@ export class RunRecord {
     this.#words.event(event);
     switch (event.type) {
       case 'level-change':
-        if (rankOf(event.level) <= this.#rank)
+        if (rankLevel(event.level) <= this.#rank)
           this.#broken('P3', `the level went from rank ${this.#rank} to ${event.level}`);
-        this.#rank = rankOf(event.level);
+        this.#rank = rankLevel(event.level);
         this.#sameReason(event.reason, 'a level change');
         break;
       case 'call-start':
@@ -94,7 +94,7 @@ export class RunRecord {
       if (this.#accepted) this.#broken('P3', 'accepted twice');
       this.#accepted = true;
     }
-    if (rankOf(receipt.level) < this.#rank)
+    if (rankLevel(receipt.level) < this.#rank)
       this.#broken('P3', `a receipt says '${receipt.level}', which is lower than before`);
     this.#waitsUntil(receipt.killAt);
     this.#sameReason(receipt.reason, `an '${receipt.answer}' receipt`);

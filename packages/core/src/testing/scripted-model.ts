@@ -39,12 +39,12 @@ export interface ScriptOptions {
  * @example
  * ```ts
  * import { createAgent } from '@whoa/core';
- * import { scriptedModel } from '@whoa/core/testing';
+ * import { createScriptedModel } from '@whoa/core/testing';
  *
- * const agent = createAgent({ name: 'tested', model: scriptedModel([['Once upon ', { waitMs: 60_000 }, 'a time']]) });
+ * const agent = createAgent({ name: 'tested', model: createScriptedModel([['Once upon ', { waitMs: 60_000 }, 'a time']]) });
  * ```
  */
-export function scriptedModel(replies: readonly ScriptedReply[], options: ScriptOptions = {}): ScriptedModel {
+export function createScriptedModel(replies: readonly ScriptedReply[], options: ScriptOptions = {}): ScriptedModel {
   const { clock = systemClock, wordMs = 0 } = options;
   const requests: ModelRequest[] = [];
   const script = { open: 0, calls: 0 };

@@ -35,10 +35,10 @@ export class VirtualClock implements Clock {
   /** Moves on by `ms`, firing what falls due in order and letting everything react before the next. */
   async advance(ms: number): Promise<void> {
     const end = this.#now + ms;
-    await letEverythingReact();
+    await flushMicrotasks();
     for (let timer = this.#next(end); timer !== undefined; timer = this.#next(end)) {
       this.#fire(timer);
-      await letEverythingReact();
+      await flushMicrotasks();
     }
     this.#now = end;
   }
@@ -72,7 +72,7 @@ export class VirtualClock implements Clock {
  *
  * @returns A promise that resolves then.
  */
-export function letEverythingReact(): Promise<void> {
+export function flushMicrotasks(): Promise<void> {
   return new Promise((resolve) => setImmediate(resolve));
 }
 

@@ -4,11 +4,11 @@ import { OutcomeUnknownError } from '../stop/errors.ts';
 import { guard } from '../stop/guard.ts';
 import { createLedger } from '../stop/ledger.ts';
 import { CancellationToken } from '../stop/token.ts';
-import { createVirtualWorld, letEverythingReact } from '../testing/virtual-world.ts';
+import { createVirtualWorld, flushMicrotasks } from '../testing/virtual-world.ts';
 import type { RuntimeEvent } from './events.ts';
 import type { CallResult } from './result.ts';
 import { createRuntime, type RuntimeOptions } from './runtime.ts';
-import { defineTool, interrupted, type Tool, type ToolContext } from './tool.ts';
+import { createInterruptedError, defineTool, type Tool, type ToolContext } from './tool.ts';
 
 type Execute = (input: unknown, context: ToolContext) => unknown;
 
@@ -124,7 +124,7 @@ const THROWN: Readonly<Record<string, [() => unknown, string]>> = {
 test.each(Object.entries(THROWN))('%s as an error ends one call, and says what it can', async (_, [make, said]) => {
   const { execute, ends } = setUp([
     tool('bad', () => Promise.reject(make() as Error)),
-    tool('sibling', () => letEverythingReact().then(() => 'done')),
+    tool('sibling', () => flushMicrotasks().then(() => 'done')),
   ]);
   expect(await execute('bad', 'sibling')).toMatchObject([
     { state: 'failed', content: said, isError: true },
@@ -164,7 +164,7 @@ test('a text is an update too, and the model is told that the call ran', async (
     }),
   ]);
   const results = execute('pay');
-  await letEverythingReact();
+  await flushMicrotasks();
   token.cancel({}, { mode: 'now' });
   expect(await results).toMatchObject([
     {
@@ -190,7 +190,7 @@ test('only a tool that reads, or says so, is sure to have left nothing half done
     new Promise((__, reject) => signal.addEventListener('abort', () => reject(signal.reason as Error)));
   const sure: Execute = (_, { token: own }) =>
     new Promise((__, reject) =>
-      own.onCancel(() => reject(interrupted(own, { content: 'unchanged' }, { effect: 'none' }))),
+      own.onCancel(() => reject(createInterruptedError(own, { content: 'unchanged' }, { effect: 'none' }))),
     );
   const { token, execute } = setUp([
     tool('look', obedient, { effects: 'read' }),
@@ -198,7 +198,7 @@ test('only a tool that reads, or says so, is sure to have left nothing half done
     tool('sure', sure, { effects: 'write' }),
   ]);
   const results = execute('look', 'edit', 'sure');
-  await letEverythingReact();
+  await flushMicrotasks();
   token.cancel({}, { mode: 'now' });
   expect((await results).map(({ content }) => content)).toEqual([
     'Interrupted (user) before it finished.',
@@ -218,7 +218,7 @@ test('the error with which a call answers the abort is kept and told', async () 
     ),
   ]);
   const results = execute('sql');
-  await letEverythingReact();
+  await flushMicrotasks();
   token.cancel({}, { mode: 'now' });
   expect(await results).toMatchObject([
     {
@@ -281,7 +281,7 @@ test('nothing that a tool holds on to can change its record', async () => {
     }),
   ]);
   const results = execute('finished', 'deaf');
-  await letEverythingReact();
+  await flushMicrotasks();
   token.cancel({}, { mode: 'kill' });
   const before = JSON.stringify([await results, events]);
   details.lines.push('two');
@@ -307,12 +307,12 @@ test('a ledger that fails changes nothing for the calls', async () => {
     { ledger },
   );
   const results = execute('quick', 'deaf');
-  await letEverythingReact();
+  await flushMicrotasks();
   token.cancel({}, { mode: 'kill' });
   expect((await results).map(({ state }) => state)).toEqual(['finished', 'unknown']);
   expect(ends()).toEqual(['quick finished', 'deaf unknown']);
   end?.();
-  await letEverythingReact();
+  await flushMicrotasks();
   expect(events.at(-1)).toMatchObject({ type: 'call-late', callId: 'deaf' });
   expect(warned.mock.calls.map(([warning]) => (warning as Error).message)).toEqual([
     'A ledger failed',
@@ -328,11 +328,11 @@ test('an abandoned call gives its keys back when it ends, whatever it ends with'
     tool('next', () => 'done', { exclusive: () => ['file'] }),
   ]);
   const killed = runtime.execute([{ id: '1', tool: 'edit', input: {} }], { token }).catch(() => {});
-  await letEverythingReact();
+  await flushMicrotasks();
   token.cancel({}, { mode: 'kill' });
   await killed;
   end?.(NASTY['a proxy that throws']!());
-  await letEverythingReact();
+  await flushMicrotasks();
   const other = new CancellationToken({ clock });
   expect(await runtime.execute([{ id: '2', tool: 'next', input: {} }], { token: other })).toMatchObject([
     { state: 'finished' },
@@ -392,13 +392,13 @@ test('a clock that fails once loses one call, and its siblings are waited for', 
   const runtime = createRuntime({
     tools: [
       tool('breaks', async () => {
-        await letEverythingReact();
+        await flushMicrotasks();
         fails = true;
         return 'x';
       }),
       tool('sibling', () =>
-        letEverythingReact()
-          .then(letEverythingReact)
+        flushMicrotasks()
+          .then(flushMicrotasks)
           .then(() => 'done'),
       ),
     ],
@@ -491,7 +491,7 @@ test.each<[string, () => unknown]>([
     { state: 'finished', content: expect.stringContaining('redacted') as string },
   ]);
   const abandoned = execute('deaf');
-  await letEverythingReact();
+  await flushMicrotasks();
   token.cancel('enough', { mode: 'kill' });
   expect(await abandoned).toMatchObject([{ state: 'unknown' }]);
   await clock.advance(60_000);

@@ -7,7 +7,14 @@ import { boundContent, boundDetails } from './bounds.ts';
 import type { Call } from './call.ts';
 import { describeError, isEchoOfCancel, normalizeResult } from './normalize.ts';
 import { type Redact, redactResult } from './redact.ts';
-import { type CallResult, type Content, type Effects, explain, type Json, type ToolResult } from './result.ts';
+import {
+  type CallResult,
+  type Content,
+  describeStoppedCall,
+  type Effects,
+  type Json,
+  type ToolResult,
+} from './result.ts';
 
 /** How work that began ended. */
 export type BegunEnd = Exclude<BoundedEnd<unknown>, { readonly state: 'not-started' | 'refused' }>;
@@ -100,7 +107,7 @@ function stopped(
   reason: CancelReason,
   { partial, effects, error }: Known = {},
 ): Said {
-  const said = explain(state, reason, { effects, error });
+  const said = describeStoppedCall(state, reason, { effects, error });
   return {
     state,
     content: partial === undefined ? said : withPartial(said, partial.content),

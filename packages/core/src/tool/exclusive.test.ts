@@ -1,6 +1,6 @@
 import { expect, test } from 'vitest';
 import { CancellationToken } from '../stop/token.ts';
-import { createVirtualWorld, letEverythingReact } from '../testing/virtual-world.ts';
+import { createVirtualWorld, flushMicrotasks } from '../testing/virtual-world.ts';
 import { ExclusiveKeys } from './exclusive.ts';
 
 function setUp() {
@@ -12,7 +12,7 @@ function setUp() {
 }
 
 const settled = (promise: Promise<unknown>): Promise<unknown> =>
-  Promise.race([promise, letEverythingReact().then(() => 'waits')]);
+  Promise.race([promise, flushMicrotasks().then(() => 'waits')]);
 
 test('a call waits for each of its keys, and takes none before all are free', async () => {
   const { take } = setUp();
@@ -72,7 +72,7 @@ test('the wait for a key ends after a minute, with the name of its holder, or wi
   await clock.advance(1);
   expect(await settled(late)).toEqual({ heldBy: 'first' });
   const cancelled = keys.acquire(['a'], { holder: 'third', token });
-  await letEverythingReact();
+  await flushMicrotasks();
   token.cancel();
   expect(await settled(cancelled)).toBeUndefined();
   expect(token.statistics.children).toBe(0);

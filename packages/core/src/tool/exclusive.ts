@@ -1,5 +1,5 @@
 import type { CancellationToken } from '../stop/token.ts';
-import { waitUnder } from '../stop/wait.ts';
+import { waitUntilLevel } from '../stop/wait.ts';
 
 /** How long a call waits for a key that an earlier call still holds. */
 const EXCLUSIVE_WAIT_MS = 60_000;
@@ -39,7 +39,7 @@ export class ExclusiveKeys {
     limit.cancelAfter(EXCLUSIVE_WAIT_MS, { kind: 'deadline' });
     try {
       for (let busy = this.#busy(keys); busy !== undefined; busy = this.#busy(keys)) {
-        const end = await waitUnder(busy.released, limit, 'drain');
+        const end = await waitUntilLevel(busy.released, limit, 'drain');
         if (end.by === 'level') return options.token.isCancelled ? undefined : { heldBy: busy.holder };
       }
     } finally {

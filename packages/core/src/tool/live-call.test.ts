@@ -2,7 +2,7 @@ import { expect, test, vi } from 'vitest';
 import { z } from 'zod';
 import { CancelledError } from '../stop/errors.ts';
 import { CancellationToken } from '../stop/token.ts';
-import { createVirtualWorld, letEverythingReact } from '../testing/virtual-world.ts';
+import { createVirtualWorld, flushMicrotasks } from '../testing/virtual-world.ts';
 import type { Call } from './call.ts';
 import type { RuntimeEvent } from './events.ts';
 import { keptCallOf } from './kept.ts';
@@ -66,7 +66,7 @@ test('without hooks nothing is told, and every call ends the same', async () => 
     { hooks: undefined },
   );
   const results = execute(call('talks'), call('pay'), call('deaf'));
-  await letEverythingReact();
+  await flushMicrotasks();
   token.cancel({}, { mode: 'kill' });
   await clock.advance(200);
   expect((await results).map(({ state }) => state)).toEqual(['finished', 'finished', 'unknown']);
@@ -104,7 +104,7 @@ test('what an abandoned call had shown is kept, and its late end is told as a re
     { redact: (text) => ({ text: text.replace('key', '***'), count: text.includes('key') ? 1 : 0 }) },
   );
   const results = execute(call('shows'), call('fails'));
-  await letEverythingReact();
+  await flushMicrotasks();
   token.cancel({}, { mode: 'kill' });
   expect(await results).toMatchObject([
     { state: 'unknown', content: expect.stringMatching(/Output so far:\nhalf$/) as string, details: { done: 1 } },
@@ -126,7 +126,7 @@ test('a record holds only what there is to say', async () => {
     tool('obeys', (context) => atAbort(context, context.signal)),
   ]);
   const results = execute(call('quick'), call('obeys'));
-  await letEverythingReact();
+  await flushMicrotasks();
   token.cancel({}, { mode: 'now' });
   const at = { startedAt: clock.now(), endedAt: clock.now() };
   const [quick, obeys] = await results;
@@ -150,7 +150,7 @@ test.each<[string, unknown]>([
     tool('odd', (context) => atAbort(context, new CancelledError({ kind: 'user', at: 0 }, { partial }))),
   ]);
   const results = execute(call('odd'));
-  await letEverythingReact();
+  await flushMicrotasks();
   token.cancel({}, { mode: 'now' });
   const [odd] = await results;
   expect(odd?.content).toBe('Interrupted (user) before it finished.');
@@ -180,7 +180,7 @@ test('a run inside a call that answers the cancel with an error of its own was i
     nestedTool('run', (context) => atAbort(context, withPartial('no undo', { content: 'half' })), { effects: 'write' }),
   ]);
   const results = execute(call('run'));
-  await letEverythingReact();
+  await flushMicrotasks();
   token.cancel({}, { mode: 'now' });
   expect(await results).toMatchObject([
     {
@@ -217,7 +217,7 @@ test('the keys of a call that is a run are free when its own are, and those of i
   expect(await execute(call('idle'))).toMatchObject([{ state: 'finished' }]);
   expect(await execute(call('busy'))).toMatchObject([{ state: 'finished' }]);
   const next = runtime.execute([call('next', 'idle')]);
-  await letEverythingReact();
+  await flushMicrotasks();
   expect(runtime.cancelCall('next', 'still waiting')).toMatchObject({ answer: 'accepted' });
   expect(await next).toMatchObject([{ state: 'not-started', reason: { message: 'still waiting' } }]);
   (await lent.promise)();
@@ -271,7 +271,7 @@ test('only of calls that can be undone more is kept than their record', async ()
 });
 
 test('an id is taken while its call is under way, and free after it', async () => {
-  const { execute, runtime } = setUp([tool('slow', () => letEverythingReact().then(() => 'done'))]);
+  const { execute, runtime } = setUp([tool('slow', () => flushMicrotasks().then(() => 'done'))]);
   const first = execute(call('1', 'slow'));
   await expect(runtime.execute([call('0', 'slow'), call('1', 'slow')])).rejects.toThrow(
     "A call with the id '1' is under way in this runtime",

@@ -14,7 +14,7 @@ import { normalizeResult } from './normalize.ts';
 import { type Redact, redactResult } from './redact.ts';
 import type { CallResult, ToolResult } from './result.ts';
 import type { CallPreview, RawResult, Tool, ToolContext } from './tool.ts';
-import type { Placed } from './waves.ts';
+import type { PlannedCall } from './waves.ts';
 
 /** The answer to a cancel of one call. */
 export type CallCancelReceipt = CancelReceipt | { readonly answer: 'refused'; readonly message: string };
@@ -28,7 +28,7 @@ export interface Prepared {
 }
 
 /** One call of an execution, from the moment it is wanted to its one result. */
-export class LiveCall implements BoundedWork<RawResult, CallResult>, Placed {
+export class LiveCall implements BoundedWork<RawResult, CallResult>, PlannedCall {
   readonly call: Call;
   readonly tool: Tool;
   /** Set once, when it has ended. */

@@ -50,7 +50,7 @@ export interface CallResult {
  *
  * @returns The text; images are named, not shown.
  */
-export function textOf(content: Content): string {
+export function toText(content: Content): string {
   if (typeof content === 'string') return content;
   return content.map((part) => (part.type === 'text' ? part.text : `[image ${part.mediaType}]`)).join('');
 }
@@ -67,7 +67,7 @@ export interface StopFacts {
  *
  * @returns The text.
  */
-export function explain(
+export function describeStoppedCall(
   state: 'interrupted' | 'not-started' | 'unknown',
   reason: CancelReason,
   { effects = 'execute', error }: StopFacts = {},

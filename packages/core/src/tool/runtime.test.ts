@@ -4,12 +4,12 @@ import { expect, test, vi } from 'vitest';
 import { z } from 'zod';
 import { CancelledError } from '../stop/errors.ts';
 import { CancellationToken } from '../stop/token.ts';
-import { createVirtualWorld, letEverythingReact } from '../testing/virtual-world.ts';
+import { createVirtualWorld, flushMicrotasks } from '../testing/virtual-world.ts';
 import type { Call } from './call.ts';
 import type { RuntimeEvent } from './events.ts';
 import type { CallResult } from './result.ts';
 import { createRuntime, type RuntimeOptions } from './runtime.ts';
-import { defineTool, interrupted, type Tool, type ToolContext } from './tool.ts';
+import { createInterruptedError, defineTool, type Tool, type ToolContext } from './tool.ts';
 
 const anything = z.object({}).loose();
 
@@ -122,7 +122,7 @@ test('cancel between waves keeps the waves that finished', async () => {
 test('multiple rapid cancellations: one reason, every call with one result', async () => {
   const { clock, token, execute, events } = setUp([slow('slow', 100, () => clock)]);
   const result = execute([call('1', 'slow')]);
-  await letEverythingReact();
+  await flushMicrotasks();
   for (let i = 0; i < 50; i++) token.cancel({ message: `${i}` });
   await clock.advance(100);
   expect((await result).error?.reason.message).toBe('0');
@@ -134,7 +134,7 @@ test('cancel after completion changes nothing', async () => {
   const settled = await execute([call('1', 'quick')]);
   const before = JSON.stringify([settled, events]);
   token.cancel({}, { mode: 'kill' });
-  await letEverythingReact();
+  await flushMicrotasks();
   expect(JSON.stringify([settled, events])).toBe(before);
   expect(states(settled)).toEqual(['finished']);
 });
@@ -212,7 +212,7 @@ test('raised to a higher level, what could not drain is interrupted with what it
     }),
   ]);
   const result = execute([call('1', 'read')]);
-  await letEverythingReact();
+  await flushMicrotasks();
   token.cancel({ kind: 'user' });
   await clock.advance(100);
   token.cancel({ kind: 'shutdown' }, { mode: 'now' });
@@ -233,13 +233,18 @@ test('a tool that stops when asked hands over what it has', async () => {
       (_input, context) =>
         new Promise((_, reject) => {
           context.token.onCancel(() =>
-            reject(interrupted(context.token, { content: [{ type: 'text', text: '3 files' }], details: { files: 3 } })),
+            reject(
+              createInterruptedError(context.token, {
+                content: [{ type: 'text', text: '3 files' }],
+                details: { files: 3 },
+              }),
+            ),
           );
         }),
     ),
   ]);
   const result = execute([call('1', 'scan')]);
-  await letEverythingReact();
+  await flushMicrotasks();
   token.cancel({}, { mode: 'now' });
   expect((await result).calls[0]).toMatchObject({
     state: 'interrupted',
@@ -255,13 +260,13 @@ test('a tool that can only let go of what runs elsewhere says that its effect is
       (_input, context) =>
         new Promise((_, reject) => {
           context.token.onCancel(() =>
-            reject(interrupted(context.token, { content: 'told it to stop' }, { effect: 'unknown' })),
+            reject(createInterruptedError(context.token, { content: 'told it to stop' }, { effect: 'unknown' })),
           );
         }),
     ),
   ]);
   const result = execute([call('1', 'remote')]);
-  await letEverythingReact();
+  await flushMicrotasks();
   token.cancel({}, { mode: 'now' });
   expect((await result).calls[0]).toMatchObject({ state: 'unknown', isError: true });
   expect((await result).calls[0]?.content).toContain('It may have taken effect. Output so far:\ntold it to stop');
@@ -304,7 +309,7 @@ test('a finish call is never cut, even when it hands its signal to fetch', async
 test('a deaf tool settles exactly when the ladder ends; its late result is fenced and reported', async () => {
   const { clock, token, execute, events, runtime } = setUp([slow('deaf', 20_000, () => clock)]);
   const result = execute([call('1', 'deaf')]);
-  await letEverythingReact();
+  await flushMicrotasks();
   const start = clock.now();
   token.cancel();
   await clock.advance(12_000);
@@ -333,7 +338,7 @@ test('a tool that throws after the abort is interrupted, not failed', async () =
     ),
   ]);
   const result = execute([call('1', 'clumsy')]);
-  await letEverythingReact();
+  await flushMicrotasks();
   token.cancel({}, { mode: 'now' });
   expect((await result).calls[0]).toMatchObject({
     state: 'interrupted',
@@ -454,7 +459,7 @@ test('a cancel withdraws a pending question at once, at any level, and the call 
     },
   });
   const result = execute([call('1', 'write')]);
-  await letEverythingReact();
+  await flushMicrotasks();
   token.cancel();
   expect(signal?.aborted).toBe(true);
   expect(states(await result)).toEqual(['not-started']);
@@ -472,11 +477,11 @@ test('nobody is asked about a call, or told of one, that was cancelled while its
   const beforeCall = vi.fn();
   const { token, execute, events } = setUp([write], { approve, beforeCall });
   const result = execute([call('1', 'write')]);
-  await letEverythingReact();
+  await flushMicrotasks();
   token.cancel();
   expect(states(await result)).toEqual(['not-started']);
   looked.resolve(true);
-  await letEverythingReact();
+  await flushMicrotasks();
   expect(approve).not.toHaveBeenCalled();
   expect(beforeCall).not.toHaveBeenCalled();
   expect(events.at(-1)?.type).toBe('wave-end');
@@ -490,11 +495,11 @@ test('a yes that comes after the cancel begins nothing and writes nothing down',
     beforeCall,
   });
   const result = execute([call('1', 'write')]);
-  await letEverythingReact();
+  await flushMicrotasks();
   token.cancel();
   expect(states(await result)).toEqual(['not-started']);
   yes.resolve(true);
-  await letEverythingReact();
+  await flushMicrotasks();
   expect(beforeCall).not.toHaveBeenCalled();
 });
 
@@ -520,7 +525,7 @@ test('a tool that is wrapped may be handed a copy of its context', async () => {
     { ...read, execute: (input, context) => read.execute(input, { ...context, callId: 'another' }) },
   ]);
   const result = execute([call('1', 'read')]);
-  await letEverythingReact();
+  await flushMicrotasks();
   token.cancel({}, { mode: 'now' });
   expect((await result).calls[0]).toMatchObject({
     state: 'interrupted',
@@ -538,7 +543,7 @@ test('one call can be cancelled; the others go on; a finish call refuses', async
     slow('pay', 100, () => clock, { whenCancelled: 'finish', timeoutMs: 1_000 }),
   ]);
   const result = execute([call('1', 'a'), call('2', 'b'), call('3', 'pay')]);
-  await letEverythingReact();
+  await flushMicrotasks();
   expect(runtime.cancelCall('1', { by: 'anna' })).toMatchObject({ answer: 'accepted', level: 'abort' });
   expect(runtime.cancelCall('3')).toEqual({ answer: 'refused', message: 'pay must finish; it ends within 1000 ms' });
   expect(runtime.cancelCall('nobody')).toEqual({ answer: 'too-late' });
@@ -556,7 +561,7 @@ test('no more calls run at once than allowed', async () => {
     [
       tool('x', async () => {
         most = Math.max(most, ++running);
-        await letEverythingReact();
+        await flushMicrotasks();
         running--;
         return 'x';
       }),
@@ -590,7 +595,7 @@ test('exclusive keys keep calls apart, and an abandoned call keeps its keys unti
   await both;
   expect(held).toEqual(['+1', '-1', '+2', '-2']);
   const abandoned = settle(runtime.execute([call('3', 'edit', { input: { id: 3, ms: 5_000 } })], { token }));
-  await letEverythingReact();
+  await flushMicrotasks();
   token.cancel({}, { mode: 'kill' });
   expect(states(await abandoned)).toEqual(['unknown']);
   const next = runtime.execute([call('4', 'edit', { input: { id: 4, ms: 10 } })]);
@@ -604,11 +609,11 @@ test('exclusive keys keep calls apart, and an abandoned call keeps its keys unti
 test('waiting for an exclusive key ends: with a cancel, or after a minute', async () => {
   const { clock, token, runtime } = setUp([tool('edit', () => new Promise(() => {}), { exclusive: () => ['file'] })]);
   const holder = settle(runtime.execute([call('holder', 'edit')], { token }));
-  await letEverythingReact();
+  await flushMicrotasks();
   const waiting = settle(runtime.execute([call('2', 'edit')]));
   const other = new CancellationToken({ clock });
   const cancelled = settle(runtime.execute([call('3', 'edit')], { token: other }));
-  await letEverythingReact();
+  await flushMicrotasks();
   other.cancel();
   expect(states(await cancelled)).toEqual(['not-started']);
   await clock.advance(60_000);
@@ -658,7 +663,7 @@ test('a throwing hook harms nobody and is reported', async () => {
     },
   });
   expect(states(await execute([call('1', 'x')]))).toEqual(['finished']);
-  await letEverythingReact();
+  await flushMicrotasks();
   expect(errors).toEqual([
     ['call-start', 'sync'],
     ['call-end', 'async'],
@@ -674,7 +679,7 @@ test('a plain signal may be given instead of a token', async () => {
     ),
   ]);
   const result = settle(runtime.execute([call('1', 'x')], { signal: controller.signal }));
-  await letEverythingReact();
+  await flushMicrotasks();
   controller.abort();
   expect(states(await result)).toEqual(['interrupted']);
 });
@@ -734,7 +739,7 @@ test('a drain of a wave larger than the concurrency lets the calls that began fi
     tools: [tool('slow', () => new Promise((resolve) => clock.setTimer(1_000, () => resolve('done'))))],
   });
   const executing = execute(Array.from({ length: 8 }, (_, i) => call(`${i}`, 'slow')));
-  await letEverythingReact();
+  await flushMicrotasks();
   token.cancel();
   await clock.advance(1_000);
   expect(states(await executing)).toEqual([
@@ -756,7 +761,7 @@ test('hooks hear that a cancel was accepted and each level, once and in rising o
     },
   });
   const executing = execute([call('1', 'deaf')]);
-  await letEverythingReact();
+  await flushMicrotasks();
   token.cancel('enough');
   expect((await executing).status).toBe('cancelled');
   expect(told).toEqual(['accepted: enough', 'drain at 0', 'kill at 0']);
@@ -766,7 +771,7 @@ test('hooks hear that a cancel was accepted and each level, once and in rising o
 test('a runtime whose owner tells of cancels keeps them to itself', async () => {
   const { execute, token, events } = setUp([tool('deaf', () => new Promise(() => {}))], { tellCancels: false });
   const executing = execute([call('1', 'deaf')]);
-  await letEverythingReact();
+  await flushMicrotasks();
   token.cancel({}, { mode: 'kill' });
   await executing;
   expect(events.map(({ type }) => type)).not.toContain('level-change');

@@ -1,9 +1,9 @@
-import { Breather } from '../stop/breather.ts';
 import { CLEANUP_MS } from '../stop/cleanup.ts';
 import { systemWorld, type World, worldRule } from '../stop/clock.ts';
 import { CancelledError } from '../stop/errors.ts';
 import { createHookDispatcher, type Hooks } from '../stop/hooks.ts';
 import { createLedger, type Ledger, ledgerRule } from '../stop/ledger.ts';
+import { LoopYielder } from '../stop/loop-yielder.ts';
 import type { GivenReason } from '../stop/reason.ts';
 import type { CancelOptions } from '../stop/receipt.ts';
 import {
@@ -21,7 +21,7 @@ import { shieldMs } from '../stop/shield.ts';
 import { SOURCE_RULES } from '../stop/source.ts';
 import { tellStops } from '../stop/stop-events.ts';
 import { CancellationToken } from '../stop/token.ts';
-import { waitUnder } from '../stop/wait.ts';
+import { waitUntilLevel } from '../stop/wait.ts';
 import { type Approve, type BeforeCall, type Call, type CallScope, readCalls } from './call.ts';
 import { lost } from './ending.ts';
 import type { RuntimeEvent } from './events.ts';
@@ -32,7 +32,7 @@ import type { Redact } from './redact.ts';
 import type { CallResult } from './result.ts';
 import { runCall } from './start.ts';
 import { type Tool, toolsRule } from './tool.ts';
-import { PlanError, waves } from './waves.ts';
+import { PlanError, planWaves } from './waves.ts';
 
 export interface RuntimeOptions {
   readonly tools: readonly Tool[];
@@ -196,7 +196,7 @@ async function executeWaves(given: readonly Call[], execution: Execution): Promi
 function enlist(calls: readonly Call[], execution: Execution): { wanted: LiveCall[]; plan: LiveCall[][] } {
   const { scope, live, tools } = execution;
   const wanted = calls.map((call) => new LiveCall(call, tools.get(call.tool) ?? unknownTool(call, tools), scope));
-  const plan = waves(wanted);
+  const plan = planWaves(wanted);
   const taken = wanted.find(({ id }) => live.has(id));
   if (taken !== undefined) throw new PlanError(`A call with the id '${taken.id}' is under way in this runtime`);
   for (const call of wanted) live.set(call.id, call);
@@ -210,11 +210,11 @@ async function runWave(
   { scope, concurrency }: Execution,
 ): Promise<void> {
   let next = 0;
-  const breather = new Breather(scope.token.clock);
+  const yielder = new LoopYielder(scope.token.clock);
   const worker = async (): Promise<void> => {
     for (let call = wave[next++]; call !== undefined; call = wave[next++]) {
-      const rest = next % REST_EVERY === 0 ? breather.breathe() : undefined;
-      if (rest !== undefined) await waitUnder(rest, scope.token, 'drain');
+      const rest = next % REST_EVERY === 0 ? yielder.yieldIfDue() : undefined;
+      if (rest !== undefined) await waitUntilLevel(rest, scope.token, 'drain');
       if (scope.token.isCancelled) return;
       const unmet = unmetNeed(call, results);
       let result: CallResult;
@@ -229,7 +229,7 @@ async function runWave(
     }
   };
   await Promise.all(Array.from({ length: Math.min(concurrency, wave.length) }, worker));
-  breather[Symbol.dispose]();
+  yielder[Symbol.dispose]();
 }
 
 /** A call that never began ends too: every call has exactly one end. */

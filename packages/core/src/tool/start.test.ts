@@ -1,7 +1,7 @@
 import { expect, test, vi } from 'vitest';
 import { z } from 'zod';
 import { CancellationToken } from '../stop/token.ts';
-import { createVirtualWorld, letEverythingReact } from '../testing/virtual-world.ts';
+import { createVirtualWorld, flushMicrotasks } from '../testing/virtual-world.ts';
 import type { ApprovalReply, Approve, Call } from './call.ts';
 import { NESTED } from './nested.ts';
 import { createRuntime, type RuntimeOptions } from './runtime.ts';
@@ -60,7 +60,7 @@ test('a question that is not answered when the call is stopped is left running, 
   await runtime.execute([call('no', 'write')], { token });
   expect(leaveRunning).not.toHaveBeenCalled();
   const open = runtime.execute([call('open', 'write')], { token }).catch(() => {});
-  await letEverythingReact();
+  await flushMicrotasks();
   token.cancel();
   await open;
   expect(leaveRunning.mock.calls).toEqual([['approval of write (open)', expect.any(Promise), undefined]]);
@@ -85,7 +85,7 @@ test('a call whose keys stay taken is told which, and a call of no tool which to
     tool('other', () => 'x'),
   ]);
   const holder = runtime.execute([call('holder', 'edit')], { token }).catch(() => {});
-  await letEverythingReact();
+  await flushMicrotasks();
   const second = runtime.execute([call('second', 'edit'), call('edti')]);
   await clock.advance(60_000);
   expect(await second).toMatchObject([

@@ -1,6 +1,6 @@
 import { runBounded } from '../stop/bounded.ts';
 import { isList } from '../stop/settings.ts';
-import { isPromiseLike, waitUnder } from '../stop/wait.ts';
+import { isPromiseLike, waitUntilLevel } from '../stop/wait.ts';
 import type { Approve, CallScope } from './call.ts';
 import type { LiveCall, Prepared } from './live-call.ts';
 import { describeError } from './normalize.ts';
@@ -39,7 +39,7 @@ function keysOf({ call, tool }: LiveCall, input: unknown): readonly string[] {
 }
 
 async function beginWhenPrepared(call: LiveCall, preparing: Promise<Prepared>, scope: CallScope): Promise<CallResult> {
-  const prepared = await waitUnder(preparing, call.waiting, 'drain');
+  const prepared = await waitUntilLevel(preparing, call.waiting, 'drain');
   if (prepared.by === 'value' && !call.stopped) return begin(call, prepared.value, scope);
   if (prepared.by === 'level') call.leaveRunning('approval', preparing);
   return call.endUnstarted(prepared.by === 'error' ? prepared.error : undefined);

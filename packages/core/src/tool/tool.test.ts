@@ -3,7 +3,7 @@ import { z } from 'zod';
 import { CancellationToken } from '../stop/token.ts';
 import { createVirtualWorld } from '../testing/virtual-world.ts';
 import { createRuntime } from './runtime.ts';
-import { defineTool, interrupted, type Tool, toolsRule } from './tool.ts';
+import { createInterruptedError, defineTool, type Tool, toolsRule } from './tool.ts';
 
 const definition = { name: 'x', description: '', input: z.unknown(), execute: () => 'x' };
 
@@ -55,7 +55,10 @@ test('a tool that stops hands over why it was stopped, or, if it was not, that a
   const { clock } = createVirtualWorld();
   const token = new CancellationToken({ clock });
   const partial = { content: 'half' };
-  expect(interrupted(token, partial)).toMatchObject({ reason: { kind: 'user', at: clock.now() }, partial });
+  expect(createInterruptedError(token, partial)).toMatchObject({ reason: { kind: 'user', at: clock.now() }, partial });
   token.cancel({ kind: 'shutdown' });
-  expect(interrupted(token, partial, { effect: 'none' })).toMatchObject({ reason: token.reason, effect: 'none' });
+  expect(createInterruptedError(token, partial, { effect: 'none' })).toMatchObject({
+    reason: token.reason,
+    effect: 'none',
+  });
 });

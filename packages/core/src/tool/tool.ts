@@ -206,7 +206,7 @@ function isToolName(value: unknown): boolean {
  *
  * @example
  * ```ts
- * import { defineTool, interrupted } from '@whoa/core';
+ * import { defineTool, createInterruptedError } from '@whoa/core';
  * import { z } from 'zod';
  *
  * const count = defineTool({
@@ -214,13 +214,13 @@ function isToolName(value: unknown): boolean {
  *   description: 'Counts',
  *   input: z.object({ to: z.number() }),
  *   execute: ({ to }, { token }) => {
- *     for (let i = 0; i < to; i++) if (token.isCancelled) throw interrupted(token, { content: `Counted to ${i}` });
+ *     for (let i = 0; i < to; i++) if (token.isCancelled) throw createInterruptedError(token, { content: `Counted to ${i}` });
  *     return 'Done';
  *   },
  * });
  * ```
  */
-export function interrupted(
+export function createInterruptedError(
   token: CancellationToken,
   partial: ToolResult,
   options: { readonly effect?: 'unknown' | 'none' | undefined } = {},

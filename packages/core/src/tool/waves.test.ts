@@ -1,18 +1,23 @@
 import fc from 'fast-check';
 import { expect, test } from 'vitest';
-import { type Placed, PlanError, waves } from './waves.ts';
+import { PlanError, type PlannedCall, planWaves } from './waves.ts';
 
-const ids = (plan: readonly (readonly Placed[])[]) => plan.map((wave) => wave.map(({ id }) => id));
+const ids = (plan: readonly (readonly PlannedCall[])[]) => plan.map((wave) => wave.map(({ id }) => id));
 
 test('calls that need nothing share the first wave', () => {
-  expect(ids(waves([{ id: 'a' }, { id: 'b' }]))).toEqual([['a', 'b']]);
-  expect(waves([])).toEqual([]);
+  expect(ids(planWaves([{ id: 'a' }, { id: 'b' }]))).toEqual([['a', 'b']]);
+  expect(planWaves([])).toEqual([]);
 });
 
 test('a call comes one wave after the last thing it needs, whatever the order given', () => {
   expect(
     ids(
-      waves([{ id: 'c', dependsOn: ['b'] }, { id: 'a' }, { id: 'b', dependsOn: ['a'] }, { id: 'd', dependsOn: ['a'] }]),
+      planWaves([
+        { id: 'c', dependsOn: ['b'] },
+        { id: 'a' },
+        { id: 'b', dependsOn: ['a'] },
+        { id: 'd', dependsOn: ['a'] },
+      ]),
     ),
   ).toEqual([['a'], ['b', 'd'], ['c']]);
 });
@@ -20,7 +25,7 @@ test('a call comes one wave after the last thing it needs, whatever the order gi
 test('calls that share a key never share a wave', () => {
   expect(
     ids(
-      waves([
+      planWaves([
         { id: 'a', exclusive: ['file'] },
         { id: 'b', exclusive: ['file', 'db'] },
         { id: 'c', exclusive: ['db'] },
@@ -37,20 +42,20 @@ test('cycles are refused with the names', () => {
     { id: 'b', dependsOn: ['c'] },
     { id: 'c', dependsOn: ['a'] },
   ];
-  expect(() => waves(cycle)).toThrow(new PlanError('Calls depend on each other: a → b → c → a'));
-  expect(() => waves([{ id: 'me', dependsOn: ['me'] }])).toThrow('me → me');
+  expect(() => planWaves(cycle)).toThrow(new PlanError('Calls depend on each other: a → b → c → a'));
+  expect(() => planWaves([{ id: 'me', dependsOn: ['me'] }])).toThrow('me → me');
 });
 
 test('unknown and repeated ids are refused with the names', () => {
-  expect(() => waves([{ id: 'a', dependsOn: ['ghost'] }])).toThrow(
+  expect(() => planWaves([{ id: 'a', dependsOn: ['ghost'] }])).toThrow(
     "Call 'a' depends on 'ghost', which is not among the calls",
   );
-  expect(() => waves([{ id: 'a' }, { id: 'a' }])).toThrow("Two calls have the id 'a'");
+  expect(() => planWaves([{ id: 'a' }, { id: 'a' }])).toThrow("Two calls have the id 'a'");
 });
 
 test('a chain of 50,000 is no problem', () => {
   const chain = Array.from({ length: 50_000 }, (_, i) => ({ id: `${i}`, dependsOn: i < 49_999 ? [`${i + 1}`] : [] }));
-  expect(waves(chain)).toHaveLength(50_000);
+  expect(planWaves(chain)).toHaveLength(50_000);
 });
 
 test('any plan: everything once, needs before needers, keys apart', () => {
@@ -70,12 +75,12 @@ test('any plan: everything once, needs before needers, keys apart', () => {
         dependsOn: needs.filter((need) => need < i).map(String),
         exclusive: keys,
       }));
-      const placed = waves(calls);
-      const at = new Map(placed.flatMap((wave, number) => wave.map(({ id }) => [id, number] as const)));
+      const planned = planWaves(calls);
+      const at = new Map(planned.flatMap((wave, number) => wave.map(({ id }) => [id, number] as const)));
       expect(at.size).toBe(calls.length);
       for (const { id, dependsOn } of calls)
         for (const need of dependsOn) expect(at.get(need)).toBeLessThan(at.get(id)!);
-      for (const wave of placed) {
+      for (const wave of planned) {
         const keys = wave.flatMap(({ exclusive }) => [...new Set(exclusive)]);
         expect(new Set(keys).size).toBe(keys.length);
       }
@@ -86,11 +91,11 @@ test('any plan: everything once, needs before needers, keys apart', () => {
 test('thousands of calls that share a key are placed in no time', () => {
   const calls = Array.from({ length: 50_000 }, (_, i) => ({ id: `${i}`, exclusive: i % 2 === 0 ? ['a'] : ['b', 'a'] }));
   // Looking at every wave for every call, this would not end in the time of a test.
-  expect(waves(calls)).toHaveLength(50_000);
+  expect(planWaves(calls)).toHaveLength(50_000);
 });
 
 test('a key that is taken late leaves the waves before it free', () => {
-  const plan = waves([
+  const plan = planWaves([
     { id: 'first' },
     { id: 'second', dependsOn: ['first'] },
     { id: 'late', dependsOn: ['second'], exclusive: ['k'] },

@@ -1,5 +1,5 @@
 /** What decides in which wave a call runs. */
-export interface Placed {
+export interface PlannedCall {
   readonly id: string;
   /** Calls whose results it needs. */
   readonly dependsOn?: readonly string[] | undefined;
@@ -23,7 +23,7 @@ interface Node<Call> {
 }
 
 /** Puts calls into waves: each as early as what it needs and its exclusive keys allow, in the order given. */
-export function waves<Call extends Placed>(calls: readonly Call[]): Call[][] {
+export function planWaves<Call extends PlannedCall>(calls: readonly Call[]): Call[][] {
   if (calls.length > 0 && calls.every(isFree) && new Set(calls.map(({ id }) => id)).size === calls.length) {
     // Most plans: nothing to put in order.
     return [[...calls]];
@@ -31,7 +31,7 @@ export function waves<Call extends Placed>(calls: readonly Call[]): Call[][] {
   const nodes = indexById(calls);
   const keys = new KeyWaves();
   const plan: Call[][] = [];
-  const place = (node: Node<Call>): void => {
+  const add = (node: Node<Call>): void => {
     const { dependsOn, exclusive } = node.call;
     let wave = 0;
     if (dependsOn) for (const need of dependsOn) wave = Math.max(wave, nodes.get(need)!.wave! + 1);
@@ -39,11 +39,11 @@ export function waves<Call extends Placed>(calls: readonly Call[]): Call[][] {
     (plan[wave] ??= []).push(node.call);
     node.wave = wave;
   };
-  for (const node of nodes.values()) placeAfterNeeds(node, nodes, place);
+  for (const node of nodes.values()) addAfterNeeds(node, nodes, add);
   return plan;
 }
 
-function isFree({ dependsOn, exclusive }: Placed): boolean {
+function isFree({ dependsOn, exclusive }: PlannedCall): boolean {
   return dependsOn === undefined && exclusive === undefined;
 }
 
@@ -82,7 +82,7 @@ class KeyWaves {
   }
 }
 
-function indexById<Call extends Placed>(calls: readonly Call[]): Map<string, Node<Call>> {
+function indexById<Call extends PlannedCall>(calls: readonly Call[]): Map<string, Node<Call>> {
   const nodes = new Map<string, Node<Call>>();
   for (const call of calls) {
     if (nodes.has(call.id)) throw new PlanError(`Two calls have the id '${call.id}'`);
@@ -92,10 +92,10 @@ function indexById<Call extends Placed>(calls: readonly Call[]): Map<string, Nod
 }
 
 /** Places what a call needs, then the call. */
-function placeAfterNeeds<Call extends Placed>(
+function addAfterNeeds<Call extends PlannedCall>(
   start: Node<Call>,
   nodes: ReadonlyMap<string, Node<Call>>,
-  place: (node: Node<Call>) => void,
+  add: (node: Node<Call>) => void,
 ): void {
   if (start.wave !== undefined) return;
   // An explicit stack: a plan may be one long chain.
@@ -104,7 +104,7 @@ function placeAfterNeeds<Call extends Placed>(
     top.isOpen = true;
     const next = nextNeed(top, nodes);
     if (next === undefined) {
-      place(top);
+      add(top);
       top.isOpen = false;
       stack.pop();
     } else if (next.isOpen) {
@@ -114,7 +114,7 @@ function placeAfterNeeds<Call extends Placed>(
   }
 }
 
-function nextNeed<Call extends Placed>(
+function nextNeed<Call extends PlannedCall>(
   node: Node<Call>,
   nodes: ReadonlyMap<string, Node<Call>>,
 ): Node<Call> | undefined {

@@ -1,4 +1,4 @@
-import { createVirtualWorld, letEverythingReact } from '@whoa/core/testing';
+import { createVirtualWorld, flushMicrotasks } from '@whoa/core/testing';
 import { expect, test } from 'vitest';
 import { ORIGIN } from '../../test/served.ts';
 import { type AccessOptions, createAccess } from './access.ts';
@@ -111,14 +111,14 @@ test('one who was refused and goes away is not waited for, and only so many answ
   await access.admit(request(), 'read');
   const [gone, goneBefore] = [new AbortController(), AbortSignal.abort()];
   const left = access.admit(request({}, { signal: gone.signal }), 'read');
-  await letEverythingReact();
+  await flushMicrotasks();
   expect(clock.pending).toBe(1);
   gone.abort();
   for (const answer of [await left, await access.admit(request({}, { signal: goneBefore }), 'read')])
     expect(answer).toMatchObject({ status: 429 });
   expect(clock.pending).toBe(0);
   const held = Array.from({ length: 1_000 }, () => access.admit(request(), 'read'));
-  await letEverythingReact();
+  await flushMicrotasks();
   expect(await access.admit(request(), 'read')).toMatchObject({ status: 429 });
   await clock.advance(1_000);
   expect(clock.pending).toBeGreaterThan(990);

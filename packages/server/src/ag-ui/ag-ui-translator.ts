@@ -115,7 +115,7 @@ export class AgUiTranslator {
       case 'tool-input-error':
         return [...this.#endInput(chunk), ...this.#endCall(chunk.toolCallId, chunk.errorText)];
       case 'tool-output-available':
-        return chunk.preliminary === true ? [] : this.#endCall(chunk.toolCallId, textOf(chunk.output));
+        return chunk.preliminary === true ? [] : this.#endCall(chunk.toolCallId, toText(chunk.output));
       case 'tool-output-error':
         return this.#endCall(chunk.toolCallId, chunk.errorText);
       case 'tool-output-denied':
@@ -259,7 +259,7 @@ function interruptOf(chunk: UIMessageChunk): Interrupt | undefined {
   return { id, reason: 'tool_call', toolCallId, responseSchema: ANSWER, metadata: { question } };
 }
 
-function textOf(output: unknown): string {
+function toText(output: unknown): string {
   return typeof output === 'string' ? output : (JSON.stringify(output) ?? '');
 }
 

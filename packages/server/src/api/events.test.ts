@@ -1,6 +1,6 @@
 import { createAgent, sleep } from '@whoa/core';
 import { type Planner, reply } from '@whoa/core/model';
-import { createVirtualWorld, letEverythingReact } from '@whoa/core/testing';
+import { createVirtualWorld, flushMicrotasks } from '@whoa/core/testing';
 import { createMemoryStore, createRunner, type Followed, followTask } from '@whoa/tasks';
 import { expect, test } from 'vitest';
 import { ORIGIN, type Served, serve } from '../../test/served.ts';
@@ -118,11 +118,11 @@ test('a reader that leaves is forgotten at once, and the task goes on', async ()
     const response = await served.api.fetch(request);
     expect(response.status, leave).toBe(200);
     const reading = read(response);
-    await letEverythingReact();
+    await flushMicrotasks();
     expect((await open(served, id)).status).toBe(429);
     if (leave === 'by the stream') await reading.leave();
     else leaving.abort();
-    await letEverythingReact();
+    await flushMicrotasks();
   }
   await finish();
   expect(await store.get({ tenant: 'acme', id })).toMatchObject({ status: 'success' });
@@ -134,7 +134,7 @@ test('a reader that does not read gets no more beats: nothing piles up', async (
   const response = await open(served, id);
   for (let second = 0; second < 59; second++) await world.clock.advance(1_000);
   const reading = read(response);
-  await letEverythingReact();
+  await flushMicrotasks();
   expect(reading.seen.text.match(/^: beat$/gm)?.length ?? 0).toBeLessThanOrEqual(1);
   await reading.leave();
 });

@@ -37,7 +37,7 @@ export function eventsEndpoint({ store, access, world, heartbeatMs, onError }: A
       const following = followTask(store, ref, { after, world, onStoreError: onError });
       const close = (): void => slot[Symbol.dispose]();
       const { signal } = request;
-      return new Response(eventStream(following, { clock: world.clock, heartbeatMs, textOf, close, signal }), {
+      return new Response(eventStream(following, { clock: world.clock, heartbeatMs, toText, close, signal }), {
         headers: {
           'content-type': 'text/event-stream',
           // Proxies would keep events back to send many at once.
@@ -49,7 +49,7 @@ export function eventsEndpoint({ store, access, world, heartbeatMs, onError }: A
 }
 
 /** JSON has no line feeds of its own, so it is one line of data. */
-function textOf(seen: Followed): string {
+function toText(seen: Followed): string {
   const id = seen.type === 'end' ? END_ID : seen.position;
   return `id: ${id}\nevent: ${seen.type}\ndata: ${JSON.stringify(seen)}\n\n`;
 }

@@ -7,7 +7,7 @@ export interface EventStreamOptions<Seen> {
   readonly clock: Clock;
   readonly heartbeatMs: number;
   /** An event as it is sent. */
-  readonly textOf: (seen: Seen) => string;
+  readonly toText: (seen: Seen) => string;
   /** Sent when there is no more to read. */
   readonly farewell?: string;
   /** Nobody reads any more, or there is no more to read. */
@@ -18,7 +18,7 @@ export interface EventStreamOptions<Seen> {
 /** What is followed, as server-sent events. It is read as fast as the reader reads, and only the reading ever stops. */
 export function eventStream<Seen>(
   following: AsyncIterator<Seen, undefined>,
-  { clock, heartbeatMs, textOf, farewell, close, signal }: EventStreamOptions<Seen>,
+  { clock, heartbeatMs, toText, farewell, close, signal }: EventStreamOptions<Seen>,
 ): ReadableStream<Uint8Array> {
   const encoder = new TextEncoder();
   let heartbeat: Disposable | undefined;
@@ -51,7 +51,7 @@ export function eventStream<Seen>(
     },
     async pull(controller) {
       const next = await nextOf(following);
-      if (next !== undefined && !isOver) return controller.enqueue(encoder.encode(textOf(next)));
+      if (next !== undefined && !isOver) return controller.enqueue(encoder.encode(toText(next)));
       if (!isOver && farewell !== undefined) controller.enqueue(encoder.encode(farewell));
       await stop();
       controller.close();

@@ -1,4 +1,4 @@
-import { type Agent, createAgent, defineTool, textOf } from '@whoa/core';
+import { type Agent, createAgent, defineTool, toText } from '@whoa/core';
 import { callTools, type Planner, reply } from '@whoa/core/model';
 import { createVirtualWorld } from '@whoa/core/testing';
 import {
@@ -306,7 +306,7 @@ test('a task that runs hears what is said to it, and one of its calls can be sto
         ? reply(
             history
               .filter(({ role }) => role === 'user')
-              .map(({ content }) => textOf(content as string))
+              .map(({ content }) => toText(content as string))
               .join(', '),
           )
         : callTools([{ id: 'c1', tool: 'slow', input: {} }]),

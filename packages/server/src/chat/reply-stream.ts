@@ -25,7 +25,7 @@ export function replyStream<Event>(
   const body = eventStream(open(leaving.signal), {
     clock: systemWorld.clock,
     heartbeatMs: HEARTBEAT_MS,
-    textOf: (event) => `data: ${JSON.stringify(event)}\n\n`,
+    toText: (event) => `data: ${JSON.stringify(event)}\n\n`,
     ...(farewell !== undefined && { farewell }),
     close() {
       leaving.abort();

@@ -1,7 +1,7 @@
 import { type AiSdkTool, type CallRecord, createCallLedger, type StoppableTurn, stoppableTurn } from '@whoa/ai-sdk';
 import type { CancelReason, Json, StopLevel, StopReport } from '@whoa/core';
-import { waitUnder } from '@whoa/core/embed';
-import { describeError, explain } from '@whoa/core/internal';
+import { waitUntilLevel } from '@whoa/core/embed';
+import { describeError, describeStoppedCall } from '@whoa/core/internal';
 import type { HeldWork, TaskOutcome } from '@whoa/tasks';
 import type { ModelMessage, ToolSet, UIMessage, UIMessageChunk } from 'ai';
 import { ChunkWriter } from './chunk-writer.ts';
@@ -135,7 +135,7 @@ class ReplyRun<Tools extends ChatTools> {
         if (chunk.type !== 'error' && !OF_THE_TASK.has(chunk.type)) this.#writer.add(chunk);
       }
     })();
-    const end = await waitUnder(streaming, token, 'kill');
+    const end = await waitUntilLevel(streaming, token, 'kill');
     await turn.settled;
     return end.by === 'error' ? end.error : failure;
   }
@@ -214,6 +214,6 @@ function endOf(toolCallId: string, record: CallRecord | undefined, reason: Cance
   const errorText =
     why === undefined
       ? 'Outcome unknown: the process that ran it stopped before it ended. It may have taken effect.'
-      : explain(state, why);
+      : describeStoppedCall(state, why);
   return { type: 'tool-output-error', toolCallId, errorText };
 }

@@ -1,4 +1,4 @@
-import { type Message, textOf } from '@whoa/core';
+import { type Message, toText } from '@whoa/core';
 import type { ContentPart, UserMessage } from '@whoa/core/embed';
 import type { FileUIPart, UIDataTypes, UIMessage, UIMessagePart, UITools } from 'ai';
 
@@ -70,5 +70,5 @@ function addTo(parts: Part[], message: Exclude<Message, UserMessage>): void {
   parts[index] =
     state === 'finished'
       ? { ...about, state: 'output-available', output: { content, ...(details !== undefined && { details }) } }
-      : { ...about, state: 'output-error', errorText: textOf(content) || state };
+      : { ...about, state: 'output-error', errorText: toText(content) || state };
 }

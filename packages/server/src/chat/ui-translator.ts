@@ -1,4 +1,4 @@
-import { type Content, textOf } from '@whoa/core';
+import { type Content, toText } from '@whoa/core';
 import type { CallState } from '@whoa/core/embed';
 import type { JournalEvent, TaskRecord } from '@whoa/tasks';
 import type { UIMessageChunk } from 'ai';
@@ -87,7 +87,7 @@ export class UiTranslator {
           {
             type: 'steering-message',
             id: event.message.id ?? `${this.#messageId}-steer-${++this.#parts}`,
-            parts: [{ type: 'text', text: textOf(event.message.content) }],
+            parts: [{ type: 'text', text: toText(event.message.content) }],
           },
         ];
       case 'level-change':
@@ -234,7 +234,7 @@ export class UiTranslator {
     const chunks: UIMessageChunk[] =
       state === 'finished'
         ? this.#showOutput(toolCallId, outputOf({ content, details }))
-        : [{ type: 'tool-output-error', toolCallId, errorText: textOf(content) || state, dynamic: true }];
+        : [{ type: 'tool-output-error', toolCallId, errorText: toText(content) || state, dynamic: true }];
     this.#ended.add(toolCallId);
     return chunks;
   }

@@ -1,6 +1,6 @@
 import { CancellationToken, createAgent, defineTool, type Message, sleep } from '@whoa/core';
 import { callTools, type Planner, reply } from '@whoa/core/model';
-import { createVirtualWorld, letEverythingReact } from '@whoa/core/testing';
+import { createVirtualWorld, flushMicrotasks } from '@whoa/core/testing';
 import { expect, test } from 'vitest';
 import { z } from 'zod';
 import type { CancelledWork } from '../../../core/src/conversation/describe.ts';
@@ -56,7 +56,7 @@ test('the next message knows what was said before, also in another instance', as
 test('a newer message supersedes the one under way in another instance', async () => {
   const { conversations, open, world, sent } = setUp();
   const first = conversations.processMessage('c', 'one');
-  await letEverythingReact();
+  await flushMicrotasks();
   const second = open().processMessage('c', 'two');
   await world.clock.advance(2_000);
   expect((await first).status).toBe('superseded');
@@ -88,7 +88,7 @@ test('queued messages are answered in turn', async () => {
 test('a message that may not wait is rejected', async () => {
   const { conversations, world } = setUp();
   const first = conversations.processMessage('c', 'one');
-  await letEverythingReact();
+  await flushMicrotasks();
   expect((await conversations.processMessage('c', 'two', { policy: 'reject' })).status).toBe('rejected');
   await world.clock.advance(1_000);
   expect((await first).status).toBe('answered');
@@ -108,7 +108,7 @@ test('messages that follow each other closely are taken as one', async () => {
 test('a steered message is read by the run under way, or answered on its own', async () => {
   const { conversations, world } = setUp();
   const first = conversations.processMessage('c', 'one');
-  await letEverythingReact();
+  await flushMicrotasks();
   const second = conversations.processMessage('c', 'two', { policy: 'steer' });
   await world.clock.advance(3_000);
   expect(await first).toMatchObject({ status: 'answered', text: 'heard one+two' });
@@ -118,13 +118,13 @@ test('a steered message is read by the run under way, or answered on its own', a
 test('a steered message that is withdrawn before the run has read it is not delivered', async () => {
   const { conversations, world } = setUp();
   const first = conversations.processMessage('c', 'one');
-  await letEverythingReact();
+  await flushMicrotasks();
   const token = new CancellationToken();
   const second = conversations.processMessage('c', 'two', { policy: 'steer', token });
   const third = conversations.processMessage('c', 'three', { policy: 'steer' });
-  await letEverythingReact();
+  await flushMicrotasks();
   token.cancel({}, { mode: 'now' });
-  await letEverythingReact();
+  await flushMicrotasks();
   await world.clock.advance(3_000);
   expect(await first).toMatchObject({ status: 'answered', text: 'heard one+three' });
   expect([(await second).status, (await third).status]).toEqual(['cancelled', 'steered']);
@@ -133,9 +133,9 @@ test('a steered message that is withdrawn before the run has read it is not deli
 test('a cancel stops the run under way and drops what waits', async () => {
   const { conversations, open, world, sent } = setUp();
   const first = conversations.processMessage('c', 'one');
-  await letEverythingReact();
+  await flushMicrotasks();
   const second = conversations.processMessage('c', 'two', { policy: 'queue' });
-  await letEverythingReact();
+  await flushMicrotasks();
   expect(await open().cancel('c', { by: 'ann' })).toMatchObject({ answer: 'accepted' });
   await world.clock.advance(2_000);
   expect([(await first).status, (await second).status]).toEqual(['cancelled', 'cancelled']);
@@ -147,9 +147,9 @@ test('a signal withdraws its own message and nothing else', async () => {
   const { conversations, world } = setUp();
   const controller = new AbortController();
   const first = conversations.processMessage('c', 'one');
-  await letEverythingReact();
+  await flushMicrotasks();
   const second = conversations.processMessage('c', 'two', { policy: 'queue', signal: controller.signal });
-  await letEverythingReact();
+  await flushMicrotasks();
   controller.abort();
   await world.clock.advance(2_000);
   expect([(await first).status, (await second).status]).toEqual(['answered', 'cancelled']);
@@ -158,7 +158,7 @@ test('a signal withdraws its own message and nothing else', async () => {
 test('a message that was withdrawn before it came makes no task and supersedes nothing', async () => {
   const { conversations, world, store } = setUp();
   const first = conversations.processMessage('c', 'one');
-  await letEverythingReact();
+  await flushMicrotasks();
   const token = new CancellationToken({ clock: world.clock });
   token.cancel();
   expect((await conversations.processMessage('c', 'two', { token })).status).toBe('cancelled');
@@ -171,7 +171,7 @@ test('a message that was withdrawn before it came makes no task and supersedes n
 test('a message whose instance was shut down is answered by another', async () => {
   const { conversations, open, world, sent } = setUp();
   const first = conversations.processMessage('c', 'one');
-  await letEverythingReact();
+  await flushMicrotasks();
   await conversations[Symbol.asyncDispose]();
   expect((await first).status).toBe('released');
   const other = open();
@@ -228,13 +228,13 @@ function setUpBooking(options: Partial<StoreConversationsOptions> = {}) {
 test('a cancel is answered with what was done so far, also by an instance that took the task over', async () => {
   const { conversations, open, world, sent, store } = setUpBooking();
   const first = conversations.processMessage('c', 'book it');
-  await letEverythingReact();
+  await flushMicrotasks();
   expect(await conversations.cancel('c')).toMatchObject({ answer: 'accepted' });
   expect(await first).toMatchObject({ status: 'cancelled', text: 'Stopped. Done so far: book.' });
   // A worker that dies at once: nobody but the store knows what it did.
   await using dead = createRunner({ store: deafTo('finish', store), world, agents: { booking: hang }, leaseMs: 3_000 });
   const lost = dead.run({ tenant: 'default', agent: 'booking', input: 'x', conversation: 'd' }).catch(() => 'lost');
-  await letEverythingReact();
+  await flushMicrotasks();
   await store.cancel({ tenant: 'default', conversation: 'd' });
   await using other = open();
   await other.serve();
@@ -257,7 +257,7 @@ test('how a cancel is described can be chosen; one that fails is reported, and t
     const hooks = { 'hook-error': ({ hook, error }: HookError) => errors.push([hook, error]) };
     const { conversations } = setUpBooking({ describeCancel, hooks });
     const answering = conversations.processMessage('c', 'book it');
-    await letEverythingReact();
+    await flushMicrotasks();
     await conversations.cancel('c', { by: 'ann' });
     return (await answering).text;
   };
@@ -279,7 +279,7 @@ test('a throwing onReply harms no message and is reported', async () => {
     hooks: { 'hook-error': ({ error }) => errors.push(error) },
   });
   const answering = conversations.processMessage('c', 'book it');
-  await letEverythingReact();
+  await flushMicrotasks();
   await conversations.cancel('c');
   expect((await answering).status).toBe('cancelled');
   expect(errors).toEqual([new Error('gateway down')]);
@@ -293,7 +293,7 @@ test('a conversation is cancelled by a message on a channel, and by a checker, a
     cancellationChecker: (_id, { conversation = '' }) => !wanted.has(conversation),
   });
   const statuses = ['a', 'b', 'c'].map((id) => conversations.processMessage(id, 'x').then(({ status }) => status));
-  await letEverythingReact();
+  await flushMicrotasks();
   channel.emit(createCancelMessage({ tenant: 'default', conversation: 'a' }, { msg: 'stop' }));
   expect(await statuses[0]).toBe('cancelled');
   wanted.delete('b');

@@ -1,13 +1,13 @@
 import { createReason } from '@whoa/core/embed';
 import type { CancelledWork } from '@whoa/core/internal';
-import { describeCancelled, describeEarly, reportFailure } from '@whoa/core/internal';
+import { describeCancelled, describeEarlyStatus, reportFailure } from '@whoa/core/internal';
 import { readJournal } from '../run/read-journal.ts';
 import { standingOf } from '../run/resume.ts';
 import type { RunnerOptions } from '../run/runner.ts';
 import type { TaskStore } from '../store.ts';
 import type { TaskRecord } from '../task.ts';
 
-type EarlyStatus = Parameters<typeof describeEarly>[0];
+type EarlyStatus = Parameters<typeof describeEarlyStatus>[0];
 
 /** What became of one message. */
 export interface StoreReply {
@@ -33,7 +33,7 @@ type Said = Pick<StoreReply, 'status' | 'text'>;
 
 /** What is said of a message that got no run of its own. */
 export function early(status: EarlyStatus): Said {
-  return { status, text: describeEarly(status) };
+  return { status, text: describeEarlyStatus(status) };
 }
 
 /** Messages whose senders should hear something. */

@@ -1,5 +1,5 @@
 import { type CancellationToken, sleep } from '@whoa/core';
-import { waitUnder } from '@whoa/core/embed';
+import { waitUntilLevel } from '@whoa/core/embed';
 
 /** A store that fails is asked again after this; it doubles up to `MAX_RETRY_MS`. */
 const RETRY_MS = 50;
@@ -16,7 +16,7 @@ export async function askUntilAnswered<T>(question: () => Promise<T>, options: A
   const { token, onStoreError } = options;
   for (let retryMs = RETRY_MS; ; retryMs = Math.min(2 * retryMs, MAX_RETRY_MS)) {
     token.throwIfCancelled();
-    const end = await waitUnder(question(), token, 'drain');
+    const end = await waitUntilLevel(question(), token, 'drain');
     token.throwIfCancelled();
     if (end.by === 'value') return end.value;
     const { error } = end as { error: unknown };

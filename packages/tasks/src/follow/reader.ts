@@ -1,5 +1,5 @@
 import type { CancellationToken } from '@whoa/core';
-import { waitUnder } from '@whoa/core/embed';
+import { waitUntilLevel } from '@whoa/core/embed';
 import type { JournalEntry, TaskRecord } from '../task.ts';
 import { askUntilAnswered } from './ask.ts';
 
@@ -103,7 +103,7 @@ export class Reader implements AsyncDisposable {
       const failure = this.#failure ?? this.#reading.failure;
       if (failure !== undefined) throw failure.error;
       if (this.#isKeen && this.#reading.end !== undefined) return this.#reading.end;
-      await waitUnder(this.#wake.promise, token, 'drain');
+      await waitUntilLevel(this.#wake.promise, token, 'drain');
     }
   }
 

@@ -1,4 +1,4 @@
-import { createVirtualWorld, letEverythingReact } from '@whoa/core/testing';
+import { createVirtualWorld, flushMicrotasks } from '@whoa/core/testing';
 import { expect, test } from 'vitest';
 import { type Around, alterStore } from '../../test/altered-store.ts';
 import { claimFor } from '../../test/claimed.ts';
@@ -53,11 +53,11 @@ const upTo = (last: number, first = 1): number[] => Array.from({ length: last - 
 test('readers of one task share one watch and one reading, and each sees everything once', async () => {
   const { write, finish, follow, counted, world } = await setUp();
   const readers = upTo(100).map(() => collect(follow()));
-  await letEverythingReact();
+  await flushMicrotasks();
   const [gets, reads] = [counted('get'), counted('read')];
   for (let i = 0; i < 10; i++) {
     await write(3);
-    await letEverythingReact();
+    await flushMicrotasks();
   }
   expect(counted('read') - reads).toBe(10);
   expect(counted('get')).toBe(gets);
@@ -75,9 +75,9 @@ test('readers come and go at any time, from any position, and none misses or dou
     readers.push({ after, ended: collect(follow({ after })).ended });
     const leaver = follow({ after });
     const waits = leaver.next();
-    if (i % 3 === 0) await letEverythingReact();
+    if (i % 3 === 0) await flushMicrotasks();
     await write(2);
-    if (i % 2 === 0) await letEverythingReact();
+    if (i % 2 === 0) await flushMicrotasks();
     await leaver.return!();
     await waits;
   }
@@ -91,10 +91,10 @@ test('a reader that does not read holds no other, keeps one page at most, and mi
   const slow = follow();
   const first = slow.next();
   const keen = collect(follow());
-  await letEverythingReact();
+  await flushMicrotasks();
   for (let i = 0; i < 30; i++) {
     await write(100);
-    await letEverythingReact();
+    await flushMicrotasks();
   }
   expect(keen.seen).toEqual(upTo(3_000));
   const reads = counted('read');
@@ -110,11 +110,11 @@ test('while nobody keeps up, nothing is read', async () => {
   const { write, finish, follow, counted } = await setUp();
   const slow = follow();
   const first = slow.next();
-  await letEverythingReact();
+  await flushMicrotasks();
   const writeSome = async (): Promise<void> => {
     for (let i = 0; i < 5; i++) {
       await write(500);
-      await letEverythingReact();
+      await flushMicrotasks();
     }
   };
   await writeSome();
@@ -149,11 +149,11 @@ test('one who joins sees at once what no hint came of', async () => {
     name === 'watch' ? Promise.resolve({ [Symbol.asyncDispose]: () => Promise.resolve() }) : call();
   const { write, follow } = await setUp(deaf);
   const early = collect(follow());
-  await letEverythingReact();
+  await flushMicrotasks();
   await write(2);
   const late = follow();
   expect(numberOf((await late.next()).value)).toBe(1);
-  await letEverythingReact();
+  await flushMicrotasks();
   expect(early.seen).toEqual([1, 2]);
 });
 
@@ -162,7 +162,7 @@ test('a position beyond the end of the journal concerns only who named it', asyn
   const lost = collect(follow({ after: Number.MAX_SAFE_INTEGER }));
   const ahead = collect(follow({ after: 3 }));
   const whole = collect(follow());
-  await letEverythingReact();
+  await flushMicrotasks();
   for (let i = 0; i < 5; i++) await write();
   await finish();
   expect(await whole.ended).toEqual([...upTo(5), 'end']);
@@ -175,7 +175,7 @@ test('entries that were removed leave a gap, also at the end, and nobody waits f
   const slow = follow();
   const first = slow.next();
   const keen = collect(follow());
-  await letEverythingReact();
+  await flushMicrotasks();
   await write(3);
   await first;
   const by = { id: ref.id, epoch: 1, session: 'session of w', claim: 'claim of w' };
@@ -194,7 +194,7 @@ test('an outage in the middle is told to all and waited out by all', async () =>
   const told = [0, 0];
   const readers = told.map((_, index) => collect(follow({ onStoreError: () => told[index]!++ })));
   await write();
-  await letEverythingReact();
+  await flushMicrotasks();
   isOut = true;
   await write(2);
   await world.clock.advance(20_000);
@@ -219,7 +219,7 @@ test('a listener for errors that throws ends its own reader only', async () => {
   };
   const one = collect(follow({ onStoreError })).ended.catch((error: unknown) => error);
   const other = collect(follow());
-  await letEverythingReact();
+  await flushMicrotasks();
   isOut = true;
   await write();
   await world.clock.advance(1_000);
@@ -245,13 +245,13 @@ test('when the last reader has gone nothing is left: no watch, no timer, no ques
   });
   const controllers = upTo(3).map(() => new AbortController());
   const readers = controllers.map(({ signal }) => collect(follow({ signal })));
-  await letEverythingReact();
+  await flushMicrotasks();
   expect([watching, world.clock.pending]).toEqual([1, 1]);
   for (const controller of controllers) {
     expect(watching).toBe(1);
     controller.abort();
     controller.abort();
-    await letEverythingReact();
+    await flushMicrotasks();
   }
   await Promise.all(readers.map(({ ended }) => ended));
   expect([watching, world.clock.pending]).toEqual([0, 0]);
@@ -286,23 +286,23 @@ test('a watch that is made after everybody has left is given back', async () => 
   });
   const controller = new AbortController();
   const { ended } = collect(follow({ signal: controller.signal }));
-  await letEverythingReact();
+  await flushMicrotasks();
   controller.abort();
   expect(await ended).toEqual([]);
   expect(left).toBe(0);
   opening.resolve();
-  await letEverythingReact();
+  await flushMicrotasks();
   expect([left, world.clock.pending]).toEqual([1, 0]);
 });
 
 test('who follows for another tenant shares nothing, and is told that there is no such task', async () => {
   const { store, ref, world, follow, write } = await setUp();
   const own = collect(follow());
-  await letEverythingReact();
+  await flushMicrotasks();
   const other = collect(followTask(store, { tenant: 'other', id: ref.id }, { world }));
   await expect(other.ended).rejects.toMatchObject({ code: 'TASK_UNKNOWN' });
   await write();
-  await letEverythingReact();
+  await flushMicrotasks();
   expect(own.seen).toEqual([1]);
 });
 
@@ -315,7 +315,7 @@ test('a worker is asked to write more often as long as its task is followed, and
   expect(await isWatched()).toBe(false);
   const controller = new AbortController();
   const { ended } = collect(follow({ signal: controller.signal }));
-  await letEverythingReact();
+  await flushMicrotasks();
   for (let second = 0; second < 120; second++) {
     await world.clock.advance(1_000);
     expect(await isWatched(), `after ${second + 1} s`).toBe(true);

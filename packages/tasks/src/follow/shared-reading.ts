@@ -1,5 +1,5 @@
 import { CancellationToken } from '@whoa/core';
-import { type Clock, type World, waitUnder } from '@whoa/core/embed';
+import { type Clock, type World, waitUntilLevel } from '@whoa/core/embed';
 import { TaskUnknownError } from '../errors.ts';
 import { isFinal } from '../status.ts';
 import type { Hint, TaskStore } from '../store.ts';
@@ -211,7 +211,7 @@ class SharedReading implements Reading {
       this.#wake.resolve();
     });
     try {
-      await waitUnder(this.#wake.promise, this.#token, 'drain');
+      await waitUntilLevel(this.#wake.promise, this.#token, 'drain');
     } finally {
       timer[Symbol.dispose]();
     }

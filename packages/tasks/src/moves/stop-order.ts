@@ -1,5 +1,5 @@
 import type { CancelReason, StopLevel } from '@whoa/core';
-import { rankOf } from '@whoa/core/internal';
+import { rankLevel } from '@whoa/core/internal';
 import type { StopRequest } from '../driver.ts';
 import { move } from '../status.ts';
 import type { StopOrder } from '../task.ts';
@@ -39,7 +39,7 @@ export function levelAt(stop: StopOrder, now: number): StopLevel {
 
 function isStronger(asked: Omit<StopOrder, 'reason'>, before: StopOrder, now: number): boolean {
   return (
-    rankOf(asked.level) > rankOf(levelAt(before, now)) ||
+    rankLevel(asked.level) > rankLevel(levelAt(before, now)) ||
     asked.abortAt < before.abortAt ||
     asked.killAt < before.killAt ||
     (asked.undo && !before.undo)
@@ -47,5 +47,5 @@ function isStronger(asked: Omit<StopOrder, 'reason'>, before: StopOrder, now: nu
 }
 
 function higher(a: StopLevel, b: StopLevel | undefined): StopLevel {
-  return rankOf(a) >= rankOf(b) ? a : b!;
+  return rankLevel(a) >= rankLevel(b) ? a : b!;
 }

@@ -1,5 +1,5 @@
 import type { Policy, StopLevel } from '@whoa/core';
-import { MAX_WAITING_MESSAGES, scheduleOf } from '@whoa/core/internal';
+import { createStopSchedule, MAX_WAITING_MESSAGES } from '@whoa/core/internal';
 import { STATUS_TABLE, type TaskStatus } from '../status.ts';
 
 /**
@@ -27,7 +27,7 @@ export const ADMISSION_TABLE: Readonly<Record<Policy, Readonly<Record<CurrentSta
 export const LEVEL_RANKS: Readonly<Record<StopLevel, number>> = { drain: 1, abort: 2, kill: 3 };
 
 /** A cancel that names no ladder, as distances from now. */
-export const GRACEFUL: ReturnType<typeof scheduleOf> = scheduleOf('graceful', 0);
+export const GRACEFUL: ReturnType<typeof createStopSchedule> = createStopSchedule('graceful', 0);
 
 /** The agent under which tasks are ready that only have to be settled: any worker can do that. */
 export const SETTLE = '*';

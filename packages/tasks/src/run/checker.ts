@@ -1,6 +1,6 @@
 import type { CancellationToken, CancelReasonInit } from '@whoa/core';
 import type { Clock } from '@whoa/core/embed';
-import { waitUnder } from '@whoa/core/embed';
+import { waitUntilLevel } from '@whoa/core/embed';
 import type { TaskRecord } from '../task.ts';
 
 /** Your own word on whether a task should stop; `task` holds its key, conversation and tenant. True means stop `now`. */
@@ -58,7 +58,7 @@ export class Checker {
         .then(resolve, reject);
     });
     answer.catch((error: unknown) => this.#options.onError(id, error));
-    const end = await waitUnder(answer, token, 'drain');
+    const end = await waitUntilLevel(answer, token, 'drain');
     timer?.[Symbol.dispose]();
     this.#asking.delete(id);
     if (end.by === 'value') return end.value ? { kind: 'user', via: 'checker' } : undefined;

@@ -1,6 +1,6 @@
 import { createAgent, sleep } from '@whoa/core';
 import { reply } from '@whoa/core/model';
-import { createVirtualWorld, letEverythingReact } from '@whoa/core/testing';
+import { createVirtualWorld, flushMicrotasks } from '@whoa/core/testing';
 import { expect, onTestFinished, test } from 'vitest';
 import { claimFor, expireSessions } from '../../test/claimed.ts';
 import { createMemoryStore } from '../stores/memory.ts';
@@ -45,11 +45,11 @@ test('a task that runs when its deadline comes is stopped at that moment, and ke
   const { world, store, serve, create } = setUp();
   const ref = await create(5_000);
   serve();
-  await letEverythingReact();
+  await flushMicrotasks();
   await world.clock.advance(4_999);
   expect((await store.get(ref))?.status).toBe('running');
   await world.clock.advance(1);
-  await letEverythingReact();
+  await flushMicrotasks();
   expect(await store.get(ref)).toMatchObject({
     status: 'cancelled',
     outcome: { reason: { kind: 'deadline' }, answer: 'Well, ', stop: { clean: true } },
@@ -61,7 +61,7 @@ test('a task that is taken after its deadline is never begun', async () => {
   const ref = await create(5_000);
   await world.clock.advance(6_000);
   serve();
-  await letEverythingReact();
+  await flushMicrotasks();
   expect(await store.get(ref)).toMatchObject({ status: 'cancelled', outcome: { reason: { kind: 'deadline' } } });
   expect(turns()).toBe(0);
 });
@@ -79,7 +79,7 @@ test('a task whose worker died is not begun again after its deadline, and what i
   await world.clock.advance(20_000);
   await expireSessions(store, world, LEASE_MS);
   serve();
-  await letEverythingReact();
+  await flushMicrotasks();
   expect(await store.get(ref)).toMatchObject({
     status: 'cancelled',
     outcome: { reason: { kind: 'deadline' }, answer: 'Half a sent' },
@@ -91,11 +91,11 @@ test('a cancel before the deadline keeps its own reason, and a task that ended i
   const { world, store, serve, create } = setUp();
   const [first, second] = [await create(5_000), await create(70_000)];
   serve();
-  await letEverythingReact();
+  await flushMicrotasks();
   await store.cancel(first, { kind: 'user', message: 'enough' });
-  await letEverythingReact();
+  await flushMicrotasks();
   await world.clock.advance(70_000);
-  await letEverythingReact();
+  await flushMicrotasks();
   expect((await store.get(first))?.outcome?.reason).toMatchObject({ kind: 'user', message: 'enough' });
   expect(await store.get(second)).toMatchObject({ status: 'success' });
 });
@@ -113,7 +113,7 @@ test('work of one’s own hears of the deadline by its token, before it begins t
   const refs = [await create(1_000), await create(90_000)];
   await world.clock.advance(2_000);
   serve();
-  await letEverythingReact();
+  await flushMicrotasks();
   expect(heard).toEqual(['deadline', undefined]);
   expect((await store.get(refs[0]!))?.outcome?.reason?.kind).toBe('deadline');
 });

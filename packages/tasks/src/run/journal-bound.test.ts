@@ -1,6 +1,6 @@
 import { createAgent, type Json, type Message, sleep } from '@whoa/core';
 import { type Planner, reply } from '@whoa/core/model';
-import { createVirtualWorld, letEverythingReact } from '@whoa/core/testing';
+import { createVirtualWorld, flushMicrotasks } from '@whoa/core/testing';
 import { expect, test } from 'vitest';
 import { claimFor, expireSessions } from '../../test/claimed.ts';
 import type { TaskStore } from '../store.ts';
@@ -46,7 +46,7 @@ test('a reader sees words as they come, and afterwards the journal has each of t
     },
   });
   const running = runner.run(TASK);
-  await letEverythingReact();
+  await flushMicrotasks();
   const ref = await refOf(store);
   const seen: JournalEntry[] = [];
   for (let second = 0; second <= words.length; second++) {
@@ -133,7 +133,7 @@ test('after a crash the model sees the history that the lost worker had made sho
   await store.append(claim, { after: 0, events });
   await expireSessions(store, world, 1_000);
   const working = runner.work(ref);
-  await letEverythingReact();
+  await flushMicrotasks();
   expect(seen[0]).toMatchObject([summary, turn, { role: 'user' }]);
   await store.cancel(ref, {}, { mode: 'kill' });
   await world.clock.advance(1_000);

@@ -1,5 +1,5 @@
 import type { CancellationToken, StopLevel } from '@whoa/core';
-import { createVirtualWorld, letEverythingReact } from '@whoa/core/testing';
+import { createVirtualWorld, flushMicrotasks } from '@whoa/core/testing';
 import { expect, test } from 'vitest';
 import { alterStore } from '../../test/altered-store.ts';
 import type { Hint } from '../store.ts';
@@ -37,13 +37,13 @@ async function atWork(endsAt: StopLevel = 'abort') {
     },
   });
   const running = runner.run({ tenant: 'acme', agent: 'assistant', input: 'hello' });
-  await letEverythingReact();
+  await flushMicrotasks();
   const { id } = (await inner.list({ tenant: 'acme' })).tasks[0]!;
   asked.length = 0;
   const forge = async (order?: { epoch: number; stop: StopOrder; claim?: string }): Promise<void> => {
     const forged = order && { order: { claim, orderNumber: 1, ...order } };
     push({ type: 'cancel', id, tenant: 'acme', worker: runner.worker, ...forged });
-    await letEverythingReact();
+    await flushMicrotasks();
   };
   const beSilent = (): void => {
     isSilent = true;
@@ -88,7 +88,7 @@ test.each(['cancel', 'resync'])('a %s that arrives before the answer to the clai
     new Promise((_resolve, reject) => token.onCancel(() => reject(new Error('stopped'))));
   const runner = createRunner({ store, world, agents: { assistant: work } });
   const running = runner.run({ tenant: 'acme', agent: 'assistant', input: 'hello' });
-  await letEverythingReact();
+  await flushMicrotasks();
   const { id } = (await inner.list({ tenant: 'acme' })).tasks[0]!;
   await inner.cancel({ tenant: 'acme', id }, { message: 'early' }, { mode: 'now' });
   push(type === 'resync' ? { type } : { type: 'cancel', id, tenant: 'acme' });

@@ -1,6 +1,6 @@
 import { createAgent, defineTool, type Message, type RunEvent, sleep, type Tool, type ToolContext } from '@whoa/core';
 import { callTools, type Planner, reply, type Step } from '@whoa/core/model';
-import { createVirtualWorld, letEverythingReact } from '@whoa/core/testing';
+import { createVirtualWorld, flushMicrotasks } from '@whoa/core/testing';
 import { expect, test } from 'vitest';
 import { z } from 'zod';
 import { alterStore } from '../../test/altered-store.ts';
@@ -145,7 +145,7 @@ test('without a push a cancel arrives with the next beat', async () => {
   const inner = createMemoryStore({ world });
   const { runner } = setUp({ memory: deafStore(inner), world, work: untilCancelled, leaseMs: 3_000 });
   const running = runner.run(TASK);
-  await letEverythingReact();
+  await flushMicrotasks();
   await inner.cancel({ tenant: 'acme', id: await idOf(inner) }, {}, { mode: 'now' });
   await world.clock.advance(1_000);
   expect((await running).status).toBe('cancelled');
@@ -167,7 +167,7 @@ test('without a push and a poll a cancel arrives with the orders of the next app
     },
   });
   const running = runner.run(TASK);
-  await letEverythingReact();
+  await flushMicrotasks();
   await inner.cancel({ tenant: 'acme', id: await idOf(inner) });
   next.happen();
   expect((await running).status).toBe('cancelled');
@@ -184,7 +184,7 @@ test('without a push and a poll a cancel arrives with the orders of the next ren
     leaseMs: 9_000,
   });
   const running = runner.run(TASK);
-  await letEverythingReact();
+  await flushMicrotasks();
   await inner.cancel({ tenant: 'acme', id: await idOf(inner) }, {}, { mode: 'now' });
   await world.clock.advance(3_000);
   expect((await running).status).toBe('cancelled');
@@ -194,11 +194,11 @@ test('a cancel message on the channel stops the task it names at once, and the s
   const channel = createEventChannel();
   const { runner, store, world } = setUp({ channel, work: untilCancelled });
   const running = runner.run(TASK);
-  await letEverythingReact();
+  await flushMicrotasks();
   const id = await idOf(store);
   channel.emit(createCancelMessage({ tenant: 'acme', taskId: 't0-another' }));
   channel.emit(createCancelMessage({ tenant: 'other', taskId: id }));
-  await letEverythingReact();
+  await flushMicrotasks();
   expect(runner.live).toBe(1);
   channel.emit({ category: 'task', topic: '__cancel', tenant: 'acme', taskId: id, payload: { msg: 'cancel by user' } });
   expect(await running).toMatchObject({ status: 'cancelled', msg: 'cancel by user' });
@@ -210,7 +210,7 @@ test('a cancel message may say how hard to stop, and what to undo', async () => 
   const channel = createEventChannel();
   const { runner, store, world } = setUp({ channel, work: untilCancelled });
   const running = runner.run(TASK);
-  await letEverythingReact();
+  await flushMicrotasks();
   const target = { tenant: 'acme', taskId: await idOf(store) };
   channel.emit(createCancelMessage(target, { mode: { drainMs: 3_000, abortMs: 0 }, undo: true, by: 'ann' }));
   await world.clock.advance(2_999);
@@ -226,9 +226,9 @@ test('a cancel message stops a conversation, with what waits in it, and no other
   const tasks = ['a', 'a', 'b'].map((conversation) =>
     runner.run({ ...TASK, conversation }, { policy: 'queue' }).then(({ status }) => status),
   );
-  await letEverythingReact();
+  await flushMicrotasks();
   channel.emit(createCancelMessage({ tenant: 'other', conversation: 'a' }));
-  await letEverythingReact();
+  await flushMicrotasks();
   expect(runner.live).toBe(2);
   channel.emit(createCancelMessage({ tenant: 'acme', conversation: 'a' }));
   expect(await Promise.all(tasks.slice(0, 2))).toEqual(['cancelled', 'cancelled']);
@@ -244,7 +244,7 @@ test("a cancel message for all stops everything of its tenant in this process, a
   const start = (tenant: string) =>
     runner.run({ ...TASK, tenant, conversation: 'c' }, { policy: 'queue' }).then(({ status }) => status);
   const tasks = [start('acme'), start('acme'), start('other')];
-  await letEverythingReact();
+  await flushMicrotasks();
   channel.emit(createCancelMessage({ tenant: 'acme', all: true }));
   expect(await Promise.all(tasks.slice(0, 2))).toEqual(['cancelled', 'cancelled']);
   expect(runner.live).toBe(1);
@@ -263,11 +263,11 @@ test.each([
   const channel = createEventChannel();
   const { runner, store } = setUp({ channel, work: untilCancelled });
   const running = runner.run(TASK);
-  await letEverythingReact();
+  await flushMicrotasks();
   const message = { category: 'task', topic: '__cancel', payload: {}, ...target };
   expect(() => channel.emit(message)).toThrow(TypeError);
   expect(() => createCancelMessage(target as { tenant: string; all: true })).toThrow(/cancel message must name/);
-  await letEverythingReact();
+  await flushMicrotasks();
   expect(runner.live).toBe(1);
   await store.cancel({ tenant: 'acme', id: await idOf(store) }, {}, { mode: 'now' });
   await running;
@@ -281,7 +281,7 @@ test('a cancel message stops the work also while the store cannot be reached', a
   );
   const { runner, events } = setUp({ channel, work: untilCancelled, memory });
   const running = runner.run(TASK);
-  await letEverythingReact();
+  await flushMicrotasks();
   channel.emit(createCancelMessage({ tenant: 'acme', all: true }));
   expect((await running).status).toBe('cancelled');
   expect(events).toContainEqual(expect.objectContaining({ type: 'store-error' }));
@@ -291,16 +291,16 @@ test('a channel and a checker can be added to a runner at work, and taken away',
   const channel = createEventChannel();
   const { runner, store, world } = setUp({ work: untilCancelled });
   const running = [runner.run(TASK), runner.run(TASK)];
-  await letEverythingReact();
+  await flushMicrotasks();
   const { tasks } = await store.list({ tenant: 'acme' });
   const [first, second] = tasks.map(({ id }) => id) as [string, string];
   const listening = runner.listen(channel);
   channel.emit(createCancelMessage({ tenant: 'acme', taskId: first }));
-  await letEverythingReact();
+  await flushMicrotasks();
   expect(runner.live).toBe(1);
   listening[Symbol.dispose]();
   channel.emit(createCancelMessage({ tenant: 'acme', taskId: second }));
-  await letEverythingReact();
+  await flushMicrotasks();
   expect(runner.live).toBe(1);
   runner.setCancellationChecker(() => true);
   runner.setCancellationChecker(undefined);
@@ -317,7 +317,7 @@ test('a checker that says so before the work begins keeps it from beginning', as
   const asked: unknown[] = [];
   const cancellationChecker = async (id: string, { key }: { key?: string }) => {
     asked.push([id, key]);
-    await letEverythingReact();
+    await flushMicrotasks();
     return true;
   };
   const { runner, world } = setUp({ cancellationChecker, work });
@@ -380,7 +380,7 @@ test('a checker that fails is reported each time, and otherwise ignored', async 
   };
   const { runner, world, events } = setUp({ cancellationChecker, work });
   const running = runner.run(TASK);
-  await letEverythingReact();
+  await flushMicrotasks();
   expect(events).toContainEqual(expect.objectContaining({ type: 'checker-error', error: expect.any(Error) as Error }));
   await world.clock.advance(3_000);
   expect((await running).status).toBe('success');
@@ -403,11 +403,11 @@ test('a checker that never answers is reported, delays the work a bounded time, 
   await world.clock.advance(5_000);
   expect((await delayed).status).toBe('success');
   const stopped = runner.run(TASK);
-  await letEverythingReact();
+  await flushMicrotasks();
   await store.cancel({ tenant: 'acme', id: (await store.list({ tenant: 'acme' })).tasks[0]!.id });
   expect((await stopped).status).toBe('cancelled');
   for (const answer of answers) answer();
-  await letEverythingReact();
+  await flushMicrotasks();
   await runner[Symbol.asyncDispose]();
   expect(world.clock.pending).toBe(0);
 });
@@ -438,7 +438,7 @@ test('the events of a task can be followed as they happen; a listener that fails
 test('work that another worker holds is not waited for where that is asked', async () => {
   const { runner, runnerOptions, store } = setUp({ work: untilCancelled });
   const running = runner.run(TASK);
-  await letEverythingReact();
+  await flushMicrotasks();
   const ref = { tenant: 'acme', id: await idOf(store) };
   await using other = createRunner({ ...runnerOptions, worker: 'other' });
   expect(await other.work(ref, { wait: false })).toMatchObject({ status: 'running' });
@@ -451,7 +451,7 @@ test('a token given with a task cancels it in the store too', async () => {
   const { runner, store } = setUp({ work: untilCancelled });
   const controller = new AbortController();
   const running = runner.run(TASK, { signal: controller.signal });
-  await letEverythingReact();
+  await flushMicrotasks();
   controller.abort();
   const { id } = await running;
   expect(await store.get({ tenant: 'acme', id })).toMatchObject({
@@ -475,7 +475,7 @@ test('work that was done when the cancel came is cancelled and complete', async 
 test('work that is deaf is abandoned when the ladder ends', async () => {
   const { runner, store, world } = setUp({ work: () => new Promise(() => {}) });
   const running = runner.run(TASK);
-  await letEverythingReact();
+  await flushMicrotasks();
   await store.cancel({ tenant: 'acme', id: await idOf(store) }, {}, { mode: 'now' });
   await world.clock.advance(2_000);
   expect((await running).status).toBe('cancelled');
@@ -516,7 +516,7 @@ test('a message sent to a running task is heard at the next boundary', async () 
   await begun.promise;
   const ref = { tenant: 'acme', id: await idOf(store) };
   await store.send(ref, { type: 'steer', message: 'be brief' });
-  await letEverythingReact();
+  await flushMicrotasks();
   release.happen();
   expect((await running).answer).toContain('be brief');
 });
@@ -537,7 +537,7 @@ test('a call waits for a yes that comes through the store, also one that came be
   );
   const { runner, store } = setUp({ planner, tools: [book], approvals });
   const running = runner.run(TASK);
-  await letEverythingReact();
+  await flushMicrotasks();
   const ref = { tenant: 'acme', id: await idOf(store) };
   await store.send(ref, { type: 'approve', callId: 'c2', approved: 'too dear' });
   await store.send(ref, { type: 'approve', callId: 'c1', approved: true });
@@ -548,11 +548,11 @@ test.each([null, 5, { role: 'tool' }])('a run that is told %j goes on as if noth
   const { promise: answered, happen: answer } = happening<string>();
   const { runner, store } = setUp({ planner: { next: async () => reply(await answered) } });
   const running = runner.run({ ...TASK, conversation: 'c1' });
-  await letEverythingReact();
+  await flushMicrotasks();
   const ref = { tenant: 'acme', id: await idOf(store) };
   const sent = await store.send(ref, { type: 'steer', message });
   const behind = await store.create({ ...TASK, conversation: 'c1', input: message }, { policy: 'steer' });
-  await letEverythingReact();
+  await flushMicrotasks();
   answer('done');
   expect(await running).toMatchObject({ status: 'success', answer: 'done' });
   const refusals = (await store.read(ref)).filter(({ event }) => (event as { answer?: string }).answer === 'refused');
@@ -566,7 +566,7 @@ test.each([null, 5, { role: 'tool' }])('a run that is told %j goes on as if noth
 test('a worker that is shut down hands its task back, and another finishes it', async () => {
   const { runner, store, world, runnerOptions } = setUp({ work: untilCancelled });
   const running = runner.run(TASK);
-  await letEverythingReact();
+  await flushMicrotasks();
   const id = await idOf(store);
   const disposed = runner[Symbol.asyncDispose]();
   await expect(running).rejects.toThrow(/shutdown/);
@@ -600,7 +600,7 @@ test('a worker that is stopped gracefully lets a call finish before it hands its
     await store.create(TASK);
     await begun.promise;
     const stopped = runner.stop();
-    await letEverythingReact();
+    await flushMicrotasks();
     expect(seen).toEqual([]);
     const late = await store.create(TASK);
     if (isHurried) await runner.stop('now');
@@ -625,7 +625,7 @@ test('a worker that lost its lease stops, publishes nothing and says so', async 
   const { runner, events } = setUp({ memory: store, world, work: () => new Promise(() => {}), leaseMs: 3_000 });
   const running = runner.run(TASK);
   running.catch(() => {});
-  await letEverythingReact();
+  await flushMicrotasks();
   const id = await idOf(inner);
   isFrozen = true;
   await world.clock.advance(1_999);
@@ -658,7 +658,7 @@ test('a worker that cannot reach the store stops its work before the lease ends'
   const from = world.clock.now();
   const running = runner.run(TASK);
   running.catch(() => {});
-  await letEverythingReact();
+  await flushMicrotasks();
   down = true;
   await world.clock.advance(9_000);
   expect((await stopped.promise) - from).toBeLessThanOrEqual(6_001);
@@ -688,7 +688,7 @@ test('a worker whose machine slept asks whether it still has its tasks before it
   const { runner } = setUp({ memory: store, world: { ...own, clock }, leaseMs: 9_000, work });
   const running = runner.run(TASK);
   running.catch(() => {});
-  await letEverythingReact();
+  await flushMicrotasks();
   const id = await idOf(inner);
   // The worker's clock stands still meanwhile.
   await expireSessions(inner, world, 9_000);
@@ -867,7 +867,7 @@ test('a worker that serves leaves tasks of other agents to others, and is not he
   const own = await store.create(TASK);
   const ref = { tenant: 'acme', id: (own as { task: { id: string } }).task.id };
   await runner.serve({ concurrency: 3 });
-  await letEverythingReact();
+  await flushMicrotasks();
   expect((await store.get(ref))?.status).toBe('success');
   await world.clock.advance(30_000);
   for (const id of others) expect(await store.get({ tenant: 'acme', id })).toMatchObject({ status: 'init', epoch: 0 });
@@ -888,7 +888,7 @@ test('a task that was being cancelled when its worker died is settled by a worke
   await store.cancel(ref, { by: 'ann' });
   await expireSessions(store, world, 1_000);
   await runner.serve();
-  await letEverythingReact();
+  await flushMicrotasks();
   expect(await store.get(ref)).toMatchObject({
     status: 'cancelled',
     outcome: { answer: 'half', reason: { by: 'ann' } },

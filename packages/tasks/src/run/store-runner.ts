@@ -1,11 +1,11 @@
 import { CancellationToken, type RunEvent, type StopMode } from '@whoa/core';
 import { systemWorld, type World } from '@whoa/core/embed';
-import { createHookDispatcher, createListener, presetFrom, settings } from '@whoa/core/internal';
+import { createHookDispatcher, createListener, settings, toPreset } from '@whoa/core/internal';
 import type { TakenTask } from '../delivery.ts';
 import { LeaseLostError } from '../errors.ts';
 import { shardOfAny } from '../id.ts';
 import type { FinalStatus } from '../status.ts';
-import { type NewTask, responseOf, type TaskHead, type TaskRef, type TaskResponse } from '../task.ts';
+import { type NewTask, type TaskHead, type TaskRef, type TaskResponse, toTaskResponse } from '../task.ts';
 import { withBackground } from './background.ts';
 import type { EventChannel } from './channel.ts';
 import type { CancellationChecker } from './checker.ts';
@@ -126,7 +126,7 @@ export class StoreRunner implements Runner {
         ? new CancellationToken({ parent: token })
         : CancellationToken.from(signal, { parent: token });
     const cancels = own.onCancel((level, reason) => {
-      this.#background(this.#options.store.cancel(ref, reason, { mode: presetFrom(level) }));
+      this.#background(this.#options.store.cancel(ref, reason, { mode: toPreset(level) }));
     });
     this.#asked.add(ref);
     try {
@@ -286,7 +286,7 @@ export class StoreRunner implements Runner {
   async #response(ref: TaskRef): Promise<TaskResponse> {
     const record = await this.#options.store.get(ref);
     if (record === undefined) throw new TypeError(`id: there is no task '${ref.id}' of this tenant`);
-    return responseOf(record, await readJournal(this.#options.store, record));
+    return toTaskResponse(record, await readJournal(this.#options.store, record));
   }
 
   /** Work nobody waits for. What goes wrong is told, not lost; a lost lease has been told as the end of its task. */

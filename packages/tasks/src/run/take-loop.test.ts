@@ -1,4 +1,4 @@
-import { createVirtualWorld, letEverythingReact } from '@whoa/core/testing';
+import { createVirtualWorld, flushMicrotasks } from '@whoa/core/testing';
 import { expect, test } from 'vitest';
 import type { TakeRequest } from '../delivery.ts';
 import { createMemoryStore } from '../stores/memory.ts';
@@ -22,13 +22,13 @@ test('tasks that end together make room for one take', async () => {
   for (let i = 0; i < 3 * SLOTS; i++) await store.create({ tenant: 'acme', agent: 'wait', input: i });
   await runner.serve({ concurrency: SLOTS });
   for (let round = 0; round < 3; round++) {
-    await letEverythingReact();
+    await flushMicrotasks();
     expect(runner.live).toBe(SLOTS);
     const before = gate;
     gate = Promise.withResolvers<void>();
     before.resolve();
   }
-  await letEverythingReact();
+  await flushMicrotasks();
   expect(runner.live).toBe(0);
   expect(limits.slice(0, 3)).toEqual([SLOTS, SLOTS, SLOTS]);
 });
@@ -46,7 +46,7 @@ test('who frees what a dead worker left takes it at once, though the store rings
   await world.clock.advance(14_999);
   expect(runner.live).toBe(0);
   await world.clock.advance(1);
-  await letEverythingReact();
+  await flushMicrotasks();
   expect(runner.live).toBe(1);
   gate.resolve('done');
 });

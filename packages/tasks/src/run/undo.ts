@@ -1,5 +1,5 @@
 import { type CallResult, type CancellationToken, shield, type Tool } from '@whoa/core';
-import { waitUnder } from '@whoa/core/embed';
+import { waitUntilLevel } from '@whoa/core/embed';
 import { UNDO_MS } from '@whoa/core/internal';
 import type { Journal } from './journal.ts';
 import type { Standing } from './resume.ts';
@@ -33,7 +33,7 @@ export async function undoLost(standing: Standing, { tools, journal, token }: Un
       await journal.flush();
       const result = { ...call, input: standing.inputs.get(call.callId) };
       const undoing = (async () => tool!.undo!(result, { callId: call.callId, signal: shielded.signal }))();
-      const end = await waitUnder(undoing, shielded, 'kill');
+      const end = await waitUntilLevel(undoing, shielded, 'kill');
       const state = end.by === 'value' ? 'undone' : end.by === 'error' ? 'failed' : 'unknown';
       undone.set(call.callId, state);
       journal.add({ type: 'undo-end', ...about, state });

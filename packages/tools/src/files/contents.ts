@@ -1,6 +1,6 @@
 import { join } from 'node:path';
-import { CancelledError, interrupted, type ToolContext } from '@whoa/core';
-import { waitUnder } from '@whoa/core/embed';
+import { CancelledError, createInterruptedError, type ToolContext } from '@whoa/core';
+import { waitUntilLevel } from '@whoa/core/embed';
 import { notAFile, type Place } from './place.ts';
 import { type ReplaceOptions, replaceFile } from './replace-file.ts';
 import type { Root } from './root.ts';
@@ -37,7 +37,7 @@ export async function readElsewhere(
   if (contents?.read === undefined) return undefined;
   const { token, signal } = context;
   token.throwIfCancelled();
-  const end = await waitUnder(contents.read(join(root.path, place.shown), { ...range, signal }), token, 'abort');
+  const end = await waitUntilLevel(contents.read(join(root.path, place.shown), { ...range, signal }), token, 'abort');
   if (end.by === 'value') return end.value;
   if (end.by === 'error' && !token.isCancelled) throw end.error;
   throw new CancelledError(token.reason!);
@@ -54,10 +54,14 @@ export async function writeContent(
   if (contents?.write === undefined) return replaceFile(place, text, { token, ...(madeFrom && { madeFrom }) });
   if (place.kind === 'folder' || place.kind === 'other') throw notAFile(place.shown, place.kind);
   token.throwIfCancelled();
-  const end = await waitUnder(contents.write(join(root.path, place.shown), text, { signal }), token, 'abort');
+  const end = await waitUntilLevel(contents.write(join(root.path, place.shown), text, { signal }), token, 'abort');
   if (end.by === 'value') return;
   if (end.by === 'error' && !token.isCancelled) throw end.error;
   // Whoever was asked may have done it, or may do it yet.
   const details = { path: place.shown, changed: null };
-  throw interrupted(token, { content: `${place.shown} may have been changed.`, details }, { effect: 'unknown' });
+  throw createInterruptedError(
+    token,
+    { content: `${place.shown} may have been changed.`, details },
+    { effect: 'unknown' },
+  );
 }

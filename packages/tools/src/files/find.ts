@@ -1,4 +1,4 @@
-import { type CancellationToken, interrupted, type Tool, type ToolResult } from '@whoa/core';
+import { type CancellationToken, createInterruptedError, type Tool, type ToolResult } from '@whoa/core';
 import { z } from 'zod';
 import { defineFileTool } from './file-tool.ts';
 import { createGlobFilter } from './glob-filter.ts';
@@ -74,7 +74,7 @@ async function search(
   const files = await onlyInside(root, found.slice(0, limit), token);
   const unread = await unreadInside(root, complaints, scope);
   const result = describeFiles(files, { glob, unread, partial: end === 'stopped', token });
-  if (token.isCancelled) throw interrupted(token, result);
+  if (token.isCancelled) throw createInterruptedError(token, result);
   return result;
 }
 

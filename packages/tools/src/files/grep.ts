@@ -1,4 +1,4 @@
-import { interrupted, type Tool, type ToolContext, type ToolResult } from '@whoa/core';
+import { createInterruptedError, type Tool, type ToolContext, type ToolResult } from '@whoa/core';
 import { defineFileTool } from './file-tool.ts';
 import { type FoundLine, parseRecord, verifyLines } from './found-lines.ts';
 import { createGlobFilter } from './glob-filter.ts';
@@ -71,7 +71,7 @@ async function search({ root, wanted, scope }: Search, { token, update }: ToolCo
     isCounted: end === 'done',
     isCancelled: token.isCancelled,
   });
-  if (token.isCancelled) throw interrupted(token, result);
+  if (token.isCancelled) throw createInterruptedError(token, result);
   return result;
 }
 

@@ -1,6 +1,6 @@
 import type { Dirent } from 'node:fs';
 import { lstat, opendir } from 'node:fs/promises';
-import { type CancellationToken, interrupted, type Json, type Tool, type ToolResult } from '@whoa/core';
+import { type CancellationToken, createInterruptedError, type Json, type Tool, type ToolResult } from '@whoa/core';
 import { z } from 'zod';
 import { defineFileTool } from './file-tool.ts';
 import { holding } from './holding.ts';
@@ -56,7 +56,7 @@ async function list(place: Place, token: CancellationToken): Promise<ToolResult>
     content: textFor(shown, { truncated, total: scan.partial ? undefined : scan.entries.length }),
     details: { path: place.shown, entries, truncated },
   };
-  if (token.isCancelled) throw interrupted(token, result);
+  if (token.isCancelled) throw createInterruptedError(token, result);
   return result;
 }
 

@@ -1,7 +1,7 @@
 import type { FileHandle } from 'node:fs/promises';
 import { extname } from 'node:path';
 import { StringDecoder } from 'node:string_decoder';
-import { type CancellationToken, interrupted, type Tool, type ToolResult } from '@whoa/core';
+import { type CancellationToken, createInterruptedError, type Tool, type ToolResult } from '@whoa/core';
 import { z } from 'zod';
 import { type FileContents, type FileInCall, readElsewhere } from './contents.ts';
 import { defineFileTool } from './file-tool.ts';
@@ -95,7 +95,7 @@ async function readText(
   const { shown, size, offset, token } = wanted;
   const part = await readLines(file, wanted);
   const result = describePart(part, { shown, offset, size });
-  if (part.stopped) throw interrupted(token, result);
+  if (part.stopped) throw createInterruptedError(token, result);
   return result;
 }
 

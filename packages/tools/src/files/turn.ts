@@ -1,4 +1,10 @@
-import { CancelledError, interrupted, isCancelledError, type ToolContext, type ToolResult } from '@whoa/core';
+import {
+  CancelledError,
+  createInterruptedError,
+  isCancelledError,
+  type ToolContext,
+  type ToolResult,
+} from '@whoa/core';
 import { holding } from './holding.ts';
 import { codeOf, type Place } from './place.ts';
 import type { Root } from './root.ts';
@@ -30,7 +36,7 @@ export async function takeTurn(turn: Turn, change: (place: Place) => Promise<Too
   } catch (error) {
     if (!isCancelledError(error) || error.effect === 'unknown') throw error;
     const unchanged = { content: `${path} was not changed.`, details: { path, changed: false } };
-    throw interrupted(context.token, unchanged, { effect: 'none' });
+    throw createInterruptedError(context.token, unchanged, { effect: 'none' });
   } finally {
     leave();
   }

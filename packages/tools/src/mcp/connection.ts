@@ -1,6 +1,6 @@
 import type { CallToolResult, Client, Tool as McpTool, Progress, Transport } from '@modelcontextprotocol/client';
 import { type CancellationToken, CancelledError } from '@whoa/core';
-import { type Clock, waitUnder } from '@whoa/core/embed';
+import { type Clock, waitUntilLevel } from '@whoa/core/embed';
 import { createBoundedFetch } from './bounded-fetch.ts';
 import { loadClient } from './load-client.ts';
 import type { StartServer } from './server-process.ts';
@@ -83,7 +83,7 @@ export class McpConnection implements AsyncDisposable {
   /** Works with the server. A cancel is passed on at once, with the kind of the reason and nothing else of it. */
   async #use<T>(token: CancellationToken, work: (line: Line, signal: AbortSignal) => Promise<T>): Promise<T> {
     // The line is shared: a cancelled call stops waiting for it, and it opens for the others.
-    const ready = await waitUnder(this.#getLine(), token, 'drain');
+    const ready = await waitUntilLevel(this.#getLine(), token, 'drain');
     if (ready.by === 'error') throw ready.error;
     if (ready.by === 'level') throw new CancelledError(token.reason!);
     const line = ready.value;
@@ -95,7 +95,7 @@ export class McpConnection implements AsyncDisposable {
       this.#crashes = 0;
       return result;
     } catch (error) {
-      throw await this.#explain(error, line);
+      throw await this.#describeFailure(error, line);
     } finally {
       subscription[Symbol.dispose]();
       line.calls--;
@@ -166,7 +166,7 @@ export class McpConnection implements AsyncDisposable {
   }
 
   /** Says what happened in words that a model can act on. An answer of the server's own is passed on as it is. */
-  async #explain(error: unknown, line: Line): Promise<Error> {
+  async #describeFailure(error: unknown, line: Line): Promise<Error> {
     const { ProtocolError, SdkError, SdkErrorCode } = await loadClient();
     if (ProtocolError.isInstance(error)) return error;
     const { name } = this.#options;

@@ -1,5 +1,5 @@
 import type { Tool as McpTool, ToolAnnotations } from '@modelcontextprotocol/client';
-import { defineTool, interrupted, isCancelledError, type Tool, type ToolResult } from '@whoa/core';
+import { createInterruptedError, defineTool, isCancelledError, type Tool, type ToolResult } from '@whoa/core';
 import type { Effects, InputSchema } from '@whoa/core/embed';
 import { OutcomeUnknownError } from '@whoa/core/internal';
 import { LostAnswerError, type McpConnection } from './connection.ts';
@@ -41,7 +41,7 @@ export function toolFromMcp(tool: McpTool, options: McpToolOptions): Tool {
         if (isCancelledError(error)) throw error;
         // Servers do not answer a cancel: nobody can say whether the work behind the call has stopped.
         const effect = hints.readOnlyHint === true ? undefined : 'unknown';
-        throw interrupted(token, stoppedResult(shown), { effect });
+        throw createInterruptedError(token, stoppedResult(shown), { effect });
       }
     },
   }) as Tool;

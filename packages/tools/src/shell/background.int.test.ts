@@ -1,4 +1,4 @@
-import { CancellationToken, createRuntime, type Tool, textOf } from '@whoa/core';
+import { CancellationToken, createRuntime, type Tool, toText } from '@whoa/core';
 import { afterAll, expect, test } from 'vitest';
 import { createContainment } from '../process/create-containment.ts';
 import { identify, isRunning } from '../process/identity.ts';
@@ -18,7 +18,7 @@ test('a model starts, lists, reads and stops a process that outlives the call', 
   const runtime = createRuntime({ tools });
   const call = async (tool: string, input: object): Promise<string> => {
     const [result] = await runtime.execute([{ id: tool, tool, input }]);
-    return textOf(result!.content);
+    return toText(result!.content);
   };
   expect(await call('background_list', {})).toBe('There are none.');
   expect(await call('bash', { command: server, background: true })).toMatch(

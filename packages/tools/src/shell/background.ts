@@ -1,6 +1,6 @@
 import { CancellationToken, type StopMode } from '@whoa/core';
 import type { WorkContext } from '@whoa/core/embed';
-import { presetFrom } from '@whoa/core/internal';
+import { toPreset } from '@whoa/core/internal';
 import type { CapturedOutput } from '../process/capture.ts';
 import { GRACE_MS } from '../process/contained.ts';
 import type { Containment } from '../process/containment.ts';
@@ -162,7 +162,7 @@ function launch(
 
 /** A process as the work of its keeper: it is stopped by either token. */
 async function kept(begin: () => Promise<ShellEnd>, token: CancellationToken, context: WorkContext): Promise<void> {
-  const stops = context.token.onCancel((level, reason) => token.cancel(reason, { mode: presetFrom(level) }));
+  const stops = context.token.onCancel((level, reason) => token.cancel(reason, { mode: toPreset(level) }));
   const run = begin();
   // At kill its keeper waits for this, and so until nothing of it runs.
   context.defer(() => run.then(() => {}));

@@ -2,7 +2,7 @@ import { execFileSync } from 'node:child_process';
 import { existsSync, mkdtempSync, readdirSync, readFileSync, rmSync, statSync, writeFileSync } from 'node:fs';
 import { tmpdir } from 'node:os';
 import { join } from 'node:path';
-import { type CallResult, CancellationToken, createRuntime, isCancelledError, textOf } from '@whoa/core';
+import { type CallResult, CancellationToken, createRuntime, isCancelledError, toText } from '@whoa/core';
 import type { CancelOptions } from '@whoa/core/embed';
 import { afterAll, beforeAll, expect, test } from 'vitest';
 import type { CallEvent } from '../../../core/src/tool/events.ts';
@@ -49,7 +49,7 @@ async function play(command: string, options: Play = {}): Promise<CallResult> {
   const { input, cancelAt, mode = 'now', token = new CancellationToken(), onUpdate: hear, ...rest } = options;
   const onUpdate = (event: Update): void => {
     hear?.(event);
-    const isTime = cancelAt !== undefined && textOf(event.partial.content).includes(cancelAt);
+    const isTime = cancelAt !== undefined && toText(event.partial.content).includes(cancelAt);
     if (isTime) token.cancel({ kind: 'user' }, { mode });
   };
   const tool = bashTool({ containment, cwd, ...rest });
@@ -92,8 +92,8 @@ test('nobody types: what reads its input finds the end of it', async () => {
 
 test('secrets of the host do not reach the command, and no tag of ours confuses it', async () => {
   process.env['SECRET_OF_THE_TEST'] = 'hush';
-  expect(textOf((await play('env')).content)).not.toContain('hush');
-  expect(textOf((await play('env', { env: { allow: ['SECRET_*'] } })).content)).toContain('hush');
+  expect(toText((await play('env')).content)).not.toContain('hush');
+  expect(toText((await play('env', { env: { allow: ['SECRET_*'] } })).content)).toContain('hush');
   delete process.env['SECRET_OF_THE_TEST'];
 });
 
@@ -114,8 +114,8 @@ test('cancelled in the same tick as the call, it ends as fast as any', async () 
 test('cancelled mid-way, what was printed so far is kept', async () => {
   const result = await play('echo ä first; echo second; sleep 303; echo never', { cancelAt: 'second' });
   expect(result.state).toBe('interrupted');
-  expect(textOf(result.content)).toContain('ä first\nsecond');
-  expect(textOf(result.content)).not.toContain('never');
+  expect(toText(result.content)).toContain('ä first\nsecond');
+  expect(toText(result.content)).not.toContain('never');
   expect(detailsOf(result)).toMatchObject({ signal: 'SIGTERM', cleanup: { verified: 'tags', survivors: 0 } });
   expect(detailsOf(result).cleanup.ended).toBeGreaterThan(0);
 });
@@ -143,19 +143,19 @@ test('a cancel after the end changes nothing, and a second cancel is no other', 
 test('a command that takes too long is ended, and the model is told so', async () => {
   const result = await play('echo begun; setsid sleep 303 & sleep 303', { input: { timeoutSeconds: 0.3 } });
   expect(result).toMatchObject({ state: 'finished', isError: true });
-  expect(textOf(result.content)).toMatch(/^Stopped: it took longer than 0.3 s. Output so far:\nbegun/);
+  expect(toText(result.content)).toMatch(/^Stopped: it took longer than 0.3 s. Output so far:\nbegun/);
   expect(detailsOf(result).cleanup).toMatchObject({ survivors: 0 });
 });
 
 test('a time-out longer than allowed is refused with the bounds', async () => {
   const result = await play('true', { input: { timeoutSeconds: 601 } });
-  expect(textOf(result.content)).toContain('timeoutSeconds: expected 0.001 to 600');
+  expect(toText(result.content)).toContain('timeoutSeconds: expected 0.001 to 600');
 });
 
 test('output is shown while the command runs', async () => {
   const seen: string[] = [];
   const onUpdate = (event: Update): void => {
-    seen.push(textOf(event.partial.content));
+    seen.push(toText(event.partial.content));
   };
   await play('for i in 1 2 3; do echo $i; sleep 0.15; done', { onUpdate });
   expect(seen.length).toBeGreaterThanOrEqual(2);
@@ -165,14 +165,14 @@ test('output is shown while the command runs', async () => {
 test('a grandchild that holds the output open does not delay the return, and is ended', async () => {
   const result = await play('sleep 303 & echo started; exit 0');
   expect(result).toMatchObject({ state: 'finished', isError: false });
-  expect(textOf(result.content)).toBe('started\n[ended, because the command had returned: 1 of its processes]');
+  expect(toText(result.content)).toBe('started\n[ended, because the command had returned: 1 of its processes]');
   expect(result.endedAt - result.startedAt!).toBeLessThan(2_000);
 });
 
 test('what a process substitution prints after its shell has ended is not lost', async () => {
   const result = await play('echo a > >(sleep 0.05; tr a b)');
   expect(result.isError).toBe(false);
-  expect(textOf(result.content)).toMatch(/^b/);
+  expect(toText(result.content)).toMatch(/^b/);
 });
 
 test('an escaped child that keeps printing cannot hold a cancel up, and is heard no more', async () => {
@@ -204,7 +204,7 @@ test('git removes its index.lock when a commit with an open editor is cancelled'
 test("a trap on TERM and EXIT runs, so that a script's own lock is removed", async () => {
   const script = "touch lock; trap 'rm -f lock; echo tidied' TERM EXIT; echo locked; sleep 303 & wait";
   const result = await play(script, { cancelAt: 'locked' });
-  expect(textOf(result.content)).toContain('tidied');
+  expect(toText(result.content)).toContain('tidied');
   expect(existsSync(join(cwd, 'lock'))).toBe(false);
 });
 
@@ -217,15 +217,15 @@ test('a full log is kept only when asked for and needed, for this user only, and
   const logPath = detailsOf(long).logPath!;
   expect(statSync(logPath).mode & 0o777).toBe(0o600);
   expect(readFileSync(logPath, 'utf8').trimEnd().split('\n')).toHaveLength(100_000);
-  expect(textOf(long.content)).toContain(logPath);
+  expect(toText(long.content)).toContain(logPath);
   await own[Symbol.asyncDispose]();
   expect(existsSync(logPath)).toBe(false);
 });
 
 test('what a command prints last is never lost, however much it is', async () => {
   const result = await play('seq 200000; echo the end');
-  expect(textOf(result.content).endsWith('the end')).toBe(true);
-  expect(textOf(result.content).startsWith('1\n2\n')).toBe(true);
+  expect(toText(result.content).endsWith('the end')).toBe(true);
+  expect(toText(result.content).startsWith('1\n2\n')).toBe(true);
   expect(detailsOf(result).output.omittedBytes).toBeGreaterThan(1_000_000);
 });
 

@@ -1,4 +1,4 @@
-import { defineTool, interrupted, type Tool, type ToolContext, type ToolResult } from '@whoa/core';
+import { createInterruptedError, defineTool, type Tool, type ToolContext, type ToolResult } from '@whoa/core';
 import { z } from 'zod';
 import { GRACE_MS } from '../process/contained.ts';
 import type { Containment } from '../process/containment.ts';
@@ -70,7 +70,7 @@ export function bashTool(options: BashToolOptions = {}): Tool<BashInput> {
       onProgress: (output) => update(progressResult(output)),
       token,
     });
-    if (end.stopped === 'cancel') throw interrupted(token, partialResult(end, command));
+    if (end.stopped === 'cancel') throw createInterruptedError(token, partialResult(end, command));
     return shellResult(end, { command, timeoutMs: limitMs });
   }
 

@@ -8,14 +8,14 @@ export const MAX_CHARACTERS = 16_000;
 
 /** The result of a command that ended by itself or took too long. */
 export function shellResult(end: ShellEnd, about: { command: string; timeoutMs: number | undefined }): ToolResult {
-  const words = [headline(end, about.timeoutMs), textOf(end), leftBehind(end)].filter((part) => part !== '');
+  const words = [headline(end, about.timeoutMs), toText(end), leftBehind(end)].filter((part) => part !== '');
   const isError = end.exit.code !== 0 || end.stopped !== undefined;
   return { content: words.join('\n'), details: detailsOf(end, about.command), isError };
 }
 
 /** What a command that was stopped has to show. */
 export function partialResult(end: ShellEnd, command: string): ToolResult {
-  return { content: textOf(end), details: detailsOf(end, command) };
+  return { content: toText(end), details: detailsOf(end, command) };
 }
 
 /** What a running command has printed so far. */
@@ -34,7 +34,7 @@ function headline({ exit, stopped }: ShellEnd, timeoutMs: number | undefined): s
   return exit.code === 0 ? '' : `Exit code ${exit.code ?? 'unknown'}`;
 }
 
-function textOf({ output, logPath, logProblem }: ShellEnd): string {
+function toText({ output, logPath, logProblem }: ShellEnd): string {
   const text = conciseText(output, MAX_CHARACTERS) || '(no output)';
   if (logPath === undefined) return text;
   const what =

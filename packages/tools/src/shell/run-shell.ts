@@ -1,5 +1,5 @@
 import type { CancellationToken } from '@whoa/core';
-import { waitUnder } from '@whoa/core/embed';
+import { waitUntilLevel } from '@whoa/core/embed';
 import { Capture, type CapturedOutput } from '../process/capture.ts';
 import type { CleanupReport, ContainedProcess, EndOptions, ProcessExit } from '../process/contained.ts';
 import type { Containment } from '../process/containment.ts';
@@ -99,9 +99,9 @@ async function endOf(
   // A cancel that came while the command was being started is told here.
   const subscription = token.onCancel((level) => end({ method: level === 'kill' ? 'kill' : 'ask' }));
   try {
-    const first = await waitUnder(contained.exited, token, 'abort');
+    const first = await waitUntilLevel(contained.exited, token, 'abort');
     // What the shell started may be about to print its last lines: process substitutions end after the shell.
-    if (first.by === 'value') await waitUnder(contained.output!.waitForEnd(SETTLE_MS), token, 'abort');
+    if (first.by === 'value') await waitUntilLevel(contained.output!.waitForEnd(SETTLE_MS), token, 'abort');
     if (endings.length === 0) end({ method: 'ask' });
     const cleanup = await endings[0]!;
     await contained.output!.finish(DRAIN_MS);

@@ -1,5 +1,5 @@
 import { setTimeout as sleep } from 'node:timers/promises';
-import { defineTool, interrupted, type Tool, type ToolContext } from '@whoa/core';
+import { createInterruptedError, defineTool, type Tool, type ToolContext } from '@whoa/core';
 import { expect, test } from 'vitest';
 import { z } from 'zod';
 import { expectNothingLeft } from '../../../../test/nothing-left.ts';
@@ -40,7 +40,7 @@ const obedient: Execute = async (ms, { signal, token }) => {
     await sleep(ms, undefined, { signal });
     return 'done';
   } catch {
-    throw interrupted(token, { content: 'half' });
+    throw createInterruptedError(token, { content: 'half' });
   }
 };
 

@@ -1,5 +1,5 @@
 import { createAgent, defineTool, type RunEvent } from '@whoa/core';
-import { scriptedModel } from '@whoa/core/testing';
+import { createScriptedModel } from '@whoa/core/testing';
 import { expect, test } from 'vitest';
 import { createKeyRedaction } from './key-redaction.ts';
 
@@ -46,7 +46,7 @@ test('a key in a result reaches neither observers nor the model nor the outcome;
   });
   const fails = { ...leak, name: 'fails', execute: () => Promise.reject(new Error(`bad key ${key}`)) };
   const input = { token: key };
-  const model = scriptedModel([
+  const model = createScriptedModel([
     [
       { call: 'leak', input },
       { call: 'fails', input },

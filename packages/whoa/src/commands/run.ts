@@ -8,7 +8,7 @@ import {
   type StopReport,
 } from '@whoa/core';
 import { createApprovals } from '@whoa/core/approval';
-import { waitUnder } from '@whoa/core/embed';
+import { waitUntilLevel } from '@whoa/core/embed';
 import { createRunner, type TaskRecord, type TaskStore } from '@whoa/tasks';
 import type { SandboxOptions } from '@whoa/tools';
 import { chooseSandbox, type SandboxWishes } from '../agent/choose-sandbox.ts';
@@ -90,7 +90,7 @@ async function run(args: readonly string[], own: Own): Promise<number> {
   );
   const opening = { config, name: values.agent, model: values.model, cwd: process.cwd(), sandbox, approve };
   if (!values.json) screen.status(() => 'opening the agent');
-  const opened = await waitUnder(openAgent(opening), token, 'drain');
+  const opened = await waitUntilLevel(openAgent(opening), token, 'drain');
   if (opened.by === 'error') throw opened.error;
   // What is half open ends with the process.
   if (opened.by === 'level') return tellNothing(screen, values.json);

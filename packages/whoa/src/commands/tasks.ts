@@ -1,4 +1,4 @@
-import { textOf } from '@whoa/core';
+import { toText } from '@whoa/core';
 import type { TaskHead, TaskRecord } from '@whoa/tasks';
 import { type Command, EXIT, type Own, readArguments, readCount, UsageError } from '../command.ts';
 import { isLost, LOCAL_TENANT, shortId } from '../tasks/local-tasks.ts';
@@ -113,6 +113,6 @@ function rowOf(task: TaskRecord): string[] {
 
 function wordsOf(input: TaskRecord['inputs'][number]): string {
   if (typeof input === 'string') return input;
-  const { content } = (input ?? {}) as { readonly content?: Parameters<typeof textOf>[0] };
-  return content === undefined ? JSON.stringify(input) : textOf(content);
+  const { content } = (input ?? {}) as { readonly content?: Parameters<typeof toText>[0] };
+  return content === undefined ? JSON.stringify(input) : toText(content);
 }

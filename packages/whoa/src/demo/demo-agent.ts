@@ -1,5 +1,5 @@
 import { type Agent, createAgent, defineTool, type Message, sleep } from '@whoa/core';
-import { type ScriptedStep, scriptedModel } from '@whoa/core/testing';
+import { createScriptedModel, type ScriptedStep } from '@whoa/core/testing';
 import { bashTool, type Containment } from '@whoa/tools';
 import { z } from 'zod';
 
@@ -60,7 +60,7 @@ export function createDemoAgent({ containment, cwd }: DemoAgentOptions): Agent {
   });
   return createAgent({
     name: 'demo',
-    model: scriptedModel([({ messages }) => TURNS[turnOf(messages)] ?? []], { wordMs: WORD_MS }),
+    model: createScriptedModel([({ messages }) => TURNS[turnOf(messages)] ?? []], { wordMs: WORD_MS }),
     tools: [readChanges, bashTool({ cwd, containment }), publish],
   });
 }

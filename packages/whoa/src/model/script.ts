@@ -1,6 +1,6 @@
 import { readFile } from 'node:fs/promises';
 import type { Model } from '@whoa/core/model';
-import { type ScriptedStep, scriptedModel } from '@whoa/core/testing';
+import { createScriptedModel, type ScriptedStep } from '@whoa/core/testing';
 import { UsageError } from '../command.ts';
 
 /** Opens a model that says what a file tells it to: `[["Let me see. ", { "call": "bash", "input": {…} }], ["Done."]]`. */
@@ -25,7 +25,7 @@ export async function openScript(file: string): Promise<Model> {
     if (!Array.isArray(reply)) throw wrong('has a reply that is no list');
     return reply.map((step) => stepOf(step, wrong));
   });
-  return scriptedModel(steps, { wordMs });
+  return createScriptedModel(steps, { wordMs });
 }
 
 function stepOf(step: unknown, wrong: (what: string) => UsageError): ScriptedStep {

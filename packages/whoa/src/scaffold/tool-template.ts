@@ -12,7 +12,7 @@ export function scaffoldTool(name: string): ScaffoldedTool {
 }
 
 function toolText(name: string, Name: string): string {
-  return `import { defineTool, interrupted, type Tool, type ToolResult } from '@whoa/core';
+  return `import { defineTool, createInterruptedError, type Tool, type ToolResult } from '@whoa/core';
 import { z } from 'zod';
 
 /** Does the work for one item. Hand \`signal\` to everything that takes one: that is how a cancel reaches it. */
@@ -46,7 +46,7 @@ export function create${Name}(doWork: ${Name}Work = work): Tool<z.infer<typeof i
         return soFar();
       } catch (error) {
         // Ask the token, not the error: what is aborted fails in many ways.
-        if (token.isCancelled) throw interrupted(token, soFar());
+        if (token.isCancelled) throw createInterruptedError(token, soFar());
         throw error;
       }
     },

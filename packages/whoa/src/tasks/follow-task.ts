@@ -1,5 +1,5 @@
 import { CancellationToken } from '@whoa/core';
-import { waitUnder } from '@whoa/core/embed';
+import { waitUntilLevel } from '@whoa/core/embed';
 import { isFinal, type JournalEntry, type TaskRecord, type TaskRef, type TaskStore } from '@whoa/tasks';
 
 /** While we follow, the worker is asked to write more often. */
@@ -44,7 +44,7 @@ export async function followTask(store: TaskStore, ref: TaskRef, options: Follow
 async function nextLook(wake: PromiseWithResolvers<void>, token: CancellationToken): Promise<void> {
   const timer = token.clock.setTimer(LOOK_MS, () => wake.resolve());
   try {
-    await waitUnder(wake.promise, token, 'drain');
+    await waitUntilLevel(wake.promise, token, 'drain');
   } finally {
     timer[Symbol.dispose]();
   }

@@ -16,7 +16,7 @@ export function openStore({ store }: Pick<WhoaConfig, 'store'>): TaskStore {
   try {
     return createSqliteStore({ ...store, file });
   } catch (error) {
-    throw new Error(explain(error as SqliteError, file), { cause: error });
+    throw new Error(describeFailure(error as SqliteError, file), { cause: error });
   }
 }
 
@@ -38,7 +38,7 @@ const SQLITE_CORRUPT = 11;
 const SQLITE_NOT_A_DATABASE = 26;
 
 /** Whose file it is, and what to do: SQLite says neither. */
-function explain({ message, errcode, code }: SqliteError, file: string): string {
+function describeFailure({ message, errcode, code }: SqliteError, file: string): string {
   if (errcode === SQLITE_BUSY) return `another process holds ${file}; try again, or end that process`;
   if (errcode === SQLITE_CORRUPT || errcode === SQLITE_NOT_A_DATABASE) {
     return `${file} is broken (${message}); move it away, and a new one is made`;

@@ -1,6 +1,6 @@
 import { setTimeout as wait } from 'node:timers/promises';
 import { CancellationToken, createAgent, defineTool } from '@whoa/core';
-import { scriptedModel } from '@whoa/core/testing';
+import { createScriptedModel } from '@whoa/core/testing';
 import { createMemoryStore, type TaskHead, type TaskStore } from '@whoa/tasks';
 import { expect, onTestFinished, test } from 'vitest';
 import type { ScriptedReply } from '../../../core/src/testing/scripted-model.ts';
@@ -26,7 +26,7 @@ function setUp(replies: readonly ScriptedReply[], createWith?: (store: TaskStore
     },
   });
   const problems: unknown[] = [];
-  const bare = createAgent({ name: 'assistant', model: scriptedModel(replies), tools: [slow] });
+  const bare = createAgent({ name: 'assistant', model: createScriptedModel(replies), tools: [slow] });
   const registered = registeredAgent(bare, { store, onProblem: (error) => problems.push(error) });
   const task = async (): Promise<TaskHead> => (await memory.list({ tenant: LOCAL_TENANT })).tasks[0]!;
   return { store: memory, begun: begun.promise, problems, registered, task };

@@ -3,7 +3,7 @@ import {
   type ApprovalQuestion,
   type Ask,
   describeLocation,
-  questionLines,
+  formatQuestion,
 } from '@whoa/core/approval';
 import type { Screen } from './screen.ts';
 import { askForLine, type TypedInput } from './typed-line.ts';
@@ -60,7 +60,7 @@ function pagesOf(question: ApprovalQuestion, screen: Screen): string[][] {
   const { tool, effects, always, why } = question;
   const where = describeLocation(question);
   const width = screen.columns - GUTTER.length - 1;
-  const lines = questionLines(question).flatMap((line) => wrapLine(line, width));
+  const lines = formatQuestion(question).flatMap((line) => wrapLine(line, width));
   const perPage = Math.max(MIN_ROWS, screen.rows - ROWS_AROUND);
   const pages: string[][] = [];
   for (let at = 0; at === 0 || at < lines.length; at += perPage) {

@@ -1,6 +1,6 @@
 import { randomUUID } from 'node:crypto';
 import { styleText } from 'node:util';
-import { inertText } from '@whoa/core/approval';
+import { toInertText } from '@whoa/core/approval';
 
 // Everything that is printed passes here. Text comes as it is, whoever wrote it; a style of ours comes as a mark that nobody
 // else can make, and only marks become escape sequences.
@@ -31,7 +31,7 @@ export function styled(style: Style, text: string, output: Output): string {
 export function rendered(text: string): string {
   return text
     .split(MARK)
-    .map((part, index) => (index % 2 === 0 ? inertText(part) : (sequences[Number(part)] ?? '')))
+    .map((part, index) => (index % 2 === 0 ? toInertText(part) : (sequences[Number(part)] ?? '')))
     .join('');
 }
 
@@ -51,7 +51,7 @@ export function guardTerminal(stream: NodeJS.WriteStream): void {
   const write = stream.write.bind(stream) as (text: string, ...rest: unknown[]) => boolean;
   unguarded.set(stream, write as Write);
   stream.write = (chunk: Uint8Array | string, ...rest: unknown[]): boolean =>
-    write(inertText(typeof chunk === 'string' ? chunk : Buffer.from(chunk).toString()), ...rest);
+    write(toInertText(typeof chunk === 'string' ? chunk : Buffer.from(chunk).toString()), ...rest);
 }
 
 /** Writes as it is: for text that was rendered, and for what moves the cursor. */

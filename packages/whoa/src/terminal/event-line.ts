@@ -1,5 +1,5 @@
 import type { CallResult, RunEvent, StopLevel } from '@whoa/core';
-import { textOf } from '@whoa/core';
+import { toText } from '@whoa/core';
 import type { Style } from './boundary.ts';
 import { inWords } from './durations.ts';
 import { oneLine } from './plain-text.ts';
@@ -66,7 +66,7 @@ function describeEnd(result: CallResult, screen: Pick<Screen, 'style' | 'columns
   const words = state === 'finished' ? '' : ` ${state.replace('-', ' ')}`;
   const why =
     isError && state !== 'interrupted'
-      ? `: ${oneLine(textOf(result.content).replace('Not started: ', ''), screen.columns - 30)}`
+      ? `: ${oneLine(toText(result.content).replace('Not started: ', ''), screen.columns - 30)}`
       : '';
   return `${screen.style(style, sign)} ${tool}${words}${screen.style('dim', `${took}${why}`)}`;
 }

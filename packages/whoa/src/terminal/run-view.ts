@@ -1,4 +1,4 @@
-import { type RunEvent, type StopLevel, type StopMode, type Tool, textOf } from '@whoa/core';
+import { type RunEvent, type StopLevel, type StopMode, type Tool, toText } from '@whoa/core';
 import { systemClock } from '@whoa/core/embed';
 import { shortId } from '../tasks/local-tasks.ts';
 import { commandName } from './command-name.ts';
@@ -81,7 +81,7 @@ export class RunView {
     }
     const call = event.type === 'call-update' ? this.#calls.get(event.callId) : undefined;
     if (event.type === 'call-update' && call !== undefined) {
-      call.text = `${call.tool}: ${lastLine(textOf(event.partial.content))}`;
+      call.text = `${call.tool}: ${lastLine(toText(event.partial.content))}`;
     }
     if (event.type === 'call-end') this.#calls.delete(event.result.callId);
   }

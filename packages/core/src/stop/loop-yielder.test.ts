@@ -1,33 +1,33 @@
 import { expect, test } from 'vitest';
-import { createVirtualWorld, letEverythingReact } from '../testing/virtual-world.ts';
-import { Breather } from './breather.ts';
+import { createVirtualWorld, flushMicrotasks } from '../testing/virtual-world.ts';
+import { LoopYielder } from './loop-yielder.ts';
 
 test('work may go on until the event loop has not turned for 10 ms, and rests until it has', async () => {
   const { clock } = createVirtualWorld();
   let now = 0;
-  const breather = new Breather({ now: () => now, setTimer: (...args) => clock.setTimer(...args) });
-  expect(breather.breathe()).toBeUndefined();
+  const yielder = new LoopYielder({ now: () => now, setTimer: (...args) => clock.setTimer(...args) });
+  expect(yielder.yieldIfDue()).toBeUndefined();
   now = 9;
-  expect(breather.breathe()).toBeUndefined();
+  expect(yielder.yieldIfDue()).toBeUndefined();
   now = 10;
-  const rest = breather.breathe();
+  const rest = yielder.yieldIfDue();
   let rested = false;
   rest?.then(() => (rested = true)).catch(() => {});
-  await letEverythingReact();
+  await flushMicrotasks();
   expect(rested).toBe(false);
   await clock.advance(0);
   expect(rested).toBe(true);
-  expect(breather.breathe()).toBeUndefined();
-  breather[Symbol.dispose]();
+  expect(yielder.yieldIfDue()).toBeUndefined();
+  yielder[Symbol.dispose]();
   expect(clock.pending).toBe(0);
 });
 
 test('work that waits for something outside is never held up', async () => {
   const { clock } = createVirtualWorld();
-  const breather = new Breather(clock);
+  const yielder = new LoopYielder(clock);
   for (let i = 0; i < 5; i++) {
-    expect(breather.breathe()).toBeUndefined();
+    expect(yielder.yieldIfDue()).toBeUndefined();
     await clock.advance(100);
   }
-  breather[Symbol.dispose]();
+  yielder[Symbol.dispose]();
 });

@@ -7,7 +7,7 @@ import { type Model, ModelError, type ModelPart, type ModelRequest } from './mod
 import { ModelStream } from './model-stream.ts';
 import { ReplyBuilder } from './reply-builder.ts';
 
-export interface TurnOptions {
+export interface StreamReplyOptions {
   readonly token: CancellationToken;
   readonly tell: (event: TurnEvent) => void;
   readonly leaveRunning?: ((name: string, ended: PromiseLike<unknown>) => void) | undefined;
@@ -42,7 +42,7 @@ export class ReplyError extends Error {
 export async function streamReply(
   model: Model,
   request: ModelRequest,
-  options: TurnOptions,
+  options: StreamReplyOptions,
 ): Promise<AssistantMessage> {
   const { token, tell, maxReplyCharacters } = options;
   const builder = new ReplyBuilder(model.source);

@@ -10,31 +10,31 @@ const HOLD_MS = 10;
  * For loops that may never leave the microtask queue, when everything they wait for is there already. Without a rest no
  * timer, signal or message would be heard, and nobody outside could cancel. Loops that do wait are not held up.
  */
-export class Breather implements Disposable {
+export class LoopYielder implements Disposable {
   readonly #clock: Clock;
   /** Resolves when the event loop has turned; there is one only while that is awaited. */
-  #turn: { readonly since: number; readonly ended: Promise<void>; readonly timer: Disposable } | undefined;
+  #pending: { readonly since: number; readonly ended: Promise<void>; readonly timer: Disposable } | undefined;
 
   constructor(clock: Clock) {
     this.#clock = clock;
   }
 
   /** What to wait for before going on, if the event loop has not turned for too long. */
-  breathe(): Promise<void> | undefined {
+  yieldIfDue(): Promise<void> | undefined {
     const now = this.#clock.now();
-    if (this.#turn === undefined) {
+    if (this.#pending === undefined) {
       const { promise: ended, resolve } = Promise.withResolvers<void>();
       const timer = this.#clock.setTimer(0, () => {
-        this.#turn = undefined;
+        this.#pending = undefined;
         resolve();
       });
-      this.#turn = { since: now, ended, timer };
+      this.#pending = { since: now, ended, timer };
     }
-    return now - this.#turn.since < HOLD_MS ? undefined : this.#turn.ended;
+    return now - this.#pending.since < HOLD_MS ? undefined : this.#pending.ended;
   }
 
   [Symbol.dispose](): void {
-    this.#turn?.timer[Symbol.dispose]();
-    this.#turn = undefined;
+    this.#pending?.timer[Symbol.dispose]();
+    this.#pending = undefined;
   }
 }

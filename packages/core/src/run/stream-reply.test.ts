@@ -1,10 +1,10 @@
 import { expect, test, vi } from 'vitest';
 import { CancellationToken } from '../stop/token.ts';
-import { createVirtualWorld, letEverythingReact } from '../testing/virtual-world.ts';
+import { createVirtualWorld, flushMicrotasks } from '../testing/virtual-world.ts';
 import type { TurnEvent } from './events.ts';
 import type { Model, ModelPart } from './model.ts';
 import { ModelError } from './model.ts';
-import { type ReplyError, streamReply } from './turn.ts';
+import { type ReplyError, streamReply } from './stream-reply.ts';
 
 const FINISH: ModelPart = { type: 'finish', stopReason: 'stop' };
 const words = (text: string): ModelPart => ({ type: 'text', text });
@@ -103,7 +103,7 @@ test('cancelled, it is what had come, and what still runs is named', async () =>
     await new Promise(() => {});
   });
   const reply = ask();
-  await letEverythingReact();
+  await flushMicrotasks();
   token.cancel();
   expect(await reply).toMatchObject({ content: [{ text: 'So' }], stopReason: 'aborted', usage: { complete: false } });
   expect(leaveRunning.mock.calls).toEqual([['model stream', expect.any(Promise)]]);
@@ -152,7 +152,7 @@ test('a whole reply stays whole if its stream fails, falls silent or is cancelle
   expect(await reply).toMatchObject(whole);
   const cancelled = setUp(open);
   const other = cancelled.ask();
-  await letEverythingReact();
+  await flushMicrotasks();
   cancelled.token.cancel();
   expect(await other).toMatchObject(whole);
 });
@@ -171,7 +171,7 @@ test('a stream is silent when nothing came for the whole time, counted from the 
   });
   const reply = ask().catch((error: unknown) => error);
   await clock.advance(12_000 + 4_999);
-  expect(await Promise.race([reply, letEverythingReact().then(() => 'waits')])).toBe('waits');
+  expect(await Promise.race([reply, flushMicrotasks().then(() => 'waits')])).toBe('waits');
   await clock.advance(1);
   expect(await reply).toMatchObject({
     message: 'The model sent nothing for 5000 ms',
