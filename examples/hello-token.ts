@@ -5,7 +5,7 @@ import { z } from 'zod';
 const check = defineTool({
   name: 'check_availability',
   description: 'Asks one calendar.',
-  input: z.object({ who: z.string() }),
+  inputSchema: z.object({ who: z.string() }),
   effects: 'read',
   execute: async ({ who }) => {
     await new Promise((resolve) => setTimeout(resolve, 100));

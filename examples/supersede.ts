@@ -15,7 +15,7 @@ const say = (line: string): void =>
 const lookup = defineTool({
   name: 'calendar_lookup',
   description: 'Reads the calendar. Takes about 6 seconds.',
-  input: z.object({ day: z.string() }),
+  inputSchema: z.object({ day: z.string() }),
   effects: 'read',
   execute: async ({ day }) => {
     await seconds(6);
@@ -26,7 +26,7 @@ const lookup = defineTool({
 const availability = defineTool({
   name: 'check_availability',
   description: 'Asks whether somebody is free. Takes 3 to 5 seconds.',
-  input: z.object({ who: z.string(), at: z.string(), seconds: z.number() }),
+  inputSchema: z.object({ who: z.string(), at: z.string(), seconds: z.number() }),
   effects: 'read',
   execute: async ({ who, at, seconds: takes }) => {
     await seconds(takes);
@@ -37,7 +37,7 @@ const availability = defineTool({
 const book = defineTool({
   name: 'calendar_book',
   description: 'Books a meeting. Must not be cut in half.',
-  input: z.object({ at: z.string() }),
+  inputSchema: z.object({ at: z.string() }),
   whenCancelled: 'finish',
   timeoutMs: 10_000,
   effects: 'write',

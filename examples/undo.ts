@@ -10,7 +10,7 @@ const booked = new Set<string>();
 const book = defineTool({
   name: 'book',
   description: 'Books a hotel, a flight or a car.',
-  input: z.object({ what: z.string() }),
+  inputSchema: z.object({ what: z.string() }),
   whenCancelled: 'finish',
   timeoutMs: 5_000,
   effects: 'write',

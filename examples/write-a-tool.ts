@@ -7,7 +7,7 @@ const MAX_CHARS = 20_000;
 export const fetchPage: Tool<{ url: string }> = defineTool({
   name: 'fetch_page',
   description: `Fetch a web page as text, at most ${MAX_CHARS} characters.`,
-  input: z.object({ url: z.url() }),
+  inputSchema: z.object({ url: z.url() }),
   effects: 'read', // It changes nothing, so it needs no approval.
   replay: 'safe', // After a crash it may simply run again.
   timeoutMs: 30_000,

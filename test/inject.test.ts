@@ -33,7 +33,7 @@ function setUp() {
       ...defineTool({
         name,
         description: name,
-        input: z.unknown(),
+        inputSchema: z.unknown(),
         effects: 'read',
         execute: () => hops(3).then(() => `${name} done`),
       }),

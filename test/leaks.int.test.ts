@@ -42,7 +42,7 @@ test('200,000 runs under one root that each used their signal leave nothing', { 
   const tool = defineTool({
     name: 'listen',
     description: 'Listens and never takes its listener off.',
-    input: z.object({}),
+    inputSchema: z.object({}),
     effects: 'read',
     execute: (_input, { signal }) => {
       signal.addEventListener('abort', () => {});

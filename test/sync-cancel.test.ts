@@ -97,7 +97,7 @@ function setUp(trigger: Trigger) {
   const recorder = createRecorder();
   const wait = (ms: number) => new Promise<void>((resolve) => world.clock.setTimer(ms, resolve));
   const tool = (name: string, execute: Tool['execute'], rest: Partial<Tool> = {}): Tool =>
-    recorder.tool({ ...defineTool({ name, description: name, input: z.unknown(), execute }), ...rest } as Tool);
+    recorder.tool({ ...defineTool({ name, description: name, inputSchema: z.unknown(), execute }), ...rest } as Tool);
   const quick = tool(
     'quick',
     (_input, { defer }) => {

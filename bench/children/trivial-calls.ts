@@ -14,7 +14,7 @@ const WORK: Record<string, () => Promise<string>> = {
 };
 
 function ours(work: () => Promise<string>): () => Promise<unknown> {
-  const tool = defineTool({ name: 'trivial', description: '', effects: 'read', input: anything, execute: work });
+  const tool = defineTool({ name: 'trivial', description: '', effects: 'read', inputSchema: anything, execute: work });
   const runtime = createRuntime({ concurrency: CONCURRENCY, tools: [tool] });
   const calls = Array.from({ length: CALLS }, (_, i) => ({ id: `${i}`, tool: 'trivial', input: {} }));
   const token = new CancellationToken();

@@ -107,7 +107,7 @@ function toolsIn(
   const act = defineTool<unknown>({
     name: 'act',
     description: '',
-    input: anything,
+    inputSchema: anything,
     inputJsonSchema: {},
     execute: () => 'done',
   });

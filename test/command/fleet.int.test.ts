@@ -176,7 +176,7 @@ const BLOCKER = `agents: { blocker: createAgent({
   model: createScriptedModel([(request) => request.messages.some(({ role }) => role === 'tool') ? ['Done.'] : [{ call: 'think' }]]),
   tools: [defineTool({
     name: 'think', description: 'Thinks.', effects: 'read', replay: 'safe',
-    input: { '~standard': { version: 1, vendor: 'test', validate: (value) => ({ value }) } },
+    inputSchema: { '~standard': { version: 1, vendor: 'test', validate: (value) => ({ value }) } },
     inputJsonSchema: { type: 'object' },
     execute: () => { while (process.env.BLOCKS === '1'); return Promise.resolve({ content: 'thought' }); },
   })],

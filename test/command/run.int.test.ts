@@ -103,7 +103,7 @@ const DEAF = `
 import { createAgent, defineConfig, defineTool } from 'whoa';
 const any = { '~standard': { version: 1, vendor: 'test', validate: (value) => ({ value }) } };
 const deaf = (more) => defineTool({
-  name: 'deaf', description: 'Never returns.', input: any, inputJsonSchema: {}, effects: 'read', ...more,
+  name: 'deaf', description: 'Never returns.', inputSchema: any, inputJsonSchema: {}, effects: 'read', ...more,
   execute: () => new Promise((resolve) => setTimeout(resolve, 60_000, 'late')),
 });
 const agentWith = (more) => async ({ model }) => createAgent({ name: 'mine', model: await model(), tools: [deaf(more)] });

@@ -58,7 +58,7 @@ async function play(
   const world = testing.createVirtualWorld();
   const recorder = testing.createRecorder();
   const root = new core.CancellationToken({ name: 'root', clock: world.clock });
-  const plain = { description: '', input: anything, effects: 'read' as const };
+  const plain = { description: '', inputSchema: anything, effects: 'read' as const };
   const later = (label: string) => scheduler.schedule(Promise.resolve(), label);
   const tools = [
     core.defineTool({ ...plain, name: 'finishes', execute: () => later('finish').then(() => 'a') }),

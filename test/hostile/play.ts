@@ -132,7 +132,7 @@ class Stage {
     const definition = {
       name: 'hostile',
       description: 'Does what nobody expects.',
-      input: this.kit.schema,
+      inputSchema: this.kit.schema,
       inputJsonSchema: { type: 'object' },
       execute: (_input: unknown, context: ToolContext) => this.work(context) as Promise<string>,
       ...(this.story.undo && { undo: () => {} }),
@@ -143,7 +143,7 @@ class Stage {
     const sibling = defineTool({
       name: 'sibling',
       description: 'Does its work.',
-      input: anything,
+      inputSchema: anything,
       inputJsonSchema: { type: 'object' },
       effects: 'read',
       execute: async () => {

@@ -128,7 +128,7 @@ const moments: readonly Moment[] = [
 ];
 
 function createTestAgent(format: WireFormat, url: string) {
-  const plain = { description: 'A tool.', input: z.object({ q: z.string().optional() }) };
+  const plain = { description: 'A tool.', inputSchema: z.object({ q: z.string().optional() }) };
   return createAgent({
     name: 'assistant',
     model: loopbackModel(format, url),
@@ -233,7 +233,7 @@ test.each(formats)(
     try {
       let finish: (() => void) | undefined;
       const late: RunEvent[] = [];
-      const plain = { description: 'Deaf.', input: z.object({}), effects: 'write' as const };
+      const plain = { description: 'Deaf.', inputSchema: z.object({}), effects: 'write' as const };
       const agent = createAgent({
         name: 'assistant',
         model: loopbackModel(format, provider.url),

@@ -124,7 +124,7 @@ async function cutAndGoOn(
 const look = defineTool({
   name: 'look',
   description: 'Looks somewhere',
-  input: z.object({ where: z.string() }),
+  inputSchema: z.object({ where: z.string() }),
   effects: 'read',
   execute: (_, { signal }) =>
     new Promise<string>((_resolve, reject) =>
@@ -135,7 +135,7 @@ const look = defineTool({
 const note = defineTool({
   name: 'note',
   description: 'Writes a note down',
-  input: z.object({ text: z.string() }),
+  inputSchema: z.object({ text: z.string() }),
   effects: 'read',
   execute: ({ text }) => `Noted: ${text}`,
 });

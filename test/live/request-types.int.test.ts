@@ -22,7 +22,7 @@ const tools = [
   defineTool({
     name: 'look',
     description: 'Looks',
-    input: z.object({ where: z.string().optional() }),
+    inputSchema: z.object({ where: z.string().optional() }),
     effects: 'read',
     execute: () => ({
       content: [
@@ -34,7 +34,7 @@ const tools = [
   defineTool({
     name: 'fail',
     description: 'Fails',
-    input: z.object({}),
+    inputSchema: z.object({}),
     effects: 'read',
     execute: () => Promise.reject(new Error('no')),
   }),

@@ -50,7 +50,7 @@ export function machineTime(): number {
 }
 
 function ownTools(folder: string): Tool[] {
-  const plain = { description: 'A tool.', input: z.object({ q: z.string().optional() }) };
+  const plain = { description: 'A tool.', inputSchema: z.object({ q: z.string().optional() }) };
   const read = { ...plain, effects: 'read' as const };
   return [
     defineTool({ ...read, name: 'look', execute: () => ({ content: 'found', details: { secret: 'for people' } }) }),

@@ -18,7 +18,7 @@ import { LOCAL, openLocal, startCommand } from './surfaces/command.ts';
 import { castHere } from './surfaces/run.ts';
 import { followTask, sharedPlaces, startWorker } from './surfaces/task.ts';
 
-const plain = { description: 'A tool.', input: z.object({}), effects: 'read' as const };
+const plain = { description: 'A tool.', inputSchema: z.object({}), effects: 'read' as const };
 
 test('a deadline fires though everybody but its listener has let go of the token, and however often garbage is collected', async () => {
   let fired = 0;

@@ -241,7 +241,7 @@ const anything: InputSchema = { '~standard': { version: 1, vendor: 'runtimes', v
 type Definition = Parameters<typeof defineTool<unknown>>[0];
 
 function definition(name: string, execute: Definition['execute']): Definition {
-  return { name, description: name, input: anything, inputJsonSchema: { type: 'object' }, execute };
+  return { name, description: name, inputSchema: anything, inputJsonSchema: { type: 'object' }, execute };
 }
 
 function plain(name: string, execute: Definition['execute']) {

@@ -33,7 +33,7 @@ export function createWork({ core, process, chance, onEffect }: WorkOptions): Re
     core.defineTool({
       name,
       description: name,
-      input: anything,
+      inputSchema: anything,
       effects: 'read',
       ...rest,
     } as unknown as Parameters<Core['defineTool']>[0]) as Tool;

@@ -29,7 +29,7 @@ export const receipt = token.cancel();
 export const shielded = shield(token, { boundMs: 1_000 });
 export const ledger = createLedger();
 export const guarded = guard(() => 1, { name: 'one', token });
-export const book = defineTool({ name: 'book', description: 'Books', input: z.object({ at: z.string() }), execute: ({ at }) => at });
+export const book = defineTool({ name: 'book', description: 'Books', inputSchema: z.object({ at: z.string() }), execute: ({ at }) => at });
 export const model = createScriptedModel([['Hello']]);
 export const approve = createApprovals({ ask: async () => ({ decision: 'yes' }), until: 'ever' });
 export const agent = createAgent({ name: 'assistant', model, tools: [book], approve });

@@ -24,7 +24,7 @@ test("a tool's input comes from its schema, as it is after parsing", () => {
   const book = defineTool({
     name: 'book',
     description: 'Books a table',
-    input: z.object({
+    inputSchema: z.object({
       people: z.number(),
       at: z.string().transform((text) => new Date(text)),
       note: z.string().optional(),

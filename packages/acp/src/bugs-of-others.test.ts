@@ -26,7 +26,7 @@ function agentOf(first: readonly ScriptedStep[], more: { compact?: () => Promise
   const touch = defineTool({
     name: 'touch',
     description: '',
-    input: anything,
+    inputSchema: anything,
     effects: 'write',
     execute: () => {
       executed.push('touch');
@@ -161,7 +161,7 @@ test('a cancel reaches what a sub-agent does, and its call is closed', async () 
   const deep = defineTool({
     name: 'deep',
     description: '',
-    input: anything,
+    inputSchema: anything,
     effects: 'read',
     async execute(_, { signal }) {
       begun.resolve();

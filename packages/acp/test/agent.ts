@@ -33,7 +33,7 @@ function script(request: ModelRequest): readonly ScriptedStep[] {
 
 /** What the agent of the tests can do. */
 export function testTools(tag: string): ReturnType<typeof defineTool>[] {
-  const about = { description: '', input: anything };
+  const about = { description: '', inputSchema: anything };
   return [
     treeTool(tag),
     defineTool({ ...about, name: 'write', effects: 'write', execute: () => 'written' }),

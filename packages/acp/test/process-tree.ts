@@ -45,7 +45,7 @@ export function treeTool(tag: string): Tool {
     name: 'bash',
     description: 'Runs a process tree.',
     effects: 'read',
-    input: anything,
+    inputSchema: anything,
     async execute(_input, { signal, token, update, defer }) {
       const guard = spawn('sh', ['-c', GUARD, 'guard', tag], { detached: true, stdio: ['pipe', 'ignore', 'ignore'] });
       const child = spawn('bash', ['-c', COMMAND], {

@@ -120,8 +120,8 @@ interface AiSdkSchema {
   readonly validate?: (value: unknown) => unknown;
 }
 
-function schemaOf(name: string, given: unknown): Pick<Tool, 'input' | 'inputJsonSchema'> {
-  if (typeof given === 'object' && given !== null && '~standard' in given) return { input: given as InputSchema };
+function schemaOf(name: string, given: unknown): Pick<Tool, 'inputSchema' | 'inputJsonSchema'> {
+  if (typeof given === 'object' && given !== null && '~standard' in given) return { inputSchema: given as InputSchema };
   const schema = (typeof given === 'function' ? (given as () => unknown)() : given) as AiSdkSchema | undefined;
   const json = schema?.jsonSchema;
   if (typeof json !== 'object' || json === null || 'then' in json) {
@@ -135,7 +135,7 @@ function schemaOf(name: string, given: unknown): Pick<Tool, 'input' | 'inputJson
     return result.success ? { value: result.value } : { issues: [{ message: result.error?.message ?? 'invalid' }] };
   };
   return {
-    input: { '~standard': { version: 1, vendor: 'ai-sdk', validate } },
+    inputSchema: { '~standard': { version: 1, vendor: 'ai-sdk', validate } },
     inputJsonSchema: json as Record<string, unknown>,
   };
 }

@@ -48,7 +48,7 @@ test('each signed call is replayed with its own signature, whatever ids its prov
   const look = defineTool({
     name: 'look',
     description: 'Looks',
-    input: z.object({}),
+    inputSchema: z.object({}),
     effects: 'read',
     execute: () => 'x',
   });

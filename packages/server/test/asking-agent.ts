@@ -21,7 +21,7 @@ export function createAskingAgent({ url, approvals, ran }: Asking): Agent {
       defineTool({
         name: 'run',
         description: 'Runs.',
-        input: z.object({ command: z.string() }),
+        inputSchema: z.object({ command: z.string() }),
         effects: 'execute',
         execute: ({ command }) => {
           ran.push(command);

@@ -26,7 +26,7 @@ const kinds = {
         defineTool({
           name: 'work',
           description: 'Works.',
-          input,
+          inputSchema: input,
           effects: 'read',
           execute: async (_, { signal }) => {
             hands.begun.resolve();

@@ -18,7 +18,7 @@ const tool = (name: string, replay: 'safe' | 'never') =>
   defineTool<{ task?: string }>({
     name,
     description: name,
-    input: anything,
+    inputSchema: anything,
     inputJsonSchema: { type: 'object' },
     effects: 'read',
     replay,

@@ -15,7 +15,13 @@ function isValid(messages: readonly Message[]): boolean {
 }
 
 test('whenever the process dies, what is kept is a valid history, and at the end it is the history of the run', async () => {
-  const tool = defineTool({ name: 'tool', description: '', effects: 'read', input: anything, execute: () => 'done' });
+  const tool = defineTool({
+    name: 'tool',
+    description: '',
+    effects: 'read',
+    inputSchema: anything,
+    execute: () => 'done',
+  });
   const model = createScriptedModel([
     ['one two ', { call: 'tool' }, { call: 'tool' }, { call: 'nobody' }],
     ['three four'],

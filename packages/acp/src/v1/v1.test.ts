@@ -298,7 +298,7 @@ test('a result that is no JSON costs its update, not the connection', async () =
     name: 'odd',
     description: '',
     effects: 'read',
-    input: anything,
+    inputSchema: anything,
     execute: () => ({ content: 'ok', details: cyclic as Json }),
   });
   const { prompt } = await open({

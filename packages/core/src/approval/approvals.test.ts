@@ -18,7 +18,7 @@ function setUp({ answer = { decision: 'yes' }, preview, judge, validate = (value
   const tool = defineTool<unknown>({
     name: 'act',
     description: '',
-    input: { '~standard': { version: 1, vendor: 'test', validate } },
+    inputSchema: { '~standard': { version: 1, vendor: 'test', validate } },
     effects: 'execute',
     ...(preview && { preview }),
     execute(input, { shown }) {

@@ -22,7 +22,7 @@ function setUp(options: Partial<ConversationsOptions> = {}, planner?: Planner) {
   const lookup = defineTool({
     name: 'lookup',
     description: 'Looks something up.',
-    input: z.object({}),
+    inputSchema: z.object({}),
     effects: 'read',
     execute: async () => {
       expect(++live).toBe(1);
@@ -179,7 +179,9 @@ test('what is not known is said, and how a cancel is described can be chosen', a
   const deaf = createAgent({
     name: 'deaf',
     planner: { next: () => callTools([{ id: '1', tool: 'send', input: {} }]) },
-    tools: [defineTool({ name: 'send', description: '', input: z.object({}), execute: () => new Promise(() => {}) })],
+    tools: [
+      defineTool({ name: 'send', description: '', inputSchema: z.object({}), execute: () => new Promise(() => {}) }),
+    ],
   });
   const ask = async (options: Partial<ConversationsOptions>) => {
     const conversations = createConversations({ agent: deaf, ...options });
@@ -485,7 +487,7 @@ test.each([false, true])(
     const book = defineTool({
       name: 'book',
       description: '',
-      input: z.object({}),
+      inputSchema: z.object({}),
       execute: () => 'booked',
       undo: () => {
         undone++;

@@ -44,7 +44,7 @@ const tool = (rest: Partial<ToolDefinition<unknown>>): Tool =>
   defineTool({
     name: 'work',
     description: 'Works.',
-    input: z.unknown(),
+    inputSchema: z.unknown(),
     execute: () => 'x',
     ...rest,
   } as ToolDefinition<unknown>);

@@ -36,7 +36,7 @@ function setUp(
   const defined = Object.entries(tools).map(([name, given]) => {
     const rest = typeof given === 'function' ? { execute: given } : given;
     const tool = {
-      ...defineTool({ name, description: name, input: z.unknown(), effects: 'read', execute: () => 'done' }),
+      ...defineTool({ name, description: name, inputSchema: z.unknown(), effects: 'read', execute: () => 'done' }),
       ...rest,
     };
     return recorder.tool(tool);
@@ -662,7 +662,7 @@ test('events can be read late, by many, and left early', async () => {
 
 test('a run whose turns never wait still hears its deadline and a cancel from outside', async () => {
   const again: Planner = { next: () => callTools([call('again', 'remember')]) };
-  const remember = defineTool({ name: 'remember', description: 'r', input: z.unknown(), execute: () => 'known' });
+  const remember = defineTool({ name: 'remember', description: 'r', inputSchema: z.unknown(), execute: () => 'known' });
   const late = await createAgent({ name: 'busy', planner: again, tools: [remember], budgets: { deadlineMs: 30 } }).run(
     'go',
   ).outcome;

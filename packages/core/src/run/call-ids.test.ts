@@ -60,7 +60,7 @@ test('a provider that counts its calls anew in every reply gets each result for 
   const book = defineTool<{ day: string }>({
     name: 'book',
     description: 'Books.',
-    input: z.object({ day: z.string() }),
+    inputSchema: z.object({ day: z.string() }),
     effects: 'write',
     execute: ({ day }) => `booked ${day}`,
     undo: ({ input }) => {
@@ -117,7 +117,9 @@ test('thousands of calls under one id cost no more than as many under their own'
 
 function setUpRun(planner: Planner, execute: Tool['execute'] = () => 'done') {
   const recorder = createRecorder();
-  const work = recorder.tool(defineTool({ name: 'work', description: 'Works.', input: z.unknown(), execute }) as Tool);
+  const work = recorder.tool(
+    defineTool({ name: 'work', description: 'Works.', inputSchema: z.unknown(), execute }) as Tool,
+  );
   const agent = createAgent({ name: 'a', planner, tools: [work], hooks: recorder.hooks });
   const events: RunEvent[] = [];
   const run = recorder.run(agent.run('go', { hooks: { any: (event) => events.push(event) } }));
@@ -234,7 +236,7 @@ test.each([
     const first = defineTool({
       name: 'first',
       description: 'Holds.',
-      input: z.unknown(),
+      inputSchema: z.unknown(),
       effects: 'read',
       exclusive: () => ['k'],
       execute: () => held.then(() => 'held'),
@@ -242,7 +244,7 @@ test.each([
     const second = defineTool({
       name: 'second',
       description: 'Waits.',
-      input: z.unknown(),
+      inputSchema: z.unknown(),
       whenCancelled: 'finish',
       timeoutMs: 1_000,
       exclusive: () => (options.tools ? ['k'] : []),

@@ -11,7 +11,7 @@ const tool = defineTool({
   name: 'tool',
   description: '',
   effects: 'read',
-  input: z.object({}).loose(),
+  inputSchema: z.object({}).loose(),
   execute: () => 'done',
 });
 

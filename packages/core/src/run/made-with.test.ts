@@ -14,7 +14,7 @@ import { createAgentTool } from './sub-agent.ts';
 
 const model = createScriptedModel([['hello']]);
 const planner = { next: () => reply('hello') };
-const look = { name: 'look', description: 'looks', input: z.object({}), execute: () => 'seen' };
+const look = { name: 'look', description: 'looks', inputSchema: z.object({}), execute: () => 'seen' };
 
 const refusal = (make: () => unknown): string => {
   try {
@@ -98,14 +98,14 @@ test('who hands over a model of the AI SDK, its name, or none is told what to do
 });
 
 test('a tool refuses what is no schema, and says what to do about it', () => {
-  expect(tool({ input: { type: 'object', properties: {} } })).toMatch(
-    /^input: JSON Schema cannot check a value; .*zod, valibot or arktype.*inputJsonSchema$/,
+  expect(tool({ inputSchema: { type: 'object', properties: {} } })).toMatch(
+    /^inputSchema: JSON Schema cannot check a value; .*zod, valibot or arktype.*inputJsonSchema$/,
   );
-  expect(tool({ input: { at: z.string() } })).toBe(
-    'input: these are the fields of a schema; make a schema of them, as in z.object({ … })',
+  expect(tool({ inputSchema: { at: z.string() } })).toBe(
+    'inputSchema: these are the fields of a schema; make a schema of them, as in z.object({ … })',
   );
-  expect(tool({ input: { at: 'string' } })).toMatch(/^input: expected a Standard Schema/);
-  expect(tool({ input: undefined })).toMatch(/^input: expected a Standard Schema .*, got undefined$/);
+  expect(tool({ inputSchema: { at: 'string' } })).toMatch(/^inputSchema: expected a Standard Schema/);
+  expect(tool({ inputSchema: undefined })).toMatch(/^inputSchema: expected a Standard Schema .*, got undefined$/);
   expect(tool({ execute: undefined })).toBe('execute: expected a function, got undefined');
   expect(tool({ timeoutMS: 5 })).toMatch(/^timeoutMS: there is no such setting; there are .*timeoutMs/);
   expect(tool({ effects: 'none' })).toBe("effects: expected 'read' or 'write' or 'execute', got \"none\"");
@@ -125,7 +125,7 @@ test('a schema that cannot describe itself is named by its tool', () => {
       },
     },
   };
-  const tools = [defineTool({ ...look, input: failing })];
+  const tools = [defineTool({ ...look, inputSchema: failing })];
   expect(refusal(() => createAgent({ name: 'a', model, tools }))).toBe(
     "tools: the schema of 'look' failed to describe itself; give the tool an inputJsonSchema",
   );
@@ -157,7 +157,7 @@ test('what a bare tool was when it was handed over is what is used, and its meth
   class Counter {
     readonly name = 'count';
     readonly description = 'counts';
-    readonly input = z.object({});
+    readonly inputSchema = z.object({});
     readonly inputJsonSchema = { type: 'object' };
     timeoutMs = 1_000;
     counted = 0;

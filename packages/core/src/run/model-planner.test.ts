@@ -21,7 +21,7 @@ function setUp(replies: readonly ScriptedReply[], options: Partial<AgentParts> &
   const lookup = defineTool({
     name: 'lookup',
     description: 'Looks.',
-    input: z.object({ q: z.string() }),
+    inputSchema: z.object({ q: z.string() }),
     effects: 'read',
     execute: ({ q }) => `found ${q}`,
   });
@@ -292,7 +292,7 @@ test('invalid arguments are told to the model, which may do better', async () =>
 
 test('an agent needs a model that can be told about its tools', () => {
   const mute = { '~standard': { version: 1, vendor: 'x', validate: () => ({ value: 1 }) } } as const;
-  const tool = defineTool({ name: 'mute', description: '', input: mute, execute: () => '' });
+  const tool = defineTool({ name: 'mute', description: '', inputSchema: mute, execute: () => '' });
   expect(() => createAgent({ name: 'x', model: createScriptedModel([]), tools: [tool] })).toThrow(
     "the schema of 'mute' cannot describe itself",
   );

@@ -150,14 +150,16 @@ test('any history becomes a valid one', () => {
 
 test('tools describe themselves to the model, or say what is missing', () => {
   const base = { name: 'x', description: 'does x', execute: () => '' };
-  expect(describeTools([defineTool({ ...base, input: z.object({ a: z.string() }) }) as Tool])).toMatchObject([
+  expect(describeTools([defineTool({ ...base, inputSchema: z.object({ a: z.string() }) }) as Tool])).toMatchObject([
     { name: 'x', description: 'does x', inputJsonSchema: { type: 'object', required: ['a'] } },
   ]);
   const mute = { '~standard': { version: 1, vendor: 'x', validate: () => ({ value: 1 }) } } as const;
-  expect(() => describeTools([defineTool({ ...base, input: mute })])).toThrow(
+  expect(() => describeTools([defineTool({ ...base, inputSchema: mute })])).toThrow(
     "the schema of 'x' cannot describe itself",
   );
-  expect(describeTools([defineTool({ ...base, input: mute, inputJsonSchema: { type: 'object' } })])).toHaveLength(1);
+  expect(describeTools([defineTool({ ...base, inputSchema: mute, inputJsonSchema: { type: 'object' } })])).toHaveLength(
+    1,
+  );
 });
 
 test('ids, names and characters that a provider would refuse are mended, and calls and results still agree', () => {
@@ -249,7 +251,7 @@ test('a schema is asked for the draft that every provider reads, and one that fa
       name: 'x',
       description: 'does x',
       execute: () => '',
-      input: {
+      inputSchema: {
         '~standard': { version: 1, vendor: 'x', validate: (value: unknown) => ({ value }), jsonSchema: { input } },
       } as never,
     }) as Tool;

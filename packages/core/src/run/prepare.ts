@@ -120,8 +120,8 @@ function prepareContent(content: Content): Content {
 
 /** What a model is told of the tools it may use. */
 export function describeTools(tools: readonly Tool[]): ModelTool[] {
-  return tools.map(({ name, description, input, inputJsonSchema }) => {
-    const schema = inputJsonSchema ?? describeSchema(name, input);
+  return tools.map(({ name, description, inputSchema, inputJsonSchema }) => {
+    const schema = inputJsonSchema ?? describeSchema(name, inputSchema);
     if (!isObject(schema)) {
       const advice = 'give the tool an inputJsonSchema';
       throw new SettingsError('tools', `the schema of '${name}' cannot describe itself to a model; ${advice}`);

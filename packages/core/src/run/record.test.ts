@@ -11,7 +11,12 @@ import { callTools, type Planner, reply, type Step } from './planner.ts';
 const never = new Promise<never>(() => {});
 
 function tool(name: string, execute: (input: unknown) => unknown, rest: Partial<Tool> = {}): Tool {
-  const defined = defineTool({ name, description: name, input: z.unknown(), execute: execute as Tool['execute'] });
+  const defined = defineTool({
+    name,
+    description: name,
+    inputSchema: z.unknown(),
+    execute: execute as Tool['execute'],
+  });
   return { ...defined, ...rest } as Tool;
 }
 

@@ -86,7 +86,7 @@ test('a sub-agent that did nothing that can be undone is not undone', async () =
   const write = defineTool({
     name: 'write',
     description: '',
-    input: z.unknown(),
+    inputSchema: z.unknown(),
     execute: () => 'written',
     undo: (_, { callId }) => void undone.push(callId),
   });

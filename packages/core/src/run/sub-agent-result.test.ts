@@ -22,7 +22,7 @@ function tool(name: string, rest: Partial<ToolDefinition<unknown>> = {}): Tool {
   return defineTool({
     name,
     description: name,
-    input: z.unknown(),
+    inputSchema: z.unknown(),
     effects: 'write',
     execute: () => `${name} done`,
     ...rest,
@@ -50,7 +50,7 @@ test('the parent’s model is told that a task is a text, and that there is noth
 });
 
 test.each([null, undefined, 'text', 7, { task: 7 }])('%o is no task', async (input) => {
-  const checked = await ask(agent('child', [])).input['~standard'].validate(input);
+  const checked = await ask(agent('child', [])).inputSchema['~standard'].validate(input);
   expect(checked.issues).toEqual([{ message: 'expected a text', path: ['task'] }]);
 });
 

@@ -27,7 +27,7 @@ function setUp() {
     defineTool({
       name,
       description: name,
-      input: z.unknown(),
+      inputSchema: z.unknown(),
       effects: 'read',
       execute: () => `${name} done`,
       ...rest,

@@ -60,7 +60,7 @@ export function createAgentTool(given: Agent, asked: AgentToolOptions): Tool<{ r
   const tool = defineTool<Task>({
     name: options.name ?? agent.name,
     description: options.description,
-    input: taskSchema,
+    inputSchema: taskSchema,
     inputJsonSchema: {
       type: 'object',
       properties: { task: { type: 'string', description: 'What to do, with everything needed to do it.' } },

@@ -16,7 +16,7 @@ function setUp(tools: readonly Partial<ToolDefinition<unknown>>[]) {
     world,
     model: createScriptedModel([[{ call: 'book' }], ['Booked.'], [{ call: 'hold' }]], { clock }),
     tools: tools.map((tool) =>
-      defineTool({ description: 'x', input: z.unknown(), effects: 'write', ...tool } as ToolDefinition<unknown>),
+      defineTool({ description: 'x', inputSchema: z.unknown(), effects: 'write', ...tool } as ToolDefinition<unknown>),
     ) as Tool[],
   });
   return { clock, agent };

@@ -15,7 +15,7 @@ import { createVirtualWorld } from './virtual-world.ts';
 type Entry<Seen> = Extract<HistoryEntry, { seen: Seen }>;
 type EventEntry<Type> = { readonly seen: 'event'; readonly event: Extract<Entry<'event'>['event'], { type: Type }> };
 
-const plain = { description: '', input: z.unknown(), effects: 'read' as const };
+const plain = { description: '', inputSchema: z.unknown(), effects: 'read' as const };
 
 /** A run that says something, calls three tools and is stopped in the second turn, with what it did taken back. */
 async function recordRun(): Promise<HistoryEntry[]> {
@@ -304,7 +304,7 @@ test('a run whose error is its own cause, or whose input cannot be copied, is re
   const tool = defineTool({
     ...plain,
     name: 'look',
-    input,
+    inputSchema: input,
     inputJsonSchema: { type: 'object' },
     execute: () => 'seen',
   });

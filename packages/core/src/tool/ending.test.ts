@@ -14,7 +14,7 @@ type Execute = (input: unknown, context: ToolContext) => unknown;
 
 const tool = (name: string, execute: Execute, rest: Partial<Tool> = {}): Tool =>
   ({
-    ...defineTool({ name, description: name, input: z.unknown(), execute: execute as Tool['execute'] }),
+    ...defineTool({ name, description: name, inputSchema: z.unknown(), execute: execute as Tool['execute'] }),
     ...rest,
   }) as Tool;
 
@@ -414,7 +414,7 @@ test('a tool that lost sight of its own effect ends unknown, and not failed', as
   const lost = defineTool({
     name: 'lost',
     description: '',
-    input: z.object({}),
+    inputSchema: z.object({}),
     execute: () => {
       throw new OutcomeUnknownError('the connection broke');
     },

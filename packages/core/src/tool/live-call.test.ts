@@ -13,7 +13,12 @@ import { defineTool, type Tool, type ToolContext } from './tool.ts';
 
 const tool = (name: string, execute: (context: ToolContext) => unknown, rest: Partial<Tool> = {}): Tool =>
   ({
-    ...defineTool({ name, description: name, input: z.unknown(), execute: (_, context) => execute(context) as string }),
+    ...defineTool({
+      name,
+      description: name,
+      inputSchema: z.unknown(),
+      execute: (_, context) => execute(context) as string,
+    }),
     effects: 'read',
     ...rest,
   }) as Tool;

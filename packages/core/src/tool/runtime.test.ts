@@ -16,7 +16,10 @@ const anything = z.object({}).loose();
 type Execute = (input: Record<string, unknown>, context: ToolContext) => ReturnType<Tool['execute']>;
 
 function tool(name: string, execute: Execute, rest: Partial<Tool> = {}): Tool {
-  return { ...defineTool({ name, description: name, input: anything, effects: 'read', execute }), ...rest } as Tool;
+  return {
+    ...defineTool({ name, description: name, inputSchema: anything, effects: 'read', execute }),
+    ...rest,
+  } as Tool;
 }
 
 const call = (id: string, toolName: string, rest: Partial<Call> = {}): Call => ({
@@ -413,7 +416,7 @@ test('bad input and unknown tools are told to the model, with what would be righ
     name: 'strict',
     description: '',
     effects: 'read',
-    input: z.object({ at: z.string(), list: z.array(z.number()) }),
+    inputSchema: z.object({ at: z.string(), list: z.array(z.number()) }),
     execute: () => expect.fail('must not start'),
   });
   const { execute } = setUp([strict as Tool]);
@@ -470,7 +473,7 @@ test('nobody is asked about a call, or told of one, that was cancelled while its
   const write = defineTool({
     name: 'write',
     description: '',
-    input: z.unknown().refine(() => looked.promise),
+    inputSchema: z.unknown().refine(() => looked.promise),
     execute: () => expect.fail('must not start'),
   });
   const approve = vi.fn(() => true);
@@ -685,7 +688,7 @@ test('a plain signal may be given instead of a token', async () => {
 });
 
 test('what cannot work is refused when it is written', async () => {
-  const plain = { description: '', input: anything, execute: () => 'x' };
+  const plain = { description: '', inputSchema: anything, execute: () => 'x' };
   expect(() => defineTool({ ...plain, name: 'no spaces' })).toThrow(
     'name: expected 1 to 64 of a-z, A-Z, 0-9, _ and -, the first a letter, got "no spaces"',
   );

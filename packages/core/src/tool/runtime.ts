@@ -247,7 +247,7 @@ function unknownTool(call: Call, tools: ReadonlyMap<string, Tool>): Tool {
   return {
     name: call.tool,
     description: message,
-    input: { '~standard': { version: 1, vendor: 'whoa', validate: refuse } },
+    inputSchema: { '~standard': { version: 1, vendor: 'whoa', validate: refuse } },
     whenCancelled: 'interrupt',
     effects: 'read',
     replay: 'never',

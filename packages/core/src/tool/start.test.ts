@@ -8,7 +8,7 @@ import { createRuntime, type RuntimeOptions } from './runtime.ts';
 import { defineTool, type Tool } from './tool.ts';
 
 const tool = (name: string, execute: Tool['execute'], rest: Partial<Tool> = {}): Tool =>
-  ({ ...defineTool({ name, description: name, input: z.unknown(), execute }), ...rest }) as Tool;
+  ({ ...defineTool({ name, description: name, inputSchema: z.unknown(), execute }), ...rest }) as Tool;
 
 const call = (id: string, toolName = id): Call => ({ id, tool: toolName, input: {} });
 

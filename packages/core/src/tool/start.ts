@@ -27,7 +27,7 @@ const NO_KEYS: readonly string[] = [];
 
 /** Everything that must be known before a call may begin: a valid input, somebody's yes, and what it must not share. */
 function prepare(call: LiveCall, scope: CallScope): Prepared | Promise<Prepared> {
-  const input = parseInput(call.tool.input, call.call.input);
+  const input = parseInput(call.tool.inputSchema, call.call.input);
   const mustWait = isPromiseLike(input) || scope.beforeCall !== undefined || needsApproval(call, input, scope);
   return mustWait ? waitForYes(call, input, scope) : { input, keys: keysOf(call, input) };
 }

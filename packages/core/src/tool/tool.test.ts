@@ -5,7 +5,7 @@ import { createVirtualWorld } from '../testing/virtual-world.ts';
 import { createRuntime } from './runtime.ts';
 import { createInterruptedError, defineTool, type Tool, toolsRule } from './tool.ts';
 
-const definition = { name: 'x', description: '', input: z.unknown(), execute: () => 'x' };
+const definition = { name: 'x', description: '', inputSchema: z.unknown(), execute: () => 'x' };
 
 test('a tool that was defined is used as it is; another is copied', () => {
   const defined = defineTool(definition);
@@ -18,7 +18,7 @@ test('the methods of a tool that is an object of a class stay its own', () => {
   class Editor {
     readonly name = 'edit';
     readonly description = '';
-    readonly input = z.unknown();
+    readonly inputSchema = z.unknown();
     readonly file = 'notes';
     exclusive() {
       return [this.file];

@@ -68,7 +68,7 @@ interface UndoContext {
 export interface Tool<Input = unknown> {
   readonly name: string;
   readonly description: string;
-  readonly input: InputSchema<Input>;
+  readonly inputSchema: InputSchema<Input>;
   /** For schemas that cannot describe themselves: the JSON Schema shown to the model. */
   readonly inputJsonSchema?: Record<string, unknown>;
   /** `finish`: must not be cut in half. A cancel then waits for it, at most `timeoutMs`. */
@@ -94,7 +94,7 @@ export interface Tool<Input = unknown> {
 interface ToolDefinitionBase<Input>
   extends Pick<
     Tool<Input>,
-    'name' | 'description' | 'input' | 'inputJsonSchema' | 'exclusive' | 'execute' | 'preview' | 'undo'
+    'name' | 'description' | 'inputSchema' | 'inputJsonSchema' | 'exclusive' | 'execute' | 'preview' | 'undo'
   > {
   readonly effects?: Effects;
   readonly replay?: 'safe' | 'never';
@@ -124,7 +124,7 @@ const NAME = /^[a-zA-Z][a-zA-Z0-9_-]{0,63}$/;
  * const weather = defineTool({
  *   name: 'weather',
  *   description: 'The weather in a city',
- *   input: z.object({ city: z.string() }),
+ *   inputSchema: z.object({ city: z.string() }),
  *   effects: 'read',
  *   execute: async ({ city }, { signal }) => (await fetch(`https://weather.example.com/${city}`, { signal })).text(),
  * });
@@ -181,7 +181,7 @@ export const toolsRule: Rule = (value, field) => {
 const TOOL_RULES: Rules<Tool> = {
   name: required(rule(`1 to 64 of a-z, A-Z, 0-9, _ and -, the first a letter`, isToolName)),
   description: required(text),
-  input: required(inputSchema),
+  inputSchema: required(inputSchema),
   inputJsonSchema: rule('a JSON Schema', isObject),
   whenCancelled: oneOf('interrupt', 'finish'),
   timeoutMs: shieldMs,
@@ -212,7 +212,7 @@ function isToolName(value: unknown): boolean {
  * const count = defineTool({
  *   name: 'count',
  *   description: 'Counts',
- *   input: z.object({ to: z.number() }),
+ *   inputSchema: z.object({ to: z.number() }),
  *   execute: ({ to }, { token }) => {
  *     for (let i = 0; i < to; i++) if (token.isCancelled) throw createInterruptedError(token, { content: `Counted to ${i}` });
  *     return 'Done';

@@ -224,7 +224,7 @@ function asking(callIds = ['c1']): { agent: Agent; approvals: ReturnType<typeof 
   const book = defineTool({
     name: 'book',
     description: 'books',
-    input: z.object({}),
+    inputSchema: z.object({}),
     effects: 'write',
     execute: () => 'booked',
   });
@@ -295,7 +295,7 @@ test('a task that runs hears what is said to it, and one of its calls can be sto
   const slow = defineTool({
     name: 'slow',
     description: 'slow',
-    input: z.object({}),
+    inputSchema: z.object({}),
     effects: 'read',
     execute: (_input, { signal }) =>
       new Promise<string>((_resolve, reject) => signal.addEventListener('abort', () => reject(signal.reason as Error))),

@@ -212,7 +212,7 @@ function setUpBooking(options: Partial<StoreConversationsOptions> = {}) {
   const world = createVirtualWorld();
   const store = createMemoryStore({ world });
   const sent: StoreReply[] = [];
-  const book = defineTool({ name: 'book', description: '', input: z.object({}), execute: () => 'booked' });
+  const book = defineTool({ name: 'book', description: '', inputSchema: z.object({}), execute: () => 'booked' });
   const planner: Planner = {
     async next(history, { token }) {
       if (history.at(-1)?.role === 'user') return callTools([{ id: '1', tool: 'book', input: {} }]);

@@ -16,7 +16,7 @@ function tool(name: string, replay: 'safe' | 'never', ran: string[]): Tool {
   return defineTool({
     name,
     description: name,
-    input: z.object({}),
+    inputSchema: z.object({}),
     effects: 'read',
     replay,
     undo,

@@ -21,7 +21,10 @@ const TASK = { tenant: 'acme', agent: 'assistant', input: 'hello' };
 type Execute = (input: Record<string, unknown>, context: ToolContext) => ReturnType<Tool['execute']>;
 
 function tool(name: string, execute: Execute, rest: Partial<Tool> = {}): Tool {
-  return { ...defineTool({ name, description: name, input: anything, effects: 'read', execute }), ...rest } as Tool;
+  return {
+    ...defineTool({ name, description: name, inputSchema: anything, effects: 'read', execute }),
+    ...rest,
+  } as Tool;
 }
 
 /** Answers the nth turn with the nth step; turns are counted by what the history says. */

@@ -44,7 +44,7 @@ export function editTool({ contents, ...options }: TextToolOptions): Tool<EditIn
     description:
       'Replace exact pieces of a file. Each oldText must occur exactly once and they must not overlap; ' +
       'add surrounding lines to make one unique.',
-    input,
+    inputSchema: input,
     effects: 'write',
     replay: 'never',
     exclusive: ({ path }) => [root.keyOf(path)],

@@ -44,7 +44,7 @@ export function findTool(options: FileToolOptions): Tool<FindInput> {
   return defineFileTool({
     name: 'find',
     description: 'Find files by name with a glob. Ignored folders (.gitignore) and .git are left out.',
-    input,
+    inputSchema: input,
     effects: 'read',
     replay: 'safe',
     execute: (wanted, { token }) =>

@@ -26,7 +26,7 @@ export function grepTool(options: FileToolOptions): Tool<GrepInput> {
     description:
       'Search file contents with ripgrep. Ignored files (.gitignore), .git and binary files are left out. ' +
       'Shows path, line number and line; ask for context only when you need the lines around.',
-    input: grepInput,
+    inputSchema: grepInput,
     effects: 'read',
     replay: 'safe',
     execute: (wanted, context) =>

@@ -31,7 +31,7 @@ export function lsTool(options: FileToolOptions): Tool<LsInput> {
   return defineFileTool({
     name: 'ls',
     description: `List a folder, at most ${MAX_ENTRIES} entries, sorted; folders end with /, links with @.`,
-    input,
+    inputSchema: input,
     effects: 'read',
     replay: 'safe',
     execute: ({ path }, { token }) =>

@@ -59,7 +59,7 @@ export function readTool({ contents, ...options }: TextToolOptions): Tool<ReadIn
     description:
       `Read a file. Text comes with at most ${MAX_LINES} lines; use offset and limit for more. ` +
       'Images (png, jpg, gif, webp) are shown.',
-    input,
+    inputSchema: input,
     effects: 'read',
     replay: 'safe',
     execute: (wanted, context) =>

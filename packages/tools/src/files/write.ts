@@ -32,7 +32,7 @@ export function writeTool({ contents, ...options }: TextToolOptions): Tool<Write
   return defineFileTool({
     name: 'write',
     description: 'Create a file or replace its whole content. To change a part of a file use edit.',
-    input,
+    inputSchema: input,
     effects: 'write',
     // The same content once more is the same file.
     replay: 'safe',

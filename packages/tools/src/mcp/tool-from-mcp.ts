@@ -20,7 +20,7 @@ export function toolFromMcp(tool: McpTool, options: McpToolOptions): Tool {
   return defineTool<Record<string, unknown>>({
     name,
     description: tool.description ?? tool.title ?? tool.name,
-    input: anyObject,
+    inputSchema: anyObject,
     inputJsonSchema: tool.inputSchema,
     effects: effectsOf(hints),
     replay: hints.readOnlyHint === true || hints.idempotentHint === true ? 'safe' : 'never',

@@ -21,7 +21,7 @@ function listTool(background: BackgroundProcesses): Tool {
   return defineTool<unknown>({
     name: 'background_list',
     description: 'Lists background processes: those that run, and the last ones that ended.',
-    input: z.object({}),
+    inputSchema: z.object({}),
     effects: 'read',
     replay: 'safe',
     execute() {
@@ -37,7 +37,7 @@ function outputTool(background: BackgroundProcesses): Tool<{ id: string }> {
   return defineTool<{ id: string }>({
     name: 'background_output',
     description: 'Shows what a background process has printed so far.',
-    input: ONE,
+    inputSchema: ONE,
     effects: 'read',
     replay: 'safe',
     execute({ id }) {
@@ -53,7 +53,7 @@ function stopTool(background: BackgroundProcesses): Tool<{ id: string }> {
   return defineTool<{ id: string }>({
     name: 'background_stop',
     description: 'Stops a background process and everything it started.',
-    input: ONE,
+    inputSchema: ONE,
     effects: 'execute',
     replay: 'never',
     async execute({ id }) {

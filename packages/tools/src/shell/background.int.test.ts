@@ -36,7 +36,7 @@ test('a model starts, lists, reads and stops a process that outlives the call', 
 });
 
 test('a model that was not given background processes cannot start one', () => {
-  const schema = bashTool({ containment }).input['~standard'].jsonSchema!.input({ target: 'draft-07' });
+  const schema = bashTool({ containment }).inputSchema['~standard'].jsonSchema!.input({ target: 'draft-07' });
   expect(Object.keys(schema['properties'] as object)).toEqual(['command', 'timeoutSeconds']);
 });
 

@@ -77,7 +77,7 @@ export function bashTool(options: BashToolOptions = {}): Tool<BashInput> {
   return defineTool<BashInput>({
     name: 'bash',
     description: describe({ timeoutMs, background: background !== undefined, sandbox: containment.sandbox }),
-    input: bashInput(background !== undefined),
+    inputSchema: bashInput(background !== undefined),
     effects: 'execute',
     replay: 'never',
     preview: () => ({ cwd: cwd ?? process.cwd(), sandbox: containment.sandbox }),

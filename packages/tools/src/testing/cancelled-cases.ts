@@ -23,7 +23,7 @@ export const cancelledCases: readonly CaseDefinition[] = [
       const { boundMs } = stage;
       const token = stage.token('cancelled already');
       token.cancel({ kind: 'user' }, { mode: 'now' });
-      const input = await parse(tool.input, slow.input);
+      const input = await parse(tool.inputSchema, slow.input);
       const { context, tidy } = bareContext(token);
       const ended = Promise.resolve(tool.execute(input, context)).catch(() => undefined);
       await within(boundOf(tool, boundMs), ended, 'it did not end');
@@ -106,7 +106,7 @@ export const cancelledCases: readonly CaseDefinition[] = [
   },
 ];
 
-async function parse(schema: Tool['input'], value: unknown): Promise<unknown> {
+async function parse(schema: Tool['inputSchema'], value: unknown): Promise<unknown> {
   const parsed = await schema['~standard'].validate(value);
   assert.ok(parsed.issues === undefined, 'the input of the slow call does not fit the tool');
   return parsed.value;

@@ -17,7 +17,7 @@ function contractOf(execute: Execute, rest: Partial<Tool> = {}): ToolContractOpt
   const tool = defineTool({
     name: 'wait',
     description: 'Waits',
-    input: z.object({ ms: z.number() }),
+    inputSchema: z.object({ ms: z.number() }),
     effects: 'read',
     execute: ({ ms }, context) => execute(ms, context),
   });

@@ -36,7 +36,7 @@ test('a key in a result reaches neither observers nor the model nor the outcome;
   const leak = defineTool<unknown>({
     name: 'leak',
     description: '',
-    input: { '~standard': { version: 1, vendor: 'test', validate: (value) => ({ value }) } },
+    inputSchema: { '~standard': { version: 1, vendor: 'test', validate: (value) => ({ value }) } },
     inputJsonSchema: {},
     effects: 'read',
     execute(_, { update }) {

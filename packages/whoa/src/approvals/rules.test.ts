@@ -14,7 +14,7 @@ function setUp(rules: readonly ApprovalRule[], { yes = false, files = {} as Reco
   const about = (name: string, input: unknown, effects: Effects): ApprovalRequest => {
     const validate = (value: unknown) => ({ value });
     const schema = { '~standard': { version: 1 as const, vendor: 'test', validate } };
-    const tool = defineTool<unknown>({ name, description: '', input: schema, effects, execute: () => '' });
+    const tool = defineTool<unknown>({ name, description: '', inputSchema: schema, effects, execute: () => '' });
     return { call: { id: 'c', tool: name, input }, tool, effects, input };
   };
   return {

@@ -39,7 +39,7 @@ export function createDemoAgent({ containment, cwd }: DemoAgentOptions): Agent {
   const readChanges = defineTool({
     name: 'read_changes',
     description: 'Reads what has changed.',
-    input: z.object({}),
+    inputSchema: z.object({}),
     effects: 'read',
     async execute(_, { token }) {
       await sleep(LOOK_MS, { clock: token.clock, token });
@@ -49,7 +49,7 @@ export function createDemoAgent({ containment, cwd }: DemoAgentOptions): Agent {
   const publish = defineTool({
     name: 'publish_release',
     description: 'Publishes a release.',
-    input: z.object({ release: z.string() }),
+    inputSchema: z.object({ release: z.string() }),
     effects: 'write',
     whenCancelled: 'finish',
     timeoutMs: MAX_PUBLISH_MS,

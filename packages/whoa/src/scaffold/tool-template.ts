@@ -30,7 +30,7 @@ export function create${Name}(doWork: ${Name}Work = work): Tool<z.infer<typeof i
   return defineTool({
     name: '${name}',
     description: 'TODO: what it does, for the model.',
-    input,
+    inputSchema: input,
     effects: 'read', // Or 'write', 'execute': those can be put before a human first.
     replay: 'safe', // Or 'never', if a call that a crash cut off must not run again.
     timeoutMs: 60_000,

@@ -17,7 +17,7 @@ function setUp(replies: readonly ScriptedReply[], createWith?: (store: TaskStore
   const slow = defineTool<unknown>({
     name: 'slow',
     description: 'Takes long.',
-    input: anything,
+    inputSchema: anything,
     inputJsonSchema: {},
     effects: 'read',
     execute(_, { signal }) {
