@@ -27,7 +27,7 @@ const talkative: Planner = {
     const calls = [{ id: `c${turn}`, tool: 'missing', input: {} }];
     if (turn >= TURNS) return reply(said);
     const content = [...message.content, { type: 'call' as const, callId: `c${turn}`, tool: 'missing', input: {} }];
-    return { message: { ...message, content, stopReason: 'tool_use' }, calls };
+    return { message: { ...message, content, stopReason: 'tool-use' }, calls };
   },
 };
 

@@ -69,7 +69,7 @@ describe.each(spoken)('%s (%s): a reply', (format, version) => {
       { type: 'call-end', callId: 'a', tool: 'bash', input: { command: 'ls' } },
     ]);
     expect(ofCall('b').at(-1)).toEqual({ type: 'call-end', callId: 'b', tool: 'bash', input: { command: 'pwd' } });
-    expect(parts.at(-1)).toEqual({ type: 'finish', stopReason: 'tool_use' });
+    expect(parts.at(-1)).toEqual({ type: 'finish', stopReason: 'tool-use' });
   });
 
   test('a call without arguments has an empty input', async () => {

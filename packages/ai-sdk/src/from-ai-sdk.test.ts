@@ -100,7 +100,7 @@ test('a signed call is replayed with its signature', async () => {
     'usage',
     'finish',
   ]);
-  expect(parts.at(-1)).toEqual({ type: 'finish', stopReason: 'tool_use' });
+  expect(parts.at(-1)).toEqual({ type: 'finish', stopReason: 'tool-use' });
   const { signature } = parts.find((part) => part.type === 'thinking-end')!;
   const messages: ModelMessage[] = [
     {

@@ -127,11 +127,11 @@ export class PartReader {
       case 'content-filter':
         return 'error';
       case 'tool-calls':
-        return 'tool_use';
+        return 'tool-use';
       // Some servers say `stop`, or nothing, after calls.
       case 'stop':
       case 'other':
-        return this.#hasCalls ? 'tool_use' : 'stop';
+        return this.#hasCalls ? 'tool-use' : 'stop';
     }
   }
 }

@@ -51,7 +51,7 @@ test('a call that was running is unknown, one that had not begun had no effect, 
   hear({
     type: 'turn-end',
     turn: 1,
-    message: { role: 'assistant', content: [call('a'), call('b')], stopReason: 'tool_use' },
+    message: { role: 'assistant', content: [call('a'), call('b')], stopReason: 'tool-use' },
   });
   hear({ type: 'call-start', callId: 'a', tool: 't', input: {} });
   const states = (messages: readonly Message[]) =>
@@ -79,7 +79,7 @@ test('what a call had shown is in the history if the process dies', () => {
     type: 'turn-end',
     at: 0,
     turn: 1,
-    message: { ...message, stopReason: 'tool_use' },
+    message: { ...message, stopReason: 'tool-use' },
   } as unknown as RunEvent);
   journal.hear({ type: 'call-start', ...about, input: {} } as unknown as RunEvent);
   journal.hear({ type: 'call-update', ...about, partial: { content: 'one' } } as unknown as RunEvent);

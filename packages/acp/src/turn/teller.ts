@@ -117,7 +117,7 @@ export class Teller {
     const { contextTokens: size } = this.#options;
     if (message.usage !== undefined && size !== undefined) {
       this.#usage = { type: 'usage', used: message.usage.inputTokens + message.usage.outputTokens, size };
-      if (message.stopReason === 'tool_use') this.#options.push(this.#usage);
+      if (message.stopReason === 'tool-use') this.#options.push(this.#usage);
     }
   }
 

@@ -28,8 +28,8 @@ export type AnswerPart =
 export interface Answer {
   readonly parts?: readonly AnswerPart[];
   readonly usage?: { readonly inputTokens: number; readonly outputTokens: number };
-  /** `tool_use` after calls and `stop` otherwise, unless said. */
-  readonly finish?: 'stop' | 'length' | 'tool_use';
+  /** `tool-use` after calls and `stop` otherwise, unless said. */
+  readonly finish?: 'stop' | 'length' | 'tool-use';
   /** Anything but 200 refuses the request with `message`. */
   readonly status?: number;
   readonly message?: string;
@@ -63,8 +63,8 @@ export function argumentsOf(part: Extract<AnswerPart, { call: string }>): Chunks
   return part.arguments ?? JSON.stringify(part.input ?? {});
 }
 
-export function finishOf({ finish, parts = [] }: Answer): 'stop' | 'length' | 'tool_use' {
-  return finish ?? (parts.some((part) => 'call' in part) ? 'tool_use' : 'stop');
+export function finishOf({ finish, parts = [] }: Answer): 'stop' | 'length' | 'tool-use' {
+  return finish ?? (parts.some((part) => 'call' in part) ? 'tool-use' : 'stop');
 }
 
 export function isFault(step: Frame | AnswerPart): step is Fault {

@@ -71,10 +71,10 @@ const readers: Record<WireFormat, (provider: LoopbackProvider, stream: boolean) 
 };
 
 const usage = { inputTokens: 12, outputTokens: 34 };
-const finishes: Record<WireFormat, Record<'stop' | 'length' | 'tool_use', string>> = {
-  chat: { stop: 'stop', length: 'length', tool_use: 'tool_calls' },
-  responses: { stop: 'completed', length: 'incomplete', tool_use: 'completed' },
-  anthropic: { stop: 'end_turn', length: 'max_tokens', tool_use: 'tool_use' },
+const finishes: Record<WireFormat, Record<'stop' | 'length' | 'tool-use', string>> = {
+  chat: { stop: 'stop', length: 'length', 'tool-use': 'tool_calls' },
+  responses: { stop: 'completed', length: 'incomplete', 'tool-use': 'completed' },
+  anthropic: { stop: 'end_turn', length: 'max_tokens', 'tool-use': 'tool_use' },
 };
 
 describe.each(['chat', 'responses', 'anthropic'] as const)('%s', (format) => {
@@ -120,7 +120,7 @@ describe.each(['chat', 'responses', 'anthropic'] as const)('%s', (format) => {
     ])('reads %s', async (__, answer, expected) => {
       await using provider = await startLoopbackProvider({ script: [{ ...answer, usage }] });
       const read = await readers[format](provider, isStreamed);
-      const finish = answer.finish ?? (expected.calls.length > 0 ? 'tool_use' : 'stop');
+      const finish = answer.finish ?? (expected.calls.length > 0 ? 'tool-use' : 'stop');
       expect(read).toEqual({ ...expected, finish: finishes[format][finish], tokens: [12, 34] });
     });
   });

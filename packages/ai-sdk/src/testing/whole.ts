@@ -15,7 +15,7 @@ export const whole: Readonly<Record<WireFormat, (answer: Answer, context: FrameC
       type: 'function',
       function: { name: call.call, arguments: wordsIn(argumentsOf(call)) },
     }));
-    const finish_reason = { stop: 'stop', length: 'length', tool_use: 'tool_calls' }[finishOf(answer)];
+    const finish_reason = { stop: 'stop', length: 'length', 'tool-use': 'tool_calls' }[finishOf(answer)];
     const message = { role: 'assistant', content: content || null, ...(calls.length > 0 && { tool_calls }) };
     const [prompt_tokens, completion_tokens, total_tokens] = countsOf(answer);
     return {
@@ -51,7 +51,7 @@ export const whole: Readonly<Record<WireFormat, (answer: Answer, context: FrameC
       role: 'assistant',
       model,
       content: saidIn(answer).map((part, index) => anthropicBlock(part, `${id}_${index}`)),
-      stop_reason: { stop: 'end_turn', length: 'max_tokens', tool_use: 'tool_use' }[finishOf(answer)],
+      stop_reason: { stop: 'end_turn', length: 'max_tokens', 'tool-use': 'tool_use' }[finishOf(answer)],
       stop_sequence: null,
       usage: { input_tokens, output_tokens },
     };

@@ -29,7 +29,7 @@ function event(data: Event, words?: string): Frame {
   return frame(data, { event: data.type, ...(words !== undefined && { words }) });
 }
 
-const STOP_REASONS = { stop: 'end_turn', length: 'max_tokens', tool_use: 'tool_use' };
+const STOP_REASONS = { stop: 'end_turn', length: 'max_tokens', 'tool-use': 'tool_use' };
 
 function* frames(answer: Answer, context: FrameContext): Generator<Frame | Fault> {
   const { parts = [], usage = USAGE } = answer;

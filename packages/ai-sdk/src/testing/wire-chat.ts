@@ -29,7 +29,7 @@ export function openAiFailure(status: number, { message, param = '' }: Omit<Refu
   return { error: { message, type, param: param === '' ? null : param, code: null } };
 }
 
-const FINISH_REASONS = { stop: 'stop', length: 'length', tool_use: 'tool_calls' };
+const FINISH_REASONS = { stop: 'stop', length: 'length', 'tool-use': 'tool_calls' };
 
 function* frames(answer: Answer, { id, model }: FrameContext): Generator<Frame | Fault> {
   const { parts = [], usage = USAGE } = answer;

@@ -7,7 +7,7 @@ function spent(budgets: Budgets, turn: number, calls: number): string | undefine
   transcript.addReply({
     role: 'assistant',
     content: [{ type: 'call', callId: 'c', tool: 't', input: {} }],
-    stopReason: 'tool_use',
+    stopReason: 'tool-use',
     usage: { inputTokens: 30, outputTokens: 12, complete: true },
   });
   transcript.addResult({ callId: 'c', tool: 't', state: 'finished', content: '', isError: false, endedAt: 0 });

@@ -299,7 +299,7 @@ test('the ids in messages are taken: of results, and of calls in replies', () =>
     { role: 'user', content: 'u', callId: 'user' } as never,
     {
       role: 'assistant',
-      stopReason: 'tool_use',
+      stopReason: 'tool-use',
       content: [
         { type: 'text', text: 't', callId: 'words' } as never,
         { type: 'call', callId: 'asked', tool: 't', input: {} },
@@ -322,7 +322,7 @@ test('a step under ids of its own changes nothing that has one', () => {
   const free = { type: 'call', callId: 'b', tool: 't', input: 1 } as const;
   const known = { type: 'call', callId: 'a', providerId: 'p', tool: 't', input: 2 } as const;
   const { message, calls } = new TurnCallIds(taken).ofStep({
-    message: { role: 'assistant', content: [words, free, known], stopReason: 'tool_use' },
+    message: { role: 'assistant', content: [words, free, known], stopReason: 'tool-use' },
     calls: [
       { id: 'a', tool: 't', input: 2 },
       { id: 'b', tool: 't', input: 1, dependsOn: ['a', 'elsewhere'] },
@@ -331,7 +331,7 @@ test('a step under ids of its own changes nothing that has one', () => {
   });
   expect(message).toStrictEqual({
     role: 'assistant',
-    stopReason: 'tool_use',
+    stopReason: 'tool-use',
     content: [words, free, { ...known, callId: 'a-2' }, { type: 'call', callId: 'c', tool: 't', input: 3 }],
   });
   expect(message.content[1]).toBe(free);

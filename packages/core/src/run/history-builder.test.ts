@@ -37,7 +37,7 @@ test('a result counts once and only for an open call, and words that were cut of
   builder.addResult(result);
   expect(builder.messages).toEqual([]);
   const call = { type: 'call', callId: 'c', tool: 't', input: {} } as const;
-  builder.addReply({ role: 'assistant', content: [call], stopReason: 'tool_use' });
+  builder.addReply({ role: 'assistant', content: [call], stopReason: 'tool-use' });
   builder.startCall('other');
   builder.startCall('c');
   expect([...builder.openCalls]).toMatchObject([{ callId: 'c', isStarted: true }]);

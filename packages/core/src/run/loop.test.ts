@@ -154,7 +154,7 @@ test('turns are told as they begin and end, and calls under their own ids', asyn
     { hooks },
   );
   await run.outcome;
-  expect(told).toEqual([['start', 1], 'words 1', 'c', [1, 'tool_use'], ['start', 2], 'words 2', 'c-2', [2, 'stop']]);
+  expect(told).toEqual([['start', 1], 'words 1', 'c', [1, 'tool-use'], ['start', 2], 'words 2', 'c-2', [2, 'stop']]);
 });
 
 test.each<[string, unknown]>([

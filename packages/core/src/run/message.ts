@@ -2,7 +2,7 @@ import { cloneJson, copyJson, deepFreeze } from '../tool/normalize.ts';
 import type { CallResult, Content } from '../tool/result.ts';
 
 /** Why an assistant message ended. `aborted`: it was cut off by a cancel; the text so far is kept. */
-export type StopReason = 'stop' | 'length' | 'tool_use' | 'error' | 'aborted';
+export type StopReason = 'stop' | 'length' | 'tool-use' | 'error' | 'aborted';
 
 export type AssistantPart =
   | { readonly type: 'text'; readonly text: string }

@@ -72,7 +72,7 @@ test('a model is asked with instructions, tools and the prepared history, turn b
     },
     { role: 'tool', callId: 'c1', tool: 'lookup', content: 'found rooms', isError: false },
   ]);
-  expect(outcome.messages[1]).toMatchObject({ stopReason: 'tool_use' });
+  expect(outcome.messages[1]).toMatchObject({ stopReason: 'tool-use' });
   expect(outcome.usage).toMatchObject({ outputTokens: 7, complete: true });
   check();
 });

@@ -47,5 +47,5 @@ export function reply(text: string): Step {
 export function callTools(calls: readonly Call[], text = ''): Step {
   const words: AssistantPart[] = text === '' ? [] : [{ type: 'text', text }];
   const parts = calls.map(({ id, tool, input }): AssistantPart => ({ type: 'call', callId: id, tool, input }));
-  return { message: { role: 'assistant', content: [...words, ...parts], stopReason: 'tool_use' }, calls };
+  return { message: { role: 'assistant', content: [...words, ...parts], stopReason: 'tool-use' }, calls };
 }

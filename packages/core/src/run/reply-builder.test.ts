@@ -34,7 +34,7 @@ test('words and thoughts that follow each other are one part; signed ones stay a
   ]);
   expect(builder.finished()).toStrictEqual({
     role: 'assistant',
-    stopReason: 'tool_use',
+    stopReason: 'tool-use',
     content: [
       { type: 'thinking', text: 'ab', signature: 's' },
       { type: 'thinking', text: 'c' },

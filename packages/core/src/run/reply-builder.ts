@@ -65,7 +65,7 @@ export class ReplyBuilder {
   /** The reply as the provider finished it. */
   finished(): AssistantMessage {
     const calls = this.#parts.some(({ type }) => type === 'call');
-    return this.#message(this.#parts, calls ? 'tool_use' : (this.#stopReason ?? 'stop'), true);
+    return this.#message(this.#parts, calls ? 'tool-use' : (this.#stopReason ?? 'stop'), true);
   }
 
   /** The reply as far as it came. Its calls are left out: a reply that was cut off asked for nothing. */

@@ -46,7 +46,7 @@ test('what people may see of a reply is told as it comes, under ids that are fre
       FINISH,
     ),
   );
-  expect(await ask()).toMatchObject({ stopReason: 'tool_use', provider: 'p', usage: { complete: true } });
+  expect(await ask()).toMatchObject({ stopReason: 'tool-use', provider: 'p', usage: { complete: true } });
   expect(events).toStrictEqual([
     { type: 'thinking', text: 'hm' },
     { type: 'text', text: 'So' },

@@ -16,7 +16,7 @@ const asks = (callId: string): AssistantPart => ({ type: 'call', callId, tool: '
 test('every call has one result: the first that comes, or the one it is closed with', () => {
   const transcript = new Transcript();
   transcript.begin([{ role: 'user', content: 'before' }], { role: 'user', content: 'go' });
-  transcript.addReply({ role: 'assistant', content: [asks('a'), asks('b')], stopReason: 'tool_use' });
+  transcript.addReply({ role: 'assistant', content: [asks('a'), asks('b')], stopReason: 'tool-use' });
   transcript.addResult(result('a'));
   transcript.addResult({ ...result('a'), content: 'again' });
   transcript.addResult(result('stranger'));

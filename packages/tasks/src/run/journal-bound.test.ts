@@ -123,7 +123,7 @@ test('after a crash the model sees the history that the lost worker had made sho
   const { id } = (created as { task: { id: string } }).task;
   const ref = { tenant: 'acme', id };
   const claim = await claimFor(store, id, { worker: 'dead', leaseMs: 1_000 });
-  const turn = { role: 'assistant', content: [{ type: 'text', text: 'hm' }], stopReason: 'tool_use' };
+  const turn = { role: 'assistant', content: [{ type: 'text', text: 'hm' }], stopReason: 'tool-use' };
   const events = [
     { type: 'run-start', input: { role: 'user', content: 'hello' } },
     { type: 'history-compacted', before: 9, after: 1 },
