@@ -11,7 +11,7 @@ import { join } from 'node:path';
 import { setTimeout as wait } from 'node:timers/promises';
 import { createAgent, sleep } from '@whoa/core';
 import { reply } from '@whoa/core/model';
-import { createConversations, createSqliteStore, type StoreConversations, type TaskStore } from '@whoa/tasks';
+import { createSqliteStore, createStoreConversations, type StoreConversations, type TaskStore } from '@whoa/tasks';
 
 const SECRET = 'shared with the sender';
 const MAX_BODY_BYTES = 64 * 1024;
@@ -35,7 +35,7 @@ interface Delivery {
 
 /** One instance of the bot: a web server, and the conversations it shares with the other instances. */
 async function startInstance(name: string, store: TaskStore, send: (to: string, text: string) => void) {
-  const conversations = createConversations({
+  const conversations = createStoreConversations({
     agent,
     store,
     worker: name,

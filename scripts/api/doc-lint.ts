@@ -32,7 +32,7 @@ const ENTRY_POINTS: ReadonlySet<string> = new Set([
   '@whoa/tools/testing toolContract',
   '@whoa/tasks createTaskStore',
   '@whoa/tasks createRunner',
-  '@whoa/tasks createConversations',
+  '@whoa/tasks createStoreConversations',
   '@whoa/tasks createBackground',
   '@whoa/tasks followTask',
   '@whoa/acp serveAcp',

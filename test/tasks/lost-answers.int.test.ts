@@ -1,9 +1,9 @@
 import { createAgent } from '@whoa/core';
 import { reply } from '@whoa/core/model';
 import {
-  createConversations,
   createPostgresStore,
   createRedisStore,
+  createStoreConversations,
   type TaskRecord,
   type TaskStore,
   UnknownOutcomeError,
@@ -257,7 +257,7 @@ describe.each([
     const agent = createAgent({ name: 'echo', planner: { next: () => reply('heard') } });
     const sent: string[] = [];
     const onReply = ({ messageId }: { messageId: string }): void => void sent.push(messageId);
-    await using conversations = createConversations({ agent, store, tenant: TENANT, onReply });
+    await using conversations = createStoreConversations({ agent, store, tenant: TENANT, onReply });
     proxy.swallowAnswers();
     const replying = conversations.processMessage('c', 'hello', { messageId: 'm1' });
     await proxy.swallowed;

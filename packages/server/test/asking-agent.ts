@@ -1,12 +1,12 @@
 import { createOpenAI } from '@ai-sdk/openai';
 import { fromAiSdk } from '@whoa/ai-sdk';
 import { type Agent, createAgent, defineTool } from '@whoa/core';
-import type { Approvals } from '@whoa/tasks';
+import type { TaskApprovals } from '@whoa/tasks';
 import { z } from 'zod';
 
 interface Asking {
   readonly url: string;
-  readonly approvals: Approvals;
+  readonly approvals: TaskApprovals;
   /** The commands that were allowed. */
   readonly ran: string[];
 }

@@ -49,13 +49,13 @@ import {
   checkSize,
 } from './stores/checks.ts';
 import {
-  type Command,
   type ConversationRecord,
   type ConversationRef,
   type JournalEntry,
   type KeyRef,
   type NewTask,
   sendable,
+  type TaskCommand,
   type TaskOutcome,
   type TaskRecord,
   type TaskRef,
@@ -198,7 +198,7 @@ class CheckedStore implements TaskStore {
 
   async send(
     task: TaskRef,
-    command: Command,
+    command: TaskCommand,
     { nonce = this.#world.createId() }: Repeatable = {},
   ): Promise<SendReceipt> {
     checkRef(task);

@@ -27,11 +27,11 @@ import type {
   WatchFilter,
 } from './store.ts';
 import type {
-  Command,
   ConversationRecord,
   ConversationRef,
   JournalEntry,
   NewTask,
+  TaskCommand,
   TaskOutcome,
   TaskRecord,
   TaskRef,
@@ -47,7 +47,7 @@ export interface StoreDriver extends AsyncDisposable {
   /** Over how many shards names were spread, oldest first; left out if over as many as there are domains. */
   readonly generations?: readonly number[];
   /** Over how many shards the name of a new task is spread: it belongs to where its conversation or its key is. */
-  shardsFor?(task: Placed, nonce: string): Promise<number>;
+  shardsFor?(task: ShardedTask, nonce: string): Promise<number>;
   create(request: CreateRequest): Promise<CreateReceipt>;
   take(request: Required<TakeRequest>): Promise<TakeAnswer>;
   claim(id: string, request: Required<ClaimRequest>): Promise<ClaimAnswer>;
@@ -59,7 +59,7 @@ export interface StoreDriver extends AsyncDisposable {
   release(claim: ClaimRef): Promise<ReleaseReceipt>;
   finish(claim: ClaimRef, end: End): Promise<FinishReceipt>;
   cancel(target: TaskRef | ConversationRef, stop: StopRequest): Promise<StoreCancelReceipt>;
-  send(task: TaskRef, command: Command, nonce: string): Promise<SendReceipt>;
+  send(task: TaskRef, command: TaskCommand, nonce: string): Promise<SendReceipt>;
   get(task: TaskRef): Promise<TaskRecord | undefined>;
   list(filter: ListRequest): Promise<ListPage>;
   read(task: TaskRef, options: ReadRequest): Promise<readonly JournalEntry[]>;
@@ -74,7 +74,7 @@ export interface StoreDriver extends AsyncDisposable {
 }
 
 /** What decides where a task is kept. */
-export type Placed = Pick<NewTask, 'tenant' | 'conversation' | 'concurrency' | 'key'>;
+export type ShardedTask = Pick<NewTask, 'tenant' | 'conversation' | 'concurrency' | 'key'>;
 
 /** The bounds a store was made with. */
 export interface StoreRules {

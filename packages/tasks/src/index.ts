@@ -14,7 +14,7 @@ export type {
   TaskRecord,
   TaskOutcome,
   TaskResponse,
-  Command,
+  TaskCommand,
   JournalEntry,
 } from './task.ts';
 export { type TaskStatus, isFinal } from './status.ts';
@@ -26,14 +26,14 @@ export type { TaskCounts, PageRequest, TenantPage, WorkerPage } from './overview
 export { createRunner } from './run/store-runner.ts';
 export type { Runner, StartedTask, RunnerOptions, RunnerEvent } from './run/runner.ts';
 export type { Work, TaskContext, HeldWork } from './run/work.ts';
-export { createApprovals, type Approvals } from './run/approvals.ts';
+export { createTaskApprovals, type TaskApprovals } from './run/approvals.ts';
 export { createBackground, type Background, backgroundKey } from './run/background.ts';
 
 // Following a task from anywhere.
 export { followTask, type Followed } from './follow.ts';
 
 // Conversations on a store.
-export { createConversations, type StoreConversations } from './conversation/conversations.ts';
+export { createStoreConversations, type StoreConversations } from './conversation/conversations.ts';
 export type { StoreReply } from './conversation/reply.ts';
 export type { ConversationRef, ConversationRecord } from './task.ts';
 

@@ -17,11 +17,11 @@ export type Move = 'claim' | 'release' | 'cancel' | FinalStatus;
  * - `held`: a worker has claimed it.
  * - `final`: it has ended.
  */
-export type Refusal = 'not-running' | 'held' | 'final';
+export type StatusRefusal = 'not-running' | 'held' | 'final';
 
 export type MoveAnswer =
   | { readonly moved: true; readonly status: TaskStatus }
-  | { readonly moved: false; readonly refused: Refusal; readonly status: TaskStatus };
+  | { readonly moved: false; readonly refused: StatusRefusal; readonly status: TaskStatus };
 
 const ENDED = {
   claim: 'final',
@@ -33,7 +33,7 @@ const ENDED = {
 };
 
 /** Every status and every move: where it leads, or why it does not. */
-export const STATUS_TABLE: Readonly<Record<TaskStatus, Readonly<Record<Move, TaskStatus | Refusal>>>> = {
+export const STATUS_TABLE: Readonly<Record<TaskStatus, Readonly<Record<Move, TaskStatus | StatusRefusal>>>> = {
   init: {
     claim: 'running',
     release: 'not-running',
@@ -58,9 +58,9 @@ export const STATUS_TABLE: Readonly<Record<TaskStatus, Readonly<Record<Move, Tas
     failed: 'cancelled',
     cancelled: 'cancelled',
   },
-  success: ENDED as Record<Move, Refusal>,
-  failed: ENDED as Record<Move, Refusal>,
-  cancelled: ENDED as Record<Move, Refusal>,
+  success: ENDED as Record<Move, StatusRefusal>,
+  failed: ENDED as Record<Move, StatusRefusal>,
+  cancelled: ENDED as Record<Move, StatusRefusal>,
 };
 
 /** The one place that decides what a move does to a status. Leases and epochs are checked before. */
@@ -84,6 +84,6 @@ export function isFinal(status: TaskStatus): status is FinalStatus {
   return STATUS_TABLE[status] === STATUS_TABLE.success;
 }
 
-function isRefusal(next: TaskStatus | Refusal): next is Refusal {
+function isRefusal(next: TaskStatus | StatusRefusal): next is StatusRefusal {
   return next === 'not-running' || next === 'held' || next === 'final';
 }

@@ -17,13 +17,13 @@ import type {
 import type { PageRequest, TaskCounts, TenantPage, WorkerPage } from './overview.ts';
 import type { FinalStatus, TaskStatus } from './status.ts';
 import type {
-  Command,
   ConversationRecord,
   ConversationRef,
   JournalEntry,
   KeyRef,
   NewTask,
   StopOrder,
+  TaskCommand,
   TaskHead,
   TaskOutcome,
   TaskRecord,
@@ -82,7 +82,7 @@ export interface TaskStore extends AsyncDisposable {
     options?: CancelOptions,
   ): Promise<StoreCancelReceipt>;
   /** Leaves the worker of a task something to do. */
-  send(task: TaskRef, command: Command, options?: Repeatable): Promise<SendReceipt>;
+  send(task: TaskRef, command: TaskCommand, options?: Repeatable): Promise<SendReceipt>;
 
   get(task: TaskRef): Promise<TaskRecord | undefined>;
   /** The task that was created under a key. */

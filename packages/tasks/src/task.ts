@@ -56,7 +56,7 @@ export interface StopOrder {
 }
 
 /** Something for the worker of a task to do. It is kept until the worker says it is done. */
-export type Command =
+export type TaskCommand =
   | { readonly type: 'cancel-call'; readonly callId: string; readonly reason?: CancelReason }
   | {
       readonly type: 'approve';
@@ -70,12 +70,12 @@ export type Command =
 
 /** A command as a worker finds it. `task`, which only a store writes, waits in case the message comes too late. */
 export type NumberedCommand = { readonly number: number } & (
-  | Exclude<Command, { type: 'steer' }>
+  | Exclude<TaskCommand, { type: 'steer' }>
   | { readonly type: 'steer'; readonly message: Json; readonly task?: string }
 );
 
 /** What is kept of a command that somebody sends: a message from outside may not name a task that it would end. */
-export function sendable(command: Command): Command {
+export function sendable(command: TaskCommand): TaskCommand {
   return command.type === 'steer' ? { type: 'steer', message: command.message } : command;
 }
 

@@ -3,7 +3,7 @@ import { appendFileSync } from 'node:fs';
 import { setTimeout as wait } from 'node:timers/promises';
 import { createAgent, sleep } from '@whoa/core';
 import { reply } from '@whoa/core/model';
-import { createConversations } from '@whoa/tasks';
+import { createStoreConversations } from '@whoa/tasks';
 import { openStore } from '../open-store.ts';
 
 const [file = '', log = '', name = '', count = ''] = process.argv.slice(2);
@@ -24,7 +24,7 @@ const agent = createAgent({
 });
 const store = openStore(file);
 const sent: string[] = [];
-const conversations = createConversations({ agent, store, onReply: ({ messageId }) => sent.push(messageId) });
+const conversations = createStoreConversations({ agent, store, onReply: ({ messageId }) => sent.push(messageId) });
 process.send?.({ type: 'ready' });
 await new Promise((resolve) => process.once('message', resolve));
 const replies: Promise<{ status: string }>[] = [];

@@ -1,7 +1,7 @@
 import { toText } from '@whoa/core';
 import type { ModelMessage } from '@whoa/core/model';
 import { decodeSignature } from '../signature.ts';
-import type { Refusal, StrictOptions } from './strict.ts';
+import type { ProviderRefusal, StrictOptions } from './strict.ts';
 import { validateAnthropic } from './strict-anthropic.ts';
 import { validateChat } from './strict-chat.ts';
 import { validateResponses } from './strict-responses.ts';
@@ -9,7 +9,7 @@ import type { WireFormat } from './wire.ts';
 
 /** What each vendor would refuse about the body of a request. Pure: no server is needed. */
 export const strictValidators: Readonly<
-  Record<WireFormat, (body: unknown, options?: StrictOptions) => Refusal | undefined>
+  Record<WireFormat, (body: unknown, options?: StrictOptions) => ProviderRefusal | undefined>
 > = {
   chat: validateChat,
   responses: validateResponses,
@@ -23,7 +23,7 @@ type Blocks = Record<string, unknown>[];
  *
  * @returns What each vendor would refuse; empty when all accept it.
  */
-export function refusalsOf(messages: readonly ModelMessage[]): (Refusal & { readonly format: WireFormat })[] {
+export function refusalsOf(messages: readonly ModelMessage[]): (ProviderRefusal & { readonly format: WireFormat })[] {
   const bodies: Record<WireFormat, unknown> = {
     chat: { messages: messages.map(chatMessage) },
     responses: { input: messages.flatMap(responsesItems) },

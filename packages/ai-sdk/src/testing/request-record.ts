@@ -1,5 +1,5 @@
 import type { IncomingHttpHeaders } from 'node:http';
-import type { Refusal } from './strict.ts';
+import type { ProviderRefusal } from './strict.ts';
 import type { WireFormat } from './wire.ts';
 
 /** One request as the provider saw it, and what became of its answer. */
@@ -10,7 +10,7 @@ export interface LoopbackRequest {
   readonly headers: IncomingHttpHeaders;
   readonly body: Readonly<Record<string, unknown>>;
   /** Why it was refused, if its history was. */
-  readonly refusal: Refusal | undefined;
+  readonly refusal: ProviderRefusal | undefined;
   /** How much of the answer has been sent: bytes, events, and the characters of the reply in them. */
   readonly sent: { readonly bytes: number; readonly frames: number; readonly characters: number };
   /** The words of the reply that have been sent. */
@@ -36,7 +36,7 @@ export class RequestRecord implements LoopbackRequest {
   readonly format: WireFormat;
   readonly headers: IncomingHttpHeaders;
   readonly body: Readonly<Record<string, unknown>>;
-  readonly refusal: Refusal | undefined;
+  readonly refusal: ProviderRefusal | undefined;
   readonly sent: { bytes: number; frames: number; characters: number } = { bytes: 0, frames: 0, characters: 0 };
   readonly at: number = performance.now();
   words = '';

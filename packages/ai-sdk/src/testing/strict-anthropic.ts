@@ -4,14 +4,14 @@ import {
   firstOf,
   listOf,
   loneSurrogateIn,
-  type Refusal,
+  type ProviderRefusal,
   type StrictOptions,
   TOOL_NAME,
   textIn,
 } from './strict.ts';
 
 /** What Anthropic's Messages API would refuse about a request's history. */
-export function validateAnthropic(body: unknown, options: StrictOptions = {}): Refusal | undefined {
+export function validateAnthropic(body: unknown, options: StrictOptions = {}): ProviderRefusal | undefined {
   const { messages, thinking, tools } = fieldsOf(body);
   const half = loneSurrogateIn(body);
   if (half !== undefined)
@@ -23,12 +23,12 @@ export function validateAnthropic(body: unknown, options: StrictOptions = {}): R
   return firstOf(refusals(listOf(messages), { ...options, isThinking })) ?? firstOf(checkTools(listOf(tools)));
 }
 
-function* checkTools(tools: readonly Fields[]): Generator<Refusal> {
+function* checkTools(tools: readonly Fields[]): Generator<ProviderRefusal> {
   for (const [index, { type = 'custom', name }] of tools.entries())
     if (type === 'custom') yield* checkName(name, `tools.${index}.custom.name`);
 }
 
-function* checkName(name: unknown, where: string): Generator<Refusal> {
+function* checkName(name: unknown, where: string): Generator<ProviderRefusal> {
   if (TOOL_NAME.test(textIn(name))) return;
   yield { rule: 'anthropic-name', message: `${where}: String should match pattern '^[a-zA-Z0-9_-]{1,64}$'` };
 }
@@ -37,7 +37,7 @@ interface Rules extends StrictOptions {
   readonly isThinking: boolean;
 }
 
-function* refusals(messages: readonly Fields[], rules: Rules): Generator<Refusal> {
+function* refusals(messages: readonly Fields[], rules: Rules): Generator<ProviderRefusal> {
   if (messages.length === 0)
     yield { rule: 'anthropic-not-empty', message: 'messages: at least one message is required' };
   if (messages[0] !== undefined && messages[0]['role'] !== 'user')
@@ -75,7 +75,7 @@ function ofType(blocks: readonly Fields[], type: string): readonly Fields[] {
   return blocks.filter((block) => block['type'] === type);
 }
 
-function* checkTexts(blocks: readonly Fields[]): Generator<Refusal> {
+function* checkTexts(blocks: readonly Fields[]): Generator<ProviderRefusal> {
   for (const { text } of ofType(blocks, 'text')) {
     if (textIn(text) === '')
       yield { rule: 'anthropic-text', message: 'messages: text content blocks must be non-empty' };
@@ -92,7 +92,7 @@ interface AssistantCheck {
   readonly seen: Set<string>;
 }
 
-function* checkAssistant({ blocks, index, isLast, seen }: AssistantCheck, rules: Rules): Generator<Refusal> {
+function* checkAssistant({ blocks, index, isLast, seen }: AssistantCheck, rules: Rules): Generator<ProviderRefusal> {
   const last = blocks.at(-1);
   if (last?.['type'] === 'thinking' || last?.['type'] === 'redacted_thinking')
     yield {
@@ -121,7 +121,7 @@ function* checkAssistant({ blocks, index, isLast, seen }: AssistantCheck, rules:
   }
 }
 
-function* checkThinking(block: Fields, where: string, { isGenuine }: Rules): Generator<Refusal> {
+function* checkThinking(block: Fields, where: string, { isGenuine }: Rules): Generator<ProviderRefusal> {
   const signature = textIn(block['signature']);
   if (signature === '')
     yield { rule: 'anthropic-thinking-proof', message: `${where}.thinking.signature: Field required` };
@@ -130,7 +130,7 @@ function* checkThinking(block: Fields, where: string, { isGenuine }: Rules): Gen
 }
 
 /** Results stand first in the very next message, else they are not seen. */
-function* checkAnswered(calls: readonly string[], next: Fields | undefined, index: number): Generator<Refusal> {
+function* checkAnswered(calls: readonly string[], next: Fields | undefined, index: number): Generator<ProviderRefusal> {
   const blocks = next?.['role'] === 'user' ? blocksOf(next) : [];
   const other = blocks.findIndex((block) => block['type'] !== 'tool_result');
   const leading = other === -1 ? blocks : blocks.slice(0, other);
@@ -142,7 +142,7 @@ function* checkAnswered(calls: readonly string[], next: Fields | undefined, inde
   yield { rule: 'anthropic-answered', message: `messages.${index}: ${found} ${rule}` };
 }
 
-function* checkResults(blocks: readonly Fields[], calls: readonly string[], index: number): Generator<Refusal> {
+function* checkResults(blocks: readonly Fields[], calls: readonly string[], index: number): Generator<ProviderRefusal> {
   const answered = new Set<string>();
   for (const [at, block] of blocks.entries()) {
     if (block['type'] !== 'tool_result') continue;
@@ -161,7 +161,7 @@ function* checkResults(blocks: readonly Fields[], calls: readonly string[], inde
   }
 }
 
-function* checkThinkingFirst(messages: readonly Fields[]): Generator<Refusal> {
+function* checkThinkingFirst(messages: readonly Fields[]): Generator<ProviderRefusal> {
   const index = messages.findLastIndex((message) => message['role'] === 'assistant');
   const first = blocksOf(messages[index])[0];
   if (callsOf(messages[index]).length === 0 || textIn(first?.['type']).includes('thinking')) return;

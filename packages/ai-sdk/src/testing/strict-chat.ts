@@ -6,7 +6,7 @@ import {
   isJsonObject,
   listOf,
   loneSurrogateIn,
-  type Refusal,
+  type ProviderRefusal,
   TOOL_NAME,
   textIn,
 } from './strict.ts';
@@ -14,7 +14,7 @@ import {
 const ROLES = new Set(['system', 'developer', 'user', 'assistant', 'tool']);
 
 /** What OpenAI's Chat Completions API would refuse about a request's history. */
-export function validateChat(body: unknown): Refusal | undefined {
+export function validateChat(body: unknown): ProviderRefusal | undefined {
   const { messages, tools } = fieldsOf(body);
   const half = loneSurrogateIn(body);
   if (half !== undefined) return { rule: 'chat-unicode', message: UNREADABLE, param: half };
@@ -24,12 +24,12 @@ export function validateChat(body: unknown): Refusal | undefined {
 /** What OpenAI says to a body it cannot read. */
 export const UNREADABLE = 'We could not parse the JSON body of your request. (HINT: the text must be valid Unicode.)';
 
-function* checkTools(tools: readonly Fields[]): Generator<Refusal> {
+function* checkTools(tools: readonly Fields[]): Generator<ProviderRefusal> {
   for (const [index, tool] of tools.entries())
     if (tool['type'] === 'function') yield* checkName(tool, `tools[${index}]`);
 }
 
-function* checkName(call: Fields, at: string): Generator<Refusal> {
+function* checkName(call: Fields, at: string): Generator<ProviderRefusal> {
   const param = `${at}.function.name`;
   if (TOOL_NAME.test(textIn(fieldsOf(call['function'])['name']))) return;
   const said = "string does not match pattern. Expected a string that matches the pattern '^[a-zA-Z0-9_-]+$'.";
@@ -38,7 +38,7 @@ function* checkName(call: Fields, at: string): Generator<Refusal> {
 
 const MAX_ID_LENGTH = 40;
 
-function* refusals(messages: readonly Fields[]): Generator<Refusal> {
+function* refusals(messages: readonly Fields[]): Generator<ProviderRefusal> {
   if (messages.length === 0)
     yield {
       rule: 'chat-not-empty',
@@ -78,7 +78,7 @@ interface ResultCheck {
   readonly answered: Set<string>;
 }
 
-function* checkResult({ message, at, open, answered }: ResultCheck): Generator<Refusal> {
+function* checkResult({ message, at, open, answered }: ResultCheck): Generator<ProviderRefusal> {
   const id = textIn(message['tool_call_id']);
   if (open.size === 0 && answered.size === 0) {
     const said = "messages with role 'tool' must be a response to a preceeding message with 'tool_calls'.";
@@ -98,7 +98,7 @@ function* checkResult({ message, at, open, answered }: ResultCheck): Generator<R
   answered.add(id);
 }
 
-function* checkAssistant(message: Fields, at: string): Generator<Refusal> {
+function* checkAssistant(message: Fields, at: string): Generator<ProviderRefusal> {
   const calls = listOf(message['tool_calls']);
   if (Array.isArray(message['tool_calls']) && calls.length === 0) {
     const said = 'empty array. Expected an array with minimum length 1, but got an empty array instead.';
@@ -133,7 +133,7 @@ function* checkAssistant(message: Fields, at: string): Generator<Refusal> {
   }
 }
 
-function unanswered(open: ReadonlySet<string>, param: string): Refusal {
+function unanswered(open: ReadonlySet<string>, param: string): ProviderRefusal {
   const rule =
     "An assistant message with 'tool_calls' must be followed by tool messages responding to each 'tool_call_id'.";
   const ids = [...open].join(', ');

@@ -7,7 +7,7 @@ import {
   isJsonObject,
   listOf,
   loneSurrogateIn,
-  type Refusal,
+  type ProviderRefusal,
   type StrictOptions,
   TOOL_NAME,
   textIn,
@@ -15,7 +15,7 @@ import {
 import { UNREADABLE } from './strict-chat.ts';
 
 /** What OpenAI's Responses API would refuse about a request's history. */
-export function validateResponses(body: unknown, options: StrictOptions = {}): Refusal | undefined {
+export function validateResponses(body: unknown, options: StrictOptions = {}): ProviderRefusal | undefined {
   const { input, tools } = fieldsOf(body);
   if (loneSurrogateIn(body) !== undefined) return refused('responses-unicode', UNREADABLE);
   if (typeof input === 'string')
@@ -23,12 +23,12 @@ export function validateResponses(body: unknown, options: StrictOptions = {}): R
   return firstOf(refusals(listOf(input), options)) ?? firstOf(checkTools(listOf(tools)));
 }
 
-function* checkTools(tools: readonly Fields[]): Generator<Refusal> {
+function* checkTools(tools: readonly Fields[]): Generator<ProviderRefusal> {
   for (const [index, { type, name }] of tools.entries())
     if (type === 'function') yield* checkName(name, `tools[${index}]`);
 }
 
-function* checkName(name: unknown, at: string): Generator<Refusal> {
+function* checkName(name: unknown, at: string): Generator<ProviderRefusal> {
   if (TOOL_NAME.test(textIn(name))) return;
   const said = "string does not match pattern. Expected a string that matches the pattern '^[a-zA-Z0-9_-]+$'.";
   yield refused('responses-name', `Invalid '${at}.name': ${said}`);
@@ -36,7 +36,7 @@ function* checkName(name: unknown, at: string): Generator<Refusal> {
 
 const MAX_ID_LENGTH = 64;
 
-function* refusals(items: readonly Fields[], options: StrictOptions): Generator<Refusal> {
+function* refusals(items: readonly Fields[], options: StrictOptions): Generator<ProviderRefusal> {
   if (items.length === 0) yield refused('responses-not-empty', "Invalid 'input': empty array.");
   const calls = new Set<string>();
   const open = new Set<string>();
@@ -71,7 +71,7 @@ function* refusals(items: readonly Fields[], options: StrictOptions): Generator<
   yield* unanswered(open);
 }
 
-function* checkCall(item: Fields, calls: ReadonlySet<string>): Generator<Refusal> {
+function* checkCall(item: Fields, calls: ReadonlySet<string>): Generator<ProviderRefusal> {
   const id = textIn(item['call_id']);
   if (id === '') yield refused('responses-id', "Missing required parameter: 'call_id'.");
   if (id.length > MAX_ID_LENGTH) {
@@ -84,14 +84,18 @@ function* checkCall(item: Fields, calls: ReadonlySet<string>): Generator<Refusal
     yield refused('responses-arguments', `Invalid arguments of function call ${id}: no JSON object.`);
 }
 
-function* checkOutput(item: Fields, calls: ReadonlySet<string>, open: ReadonlySet<string>): Generator<Refusal> {
+function* checkOutput(item: Fields, calls: ReadonlySet<string>, open: ReadonlySet<string>): Generator<ProviderRefusal> {
   const id = textIn(item['call_id']);
   if (!calls.has(id))
     yield refused('responses-result-of-call', `No tool call found for function call output with call_id ${id}.`);
   if (!open.has(id)) yield refused('responses-one-result', `Duplicate function call output with call_id ${id}.`);
 }
 
-function* checkReasoning(item: Fields, next: Fields | undefined, { isGenuine }: StrictOptions): Generator<Refusal> {
+function* checkReasoning(
+  item: Fields,
+  next: Fields | undefined,
+  { isGenuine }: StrictOptions,
+): Generator<ProviderRefusal> {
   const id = textIn(item['id']);
   const proof = textIn(item['encrypted_content']);
   if (proof === '') {
@@ -109,10 +113,10 @@ function* checkReasoning(item: Fields, next: Fields | undefined, { isGenuine }: 
     );
 }
 
-function* unanswered(open: ReadonlySet<string>): Generator<Refusal> {
+function* unanswered(open: ReadonlySet<string>): Generator<ProviderRefusal> {
   for (const id of open) yield refused('responses-answered', `No tool output found for function call ${id}.`);
 }
 
-function refused(rule: Rule, message: string): Refusal {
+function refused(rule: Rule, message: string): ProviderRefusal {
   return { rule, message, param: 'input' };
 }

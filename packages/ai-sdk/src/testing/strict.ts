@@ -1,7 +1,7 @@
 import type { Rule } from './rules.ts';
 
 /** Why a vendor would answer 400, in its own words. */
-export interface Refusal {
+export interface ProviderRefusal {
   /** The rule that is broken; `RULES` says where it is written. */
   readonly rule: Rule;
   readonly message: string;
@@ -60,7 +60,7 @@ export function loneSurrogateIn(value: unknown, at = ''): string | undefined {
 export const TOOL_NAME: RegExp = /^[a-zA-Z0-9_-]{1,64}$/;
 
 /** The first refusal there is. Checks are written as generators, so that each reads from top to bottom. */
-export function firstOf(refusals: Iterable<Refusal>): Refusal | undefined {
+export function firstOf(refusals: Iterable<ProviderRefusal>): ProviderRefusal | undefined {
   for (const refusal of refusals) return refusal;
   return undefined;
 }

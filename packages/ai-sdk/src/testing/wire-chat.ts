@@ -9,7 +9,7 @@ import {
   isFault,
   USAGE,
 } from './script.ts';
-import type { Refusal } from './strict.ts';
+import type { ProviderRefusal } from './strict.ts';
 import { validateChat } from './strict-chat.ts';
 import { type FrameContext, frame, type Wire } from './wire.ts';
 
@@ -24,7 +24,7 @@ export const chatWire: Wire = {
 };
 
 /** OpenAI's errors look the same in both of its formats. */
-export function openAiFailure(status: number, { message, param = '' }: Omit<Refusal, 'rule'>): unknown {
+export function openAiFailure(status: number, { message, param = '' }: Omit<ProviderRefusal, 'rule'>): unknown {
   const type = status === 400 ? 'invalid_request_error' : status === 429 ? 'rate_limit_error' : 'server_error';
   return { error: { message, type, param: param === '' ? null : param, code: null } };
 }

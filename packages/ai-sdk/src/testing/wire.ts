@@ -1,5 +1,5 @@
 import type { Answer, Fault, Frame } from './script.ts';
-import type { Refusal, StrictOptions } from './strict.ts';
+import type { ProviderRefusal, StrictOptions } from './strict.ts';
 
 /** The protocol of a request to a provider. */
 export type WireFormat = 'chat' | 'responses' | 'anthropic';
@@ -20,10 +20,10 @@ export interface Wire {
   /** An answer as the events of a stream, in order. */
   frames(answer: Answer, context: FrameContext): Iterable<Frame | Fault>;
   /** The body of an answer that is no stream. */
-  failure(status: number, refusal: Omit<Refusal, 'rule'>): unknown;
+  failure(status: number, refusal: Omit<ProviderRefusal, 'rule'>): unknown;
   /** What this vendor says in mid-stream when it cannot go on. */
   overloaded(): Frame;
-  validate(body: unknown, options?: StrictOptions): Refusal | undefined;
+  validate(body: unknown, options?: StrictOptions): ProviderRefusal | undefined;
 }
 
 /** An event as `text/event-stream` has it. */

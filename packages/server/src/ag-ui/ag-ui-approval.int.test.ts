@@ -3,7 +3,7 @@ import { type BaseEvent, HttpAgent } from '@ag-ui/client';
 import type { Interrupt, ResumeEntry } from '@ag-ui/core';
 import { EventSchemas } from '@ag-ui/core/schemas';
 import { startLoopbackProvider } from '@whoa/ai-sdk/testing';
-import { createApprovals, createMemoryStore } from '@whoa/tasks';
+import { createMemoryStore, createTaskApprovals } from '@whoa/tasks';
 import { expect, test } from 'vitest';
 import { createAskingAgent } from '../../test/asking-agent.ts';
 import { OWN_RIGHTS } from '../access/principal.ts';
@@ -24,7 +24,7 @@ async function openThread() {
     },
   });
   const ran: string[] = [];
-  const approvals = createApprovals();
+  const approvals = createTaskApprovals();
   const store = createMemoryStore();
   const audited: string[] = [];
   const authenticate = (request: Request) => {

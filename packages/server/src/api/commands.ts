@@ -1,7 +1,7 @@
 import { z } from '@hono/zod-openapi';
 import type { Json } from '@whoa/core';
 import { createReason } from '@whoa/core/embed';
-import type { Command, TaskRef } from '@whoa/tasks';
+import type { TaskCommand, TaskRef } from '@whoa/tasks';
 import type { AuditEvent, Principal } from '../access/principal.ts';
 import { askStore } from './ask-store.ts';
 import { reasonBy } from './cancel.ts';
@@ -112,7 +112,7 @@ interface SendContext {
   readonly type: AuditEvent['type'];
 }
 
-async function send(task: TaskRef, command: Command, { parts, principal, type }: SendContext): Promise<Response> {
+async function send(task: TaskRef, command: TaskCommand, { parts, principal, type }: SendContext): Promise<Response> {
   const { store, access, world } = parts;
   const receipt = await askStore(world, (nonce) => store.send(task, command, { nonce }));
   const { answer } = receipt;

@@ -2,9 +2,9 @@ import { type Agent, createAgent, defineTool, toText } from '@whoa/core';
 import { callTools, type Planner, reply } from '@whoa/core/model';
 import { createVirtualWorld } from '@whoa/core/testing';
 import {
-  createApprovals,
   createMemoryStore,
   createRunner,
+  createTaskApprovals,
   StoreBusyError,
   type TaskStore,
   UnknownOutcomeError,
@@ -219,8 +219,8 @@ test('a conversation is stopped with everything that waits in it', async () => {
   expect(await served.ask('ann', 'POST /v1/conversations/c1/cancel')).toMatchObject({ status: 404 });
 });
 
-function asking(callIds = ['c1']): { agent: Agent; approvals: ReturnType<typeof createApprovals> } {
-  const approvals = createApprovals();
+function asking(callIds = ['c1']): { agent: Agent; approvals: ReturnType<typeof createTaskApprovals> } {
+  const approvals = createTaskApprovals();
   const book = defineTool({
     name: 'book',
     description: 'books',

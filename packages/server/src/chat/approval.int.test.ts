@@ -1,7 +1,7 @@
 // P13 in a chat: nobody says yes to what they have not been shown.
 import { startLoopbackProvider } from '@whoa/ai-sdk/testing';
 import type { ApprovalQuestion } from '@whoa/core/approval';
-import { createApprovals, createMemoryStore } from '@whoa/tasks';
+import { createMemoryStore, createTaskApprovals } from '@whoa/tasks';
 import type { UIMessage, UIMessageChunk } from 'ai';
 import { describe, expect, test } from 'vitest';
 import { WebSocket } from 'ws';
@@ -42,7 +42,7 @@ async function openChat(door: string) {
           },
   });
   const ran: string[] = [];
-  const approvals = createApprovals();
+  const approvals = createTaskApprovals();
   const store = createMemoryStore();
   const audited: string[] = [];
   const handler = createChatHandler({

@@ -32,13 +32,13 @@ export interface ReplyStream {
 }
 
 /** Answers with a loop of the application's own: `(turn) => streamText({ model, ...turn })`. */
-export type Reply<Tools extends ChatTools> = (
+export type ChatReply<Tools extends ChatTools> = (
   turn: StoppableTurn<Tools, ModelMessage>,
   context: ReplyContext,
 ) => ReplyStream | PromiseLike<ReplyStream>;
 
 export interface ReplyWorkOptions<Tools extends ChatTools> {
-  readonly reply: Reply<Tools>;
+  readonly reply: ChatReply<Tools>;
   readonly tools?: Tools;
   /** Tools that must not be cut in half, each with the time it may take. */
   readonly mustFinish?: { readonly [Name in keyof Tools]?: { readonly timeoutMs: number } };

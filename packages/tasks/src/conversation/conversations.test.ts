@@ -10,7 +10,7 @@ import { createCancelMessage, createEventChannel } from '../run/channel.ts';
 import { createRunner } from '../run/store-runner.ts';
 import type { TaskStore } from '../store.ts';
 import { createMemoryStore } from '../stores/memory.ts';
-import { createConversations, type StoreConversationsOptions } from './conversations.ts';
+import { createStoreConversations, type StoreConversationsOptions } from './conversations.ts';
 import type { StoreReply } from './reply.ts';
 
 /** Says back what it heard, after a while. */
@@ -29,7 +29,7 @@ function setUp() {
   const store = createMemoryStore({ world });
   const sent: StoreReply[] = [];
   const agent = createAgent({ name: 'echo', planner: echo, world });
-  const open = () => createConversations({ agent, store, world, onReply: (said) => sent.push(said) });
+  const open = () => createStoreConversations({ agent, store, world, onReply: (said) => sent.push(said) });
   return { world, store, sent, open, conversations: open() };
 }
 
@@ -190,7 +190,7 @@ test('however long a conversation is, the store is told only what is new', async
     return call();
   });
   const agent = createAgent({ name: 'brief', planner: { next: () => reply('yes') }, world });
-  await using conversations = createConversations({ agent, store: counting, world });
+  await using conversations = createStoreConversations({ agent, store: counting, world });
   for (let i = 100; i < 130; i++) await conversations.processMessage('c', `message ${i}`);
   expect(await conversations.history('c')).toHaveLength(60);
   expect(Math.max(...told)).toBe(Math.min(...told));
@@ -202,7 +202,7 @@ test('a history that the agent made shorter replaces the old one', async () => {
   const compact = (messages: readonly Message[]): readonly Message[] =>
     messages.length > 4 ? [{ role: 'user', content: 'in short' }] : messages;
   const agent = createAgent({ name: 'brief', planner, compact, world });
-  await using conversations = createConversations({ agent, store, world });
+  await using conversations = createStoreConversations({ agent, store, world });
   for (let i = 0; i < 3; i++) await conversations.processMessage('c', `message ${i}`);
   expect(await conversations.history('c')).toMatchObject([{ content: 'in short' }, { role: 'assistant' }]);
 });
@@ -221,7 +221,7 @@ function setUpBooking(options: Partial<StoreConversationsOptions> = {}) {
     },
   };
   const agent = createAgent({ name: 'booking', planner, tools: [book], world });
-  const open = () => createConversations({ agent, store, world, onReply: (one) => sent.push(one), ...options });
+  const open = () => createStoreConversations({ agent, store, world, onReply: (one) => sent.push(one), ...options });
   return { world, store, sent, open, conversations: open() };
 }
 

@@ -78,14 +78,14 @@ const CONVERSATIONS_RULES: settings.Rules<StoreConversationsOptions> = {
  *
  * @example
  * ```ts
- * import { createConversations } from '@whoa/tasks';
+ * import { createStoreConversations } from '@whoa/tasks';
  *
- * await using conversations = createConversations({ agent, store, tenant: 'acme' });
+ * await using conversations = createStoreConversations({ agent, store, tenant: 'acme' });
  * const reply = await conversations.processMessage(from, text, { messageId });
  * console.log(reply.status);
  * ```
  */
-export function createConversations(options: StoreConversationsOptions): StoreConversations {
+export function createStoreConversations(options: StoreConversationsOptions): StoreConversations {
   return openConversations(settings.readSettings<StoreConversationsOptions>(options, CONVERSATIONS_RULES));
 }
 

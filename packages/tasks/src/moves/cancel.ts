@@ -4,7 +4,7 @@ import type { StopRequest } from '../driver.ts';
 import { LIMITS } from '../rules/rules.ts';
 import { isFinal } from '../status.ts';
 import type { SendReceipt, StoreCancelReceipt } from '../store.ts';
-import { type Command, type ConversationRef, isWatched, type TaskRef } from '../task.ts';
+import { type ConversationRef, isWatched, type TaskCommand, type TaskRef } from '../task.ts';
 import { endUnstarted, hasBegun, leaveQueue } from './queue.ts';
 import { giveOrder } from './stage.ts';
 import { levelAt, orderStop } from './stop-order.ts';
@@ -61,7 +61,7 @@ function takeBack({ id, steered }: KeptTask, moment: Moment): void {
 /** Leaves the worker of a task something to do. */
 export function sendMove(
   ref: TaskRef,
-  command: Command,
+  command: TaskCommand,
   { nonce, ...moment }: Moment & { nonce: string },
 ): SendReceipt {
   const { tables } = moment;

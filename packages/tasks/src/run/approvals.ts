@@ -3,16 +3,16 @@ import {
   type ApprovalAnswer,
   type ApprovalQuestion,
   type Approve,
-  createApprovals as createPersonApprovals,
+  createApprovals,
   type Judge,
 } from '@whoa/core/approval';
-import type { Command } from '../task.ts';
+import type { TaskCommand } from '../task.ts';
 
 /** What somebody, anywhere, said to a question. */
-type ApprovalCommand = Extract<Command, { type: 'approve' }>;
+type ApprovalCommand = Extract<TaskCommand, { type: 'approve' }>;
 
 /** Holds calls until somebody, anywhere, says yes or no through the store. Give it to the agent and to the runner. */
-export interface Approvals {
+export interface TaskApprovals {
   /** For `createAgent({ approve })`. */
   readonly approve: Approve;
   /** Runs something as a task, so that `approve` knows whose call it is asked about and where its questions are read. */
@@ -42,7 +42,7 @@ const UNTIL = 'until this task ends';
  *
  * @returns The approvals. `approve` goes into `createAgent`, the whole into `createRunner`.
  */
-export function createApprovals(options: TaskApprovalsOptions = {}): Approvals {
+export function createTaskApprovals(options: TaskApprovalsOptions = {}): TaskApprovals {
   const current = new AsyncLocalStorage<AskingTask>();
   // One for each task: what is always allowed in one is not allowed in another.
   const tasks = new Map<string, TaskQuestions>();
@@ -73,7 +73,7 @@ class TaskQuestions {
   readonly #waiting = new Map<string, (answer: ApprovalAnswer) => void>();
 
   constructor(options: TaskApprovalsOptions) {
-    this.approve = createPersonApprovals({
+    this.approve = createApprovals({
       ...options,
       until: UNTIL,
       ask: (question, { signal }) => this.#ask(question, signal),

@@ -7,7 +7,7 @@ import type { FinalStatus } from '../status.ts';
 import type { TaskStore } from '../store.ts';
 import type { JournalEntry, NumberedCommand, StopOrder, TaskOutcome, TaskRecord } from '../task.ts';
 import { runAgent } from './agent-work.ts';
-import type { Approvals } from './approvals.ts';
+import type { TaskApprovals } from './approvals.ts';
 import { Commands } from './commands.ts';
 import { setDeadline } from './deadline.ts';
 import type { DomainSession, Holder } from './domain-session.ts';
@@ -29,7 +29,7 @@ export interface ExecutionOptions {
   readonly session: DomainSession;
   readonly flushMs: number;
   readonly unwatchedFlushMs: number;
-  readonly approvals: Approvals | undefined;
+  readonly approvals: TaskApprovals | undefined;
   readonly world: World;
   /** Asks whether the task must stop; if so its token is cancelled when this resolves. */
   readonly check: (execution: Execution) => Promise<void>;

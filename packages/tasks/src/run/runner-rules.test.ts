@@ -1,7 +1,7 @@
 import { createAgent, SettingsError } from '@whoa/core';
 import { reply } from '@whoa/core/model';
 import { expect, test } from 'vitest';
-import { createConversations } from '../conversation/conversations.ts';
+import { createStoreConversations } from '../conversation/conversations.ts';
 import { createTaskStore, type TaskStoreConfig } from '../factory.ts';
 import { createMemoryStore } from '../stores/memory.ts';
 import { createRunner } from './store-runner.ts';
@@ -38,12 +38,12 @@ test('a runner refuses settings that cannot work', async () => {
 });
 
 test('conversations on a store refuse settings that cannot work', async () => {
-  const make = (options: object): string => refusal(() => createConversations({ agent, store, ...options }));
+  const make = (options: object): string => refusal(() => createStoreConversations({ agent, store, ...options }));
   expect(make({ agent: {} })).toBe('agent: expected an agent (an object with run()), got an object');
   expect(make({ tenant: '' })).toBe('tenant: expected a text that is not empty, got ""');
   expect(make({ policy: 'wait' })).toMatch(/^policy: expected 'replace' or/);
   expect(make({ onreply: () => {} })).toMatch(/^onreply: there is no such setting; there are .*onReply/);
-  await using conversations = createConversations({ agent, store });
+  await using conversations = createStoreConversations({ agent, store });
   await expect(conversations.processMessage('c', 'x', { debounceMs: -1 })).rejects.toThrow(
     'debounceMs: expected 0 ms or more, got -1',
   );

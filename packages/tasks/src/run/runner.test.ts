@@ -9,7 +9,7 @@ import { LeaseLostError } from '../errors.ts';
 import type { TaskStore } from '../store.ts';
 import { createMemoryStore } from '../stores/memory.ts';
 import { UnknownOutcomeError } from '../unknown-outcome.ts';
-import { type Approvals, createApprovals } from './approvals.ts';
+import { createTaskApprovals, type TaskApprovals } from './approvals.ts';
 import { createCancelMessage, createEventChannel } from './channel.ts';
 import type { RunnerEvent, RunnerOptions } from './runner.ts';
 import { createRunner } from './store-runner.ts';
@@ -61,7 +61,7 @@ function setUp({ work, planner, tools = [], memory, ...options }: SetUp = {}) {
     planner: planner ?? scripted(() => reply('hi')),
     tools,
     world,
-    ...(approvals && { approve: (approvals as Approvals).approve }),
+    ...(approvals && { approve: (approvals as TaskApprovals).approve }),
   });
   const runnerOptions: RunnerOptions = {
     agents: { assistant: work ?? agent },
@@ -525,7 +525,7 @@ test('a message sent to a running task is heard at the next boundary', async () 
 });
 
 test('a call waits for a yes that comes through the store, also one that came before the question', async () => {
-  const approvals = createApprovals();
+  const approvals = createTaskApprovals();
   const book = tool('book', () => 'booked', { effects: 'write' });
   const planner = scripted(
     () => callTools([{ id: 'c1', tool: 'book', input: {} }]),

@@ -4,7 +4,7 @@ import type { HookError, Hooks } from '@whoa/core/internal';
 import type { FinalStatus } from '../status.ts';
 import type { CreateReceipt, TaskStore } from '../store.ts';
 import type { NewTask, TaskRef, TaskResponse } from '../task.ts';
-import type { Approvals } from './approvals.ts';
+import type { TaskApprovals } from './approvals.ts';
 import type { Background } from './background.ts';
 import type { EventChannel } from './channel.ts';
 import type { CancellationChecker } from './checker.ts';
@@ -44,7 +44,7 @@ export interface RunnerOptions {
   readonly cancellationChecker?: CancellationChecker;
   /** What a checker that fails means. It is reported either way. */
   readonly whenCheckerFails?: 'ignore' | 'cancel';
-  readonly approvals?: Approvals;
+  readonly approvals?: TaskApprovals;
   /** Keeps what tasks leave running on purpose. */
   readonly background?: Background;
   readonly hooks?: Hooks<RunnerEvent | HookError>;

@@ -15,8 +15,8 @@ import type {
   DriverBatch,
   End,
   ListRequest,
-  Placed,
   ReadRequest,
+  ShardedTask,
   StopRequest,
   StoreDriver,
   StoreRules,
@@ -34,7 +34,7 @@ import type {
   TaskStore,
   WatchFilter,
 } from '../store.ts';
-import type { Command, ConversationRecord, ConversationRef, JournalEntry, TaskRecord, TaskRef } from '../task.ts';
+import type { ConversationRecord, ConversationRef, JournalEntry, TaskCommand, TaskRecord, TaskRef } from '../task.ts';
 import { Calls } from './redis/calls.ts';
 import { type ChannelRef, Channels } from './redis/channels.ts';
 import type { Reply } from './redis/connection.ts';
@@ -120,7 +120,7 @@ class RedisDriver implements StoreDriver {
   }
 
   /** Asks the shards of before first, oldest first: what is used there stays there. */
-  async shardsFor({ tenant, conversation, concurrency, key }: Placed, nonce: string): Promise<number> {
+  async shardsFor({ tenant, conversation, concurrency, key }: ShardedTask, nonce: string): Promise<number> {
     const isNamed = conversation !== undefined || concurrency !== undefined || key !== undefined;
     for (const shards of isNamed ? this.generations.slice(0, -1) : []) {
       const id = createTaskId({ tenant, conversation, concurrency, key }, { nonce, shards });
@@ -204,7 +204,7 @@ class RedisDriver implements StoreDriver {
     return cancelReceiptOf(await reply);
   }
 
-  async send({ tenant, id }: TaskRef, command: Command, nonce: string): Promise<SendReceipt> {
+  async send({ tenant, id }: TaskRef, command: TaskCommand, nonce: string): Promise<SendReceipt> {
     return sendReceiptOf(await this.#move(SCRIPTS.send, id, [id, tenant, nonce, JSON.stringify(command)]));
   }
 

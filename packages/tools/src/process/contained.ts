@@ -4,7 +4,7 @@ import type { ProcessIdentity } from './identity.ts';
 import type { Output } from './output.ts';
 
 /** A program and its arguments, and where it runs. Nothing of the host's environment is added but its tags. */
-export interface Command {
+export interface ProcessCommand {
   readonly argv: readonly [string, ...string[]];
   readonly cwd?: string | undefined;
   readonly env: Readonly<Record<string, string>>;
@@ -81,7 +81,7 @@ export function reportOf(
 }
 
 /** Waits until the child is there, or says why it could not be started. */
-export function waitForSpawn(child: ChildProcess, { argv, cwd }: Command): Promise<void> {
+export function waitForSpawn(child: ChildProcess, { argv, cwd }: ProcessCommand): Promise<void> {
   if (child.pid !== undefined) return Promise.resolve();
   return new Promise((_, reject) => {
     child.once('error', (error: NodeJS.ErrnoException) => {

@@ -1,5 +1,5 @@
 import type { SandboxKind, SandboxOptions } from '../sandbox/options.ts';
-import type { Command, ContainedProcess } from './contained.ts';
+import type { ContainedProcess, ProcessCommand } from './contained.ts';
 import type { Technique } from './technique.ts';
 
 export interface ContainmentOptions {
@@ -29,5 +29,5 @@ export interface Containment extends AsyncDisposable {
   readonly sandbox: SandboxKind;
   /** A private folder; it goes when this or the host goes. */
   folder(): string;
-  start(command: Command): Promise<ContainedProcess>;
+  start(command: ProcessCommand): Promise<ContainedProcess>;
 }

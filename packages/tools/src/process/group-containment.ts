@@ -4,11 +4,11 @@ import { tmpdir } from 'node:os';
 import { join } from 'node:path';
 import {
   type CleanupReport,
-  type Command,
   type ContainedProcess,
   type EndOptions,
   graceOf,
   OVER,
+  type ProcessCommand,
   reportOf,
   waitForExit,
   waitForSpawn,
@@ -39,12 +39,12 @@ export function createGroupContainment(technique: GroupTechnique): Containment {
     return (room ??= { folder, pipes: new Pipes(folder) });
   }
 
-  async function tap({ onOutput }: Command): Promise<OutputTap | undefined> {
+  async function tap({ onOutput }: ProcessCommand): Promise<OutputTap | undefined> {
     if (onOutput === undefined) return undefined;
     return technique === 'group' ? tapPipe(await openRoom().pipes.open(), onOutput) : tapStreams(onOutput);
   }
 
-  async function start(command: Command): Promise<ContainedProcess> {
+  async function start(command: ProcessCommand): Promise<ContainedProcess> {
     await (checked ??= requireTechnique(technique));
     const [file, ...args] = command.argv;
     const output = await tap(command);

@@ -5,11 +5,11 @@ import type { Sandbox } from '../sandbox/sandbox.ts';
 import { findControlGroupRoot } from './cgroup-fence.ts';
 import {
   type CleanupReport,
-  type Command,
   type ContainedProcess,
   type EndOptions,
   graceOf,
   OVER,
+  type ProcessCommand,
   reportOf,
   waitForExit,
   waitForSpawn,
@@ -63,7 +63,7 @@ export function createTaggedContainment(
     return host;
   }
 
-  async function start(command: Command): Promise<ContainedProcess> {
+  async function start(command: ProcessCommand): Promise<ContainedProcess> {
     if (sandbox !== undefined) await (checked ??= requireSandbox(sandbox, openHost().folder));
     else if (technique !== 'tags') await (checked ??= requireTechnique(technique));
     const output = command.onOutput && tapPipe(await openHost().pipes.open(), command.onOutput);
@@ -125,7 +125,7 @@ interface Launch {
 }
 
 async function launch(
-  command: Command,
+  command: ProcessCommand,
   { tag, number, fence, sandbox, folder, output }: Launch,
 ): Promise<{ child: ChildProcess; root: ProcessIdentity }> {
   const argv = tagArguments(command.argv, { tag, command: number, script: sandbox?.script });

@@ -1,6 +1,6 @@
 import type { Agent } from '@whoa/core';
 import type { Approve } from '@whoa/core/approval';
-import { type Approvals, createApprovals } from '@whoa/tasks';
+import { createTaskApprovals, type TaskApprovals } from '@whoa/tasks';
 import { protectedPaths } from '../approvals/protected-paths.ts';
 import { createJudge } from '../approvals/rules.ts';
 import { UsageError } from '../command.ts';
@@ -23,7 +23,7 @@ export interface OpenAgents extends AsyncDisposable {
   /** By the names that tasks ask for them. */
   readonly agents: Readonly<Record<string, Agent>>;
   /** For their runner: what no rule decides is asked through the store. */
-  readonly approvals: Approvals;
+  readonly approvals: TaskApprovals;
   /** What commands may reach, in one line. */
   readonly sandboxShown: string;
 }
@@ -54,7 +54,7 @@ export async function openAgents(options: OpenAgentsOptions): Promise<OpenAgents
     cwd,
   });
   const judge = createJudge({ rules: config.approvals ?? [], yes, cwd, protectedPaths: protectedPaths() });
-  const approvals = createApprovals({ judge });
+  const approvals = createTaskApprovals({ judge });
   const approve: Approve = Object.assign<Approve, Approve>(
     (request, context) => approvals.approve(request, context),
     // Reading, too, if a rule says so.

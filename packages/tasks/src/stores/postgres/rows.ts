@@ -1,9 +1,9 @@
 import type { CancelReason, Json, Policy, StopLevel } from '@whoa/core';
 import type { ClaimRef, Orders, TakenTask, TaskLoad } from '../../delivery.ts';
 import type { TaskStatus } from '../../status.ts';
-import type { Command, NumberedCommand, Stage, StopOrder, TaskHead, TaskOutcome, TaskRecord } from '../../task.ts';
+import type { NumberedCommand, Stage, StopOrder, TaskCommand, TaskHead, TaskOutcome, TaskRecord } from '../../task.ts';
 
-type ShownCommands = readonly (readonly [number: number, command: Command])[];
+type ShownCommands = readonly (readonly [number: number, command: TaskCommand])[];
 
 /** A row of `tasks` as `row_to_json` shows it. */
 interface TaskRow {

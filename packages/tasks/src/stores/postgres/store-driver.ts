@@ -24,7 +24,7 @@ import type {
   StoreCancelReceipt,
   WatchFilter,
 } from '../../store.ts';
-import type { Command, ConversationRef, TaskRecord, TaskRef } from '../../task.ts';
+import type { ConversationRef, TaskCommand, TaskRecord, TaskRef } from '../../task.ts';
 import type { Watchers } from '../watchers.ts';
 import type { Batcher } from './batcher.ts';
 import { type Cancel, cancelBatch, createBatch, type Finish, finishBatch } from './batches.ts';
@@ -237,7 +237,7 @@ export class PostgresDriver implements StoreDriver {
     });
   }
 
-  send({ tenant, id }: TaskRef, command: Command, nonce: string): Promise<SendReceipt> {
+  send({ tenant, id }: TaskRef, command: TaskCommand, nonce: string): Promise<SendReceipt> {
     checkNames({ tenant, id });
     checkText('nonce', nonce);
     const values = [tenant, id, JSON.stringify(command), nonce, this.#options.rules.retentionMs];
