@@ -4,13 +4,13 @@ import { open, readFile, rename, writeFile } from 'node:fs/promises';
 import { tmpdir } from 'node:os';
 import { join } from 'node:path';
 import { CancellationToken, createRuntime, type Tool } from '@whoa/core';
-import { createRoot, fileTools } from '@whoa/tools';
+import { createFileTools, createRoot } from '@whoa/tools';
 import { percentile, report } from './measure/measure.ts';
 
 const ROUNDS = 300;
 const folder = mkdtempSync(join(tmpdir(), 'whoa-bench-'));
 const root = createRoot(folder);
-const runtime = createRuntime({ tools: fileTools({ root }) as Tool[] });
+const runtime = createRuntime({ tools: createFileTools({ root }) as Tool[] });
 const content = 'x'.repeat(10_000);
 let calls = 0;
 const call = (tool: string, input: unknown, token?: CancellationToken) =>

@@ -1,7 +1,7 @@
 // What the split of grep's result saves: model tokens of the text for the model, beside the same with all that people see.
 import { join } from 'node:path';
 import { createRuntime, type Tool } from '@whoa/core';
-import { grepTool } from '@whoa/tools';
+import { createGrepTool } from '@whoa/tools';
 import { countTokens } from 'gpt-tokenizer/encoding/o200k_base';
 import { report } from './measure/measure.ts';
 
@@ -16,7 +16,7 @@ const QUESTIONS = [
 ];
 
 const root = join(import.meta.dirname, '..');
-const runtime = createRuntime({ tools: [grepTool({ root }) as Tool] });
+const runtime = createRuntime({ tools: [createGrepTool({ root }) as Tool] });
 let [ours, everything, bare] = [0, 0, 0];
 for (const [index, input] of QUESTIONS.entries()) {
   const [result] = await runtime.execute([{ id: `${index}`, tool: 'grep', input }]);

@@ -2,7 +2,7 @@
 import { type ChildProcess, spawn } from 'node:child_process';
 import { readFileSync } from 'node:fs';
 import { CancellationToken, createRuntime, type StopMode } from '@whoa/core';
-import { bashTool, type Containment, createContainment } from '@whoa/tools';
+import { type Containment, createBashTool, createContainment } from '@whoa/tools';
 import { percentile, report } from './measure/measure.ts';
 import { loadPiBashTool } from './peers/pi.ts';
 
@@ -27,7 +27,7 @@ const watched: Containment = {
     return contained;
   },
 };
-const runtime = createRuntime({ tools: [bashTool({ containment: watched })], concurrency: SHELLS });
+const runtime = createRuntime({ tools: [createBashTool({ containment: watched })], concurrency: SHELLS });
 
 /** From the cancel to the death of the tree, and to its result, which comes when the death is proved. */
 async function cancel(mode: StopMode): Promise<{ dead: number; returned: number }> {

@@ -2,7 +2,7 @@
 //   node examples/keep-streamtext.ts
 import { setTimeout as sleep } from 'node:timers/promises';
 import { createAnthropic } from '@ai-sdk/anthropic';
-import { createCallLedger, stoppableTurn } from '@whoa/ai-sdk';
+import { createCallLedger, createStoppableTurn } from '@whoa/ai-sdk';
 import { startLoopbackProvider } from '@whoa/ai-sdk/testing';
 import { CancellationToken } from '@whoa/core';
 import { convertToModelMessages, isStepCount, streamText, tool, toUIMessageStream, type UIMessage } from 'ai';
@@ -75,7 +75,7 @@ async function guarded(): Promise<void> {
   const calls = createCallLedger(); // one per conversation
 
   async function turn(history: UIMessage[], token: CancellationToken) {
-    const turn = stoppableTurn({ token, history: await convertToModelMessages(history), tools, calls });
+    const turn = createStoppableTurn({ token, history: await convertToModelMessages(history), tools, calls });
     const after = await show(streamText({ model, ...turn }).stream, history);
     const { calls: ended } = await turn.settled;
     for (const { tool: name, state } of ended) console.log(`  stopped; ${name}: ${state}`);

@@ -1,8 +1,8 @@
-// One turn of `streamText` and of `generateText` with each major of `ai` that `stoppableTurn` is tested with, typed as a user's
+// One turn of `streamText` and of `generateText` with each major of `ai` that `createStoppableTurn` is tested with, typed as a user's
 // code is: what does not compile there does not compile here.
 import { createAnthropic } from '@ai-sdk/anthropic';
 import { createOpenAI } from '@ai-sdk/openai';
-import { type CallLedger, type SettledTurn, stoppableTurn } from '@whoa/ai-sdk';
+import { type CallLedger, createStoppableTurn, type SettledTurn } from '@whoa/ai-sdk';
 import type { WireFormat } from '@whoa/ai-sdk/testing';
 import type { CancellationToken } from '@whoa/core';
 import * as v7 from 'ai';
@@ -89,7 +89,7 @@ async function turnOf7({ history, slow, fast, ...rest }: TurnInput) {
     slow: v7.tool({ inputSchema, execute: slow }),
     fast: v7.tool({ inputSchema, execute: fast }),
   };
-  return stoppableTurn({ ...rest, history: await v7.convertToModelMessages(history as v7.UIMessage[]), tools });
+  return createStoppableTurn({ ...rest, history: await v7.convertToModelMessages(history as v7.UIMessage[]), tools });
 }
 
 const six: AiVersion = {
@@ -119,7 +119,7 @@ async function turnOf6({ history, slow, fast, ...rest }: TurnInput) {
     slow: v6.tool({ inputSchema, execute: slow }),
     fast: v6.tool({ inputSchema, execute: fast }),
   };
-  return stoppableTurn({ ...rest, history: await v6.convertToModelMessages(history as v6.UIMessage[]), tools });
+  return createStoppableTurn({ ...rest, history: await v6.convertToModelMessages(history as v6.UIMessage[]), tools });
 }
 
 const five: AiVersion = {
@@ -149,7 +149,7 @@ function turnOf5({ history, slow, fast, ...rest }: TurnInput) {
     slow: v5.tool({ inputSchema, execute: slow }),
     fast: v5.tool({ inputSchema, execute: fast }),
   };
-  return stoppableTurn({ ...rest, history: v5.convertToModelMessages(history as v5.UIMessage[]), tools });
+  return createStoppableTurn({ ...rest, history: v5.convertToModelMessages(history as v5.UIMessage[]), tools });
 }
 
 async function typesIn(

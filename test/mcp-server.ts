@@ -3,7 +3,7 @@ import { type ChildProcess, spawn } from 'node:child_process';
 import { once } from 'node:events';
 import { join } from 'node:path';
 import type { Tool } from '@whoa/core';
-import { type McpTools, mcpTools } from '@whoa/tools';
+import { createMcpTools, type McpTools } from '@whoa/tools';
 import type { McpOptions } from '../packages/tools/src/mcp/mcp-tools.ts';
 import type { McpTransport } from '../packages/tools/src/mcp/transport.ts';
 import { createWorkspace, type Workspace } from './workspace.ts';
@@ -24,7 +24,7 @@ export async function openTestServer(mode: 'stdio' | 'http', options: Partial<Mc
   const transport: McpTransport = http
     ? { type: 'http', url: `http://127.0.0.1:${http.port}/mcp` }
     : { type: 'stdio', command: process.execPath, args: [SERVER, 'stdio', workspace.at('log')] };
-  const mcp = await mcpTools({ name: 'test', transport, ...options });
+  const mcp = await createMcpTools({ name: 'test', transport, ...options });
   return {
     mcp,
     workspace,

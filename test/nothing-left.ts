@@ -1,17 +1,17 @@
 // Call this at the top of a test file: after its last test no process, descriptor, timer or temp file may be left.
 
-import { takeInventory, waitUntilNothingIsLeft } from '@whoa/tools/testing';
+import { listResources, waitForNoNewResources } from '@whoa/tools/testing';
 import { afterAll, beforeAll, expect } from 'vitest';
-import type { Inventory } from '../packages/tools/src/testing/inventory.ts';
+import type { ResourceList } from '../packages/tools/src/testing/resources.ts';
 
 const SETTLE_MS = 3_000;
 
 export function expectNothingLeft(): void {
-  let before: Inventory | undefined;
+  let before: ResourceList | undefined;
   beforeAll(() => {
-    before = takeInventory();
+    before = listResources();
   });
   afterAll(async () => {
-    expect(await waitUntilNothingIsLeft(before!, SETTLE_MS)).toEqual([]);
+    expect(await waitForNoNewResources(before!, SETTLE_MS)).toEqual([]);
   });
 }

@@ -1,7 +1,7 @@
 // Puts tools through the contract with vitest and prints one table: a row per tool, a column per case.
 
 import type { ToolContractOptions } from '@whoa/tools/testing';
-import { toolContract } from '@whoa/tools/testing';
+import { createToolContract } from '@whoa/tools/testing';
 import { afterAll, describe, test } from 'vitest';
 
 export function describeToolContract(subjects: Readonly<Record<string, ToolContractOptions>>): void {
@@ -10,7 +10,7 @@ export function describeToolContract(subjects: Readonly<Record<string, ToolContr
     const row: Record<string, string> = {};
     rows.set(name, row);
     describe(`${name}`, () => {
-      for (const { id, name: title, skip, run } of toolContract(options)) {
+      for (const { id, name: title, skip, run } of createToolContract(options)) {
         row[id] = skip === undefined ? 'FAILED' : `skipped: ${skip}`;
         test.skipIf(skip !== undefined)(`${title}`, async () => {
           const started = performance.now();

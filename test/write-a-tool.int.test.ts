@@ -1,10 +1,10 @@
-import { toolContract } from '@whoa/tools/testing';
+import { createToolContract } from '@whoa/tools/testing';
 import { describe, test } from 'vitest';
 import { fetchPage } from '../examples/write-a-tool.ts';
 import { startSlowSite } from './slow-site.ts';
 
 describe('fetch_page stops when told', () => {
-  const cases = toolContract({
+  const cases = createToolContract({
     async create() {
       const site = await startSlowSite();
       return {

@@ -5,7 +5,7 @@ import { serveAcp } from '@whoa/acp';
 import { createAgent, createRuntime, defineTool, type Tool } from '@whoa/core';
 import { type Approve, createApprovals } from '@whoa/core/approval';
 import { createScriptedModel, createVirtualWorld } from '@whoa/core/testing';
-import { editTool, writeTool } from '@whoa/tools';
+import { createEditTool, createWriteTool } from '@whoa/tools';
 import { createTerminalAsk } from '../../packages/whoa/src/terminal/ask.ts';
 import { Screen } from '../../packages/whoa/src/terminal/screen.ts';
 import { hostileText, obeyedIn, shownForm } from '../hostile-text.ts';
@@ -111,7 +111,10 @@ function toolsIn(
     inputJsonSchema: {},
     execute: () => 'done',
   });
-  const files = [writeTool({ root: workspace.path }), editTool({ root: workspace.path })] as unknown as Tool[];
+  const files = [
+    createWriteTool({ root: workspace.path }),
+    createEditTool({ root: workspace.path }),
+  ] as unknown as Tool[];
   return [act as Tool, ...files].map((tool) => ({
     ...tool,
     async execute(input, context) {

@@ -2,7 +2,7 @@
 import { readdirSync, readFileSync } from 'node:fs';
 import { setTimeout as sleep } from 'node:timers/promises';
 import { type CallResult, CancellationToken, createRuntime, isCancelledError, type Tool } from '@whoa/core';
-import { createRoot, writeTool } from '@whoa/tools';
+import { createRoot, createWriteTool } from '@whoa/tools';
 
 export interface WriteCampaign {
   readonly folder: string;
@@ -24,7 +24,7 @@ export interface WriteCampaignResult {
 
 export async function cancelWrites({ folder, rounds, bytes, random }: WriteCampaign): Promise<WriteCampaignResult> {
   const root = createRoot(folder);
-  const runtime = createRuntime({ tools: [writeTool({ root }) as Tool] });
+  const runtime = createRuntime({ tools: [createWriteTool({ root }) as Tool] });
   const contentOf = (round: number): string => String.fromCharCode(65 + (round % 26)).repeat(bytes);
   const write = async (round: number, token: CancellationToken): Promise<CallResult> => {
     const call = { id: `${round}`, tool: 'write', input: { path: 'big.txt', content: contentOf(round) } };

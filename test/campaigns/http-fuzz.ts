@@ -15,7 +15,7 @@ interface Schema {
   readonly type?: string | readonly string[];
   readonly enum?: readonly unknown[];
   readonly const?: unknown;
-  readonly anyOf?: readonly Schema[];
+  readonly authenticateByAny?: readonly Schema[];
   readonly oneOf?: readonly Schema[];
   readonly items?: Schema;
   readonly properties?: Readonly<Record<string, Schema>>;
@@ -277,7 +277,7 @@ function valueFor(schema: Schema): fc.Arbitrary<unknown> {
 }
 
 function exactly(schema: Schema): fc.Arbitrary<unknown> {
-  const choices = schema.anyOf ?? schema.oneOf;
+  const choices = schema.authenticateByAny ?? schema.oneOf;
   if (choices !== undefined) return fc.oneof(...choices.map(valueFor));
   if (schema.enum !== undefined) return fc.constantFrom(...schema.enum);
   if (schema.const !== undefined) return fc.constant(schema.const);

@@ -3,7 +3,7 @@ import { fork } from 'node:child_process';
 import { mkdirSync, readdirSync, readFileSync, writeFileSync } from 'node:fs';
 import { join } from 'node:path';
 import { type CallResult, createRuntime, toText } from '@whoa/core';
-import { createRoot, fileTools } from '@whoa/tools';
+import { createFileTools, createRoot } from '@whoa/tools';
 import type { RootOptions } from '../../packages/tools/src/files/root.ts';
 
 const SECRET = 'secret outside';
@@ -33,7 +33,7 @@ export async function swapPaths(
   const died = ended.then(() => Promise.reject(new Error('the swapper died')));
   died.catch(() => undefined);
   await Promise.race([died, new Promise((resolve) => swapper.once('message', resolve))]);
-  const runtime = createRuntime({ tools: fileTools({ root: createRoot(root, options) }), concurrency: 8 });
+  const runtime = createRuntime({ tools: createFileTools({ root: createRoot(root, options) }), concurrency: 8 });
   const ends: Record<string, number> = {};
   let escapes = 0;
   for (let done = 0; done < iterations; ) {

@@ -4,7 +4,7 @@ import { createServer } from 'node:http';
 import type { AddressInfo } from 'node:net';
 import { homedir } from 'node:os';
 import { CancellationToken, createRuntime } from '@whoa/core';
-import { bashTool, createContainment, detectSandbox, type NetworkRequest } from '@whoa/tools';
+import { createBashTool, createContainment, detectSandbox, type NetworkRequest } from '@whoa/tools';
 import { expect, onTestFinished, test } from 'vitest';
 import { BIN, createHome } from '../command/terminal.ts';
 import { createWorkspace } from '../workspace.ts';
@@ -24,7 +24,7 @@ test('the shell works inside, and sees nothing of the environment of the host', 
   process.env['HOST_KEY'] = 'SECRET-41f1';
   await using containment = createContainment({ sandbox: { kind: 'workspace', workspace: workspace.path } });
   const runtime = createRuntime({
-    tools: [bashTool({ containment, cwd: workspace.path, env: { set: { MINE: '1' } } })],
+    tools: [createBashTool({ containment, cwd: workspace.path, env: { set: { MINE: '1' } } })],
   });
   const command = 'cat a.txt; echo b > b.txt; echo $MINE $HOME; cat /proc/*/environ | tr "\\0" "\\n"; touch /etc/x';
   const [result] = await runtime.execute([{ id: 'call', tool: 'bash', input: { command } }]);
@@ -48,7 +48,7 @@ test('a cancel ends a command inside, and what it printed is kept', async () => 
   using workspace = createWorkspace();
   using token = new CancellationToken();
   await using containment = createContainment({ sandbox: { kind: 'read-only', workspace: workspace.path } });
-  const tool = bashTool({ containment, cwd: workspace.path });
+  const tool = createBashTool({ containment, cwd: workspace.path });
   const { promise: begun, resolve } = Promise.withResolvers<void>();
   const runtime = createRuntime({ tools: [tool], hooks: { 'call-update': () => resolve() } });
   const running = runtime.execute([{ id: '1', tool: 'bash', input: { command: 'echo here; sleep 300' } }], { token });
@@ -70,7 +70,7 @@ test('only the hosts of the list are reached, through the proxy, and every reque
     onRequest: (one: NetworkRequest) => requests.push(one),
   };
   await using containment = createContainment({ sandbox: { kind: 'workspace', workspace: workspace.path, network } });
-  const runtime = createRuntime({ tools: [bashTool({ containment, cwd: workspace.path })] });
+  const runtime = createRuntime({ tools: [createBashTool({ containment, cwd: workspace.path })] });
   const get = (address: string): string => `perl -MIO::Socket::INET -e '
     my $s = IO::Socket::INET->new("127.0.0.1:3128") or die "no proxy";
     print $s "GET http://${address}/ HTTP/1.0\\r\\nHost: ${address}\\r\\n\\r\\n"; print <$s>'`;

@@ -1,9 +1,9 @@
 // A host for the tests to end: runs the commands it is given, and tidies up nothing by itself.
 import { createRuntime } from '@whoa/core';
-import { bashTool } from '@whoa/tools';
+import { createBashTool } from '@whoa/tools';
 
 const [way = '', ...commands] = process.argv.slice(2);
-const runtime = createRuntime({ tools: [bashTool()] });
+const runtime = createRuntime({ tools: [createBashTool()] });
 const calls = commands.map((command, index) => ({ id: `${index}`, tool: 'bash', input: { command } }));
 runtime.execute(calls).catch((error: unknown) => console.error(error));
 

@@ -2,8 +2,8 @@
 // accepted by a provider that refuses what the vendors refuse.
 import {
   type Answer,
+  findRefusals,
   type LoopbackProvider,
-  refusalsOf,
   startLoopbackProvider,
   type WireFormat,
 } from '@whoa/ai-sdk/testing';
@@ -168,7 +168,7 @@ function expectStopped(outcome: Outcome, moment: Moment): void {
 
 /** What the three vendors would refuse about the next request. */
 const refusals = ({ messages }: Outcome) =>
-  refusalsOf(prepareMessages([...messages, { role: 'user', content: 'and now?' }]));
+  findRefusals(prepareMessages([...messages, { role: 'user', content: 'and now?' }]));
 
 const table = formats.flatMap((format) =>
   moments

@@ -5,7 +5,7 @@ import { readdirSync } from 'node:fs';
 import { tmpdir } from 'node:os';
 import { CancellationToken, type StopMode } from '@whoa/core';
 import { checkHistory, type HistoryEntry } from '@whoa/core/testing';
-import { takeInventory, waitUntilNothingIsLeft } from '@whoa/tools/testing';
+import { listResources, waitForNoNewResources } from '@whoa/tools/testing';
 import { expect, test } from 'vitest';
 import { openEditor } from '../command/editor.ts';
 import { openStore } from '../tasks/open-store.ts';
@@ -36,7 +36,7 @@ const tempsOf = (pid: number): string[] =>
 test(`${ROUNDS} runs stopped in every way leave nothing in this process and nothing on the token they shared`, async () => {
   await using scene = await openBusy();
   const ways: StopMode[] = ['now', 'kill', { drainMs: 20, abortMs: 2_000 }];
-  const before = takeInventory();
+  const before = listResources();
   const root = new CancellationToken({ name: 'root' });
   const { signal } = new AbortController();
   const { agent, recorder, close } = castHere(scene);
@@ -54,7 +54,7 @@ test(`${ROUNDS} runs stopped in every way leave nothing in this process and noth
   recorder.look(root);
   // The provider keeps idle sockets open for a while, as fetch does; they are its business and not the run's.
   await scene.provider.close();
-  const left = await waitUntilNothingIsLeft(before, SETTLE_MS);
+  const left = await waitForNoNewResources(before, SETTLE_MS);
   const history: HistoryEntry[] = [
     ...recorder.history,
     { seen: 'left', where: 'this process', things: left.filter(isOurs) },

@@ -1,7 +1,7 @@
 // P6 Valid history: after a cancel in the worst moment every call has exactly one result, each result agrees with what the
 // tool really did, and the next request is accepted by a provider that refuses what the vendors refuse.
 import { rmSync, writeFileSync } from 'node:fs';
-import { type Answer, refusalsOf } from '@whoa/ai-sdk/testing';
+import { type Answer, findRefusals } from '@whoa/ai-sdk/testing';
 import { type Message, toText } from '@whoa/core';
 import type { CallState } from '@whoa/core/embed';
 import { prepareMessages } from '@whoa/core/model';
@@ -62,7 +62,7 @@ test.each(formats)(
     const told = outcome.calls.map(({ callId, state, content }) => [callId, [state, toText(content)]]);
     expect(Object.fromEntries(told)).toEqual(TOLD);
     expect(checkHistory(recorder.history)).toEqual([]);
-    expect(refusalsOf(prepareMessages([...outcome.messages, { role: 'user', content: 'and now?' }]))).toEqual([]);
+    expect(findRefusals(prepareMessages([...outcome.messages, { role: 'user', content: 'and now?' }]))).toEqual([]);
 
     expect(await agent.run('and now?', { history: outcome.messages }).outcome).toMatchObject({ text: DONE });
     const request = toldIn(scene);
@@ -97,7 +97,7 @@ test.concurrent.each(sharedPlaces())(
     expect(toldIn(scene)).toContain(TOLD['c3']![1]);
     expect(checkHistory(await first.history())).toEqual([]);
     const { history } = (await store.conversation({ tenant: 'acme', conversation: scene.mark }))!;
-    expect(refusalsOf(prepareMessages(history as unknown as Message[]))).toEqual([]);
+    expect(findRefusals(prepareMessages(history as unknown as Message[]))).toEqual([]);
     worker.process.send('stop');
     await worker.ended;
   },

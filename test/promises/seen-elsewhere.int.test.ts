@@ -7,7 +7,7 @@ import { CancellationToken, createAgent, createRuntime, defineTool } from '@whoa
 import { systemClock } from '@whoa/core/embed';
 import { callTools, reply } from '@whoa/core/model';
 import { checkHistory, createRecorder } from '@whoa/core/testing';
-import { lsTool } from '@whoa/tools';
+import { createLsTool } from '@whoa/tools';
 import { expect, test } from 'vitest';
 import { z } from 'zod';
 import { BIN } from '../command/terminal.ts';
@@ -122,7 +122,7 @@ test.each(formats)(
 test('twenty calls that fail at once leave no listener on the signal they shared', async () => {
   await using scene = await openScene();
   const { signal } = new AbortController();
-  const runtime = createRuntime({ tools: [lsTool({ root: scene.folder })] });
+  const runtime = createRuntime({ tools: [createLsTool({ root: scene.folder })] });
   for (let i = 0; i < 20; i++) {
     const [result] = await runtime.execute([{ id: 'l', tool: 'ls', input: { path: 'missing' } }], { signal });
     expect(result).toMatchObject({ state: 'failed' });

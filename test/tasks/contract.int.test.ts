@@ -1,11 +1,11 @@
 import {
   checkStoreModel,
   createRedisStoreKind,
+  findSkipReason,
   formatContractReports,
   memoryStoreKind,
   runContractCase,
   runStoreContract,
-  skipReason,
   sqliteStoreKind,
   storeContract,
 } from '@whoa/tasks/testing';
@@ -18,7 +18,7 @@ import { ask, startRedis, startRedisCluster } from '../servers/redis.ts';
 
 describe('the contract on SQLite', () => {
   for (const one of storeContract) {
-    test.skipIf(skipReason(sqliteStoreKind, one))(`${one.title}`, () => runContractCase(sqliteStoreKind, one));
+    test.skipIf(findSkipReason(sqliteStoreKind, one))(`${one.title}`, () => runContractCase(sqliteStoreKind, one));
   }
 });
 

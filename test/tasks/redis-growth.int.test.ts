@@ -1,6 +1,6 @@
 import { createRedisStore, type TaskStore } from '@whoa/tasks';
 import { describe, expect, test } from 'vitest';
-import { shardOf } from '../../packages/tasks/src/id.ts';
+import { getShard } from '../../packages/tasks/src/id.ts';
 import { openRedisStore } from '../../packages/tasks/src/stores/redis.ts';
 import { startRedis, startRedisCluster } from '../servers/redis.ts';
 import { failure } from './failure.ts';
@@ -9,7 +9,7 @@ import { claim, create } from './held-task.ts';
 const TENANT = 'acme';
 const names = Array.from({ length: 20 }, (_, i) => `name-${i}`);
 const shardsOf = (tasks: readonly { readonly id: string }[]): Set<number> =>
-  new Set(tasks.map(({ id }) => shardOf(id)));
+  new Set(tasks.map(({ id }) => getShard(id)));
 
 async function say(store: TaskStore, conversation: string, said: string): Promise<string> {
   const { id } = await create(store, { conversation });
@@ -41,7 +41,7 @@ describe('shards that have grown', () => {
     const current = await create(before, { conversation: 'live' });
     await before[Symbol.asyncDispose]();
     await using grown = createRedisStore({ url: server.url, shards: [1, 16] });
-    expect(shardOf(await say(grown, 'old', 'two'))).toBe(0);
+    expect(getShard(await say(grown, 'old', 'two'))).toBe(0);
     const ref = { tenant: TENANT, conversation: 'old' };
     expect((await grown.conversation(ref))?.history).toMatchObject([{ content: 'one' }, { content: 'two' }]);
     expect((await grown.list(ref)).tasks).toHaveLength(2);
@@ -71,7 +71,7 @@ describe('shards that have grown', () => {
     expect(await grown.create(again)).toMatchObject({ answer: 'duplicate', task: { id: old.id } });
     expect(await grown.find({ tenant: TENANT, key: 'used' })).toMatchObject({ id: old.id });
     const waits = await create(grown, { concurrency: { key: 'k', limit: 1 } });
-    expect([shardOf(waits.id), waits.stage]).toEqual([0, 'queue']);
+    expect([getShard(waits.id), waits.stage]).toEqual([0, 'queue']);
     await grown.finish(await claim(grown, running.id), { status: 'success' });
     expect(await grown.get(waits)).toMatchObject({ stage: 'ready' });
     const keyed = await Promise.all(names.map((key) => create(grown, { key })));
@@ -107,7 +107,7 @@ describe('shards that have grown', () => {
     const shift = (): number => (++asked > 1 ? 120_000 : 0);
     await using grown = openRedisStore({ url: server.url, shards: [1, 16], conversationRetentionMs: 60_000 }, shift);
     expect(await failure(create(grown, { conversation: 'old' }))).toMatch(/^STORE_BUSY: .*forgotten/);
-    expect(shardOf((await create(grown, { conversation: 'old' })).id)).toBeGreaterThan(0);
+    expect(getShard((await create(grown, { conversation: 'old' })).id)).toBeGreaterThan(0);
   });
 
   test('grow on a Cluster, under workers that take from all of them', async () => {

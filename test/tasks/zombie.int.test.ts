@@ -1,6 +1,6 @@
 import type { TaskRecord, TaskStore } from '@whoa/tasks';
 import { expect, test } from 'vitest';
-import { shardOf } from '../../packages/tasks/src/id.ts';
+import { getShard } from '../../packages/tasks/src/id.ts';
 import { startChild } from './child.ts';
 import { openStore } from './open-store.ts';
 import { places } from './places.ts';
@@ -56,6 +56,6 @@ async function claimWhenFree(store: TaskStore, id: string) {
     if (answer.answer === 'claimed') return answer;
     if (answer.answer !== 'held') throw new Error(`expected held, got ${answer.answer}`);
     await new Promise((resolve) => setTimeout(resolve, Math.min(LEASE_MS / 4, Math.max(1, answer.until - Date.now()))));
-    await store.sweep({ domain: shardOf(id) });
+    await store.sweep({ domain: getShard(id) });
   }
 }

@@ -15,7 +15,7 @@ import {
   type Tool,
   type ToolDefinition,
 } from '@whoa/core';
-import { isFinal, type StoreCancelReceipt, type TaskRecord, type TaskStatus } from '@whoa/tasks';
+import { isFinalStatus, type StoreCancelReceipt, type TaskRecord, type TaskStatus } from '@whoa/tasks';
 import { tool } from 'ai';
 import { expectTypeOf, test } from 'vitest';
 import { z } from 'zod';
@@ -112,7 +112,7 @@ test('the answer of a receipt says what it holds', () => {
 });
 
 test('asking whether a status is final narrows it', () => {
-  const finalOf = (status: TaskStatus) => (isFinal(status) ? status : undefined);
+  const finalOf = (status: TaskStatus) => (isFinalStatus(status) ? status : undefined);
   expectTypeOf(finalOf).returns.toEqualTypeOf<'success' | 'failed' | 'cancelled' | undefined>();
   expectTypeOf<TaskRecord['status']>().toEqualTypeOf<TaskStatus>();
 });

@@ -6,7 +6,7 @@ import { createAgent, type Tool } from '@whoa/core';
 import { createAgUiHandler, createChatHandler, listen } from '@whoa/server';
 import { StoppableChatTransport } from '@whoa/server/client';
 import { createBackground, createMemoryStore, type TaskHead, type TaskStore } from '@whoa/tasks';
-import { backgroundTools, bashTool, createBackgroundProcesses, createContainment } from '@whoa/tools';
+import { createBackgroundProcesses, createBackgroundTools, createBashTool, createContainment } from '@whoa/tools';
 import { afterAll, describe, expect, test } from 'vitest';
 import { WebSocket } from 'ws';
 import { openScene, until } from '../promises/scene.ts';
@@ -43,7 +43,10 @@ async function openChat(place: (typeof places)[number]) {
     agent: createAgent({
       name: 'assistant',
       model: fromAiSdk(createOpenAI({ baseURL: scene.provider.url, apiKey: 'none' }).chat('gpt-4o')),
-      tools: [bashTool({ containment, background: processes }), ...backgroundTools(processes)] as unknown as Tool[],
+      tools: [
+        createBashTool({ containment, background: processes }),
+        ...createBackgroundTools(processes),
+      ] as unknown as Tool[],
     }),
   });
   const audited: string[] = [];

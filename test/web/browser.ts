@@ -1,7 +1,7 @@
 import { createOpenAI } from '@ai-sdk/openai';
 import { type Answer, type LoopbackProvider, startLoopbackProvider } from '@whoa/ai-sdk/testing';
 import { createChatHandler, type Listening, listen, serveWebSockets } from '@whoa/server';
-import { isFinal, type TaskHead, type TaskStore } from '@whoa/tasks';
+import { isFinalStatus, type TaskHead, type TaskStore } from '@whoa/tasks';
 import { streamText } from 'ai';
 import type { Browser, BrowserContext } from 'playwright-core';
 import { until } from '../promises/scene.ts';
@@ -143,7 +143,7 @@ async function openRoom({ store, browser, script, url, gateOf, ...options }: Roo
     },
     tasks,
     async ends() {
-      await until(async () => (await tasks()).every(({ status }) => isFinal(status)));
+      await until(async () => (await tasks()).every(({ status }) => isFinalStatus(status)));
       return (await tasks()).map(({ status }) => status).toReversed();
     },
     async [Symbol.asyncDispose]() {

@@ -3,7 +3,7 @@ import { createOpenAI } from '@ai-sdk/openai';
 import { type Answer, type LoopbackProvider, startLoopbackProvider } from '@whoa/ai-sdk/testing';
 import { type AuditEvent, type ChatHandler, createChatHandler } from '@whoa/server';
 import { StoppableChatTransport } from '@whoa/server/client';
-import { createTaskStore, isFinal, type TaskStore } from '@whoa/tasks';
+import { createTaskStore, isFinalStatus, type TaskStore } from '@whoa/tasks';
 import { streamText, tool, type UIMessage, type UIMessageChunk } from 'ai';
 import { afterAll, beforeAll, expect, test } from 'vitest';
 import { z } from 'zod';
@@ -180,7 +180,7 @@ test('the status lies, or is overwritten (mastra 20447, langgraphjs 2755): here 
   await stage.begun;
   await stage.post('/c/stop', {});
   // The tool hears nothing, so what becomes of it is not known, and nobody says otherwise.
-  await until(async () => isFinal((await lastTask(stage)).status));
+  await until(async () => isFinalStatus((await lastTask(stage)).status));
   const ended = await lastTask(stage);
   expect(ended).toMatchObject({
     status: 'cancelled',
@@ -241,7 +241,7 @@ test('nobody knows who stopped it and why: here the record, the report and the a
   await stage.post('/c/stop', { reason: 'wrong question' }, 1);
   await reading;
   const reason = { kind: 'user', by: 'ada', via: 'chat', message: 'wrong question' };
-  await until(async () => isFinal((await lastTask(stage)).status));
+  await until(async () => isFinalStatus((await lastTask(stage)).status));
   expect((await lastTask(stage)).outcome).toMatchObject({ reason, stop: { reason } });
   expect(stage.audited).toMatchObject([
     { type: 'cancel', actor: 'ada', tenant: 'ada', target: 'c', answer: 'accepted' },

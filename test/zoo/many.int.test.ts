@@ -1,5 +1,5 @@
 import { CancellationToken, createRuntime } from '@whoa/core';
-import { bashTool, createContainment } from '@whoa/tools';
+import { createBashTool, createContainment } from '@whoa/tools';
 import { expect, test } from 'vitest';
 import { findMarked } from './round.ts';
 
@@ -9,7 +9,7 @@ const MAX_END_MS = 5_000;
 test('500 shells that are cancelled together are all dead within 5 s', async () => {
   await using containment = createContainment();
   const mark = `306.${process.pid}`;
-  const runtime = createRuntime({ tools: [bashTool({ containment })], concurrency: SHELLS });
+  const runtime = createRuntime({ tools: [createBashTool({ containment })], concurrency: SHELLS });
   const token = new CancellationToken();
   const calls = Array.from({ length: SHELLS }, (_, i) => ({
     id: `${i}`,

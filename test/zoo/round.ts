@@ -1,6 +1,6 @@
 import { readdirSync, readFileSync } from 'node:fs';
 import { type CallResult, CancellationToken, createRuntime, toText } from '@whoa/core';
-import { bashTool, type Containment } from '@whoa/tools';
+import { type Containment, createBashTool } from '@whoa/tools';
 import type { ZooClass } from './classes.ts';
 
 /** What one round showed. */
@@ -21,7 +21,7 @@ let rounds = 0;
 /** Lets a class run, stops it, and counts at once what is left: by its arguments, and not by what the containment believes. */
 export async function playRound(zooClass: ZooClass, containment: Containment): Promise<Round> {
   const mark = `300.${process.pid}${String(++rounds).padStart(5, '0')}`;
-  const runtime = createRuntime({ tools: [bashTool({ containment })] });
+  const runtime = createRuntime({ tools: [createBashTool({ containment })] });
   const token = new CancellationToken({ name: zooClass.name });
   let startedAt = performance.now();
   const running = runtime.execute([{ id: 'zoo', tool: 'bash', input: { command: zooClass.command(mark) } }], { token });

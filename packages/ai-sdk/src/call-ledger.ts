@@ -65,7 +65,7 @@ export interface CallLedger {
 /**
  * Creates a ledger in memory. When it is full, the oldest records of ended calls are dropped first.
  *
- * @returns The ledger to hand to `stoppableTurn`, `guardAiSdkTools` and `closeOpenCalls`.
+ * @returns The ledger to hand to `createStoppableTurn`, `guardAiSdkTools` and `closeOpenCalls`.
  */
 export function createCallLedger(options: { maxRecords?: number } = {}): CallLedger {
   const { maxRecords = 1_000 } = options;

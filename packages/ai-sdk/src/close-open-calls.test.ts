@@ -3,7 +3,7 @@ import type { ModelMessage } from 'ai';
 import { describe, expect, test } from 'vitest';
 import { type CallLedger, type CallRecord, createCallLedger } from './call-ledger.ts';
 import { closeOpenCalls } from './close-open-calls.ts';
-import { refusalsOf } from './testing/index.ts';
+import { findRefusals } from './testing/index.ts';
 
 const reason = { kind: 'user', at: 0 };
 const user: ModelMessage = { role: 'user', content: 'Go' };
@@ -21,8 +21,8 @@ function write(calls: CallLedger, toolCallId: string, change: Partial<CallRecord
 /** What the three vendors would refuse about messages of the AI SDK. */
 function refusalsIn(messages: readonly ModelMessage[]) {
   const parts = (message: ModelMessage) => message.content as unknown as Record<string, never>[];
-  return refusalsOf(
-    messages.flatMap((message): Parameters<typeof refusalsOf>[0] => {
+  return findRefusals(
+    messages.flatMap((message): Parameters<typeof findRefusals>[0] => {
       if (message.role === 'tool')
         return parts(message).map(({ toolCallId, toolName, output }) => ({
           role: 'tool',

@@ -4,7 +4,7 @@ import { createVirtualWorld, flushMicrotasks } from '@whoa/core/testing';
 import { describe, expect, test } from 'vitest';
 import type { Execute } from './ai-sdk-tool.ts';
 import { createCallLedger } from './call-ledger.ts';
-import { type StoppableTurnOptions, stoppableTurn } from './stoppable-turn.ts';
+import { createStoppableTurn, type StoppableTurnOptions } from './stoppable-turn.ts';
 
 const history = [{ role: 'user', content: 'Go' }];
 
@@ -15,7 +15,7 @@ function setUp(
   const { clock } = createVirtualWorld();
   const token = new CancellationToken({ clock });
   const calls = createCallLedger();
-  const turn = stoppableTurn({ history, tools: { work: { execute } }, calls, token, ...options });
+  const turn = createStoppableTurn({ history, tools: { work: { execute } }, calls, token, ...options });
   const state = { isSettled: false };
   const watch = () => {
     turn.settled.then(
@@ -128,7 +128,7 @@ describe('settled', () => {
 
   test('leaves nothing on the signal of a request', async () => {
     const controller = new AbortController();
-    const turn = stoppableTurn({ history, tools: {}, calls: createCallLedger(), signal: controller.signal });
+    const turn = createStoppableTurn({ history, tools: {}, calls: createCallLedger(), signal: controller.signal });
     expect(getEventListeners(controller.signal, 'abort')).toHaveLength(1);
     await turn.settled;
     expect(getEventListeners(controller.signal, 'abort')).toHaveLength(0);

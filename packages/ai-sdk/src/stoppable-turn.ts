@@ -66,18 +66,18 @@ const MAX_STEPS = 20;
  *
  * @example
  * ```ts
- * import { createCallLedger, stoppableTurn } from '@whoa/ai-sdk';
+ * import { createCallLedger, createStoppableTurn } from '@whoa/ai-sdk';
  * import { type ModelMessage, streamText } from 'ai';
  *
  * const calls = createCallLedger();
  * const history: ModelMessage[] = [{ role: 'user', content: 'Charge the card' }];
- * const turn = stoppableTurn({ token, history, tools, calls });
+ * const turn = createStoppableTurn({ token, history, tools, calls });
  * const result = streamText({ model, ...turn });
  * for await (const text of result.textStream) process.stdout.write(text);
  * await turn.settled;
  * ```
  */
-export function stoppableTurn<T extends Tools, Message extends AiSdkMessage>(
+export function createStoppableTurn<T extends Tools, Message extends AiSdkMessage>(
   options: StoppableTurnOptions<T, Message>,
 ): StoppableTurn<T, Message> {
   const { history, tools, calls, mustFinish = {}, maxSteps = MAX_STEPS, onWait } = options;

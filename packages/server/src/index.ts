@@ -1,5 +1,5 @@
 export { ACCESS_LIMITS, type Access, type AccessLimits, type AccessOptions, createAccess } from './access/access.ts';
-export { anyOf, createLogin, type Login, type LoginOptions } from './access/login.ts';
+export { authenticateByAny, createLogin, type Login, type LoginOptions } from './access/login.ts';
 export type { OriginOptions } from './access/origin.ts';
 export {
   type Audit,
@@ -8,7 +8,7 @@ export {
   type Identity,
   OWN_RIGHTS,
   type Principal,
-  principalOf,
+  toPrincipal,
   type Right,
 } from './access/principal.ts';
 export type { Refusal } from './access/refusal.ts';

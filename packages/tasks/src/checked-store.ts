@@ -68,7 +68,7 @@ import { withNonce } from './unknown-outcome.ts';
  * @returns The bounds for `createCheckedStore`.
  * @throws RangeError when a bound cannot work. It names the option.
  */
-export function rulesOf(options: StoreOptions): StoreRules {
+export function createStoreRules(options: StoreOptions): StoreRules {
   const { maxRunningPerTenant, maxRunningPerAgent } = options;
   return {
     maxAttempts: checkLimit('maxAttempts', options.maxAttempts ?? DEFAULTS.maxAttempts),

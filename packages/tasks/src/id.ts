@@ -30,21 +30,21 @@ export function signatureOf({ id, claim }: { readonly id: string; readonly claim
 }
 
 /** The shard a conversation lives in, with all its tasks. */
-export function shardOfLine({ tenant, conversation }: ConversationRef, shards: number): number {
+export function getConversationShard({ tenant, conversation }: ConversationRef, shards: number): number {
   return placeOf([tenant, conversation], shards);
 }
 
 /** The shard a task lives in; throws on what is no task id. */
-export function shardOf(id: string): number {
+export function getShard(id: string): number {
   const shard = ID.exec(id)?.[1];
   if (shard === undefined) throw new TypeError(`id: '${id}' is no task id`);
   return Number.parseInt(shard, 36);
 }
 
 /** What is no id is in no shard; any will say that there is no such task. */
-export function shardOfAny(id: string): number {
+export function getShardOrFirst(id: string): number {
   try {
-    return shardOf(id);
+    return getShard(id);
   } catch {
     return 0;
   }

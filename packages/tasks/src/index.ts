@@ -17,7 +17,7 @@ export type {
   TaskCommand,
   JournalEntry,
 } from './task.ts';
-export { type TaskStatus, isFinal } from './status.ts';
+export { type TaskStatus, isFinalStatus } from './status.ts';
 export type { JournalEvent } from './journal-event.ts';
 export type { CreateReceipt, SendReceipt, StoreCancelReceipt, ListFilter, ListPage } from './store.ts';
 export type { TaskCounts, PageRequest, TenantPage, WorkerPage } from './overview.ts';
@@ -27,7 +27,7 @@ export { createRunner } from './run/store-runner.ts';
 export type { Runner, StartedTask, RunnerOptions, RunnerEvent } from './run/runner.ts';
 export type { Work, TaskContext, HeldWork } from './run/work.ts';
 export { createTaskApprovals, type TaskApprovals } from './run/approvals.ts';
-export { createBackground, type Background, backgroundKey } from './run/background.ts';
+export { createBackground, type Background, createBackgroundKey } from './run/background.ts';
 
 // Following a task from anywhere.
 export { followTask, type Followed } from './follow.ts';

@@ -10,7 +10,7 @@ import { LeaseLostError } from './errors.ts';
 import { type RunnerOptions, StoreFullError } from './run/runner.ts';
 import { StoreRunner } from './run/store-runner.ts';
 import type { HeldWork } from './run/work.ts';
-import { type FinalStatus, isFinal, type TaskStatus } from './status.ts';
+import { type FinalStatus, isFinalStatus, type TaskStatus } from './status.ts';
 import type { StoreCancelReceipt, TaskStore } from './store.ts';
 import type { TaskOutcome, TaskRecord, TaskResponse } from './task.ts';
 
@@ -99,7 +99,7 @@ export function createCancellationRegistry(options: CancellationRegistryOptions)
     const ended = runner.work({ tenant, id: taskId }, { wait: false }).finally(() => held.delete(taskId));
     const begun = await Promise.race([mine.begun, ended]);
     if (!(begun instanceof HeldTask))
-      return { ...about, answer: isFinal(begun.status) ? 'ended' : 'held', status: begun.status };
+      return { ...about, answer: isFinalStatus(begun.status) ? 'ended' : 'held', status: begun.status };
     const finished = receiptOf(ended);
     return {
       ...about,

@@ -1,5 +1,5 @@
 import { expect, test } from 'vitest';
-import { isFinal, type Move, move, type TaskStatus } from './status.ts';
+import { isFinalStatus, type Move, move, type TaskStatus } from './status.ts';
 
 const MOVES: readonly Move[] = ['claim', 'release', 'cancel', 'success', 'failed', 'cancelled'];
 
@@ -27,7 +27,7 @@ for (const [status, row] of Object.entries(TABLE) as [TaskStatus, string][]) {
 }
 
 test('only success, failed and cancelled are ends', () => {
-  const final = (Object.keys(TABLE) as TaskStatus[]).filter(isFinal);
+  const final = (Object.keys(TABLE) as TaskStatus[]).filter(isFinalStatus);
   expect(final).toEqual(['success', 'failed', 'cancelled']);
 });
 

@@ -80,7 +80,7 @@ export function byStatus<T>(toValue: (status: TaskStatus) => T): Readonly<Record
  *
  * @returns True for `success`, `failed` and `cancelled`.
  */
-export function isFinal(status: TaskStatus): status is FinalStatus {
+export function isFinalStatus(status: TaskStatus): status is FinalStatus {
   return STATUS_TABLE[status] === STATUS_TABLE.success;
 }
 

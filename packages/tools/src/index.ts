@@ -1,19 +1,19 @@
 // Files: read, write, edit, ls, find and grep under a root.
-export { fileTools } from './files/file-tools.ts';
-export { readTool } from './files/read.ts';
-export { writeTool } from './files/write.ts';
-export { editTool } from './files/edit.ts';
-export { lsTool } from './files/ls.ts';
-export { findTool } from './files/find.ts';
-export { grepTool } from './files/grep.ts';
+export { createFileTools } from './files/file-tools.ts';
+export { createReadTool } from './files/read.ts';
+export { createWriteTool } from './files/write.ts';
+export { createEditTool } from './files/edit.ts';
+export { createLsTool } from './files/ls.ts';
+export { createFindTool } from './files/find.ts';
+export { createGrepTool } from './files/grep.ts';
 export { createRoot, type Root } from './files/root.ts';
 export type { Place } from './files/place.ts';
 export type { FileContents } from './files/contents.ts';
 export { findRipgrep } from './files/ripgrep.ts';
 
 // Shell: commands for a model, and processes that outlive a call.
-export { bashTool } from './shell/bash.ts';
-export { backgroundTools } from './shell/background-tools.ts';
+export { createBashTool } from './shell/bash.ts';
+export { createBackgroundTools } from './shell/background-tools.ts';
 export { createBackgroundProcesses, type BackgroundProcesses, type BackgroundProcess } from './shell/background.ts';
 export type { ShellEnd, LiveShell } from './shell/run-shell.ts';
 export type { CapturedOutput } from './process/capture.ts';
@@ -30,4 +30,4 @@ export { detectSandbox } from './sandbox/detect.ts';
 export { type SandboxOptions, type SandboxKind, SANDBOX_KINDS, type NetworkRequest } from './sandbox/options.ts';
 
 // MCP: the tools of MCP servers.
-export { mcpTools, type McpTools } from './mcp/mcp-tools.ts';
+export { createMcpTools, type McpTools } from './mcp/mcp-tools.ts';

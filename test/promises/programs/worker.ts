@@ -1,12 +1,12 @@
 // A worker of its own: takes what is due on a store and runs the cast, until it is told to stop or is killed.
 import { createRunner } from '@whoa/tasks';
-import { bashTool, createContainment, fileTools } from '@whoa/tools';
+import { createBashTool, createContainment, createFileTools } from '@whoa/tools';
 import { openStore } from '../../tasks/open-store.ts';
 import { createCast } from '../cast.ts';
 
 const [place = '', url = '', folder = '', leaseMs = '', pollMs = ''] = process.argv.slice(2);
 const containment = createContainment();
-const tools = [bashTool({ cwd: folder, containment }), ...fileTools({ root: folder })];
+const tools = [createBashTool({ cwd: folder, containment }), ...createFileTools({ root: folder })];
 const { agent } = createCast({ url, folder, tools });
 const store = openStore(place);
 const runner = createRunner({

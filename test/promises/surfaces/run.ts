@@ -1,5 +1,5 @@
 import type { Agent, Outcome } from '@whoa/core';
-import { bashTool, createContainment, fileTools } from '@whoa/tools';
+import { createBashTool, createContainment, createFileTools } from '@whoa/tools';
 import { type Cast, type CastOptions, createCast } from '../cast.ts';
 import type { Scene } from '../scene.ts';
 import type { End, Performance, Surface } from './surface.ts';
@@ -22,7 +22,7 @@ export function castHere(
   options: Partial<CastOptions> = {},
 ): Cast & { readonly close: () => Promise<void> } {
   const containment = createContainment();
-  const tools = [bashTool({ cwd: folder, containment }), ...fileTools({ root: folder })];
+  const tools = [createBashTool({ cwd: folder, containment }), ...createFileTools({ root: folder })];
   return {
     ...createCast({ url: provider.url, folder, tools, ...options }),
     close: async () => containment[Symbol.asyncDispose](),

@@ -1,7 +1,7 @@
 import { join } from 'node:path';
 import type { CallResult, StopReport } from '@whoa/core';
 import type { HistoryEntry } from '@whoa/core/testing';
-import { isFinal, type TaskRecord, type TaskRef, type TaskStore, type TaskStoreConfig } from '@whoa/tasks';
+import { isFinalStatus, type TaskRecord, type TaskRef, type TaskStore, type TaskStoreConfig } from '@whoa/tasks';
 import { afterAll } from 'vitest';
 import { type Child, startProgram } from '../../tasks/child.ts';
 import { openStore } from '../../tasks/open-store.ts';
@@ -145,7 +145,7 @@ async function waitForEnd(
 ): Promise<void> {
   let wake = (): void => {};
   await using watching = await store.watch({ id }, () => wake());
-  for (let task = await look(); !isFinal(task?.status ?? 'init'); task = await look()) {
+  for (let task = await look(); !isFinalStatus(task?.status ?? 'init'); task = await look()) {
     const next = new Promise<void>((resolve) => (wake = resolve));
     const late = setTimeout(() => wake(), 100);
     await next;

@@ -1,6 +1,6 @@
 import type { ModelMessage } from '@whoa/core/model';
 import { describe, expect, test } from 'vitest';
-import { refusalsOf, strictValidators } from './history.ts';
+import { findRefusals, strictValidators } from './history.ts';
 import { RULES } from './rules.ts';
 
 const user = (content: string): ModelMessage => ({ role: 'user', content });
@@ -36,7 +36,7 @@ describe('a history that every vendor accepts', () => {
       ],
     ],
   ])('%s', (_, messages) => {
-    expect(refusalsOf(messages)).toEqual([]);
+    expect(findRefusals(messages)).toEqual([]);
   });
 });
 
@@ -164,14 +164,14 @@ describe('a history that every vendor refuses', () => {
     ],
     ['nothing', [], { chat: /empty array/, responses: /empty array/, anthropic: /at least one message/ }],
   ])('%s', (_, messages, wording) => {
-    const refusals = Object.fromEntries(refusalsOf(messages).map(({ format, message }) => [format, message]));
+    const refusals = Object.fromEntries(findRefusals(messages).map(({ format, message }) => [format, message]));
     // An empty reply is no item at all where a history is a list of items.
     for (const [format, words] of Object.entries(wording)) expect(refusals[format] ?? '', format).toMatch(words);
   });
 
   test('unsigned thinking', () => {
     const messages = [user('Hi'), assistant({ type: 'thinking', text: 'hm' }, say('Hello')), user('So?')];
-    const refusals = refusalsOf(messages);
+    const refusals = findRefusals(messages);
     expect(refusals.map(({ format }) => format)).toEqual(['responses', 'anthropic']);
     expect(refusals[0]?.message).toMatch(/not found/);
     expect(refusals[1]?.message).toMatch(/signature: Field required/);
@@ -179,7 +179,7 @@ describe('a history that every vendor refuses', () => {
 
   test('a reply that ends with a thought', () => {
     const messages = [user('Hi'), assistant({ type: 'thinking', text: 'hm', signature: 's' }), user('So?')];
-    expect(refusalsOf(messages).map(({ format }) => format)).toEqual(['chat', 'responses', 'anthropic']);
+    expect(findRefusals(messages).map(({ format }) => format)).toEqual(['chat', 'responses', 'anthropic']);
   });
 });
 

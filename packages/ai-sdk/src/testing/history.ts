@@ -23,7 +23,7 @@ type Blocks = Record<string, unknown>[];
  *
  * @returns What each vendor would refuse; empty when all accept it.
  */
-export function refusalsOf(messages: readonly ModelMessage[]): (ProviderRefusal & { readonly format: WireFormat })[] {
+export function findRefusals(messages: readonly ModelMessage[]): (ProviderRefusal & { readonly format: WireFormat })[] {
   const bodies: Record<WireFormat, unknown> = {
     chat: { messages: messages.map(chatMessage) },
     responses: { input: messages.flatMap(responsesItems) },

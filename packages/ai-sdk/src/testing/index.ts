@@ -4,4 +4,4 @@ export type { Answer } from './script.ts';
 export type { WireFormat } from './wire.ts';
 
 // What a strict provider would refuse.
-export { refusalsOf } from './history.ts';
+export { findRefusals } from './history.ts';

@@ -7,8 +7,8 @@ import {
   type AuditEvent,
   type Authenticate,
   type Principal,
-  principalOf,
   type Right,
+  toPrincipal,
 } from './principal.ts';
 import { Rate } from './rate.ts';
 import { refuse, refuseForNow } from './refusal.ts';
@@ -76,7 +76,7 @@ export function createAccess(options: AccessOptions): Access {
 
   async function identify(request: Request): Promise<Principal | Response> {
     try {
-      return principalOf(await authenticate(request)) ?? refuseNobody();
+      return toPrincipal(await authenticate(request)) ?? refuseNobody();
     } catch (error) {
       onError(error);
       return refuse(500, { code: 'authenticate-failed', message: 'The server could not find out who you are' });

@@ -1,6 +1,6 @@
 import { createVirtualWorld } from '@whoa/core/testing';
 import { expect, test } from 'vitest';
-import { anyOf, createLogin, type LoginOptions } from './login.ts';
+import { authenticateByAny, createLogin, type LoginOptions } from './login.ts';
 import type { Principal } from './principal.ts';
 
 const ANN: Principal = { tenant: 'acme', name: 'ann', rights: ['read'] };
@@ -57,6 +57,6 @@ test('who logs out is out, and so is whoever copied the cookie', () => {
 
 test('several ways to say who one is are asked in turn', async () => {
   const none = () => undefined;
-  expect(await anyOf(none, () => 'ann')(page())).toBe('ann');
-  expect(await anyOf(none, none)(page())).toBeUndefined();
+  expect(await authenticateByAny(none, () => 'ann')(page())).toBe('ann');
+  expect(await authenticateByAny(none, none)(page())).toBeUndefined();
 });

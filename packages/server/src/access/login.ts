@@ -71,7 +71,7 @@ export function createLogin(options: LoginOptions = {}): Login {
  *
  * @returns A function for `authenticate`: the first identity found, or `undefined`.
  */
-export function anyOf(...all: readonly Authenticate[]): Authenticate {
+export function authenticateByAny(...all: readonly Authenticate[]): Authenticate {
   return async (request) => {
     for (const authenticate of all) {
       const identity = await authenticate(request);

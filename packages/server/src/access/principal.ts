@@ -24,7 +24,7 @@ export type Authenticate = (request: Request) => Identity | Promise<Identity>;
  *
  * @returns The principal, or `undefined` when the request has no identity.
  */
-export function principalOf(identity: Identity): Principal | undefined {
+export function toPrincipal(identity: Identity): Principal | undefined {
   if (identity === undefined || identity === null || identity === '') return undefined;
   return typeof identity === 'string' ? { tenant: identity, name: identity, rights: OWN_RIGHTS } : identity;
 }

@@ -1,4 +1,4 @@
-import { isFinal, type TaskRecord } from '@whoa/tasks';
+import { isFinalStatus, type TaskRecord } from '@whoa/tasks';
 import { Hono } from 'hono';
 import { may, refuseRight } from '../access/access.ts';
 import type { Principal } from '../access/principal.ts';
@@ -134,7 +134,7 @@ async function resumeRun(who: Principal, input: RunInput, { chat, access }: Chat
   // Under this name it was stopped before.
   if (known === undefined && (await chat.rename(ref, { chatId, runId })))
     await chat.stop(who, { chatId, messageId: ref.id, via: 'ag-ui' });
-  else if (known === undefined || !isFinal(known.status))
+  else if (known === undefined || !isFinalStatus(known.status))
     for (const answer of answers) await answerQuestion(who, answer, { chat, access });
   return (await chat.task(ref))!;
 }
@@ -154,7 +154,9 @@ async function streamRun(reading: RunReading, { chat, access }: ChatService): Pr
   const { tenant, id, key = id, conversation = id } = task;
   const ref = { tenant, id };
   const questions = [...(await chat.questions(ref))];
-  const answered = questions.filter(([, { isAnswered }]) => isAnswered || isFinal(task.status)).map(([name]) => name);
+  const answered = questions
+    .filter(([, { isAnswered }]) => isAnswered || isFinalStatus(task.status))
+    .map(([name]) => name);
   const translator = new AgUiTranslator({
     threadId: conversation,
     runId: key,

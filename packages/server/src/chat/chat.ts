@@ -1,7 +1,7 @@
 import type { CancelReasonInit, Json, Message, Policy } from '@whoa/core';
 import {
   followTask,
-  isFinal,
+  isFinalStatus,
   type Runner,
   type SendReceipt,
   type StoreCancelReceipt,
@@ -108,7 +108,9 @@ export class Chat {
     const id = record?.current;
     if (id === undefined) return undefined;
     const task = await this.#parts.store.get({ tenant, id });
-    return task === undefined || task.agent === HISTORY_AGENT || isFinal(task.status) ? undefined : { tenant, id };
+    return task === undefined || task.agent === HISTORY_AGENT || isFinalStatus(task.status)
+      ? undefined
+      : { tenant, id };
   }
 
   /**

@@ -1,4 +1,10 @@
-import { type AiSdkTool, type CallRecord, createCallLedger, type StoppableTurn, stoppableTurn } from '@whoa/ai-sdk';
+import {
+  type AiSdkTool,
+  type CallRecord,
+  createCallLedger,
+  createStoppableTurn,
+  type StoppableTurn,
+} from '@whoa/ai-sdk';
 import type { CancelReason, Json, StopLevel, StopReport } from '@whoa/core';
 import { waitUntilLevel } from '@whoa/core/embed';
 import { describeError, describeStoppedCall } from '@whoa/core/internal';
@@ -113,7 +119,7 @@ class ReplyRun<Tools extends ChatTools> {
     const { reply, tools, mustFinish, onError } = this.#options;
     const { convertToModelMessages } = await import('ai');
     const messages = await this.#messages();
-    const turn = stoppableTurn({
+    const turn = createStoppableTurn({
       token,
       history: await convertToModelMessages([...messages], {
         ...(tools && { tools: tools as unknown as ToolSet }),

@@ -15,7 +15,7 @@ import { insist } from '../run/insist.ts';
 import { type Runner, type RunnerEvent, type RunnerOptions, StoreFullError } from '../run/runner.ts';
 import { RUNNER_RULES } from '../run/runner-rules.ts';
 import { createRunner } from '../run/store-runner.ts';
-import { isFinal } from '../status.ts';
+import { isFinalStatus } from '../status.ts';
 import type { StoreCancelReceipt } from '../store.ts';
 import { early, type ReplyOptions, replyOf, type StoreReply, send } from './reply.ts';
 
@@ -111,7 +111,7 @@ function openConversations(options: StoreConversationsOptions): StoreConversatio
   /** Sends the reply to a message that another instance had received. */
   async function answerFor(id: string): Promise<void> {
     const task = await store.get({ tenant, id });
-    if (task?.conversation === undefined || !isFinal(task.status)) return;
+    if (task?.conversation === undefined || !isFinalStatus(task.status)) return;
     const about = { conversationId: task.conversation, messageId: task.key ?? id };
     await answer({ ...about, ...(await replyOf(task, options)), task });
   }

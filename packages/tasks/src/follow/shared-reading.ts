@@ -1,7 +1,7 @@
 import { CancellationToken } from '@whoa/core';
 import { type Clock, type World, waitUntilLevel } from '@whoa/core/embed';
 import { TaskUnknownError } from '../errors.ts';
-import { isFinal } from '../status.ts';
+import { isFinalStatus } from '../status.ts';
 import type { Hint, TaskStore } from '../store.ts';
 import type { JournalEntry, TaskRecord, TaskRef } from '../task.ts';
 import { askUntilAnswered } from './ask.ts';
@@ -163,7 +163,7 @@ class SharedReading implements Reading {
     this.#isBegun = task.status !== 'init';
     if (this.#position === undefined) this.#begin(task.position);
     await this.#readOn(task.position);
-    if (isFinal(task.status)) this.#end = task;
+    if (isFinalStatus(task.status)) this.#end = task;
   }
 
   #begin(position: number): void {

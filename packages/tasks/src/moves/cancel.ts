@@ -2,7 +2,7 @@ import type { CancelReason } from '@whoa/core';
 import { createReason } from '@whoa/core/embed';
 import type { StopRequest } from '../driver.ts';
 import { LIMITS } from '../rules/rules.ts';
-import { isFinal } from '../status.ts';
+import { isFinalStatus } from '../status.ts';
 import type { SendReceipt, StoreCancelReceipt } from '../store.ts';
 import { type ConversationRef, isWatched, type TaskCommand, type TaskRef } from '../task.ts';
 import { endUnstarted, hasBegun, leaveQueue } from './queue.ts';
@@ -39,7 +39,7 @@ function dated(stop: StopRequest, { now }: Moment): DatedStop {
 
 function cancelTask(task: KeptTask, asked: DatedStop, moment: Moment): StoreCancelReceipt {
   const { now } = moment;
-  if (isFinal(task.status)) return { answer: 'too-late', status: task.status };
+  if (isFinalStatus(task.status)) return { answer: 'too-late', status: task.status };
   if (!hasBegun(task)) {
     takeBack(task, moment);
     leaveQueue(endUnstarted(task, asked.reason, moment), moment);
@@ -82,7 +82,7 @@ export function sendMove(
 export function watchMove(ref: TaskRef, watchMs: number, moment: Moment): void {
   const { tables, now } = moment;
   const task = tables.task(ref.id);
-  if (task === undefined || task.tenant !== ref.tenant || isFinal(task.status)) return;
+  if (task === undefined || task.tenant !== ref.tenant || isFinalStatus(task.status)) return;
   if ((task.watchedUntil ?? 0) >= now + watchMs / 2) return;
   const watched = { ...task, watchedUntil: now + watchMs };
   if (isWatched(task, now)) tables.saveTask(watched);

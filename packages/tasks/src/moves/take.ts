@@ -1,6 +1,6 @@
 import type { ClaimAnswer, ClaimRequest, TakeAnswer, TakenTask, TakeRequest } from '../delivery.ts';
 import { LIMITS, SETTLE } from '../rules/rules.ts';
-import { isFinal, move } from '../status.ts';
+import { isFinalStatus, move } from '../status.ts';
 import { admitGathered } from './create.ts';
 import { loadOf, ordersFor } from './orders.ts';
 import { makeReady } from './stage.ts';
@@ -124,7 +124,7 @@ export function claimMove(id: string, request: Required<ClaimRequest>, moment: M
   visit(request.leaseMs, moment);
   const found = tables.task(id);
   if (found === undefined) return { answer: 'unknown' };
-  if (isFinal(found.status)) return { answer: 'too-late', status: found.status };
+  if (isFinalStatus(found.status)) return { answer: 'too-late', status: found.status };
   if (found.stage === 'held') {
     const isRepeated = found.session === request.session && found.claim === request.claim;
     if (isRepeated) return { answer: 'claimed', ...withLoads([found], request.maxBytes, moment)[0]! };

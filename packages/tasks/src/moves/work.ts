@@ -3,7 +3,7 @@ import { createReason } from '@whoa/core/embed';
 import type { ClaimRef, Orders } from '../delivery.ts';
 import type { DriverBatch, End } from '../driver.ts';
 import { JournalFullError, JournalGapError, LeaseLostError } from '../errors.ts';
-import { isFinal, move } from '../status.ts';
+import { isFinalStatus, move } from '../status.ts';
 import type { FinishReceipt, ReleaseReceipt } from '../store.ts';
 import type { JournalEntry } from '../task.ts';
 import { ordersFor } from './orders.ts';
@@ -76,12 +76,12 @@ export function releaseMove(by: ClaimRef, moment: Moment): ReleaseReceipt {
 export function finishMove(by: ClaimRef, { outcome, said, anew }: End, moment: Moment): FinishReceipt {
   const { tables, now } = moment;
   const before = tables.task(by.id);
-  if (before !== undefined && isFinal(before.status) && before.claim === by.claim && before.epoch === by.epoch) {
+  if (before !== undefined && isFinalStatus(before.status) && before.claim === by.claim && before.epoch === by.epoch) {
     return { answer: 'already', status: before.status };
   }
   const task = ownTask(tables, by);
   const { status } = move(task.status, outcome.status);
-  if (!isFinal(status)) throw new LeaseLostError(by.id, by.epoch);
+  if (!isFinalStatus(status)) throw new LeaseLostError(by.id, by.epoch);
   keepSaid(task, { said, anew }, moment);
   const ended = end(task, { ...settledOutcome(task, outcome, now), status }, moment);
   const successor = leaveQueue(ended, moment);

@@ -4,7 +4,7 @@ import { createTaskStore } from '../factory.ts';
 import { followTask } from '../follow.ts';
 import type { TaskStore } from '../store.ts';
 import type { TaskRef } from '../task.ts';
-import { type Background, backgroundKey, cancelBackground, createBackground } from './background.ts';
+import { type Background, cancelBackground, createBackground, createBackgroundKey } from './background.ts';
 import { createRunner } from './store-runner.ts';
 
 const tenant = 'acme';
@@ -126,8 +126,8 @@ test('what is left running does not keep a worker from taking tasks, and what it
 test('a task of any agent is stopped with the background it names; one in a conversation is not', async () => {
   await using store = createTaskStore('memory:');
   const task = { tenant, agent: 'elsewhere', input: 'go' };
-  await store.create({ ...task, key: backgroundKey('c') });
-  await store.create({ ...task, key: backgroundKey('c'), conversation: 'd' });
+  await store.create({ ...task, key: createBackgroundKey('c') });
+  await store.create({ ...task, key: createBackgroundKey('c'), conversation: 'd' });
   expect(await cancelBackground(store, chat, STOP)).toEqual(['accepted']);
 });
 

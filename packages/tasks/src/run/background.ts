@@ -48,7 +48,7 @@ const MAX_NAME = 200;
  *
  * @returns A new key.
  */
-export function backgroundKey(conversation: string): string {
+export function createBackgroundKey(conversation: string): string {
   return `${PREFIX}${conversation}/${systemWorld.createId()}`;
 }
 
@@ -92,7 +92,7 @@ export function createBackground(): Background {
     async start(work, { name = '' } = {}) {
       const { task, store, runner } = starting();
       const [{ tenant }, { worker }] = [task, runner];
-      const key = backgroundKey(ownerOf(task));
+      const key = createBackgroundKey(ownerOf(task));
       const [allowed, begun] = [Promise.withResolvers<boolean>(), Promise.withResolvers<'begun'>()];
       held.set(key, { work, isAllowed: allowed.promise, begin: () => begun.resolve('begun') });
       try {

@@ -1,7 +1,7 @@
 import type { CancelReasonInit } from '@whoa/core';
 import type { CancelOptions, Clock } from '@whoa/core/embed';
 import type { ClaimRef } from '../delivery.ts';
-import { shardOfAny, signatureOf } from '../id.ts';
+import { getShardOrFirst, signatureOf } from '../id.ts';
 import type { Hint, PushedOrder, TaskStore } from '../store.ts';
 import type { ConversationRef, TaskHead, TaskRef } from '../task.ts';
 import {
@@ -108,7 +108,7 @@ export class OrderListener implements AsyncDisposable {
     // Don't obey an order to another claim: who held the task then is not who holds it now.
     const isForUs = order !== undefined && execution !== undefined && isFor(order, execution.claim);
     if (isForUs) execution.stop(order.stop, execution.storeNow());
-    else sessions[shardOfAny(id) % sessions.length]!.beatSoon();
+    else sessions[getShardOrFirst(id) % sessions.length]!.beatSoon();
   }
 
   pollSoon(): void {
@@ -151,7 +151,7 @@ export class OrderListener implements AsyncDisposable {
     const meant = [...live.values()].filter(({ task }) => isMeant(task, ref));
     try {
       await store.cancel(ref, reason, options);
-      const domains = new Set(meant.map(({ claim }) => shardOfAny(claim.id) % sessions.length));
+      const domains = new Set(meant.map(({ claim }) => getShardOrFirst(claim.id) % sessions.length));
       await Promise.all([...domains].map((domain) => sessions[domain]!.beat()));
     } catch (error) {
       tell({ type: 'store-error', error });

@@ -3,7 +3,7 @@ import { systemWorld, type World } from '@whoa/core/embed';
 import { createHookDispatcher, createListener, settings, toPreset } from '@whoa/core/internal';
 import type { TakenTask } from '../delivery.ts';
 import { LeaseLostError } from '../errors.ts';
-import { shardOfAny } from '../id.ts';
+import { getShardOrFirst } from '../id.ts';
 import type { FinalStatus } from '../status.ts';
 import { type NewTask, type TaskHead, type TaskRef, type TaskResponse, toTaskResponse } from '../task.ts';
 import { withBackground } from './background.ts';
@@ -226,7 +226,7 @@ export class StoreRunner implements Runner {
           continue;
         }
         if (claim.answer === 'gone') continue;
-        if (claim.answer === 'held') await this.#sweeper.sweep(shardOfAny(ref.id) % this.#sessions.length);
+        if (claim.answer === 'held') await this.#sweeper.sweep(getShardOrFirst(ref.id) % this.#sessions.length);
         if (!wait) return;
         await news.wait(claim.until === undefined ? undefined : claim.until - this.#world.clock.now());
       } finally {
@@ -240,7 +240,7 @@ export class StoreRunner implements Runner {
   }
 
   #session(id: string): DomainSession {
-    return this.#sessions[shardOfAny(id) % this.#sessions.length]!;
+    return this.#sessions[getShardOrFirst(id) % this.#sessions.length]!;
   }
 
   async #execute(taken: TakenTask, onEvent?: OnEvent): Promise<FinalStatus | 'released'> {

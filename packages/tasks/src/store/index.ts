@@ -1,7 +1,7 @@
 // For those who write a store.
 
 // Write a store: a driver behind the one front that checks arguments.
-export { createCheckedStore, rulesOf } from '../checked-store.ts';
+export { createCheckedStore, createStoreRules } from '../checked-store.ts';
 export type { StoreDriver, StoreRules } from '../driver.ts';
 export type { StoreOptions } from '../store.ts';
 

@@ -1,12 +1,12 @@
 import * as fc from 'fast-check';
 import { describe, expect, test } from 'vitest';
-import { runContractCase, skipReason, storeContract } from '../testing/contract.ts';
+import { findSkipReason, runContractCase, storeContract } from '../testing/contract.ts';
 import { memoryStoreKind as memory } from '../testing/kinds.ts';
 import { checkStoreModel } from '../testing/model.ts';
 
 describe('the contract on memory', () => {
   for (const one of storeContract) {
-    test.skipIf(skipReason(memory, one))(`${one.title}`, () => runContractCase(memory, one));
+    test.skipIf(findSkipReason(memory, one))(`${one.title}`, () => runContractCase(memory, one));
   }
 });
 

@@ -1,6 +1,6 @@
 import type { Json } from '@whoa/core';
 import { systemWorld, type World } from '@whoa/core/embed';
-import { createCheckedStore, rulesOf } from '../checked-store.ts';
+import { createCheckedStore, createStoreRules } from '../checked-store.ts';
 import type { ListRequest } from '../driver.ts';
 import type { Conversation, DomainState, KeptTask, Queries, Session, Tables } from '../moves/tables.ts';
 import { LIMITS } from '../rules/rules.ts';
@@ -24,7 +24,7 @@ export function createMemoryStore(options: MemoryStoreOptions = {}): TaskStore {
   const { world = systemWorld } = options;
   const watchers = new Watchers();
   const tables = new MemoryTables();
-  const rules = rulesOf(options);
+  const rules = createStoreRules(options);
   const driver = createLocalDriver(
     {
       name: 'memory',

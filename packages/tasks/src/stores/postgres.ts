@@ -1,5 +1,5 @@
 import { systemWorld, type World } from '@whoa/core/embed';
-import { createCheckedStore, rulesOf } from '../checked-store.ts';
+import { createCheckedStore, createStoreRules } from '../checked-store.ts';
 import type { TaskStore } from '../store.ts';
 import { checkDuration, checkLimit } from './checks.ts';
 import { Database } from './postgres/database.ts';
@@ -28,7 +28,7 @@ export type { PostgresStoreOptions } from './postgres/options.ts';
 export function createPostgresStore(options: PostgresStoreOptions = {}): TaskStore {
   const { url, schema = 'whoa', pollMs = POLL_MS } = options;
   const world: World = options.world ?? systemWorld;
-  const rules = rulesOf(options);
+  const rules = createStoreRules(options);
   checkSchema(schema);
   const timeouts = {
     connectTimeoutMs: checkDuration('connectTimeoutMs', options.connectTimeoutMs ?? CONNECT_TIMEOUT_MS),

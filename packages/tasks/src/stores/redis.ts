@@ -1,5 +1,5 @@
 import type { Json } from '@whoa/core';
-import { createCheckedStore, rulesOf } from '../checked-store.ts';
+import { createCheckedStore, createStoreRules } from '../checked-store.ts';
 import type {
   Beat,
   BeatAnswer,
@@ -81,7 +81,7 @@ export function createRedisStore(options: RedisStoreOptions): TaskStore {
 /** `shiftMs` moves the store's clock ahead of the server's, so that tests need not wait. */
 export function openRedisStore(options: RedisStoreOptions, shiftMs: () => number): TaskStore {
   checkOptions(options);
-  const rules = rulesOf(options);
+  const rules = createStoreRules(options);
   return createCheckedStore(new RedisDriver(options, rules, shiftMs), { rules, world: options.world });
 }
 

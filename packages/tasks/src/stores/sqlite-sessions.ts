@@ -1,7 +1,7 @@
 import { StoreClosedError } from '../errors.ts';
 import { checkLimit, checkName } from './checks.ts';
 import { Database, type Row } from './sqlite/database.ts';
-import { defaultPath, prepareFile } from './sqlite/place.ts';
+import { getDefaultPath, prepareFile } from './sqlite/place.ts';
 
 /** What a store must know of a session. Everything else in it is kept as it is; it must be JSON. */
 export interface KeptSession {
@@ -44,7 +44,7 @@ ON CONFLICT (id) DO UPDATE SET cwd = excluded.cwd, updatedAt = excluded.updatedA
  * @returns The sessions. Dispose them to close the file.
  */
 export function createSqliteSessions<Session extends KeptSession>({
-  file = defaultPath(),
+  file = getDefaultPath(),
 }: {
   readonly file?: string;
 } = {}): SqliteSessions<Session> {

@@ -6,7 +6,7 @@ import { DatabaseSync } from 'node:sqlite';
 import { createVirtualWorld } from '@whoa/core/testing';
 import { expect, test } from 'vitest';
 import type { Hint } from '../store.ts';
-import { defaultPath } from './sqlite/place.ts';
+import { getDefaultPath } from './sqlite/place.ts';
 import { createSqliteStore } from './sqlite.ts';
 
 function temporaryFolder(): Disposable & { readonly path: string; readonly file: string } {
@@ -48,9 +48,9 @@ test('a folder that anybody can write to is refused', async () => {
 });
 
 test('the default place is in the state folder of the user, never in a relative one', () => {
-  expect(defaultPath({ XDG_STATE_HOME: '/home/ann/.state' })).toBe('/home/ann/.state/whoa/tasks.db');
-  expect(defaultPath({})).not.toContain(tmpdir());
-  expect(defaultPath({ XDG_STATE_HOME: '.' })).toBe(defaultPath({}));
+  expect(getDefaultPath({ XDG_STATE_HOME: '/home/ann/.state' })).toBe('/home/ann/.state/whoa/tasks.db');
+  expect(getDefaultPath({})).not.toContain(tmpdir());
+  expect(getDefaultPath({ XDG_STATE_HOME: '.' })).toBe(getDefaultPath({}));
 });
 
 test('a process of an older version cannot write once the file has a newer format', async () => {

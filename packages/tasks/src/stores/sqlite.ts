@@ -1,10 +1,10 @@
 import { type Clock, systemClock, type World } from '@whoa/core/embed';
-import { createCheckedStore, rulesOf } from '../checked-store.ts';
+import { createCheckedStore, createStoreRules } from '../checked-store.ts';
 import type { Hint, StoreOptions, TaskStore, WatchFilter } from '../store.ts';
 import { createLocalDriver, type Engine } from './local.ts';
 import { Database, isBusy } from './sqlite/database.ts';
 import { Doorbell } from './sqlite/doorbell.ts';
-import { defaultPath, prepareFile } from './sqlite/place.ts';
+import { getDefaultPath, prepareFile } from './sqlite/place.ts';
 import { changesAfter, createTables, lastChange, MAX_CHANGES, type SqliteTables } from './sqlite/tables.ts';
 import { Watchers } from './watchers.ts';
 
@@ -27,7 +27,7 @@ const POLL_MS = 1_000;
  * @throws RangeError when an option cannot work; {@link StoreSetupError}, from its methods, when the file is not a task database.
  */
 export function createSqliteStore(options: SqliteStoreOptions = {}): TaskStore {
-  const rules = rulesOf(options);
+  const rules = createStoreRules(options);
   return createCheckedStore(createLocalDriver(new SqliteEngine(options), rules), { rules, world: options.world });
 }
 
@@ -45,7 +45,7 @@ class SqliteEngine implements Engine {
   #heard = 0;
   #told = 0;
 
-  constructor({ file = defaultPath(), durability = 'process', pollMs = POLL_MS, world }: SqliteStoreOptions) {
+  constructor({ file = getDefaultPath(), durability = 'process', pollMs = POLL_MS, world }: SqliteStoreOptions) {
     prepareFile(file);
     const synchronous = durability === 'power' ? 'FULL' : 'NORMAL';
     this.#database = new Database(file, { synchronous });

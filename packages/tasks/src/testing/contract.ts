@@ -101,7 +101,7 @@ export async function runStoreContract(kind: StoreKind): Promise<ContractReport>
   const skipped: { title: string; reason: string }[] = [];
   const failed: { title: string; error: unknown }[] = [];
   for (const one of storeContract) {
-    const reason = skipReason(kind, one);
+    const reason = findSkipReason(kind, one);
     if (reason !== undefined) {
       skipped.push({ title: one.title, reason });
       continue;
@@ -121,7 +121,7 @@ export async function runStoreContract(kind: StoreKind): Promise<ContractReport>
  *
  * @returns The reason, or `undefined` if it applies.
  */
-export function skipReason(kind: StoreKind, one: ContractCase): string | undefined {
+export function findSkipReason(kind: StoreKind, one: ContractCase): string | undefined {
   return one.needs === undefined ? undefined : kind.skips?.[one.needs];
 }
 

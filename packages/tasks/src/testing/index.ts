@@ -4,7 +4,7 @@ export {
   formatContractReports,
   storeContract,
   runContractCase,
-  skipReason,
+  findSkipReason,
   type StoreKind,
 } from './contract.ts';
 

@@ -4,8 +4,8 @@ import { createRuntime } from '@whoa/core';
 import type { CallPreview } from '@whoa/core/embed';
 import { expect, onTestFinished, test } from 'vitest';
 import { createWorkspace } from '../../../../test/workspace.ts';
-import { editTool } from './edit.ts';
-import { writeTool } from './write.ts';
+import { createEditTool } from './edit.ts';
+import { createWriteTool } from './write.ts';
 
 function setUp(files: Record<string, string> = {}) {
   const workspace = createWorkspace(files);
@@ -31,10 +31,10 @@ test('a preview is a diff against the file as it is now, and changes nothing', a
   const workspace = setUp({ 'a.txt': 'one\ntwo\n' });
   const before = workspace.list();
   const input = { path: 'a.txt', edits: [{ oldText: 'two', newText: '2' }] };
-  const { change } = await preview(editTool({ root: workspace.path }) as Tool<never>, input);
+  const { change } = await preview(createEditTool({ root: workspace.path }) as Tool<never>, input);
   expect(change).toMatchObject({ path: workspace.at('a.txt'), isNew: false, fields: ['edits'] });
   expect(change!.diff).toContain('-two\n+2\n');
-  const created = await preview(writeTool({ root: workspace.path }) as Tool<never>, {
+  const created = await preview(createWriteTool({ root: workspace.path }) as Tool<never>, {
     path: 'x/y/z',
     content: 'new\n',
   });
@@ -46,7 +46,7 @@ test('a preview is a diff against the file as it is now, and changes nothing', a
 test('a preview names the real file, also where folders are missing behind a link', async () => {
   const workspace = setUp({ 'real/a': '' });
   symlinkSync('real', workspace.at('link'));
-  const { change } = await preview(writeTool({ root: workspace.path }) as Tool<never>, {
+  const { change } = await preview(createWriteTool({ root: workspace.path }) as Tool<never>, {
     path: 'link/x/y',
     content: '',
   });
@@ -56,11 +56,11 @@ test('a preview names the real file, also where folders are missing behind a lin
 test('an edit that cannot be made has no preview, and neither has a path outside', async () => {
   const workspace = setUp({ 'a.txt': 'one' });
   const edits = [{ oldText: 'two', newText: '2' }];
-  await expect(preview(editTool({ root: workspace.path }) as Tool<never>, { path: 'a.txt', edits })).rejects.toThrow(
-    /does not occur/,
-  );
   await expect(
-    preview(writeTool({ root: workspace.path }) as Tool<never>, { path: '../x', content: '' }),
+    preview(createEditTool({ root: workspace.path }) as Tool<never>, { path: 'a.txt', edits }),
+  ).rejects.toThrow(/does not occur/);
+  await expect(
+    preview(createWriteTool({ root: workspace.path }) as Tool<never>, { path: '../x', content: '' }),
   ).rejects.toThrow(/outside/);
 });
 
@@ -79,7 +79,7 @@ test.each<[string, Tool<never>['name'], (at: (name: string) => string, write: (t
   ['was written to', 'edit', (_, write) => write('old other\n')],
 ])('a file that %s after it was shown is not changed by %s', async (_, name, meanwhile) => {
   const workspace = setUp({ 'a.txt': 'old\n', 'c.txt': 'old\n' });
-  const tool = (name === 'edit' ? editTool : writeTool)({ root: workspace.path }) as unknown as Tool<never>;
+  const tool = (name === 'edit' ? createEditTool : createWriteTool)({ root: workspace.path }) as unknown as Tool<never>;
   const input = { path: 'a.txt', content: 'new\n', edits: [{ oldText: 'old', newText: 'new' }] };
   const result = await callAfter(tool, input, () =>
     meanwhile(
@@ -96,7 +96,7 @@ test.each<[string, Tool<never>['name'], (at: (name: string) => string, write: (t
 
 test('a file that someone creates after a new one was shown is not replaced', async () => {
   const workspace = setUp();
-  const tool = writeTool({ root: workspace.path }) as unknown as Tool<never>;
+  const tool = createWriteTool({ root: workspace.path }) as unknown as Tool<never>;
   const result = await callAfter(tool, { path: 'a.txt', content: 'new' }, () => workspace.write('a.txt', 'theirs'));
   expect(result).toMatchObject({ isError: true, content: expect.stringMatching(/changed after/) as string });
   expect(workspace.read('a.txt')).toBe('theirs');
@@ -104,7 +104,7 @@ test('a file that someone creates after a new one was shown is not replaced', as
 
 test('a file that did not change is written, and a call nobody was asked about is not held to a preview', async () => {
   const workspace = setUp({ 'a.txt': 'old\n' });
-  const tool = writeTool({ root: workspace.path }) as unknown as Tool<never>;
+  const tool = createWriteTool({ root: workspace.path }) as unknown as Tool<never>;
   expect(await callAfter(tool, { path: 'a.txt', content: 'new\n' }, () => {})).toMatchObject({ state: 'finished' });
   const runtime = createRuntime({ tools: [tool as Tool], approve: () => true });
   const [result] = await runtime.execute([{ id: 'c', tool: 'write', input: { path: 'a.txt', content: 'newer' } }]);

@@ -3,9 +3,9 @@ import { expect, test } from 'vitest';
 import { expectNothingLeft } from '../../../../test/nothing-left.ts';
 import { callTool, createWorkspace } from '../../../../test/workspace.ts';
 import type { FileContents } from './contents.ts';
-import { editTool } from './edit.ts';
-import { readTool } from './read.ts';
-import { writeTool } from './write.ts';
+import { createEditTool } from './edit.ts';
+import { createReadTool } from './read.ts';
+import { createWriteTool } from './write.ts';
 
 expectNothingLeft();
 
@@ -14,7 +14,7 @@ const never = (): Promise<never> => new Promise(() => {});
 test('text from elsewhere is cut into lines like a file, and is no text if it has a NUL', async () => {
   using workspace = createWorkspace({ 'a.txt': 'on disk', 'a.png': 'pixels' });
   let text = '1\r\n2\n3\n4';
-  const read = readTool({ root: workspace.path, contents: { read: () => Promise.resolve(text) } });
+  const read = createReadTool({ root: workspace.path, contents: { read: () => Promise.resolve(text) } });
   expect(await callTool(read, { path: 'a.txt', offset: 2, limit: 2 })).toMatchObject({
     content: '2\n3\n[2 lines shown; continue with offset 4]',
     details: { path: 'a.txt', firstLine: 2, lines: 2, bytes: 8, truncated: true },
@@ -34,7 +34,7 @@ test('an edit of text from elsewhere that is written to the disk takes the text 
   using workspace = createWorkspace({ 'a.txt': 'saved' });
   const contents: FileContents = { read: () => Promise.resolve('unsaved a') };
   const input = { path: 'a.txt', edits: [{ oldText: 'a\n', newText: 'b' }] };
-  const edit = editTool({ root: workspace.path, contents });
+  const edit = createEditTool({ root: workspace.path, contents });
   expect(await callTool(edit, input)).toMatchObject({ state: 'failed' });
   expect(workspace.read('a.txt')).toBe('saved');
   input.edits[0]!.oldText = ' a';
@@ -45,7 +45,7 @@ test('an edit of text from elsewhere that is written to the disk takes the text 
 test('folders are not written elsewhere, and folders made for a write that failed go again', async () => {
   using workspace = createWorkspace({ 'sub/a.txt': '' });
   const asked: string[] = [];
-  const write = writeTool({
+  const write = createWriteTool({
     root: workspace.path,
     contents: {
       write: (path) => {
@@ -69,7 +69,7 @@ test('a cancel ends a wait for somebody deaf: nothing was changed before the wri
       token.cancel({ kind: 'user' }, { mode: 'now' });
       return never();
     };
-    const write = writeTool({ root: workspace.path, contents: contents(ask) });
+    const write = createWriteTool({ root: workspace.path, contents: contents(ask) });
     return await callTool(write, { path: 'a.txt', content: 'new' }, { token });
   };
   expect(await cancelWhenAsked((ask) => ({ read: ask, write: never }))).toMatchObject({

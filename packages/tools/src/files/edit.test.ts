@@ -3,7 +3,7 @@ import { CancellationToken, createRuntime, type Tool } from '@whoa/core';
 import { expect, test } from 'vitest';
 import { expectNothingLeft } from '../../../../test/nothing-left.ts';
 import { callTool, createWorkspace } from '../../../../test/workspace.ts';
-import { applyEdits, editTool } from './edit.ts';
+import { applyEdits, createEditTool } from './edit.ts';
 import { replaceFile } from './replace-file.ts';
 import { createRoot } from './root.ts';
 
@@ -16,7 +16,7 @@ test('pieces that occur once are replaced, with a diff for people and line numbe
     { oldText: 'c = 3', newText: 'c = 33' },
     { oldText: 'a = 1', newText: 'a = 11' },
   ];
-  const result = await callTool(editTool({ root: workspace.path }), { path: 'a.ts', edits });
+  const result = await callTool(createEditTool({ root: workspace.path }), { path: 'a.ts', edits });
   expect(result).toMatchObject({
     content: 'Edited a.ts: 2 replacements at line 1, 11.',
     details: { path: 'a.ts', replacements: 2, linesAdded: 2, linesRemoved: 2, changedLines: [1, 11] },
@@ -41,7 +41,7 @@ test('new text gets the line breaks of its place, also in a file that has both k
 
 test('pieces that occur never, twice or over each other are refused, and nothing is changed', async () => {
   using workspace = createWorkspace({ 'a.txt': 'abc abc xyz' });
-  const edit = editTool({ root: workspace.path });
+  const edit = createEditTool({ root: workspace.path });
   const failing = [
     { edits: [{ oldText: 'nope', newText: '' }], says: 'does not occur' },
     { edits: [{ oldText: 'abc', newText: '' }], says: 'more than once' },
@@ -84,14 +84,14 @@ test('bytes that are not text are not touched', async () => {
   using workspace = createWorkspace();
   workspace.write('a.bin', Buffer.from([0x61, 0xff, 0x62]));
   const edits = [{ oldText: 'a', newText: 'x' }];
-  const result = await callTool(editTool({ root: workspace.path }), { path: 'a.bin', edits });
+  const result = await callTool(createEditTool({ root: workspace.path }), { path: 'a.bin', edits });
   expect(result.content).toContain('not UTF-8');
 });
 
 test('edits of one file in one wave follow each other, also through a link', async () => {
   using workspace = createWorkspace({ 'a.txt': Array.from({ length: 20 }, (_, i) => `<${i}>`).join('\n') });
   symlinkSync('a.txt', workspace.at('alias'));
-  const runtime = createRuntime({ tools: [editTool({ root: workspace.path }) as Tool] });
+  const runtime = createRuntime({ tools: [createEditTool({ root: workspace.path }) as Tool] });
   const calls = Array.from({ length: 20 }, (_, i) => ({
     id: String(i),
     tool: 'edit',
@@ -119,7 +119,7 @@ test('two versions too different to compare are counted and not compared', async
   using workspace = createWorkspace({ 'a.txt': `start\n${lines('old')}` });
   const started = performance.now();
   const edits = [{ oldText: `start\n${lines('old')}`, newText: lines('new') }];
-  const result = await callTool(editTool({ root: workspace.path }), { path: 'a.txt', edits });
+  const result = await callTool(createEditTool({ root: workspace.path }), { path: 'a.txt', edits });
   expect(result.details).toMatchObject({ diff: null, linesAdded: 30_000, linesRemoved: 30_001 });
   expect(performance.now() - started).toBeLessThan(5_000);
 });

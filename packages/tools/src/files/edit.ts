@@ -37,7 +37,7 @@ const input = z.object({
  *
  * @returns The tool `edit`.
  */
-export function editTool({ contents, ...options }: TextToolOptions): Tool<EditInput> {
+export function createEditTool({ contents, ...options }: TextToolOptions): Tool<EditInput> {
   const root = rootFrom(options.root);
   return defineFileTool({
     name: 'edit',

@@ -3,14 +3,16 @@ import { expect, test } from 'vitest';
 import { expectNothingLeft } from '../../../../test/nothing-left.ts';
 import { describeToolContract } from '../../../../test/tool-contract-table.ts';
 import { createWorkspace, type Workspace } from '../../../../test/workspace.ts';
-import { type ToolContractOptions, takeInventory } from '../testing/index.ts';
-import { fileTools } from './file-tools.ts';
+import { listResources, type ToolContractOptions } from '../testing/index.ts';
+import { createFileTools } from './file-tools.ts';
 
 expectNothingLeft();
 
 test('all tools share a root and say what they do', () => {
   using workspace = createWorkspace();
-  const said = fileTools({ root: workspace.path }).map(({ name, effects, replay }) => `${name} ${effects} ${replay}`);
+  const said = createFileTools({ root: workspace.path }).map(
+    ({ name, effects, replay }) => `${name} ${effects} ${replay}`,
+  );
   expect(said).toEqual([
     'read read safe',
     'write write safe',
@@ -29,7 +31,7 @@ interface Subject {
 }
 
 const isWriting = (workspace: Workspace) => workspace.list().some((name) => name.endsWith('.tmp'));
-const isSearching = () => takeInventory().processes.length > 0;
+const isSearching = () => listResources().processes.length > 0;
 const manyFiles = () => Object.fromEntries(Array.from({ length: 800 }, (_, i) => [`sub/f${i}`, '']));
 
 const subjects: Record<string, Subject> = {
@@ -66,7 +68,7 @@ function contractOf(name: string, { files, input, slow, isBusy }: Subject): Tool
     create() {
       const workspace = createWorkspace(files());
       const before = workspace.list();
-      const tool = fileTools({ root: workspace.path }).find((one) => one.name === name) as Tool;
+      const tool = createFileTools({ root: workspace.path }).find((one) => one.name === name) as Tool;
       return {
         tool,
         input,

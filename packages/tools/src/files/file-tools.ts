@@ -1,11 +1,11 @@
 import type { Tool } from '@whoa/core';
-import { editTool } from './edit.ts';
-import { findTool } from './find.ts';
-import { grepTool } from './grep.ts';
-import { lsTool } from './ls.ts';
-import { readTool, type TextToolOptions } from './read.ts';
+import { createEditTool } from './edit.ts';
+import { createFindTool } from './find.ts';
+import { createGrepTool } from './grep.ts';
+import { createLsTool } from './ls.ts';
+import { createReadTool, type TextToolOptions } from './read.ts';
 import { rootFrom } from './root.ts';
-import { writeTool } from './write.ts';
+import { createWriteTool } from './write.ts';
 
 /**
  * Creates every tool for the files under a root: `read`, `write`, `edit`, `ls`, `find`, `grep`.
@@ -15,13 +15,13 @@ import { writeTool } from './write.ts';
  * @example
  * ```ts
  * import { createAgent } from '@whoa/core';
- * import { fileTools } from '@whoa/tools';
+ * import { createFileTools } from '@whoa/tools';
  *
- * const editor = createAgent({ name: 'editor', model, tools: fileTools({ root: '/srv/project' }) });
+ * const editor = createAgent({ name: 'editor', model, tools: createFileTools({ root: '/srv/project' }) });
  * ```
  */
-export function fileTools({ contents, ...options }: TextToolOptions): Tool[] {
+export function createFileTools({ contents, ...options }: TextToolOptions): Tool[] {
   const root = rootFrom(options.root);
-  const tools = [readTool, writeTool, editTool, lsTool, findTool, grepTool];
+  const tools = [createReadTool, createWriteTool, createEditTool, createLsTool, createFindTool, createGrepTool];
   return tools.map((create) => create({ root, contents }) as Tool);
 }

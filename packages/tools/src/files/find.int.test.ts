@@ -3,7 +3,7 @@ import { CancellationToken } from '@whoa/core';
 import { expect, test } from 'vitest';
 import { expectNothingLeft } from '../../../../test/nothing-left.ts';
 import { callTool, createWorkspace } from '../../../../test/workspace.ts';
-import { findTool } from './find.ts';
+import { createFindTool } from './find.ts';
 import { createRoot } from './root.ts';
 
 expectNothingLeft();
@@ -19,7 +19,7 @@ test('files are found by glob, sorted, without ignored ones and without what lin
     '.git/e.ts': '',
   });
   symlinkSync('src/a.ts', workspace.at('link.ts'));
-  const find = findTool({ root: workspace.path });
+  const find = createFindTool({ root: workspace.path });
   expect((await callTool(find, { glob: '*.ts' })).details).toEqual({
     files: ['odd\nname.ts', 'src/a.ts', 'src/deep/b.ts'],
     truncated: false,
@@ -33,7 +33,7 @@ test('files are found by glob, sorted, without ignored ones and without what lin
 
 test('the limit is said', async () => {
   using workspace = createWorkspace(Object.fromEntries(Array.from({ length: 50 }, (_, i) => [`f${i}`, ''])));
-  const result = await callTool(findTool({ root: workspace.path }), { glob: '*', limit: 10 });
+  const result = await callTool(createFindTool({ root: workspace.path }), { glob: '*', limit: 10 });
   expect(result.content).toContain('[10 files shown, there may be more');
   expect(result.details).toMatchObject({ truncated: true });
 });
@@ -49,7 +49,7 @@ test('a find that is cancelled while it looks its files up returns those it has,
     return root.locate(path);
   };
   const { state, details } = await callTool(
-    findTool({ root: { ...root, locate } }),
+    createFindTool({ root: { ...root, locate } }),
     { glob: '*', limit: 300 },
     { token },
   );

@@ -39,7 +39,7 @@ const input = z.object({
  *
  * @returns The tool `find`.
  */
-export function findTool(options: FileToolOptions): Tool<FindInput> {
+export function createFindTool(options: FileToolOptions): Tool<FindInput> {
   const root = rootFrom(options.root);
   return defineFileTool({
     name: 'find',

@@ -7,10 +7,10 @@ import { mkfifoSync } from '../../../../test/mkfifo.ts';
 import { expectNothingLeft } from '../../../../test/nothing-left.ts';
 import { callTool, createWorkspace } from '../../../../test/workspace.ts';
 import { findMarked } from '../../../../test/zoo/round.ts';
-import { fileTools } from './file-tools.ts';
-import { findTool } from './find.ts';
-import { grepTool } from './grep.ts';
-import { lsTool } from './ls.ts';
+import { createFileTools } from './file-tools.ts';
+import { createFindTool } from './find.ts';
+import { createGrepTool } from './grep.ts';
+import { createLsTool } from './ls.ts';
 
 expectNothingLeft();
 
@@ -34,7 +34,7 @@ test('the model gets each matching line once and the totals; people get the ques
     '.git/x': 'needle\n',
   });
   workspace.write('binary', Buffer.from('needle\0needle'));
-  const result = await callTool(grepTool({ root: workspace.path }), { pattern: 'needle' });
+  const result = await callTool(createGrepTool({ root: workspace.path }), { pattern: 'needle' });
   expect(result.content).toBe('.hidden\n1: needle\nsrc/a.ts\n3: needle here\n4: three needle\n[3 matches in 2 files]');
   expect(result.details).toEqual({
     pattern: 'needle',
@@ -68,14 +68,14 @@ test('the model gets each matching line once and the totals; people get the ques
 
 test('a match far along a line is shown to the model with what stands beside it', async () => {
   using workspace = createWorkspace({ 'a.txt': `${'x'.repeat(5_000)} needle ${'y'.repeat(5_000)}\n` });
-  const { content } = await callTool(grepTool({ root: workspace.path }), { pattern: 'needle' });
+  const { content } = await callTool(createGrepTool({ root: workspace.path }), { pattern: 'needle' });
   expect(content).toMatch(/^a\.txt\n1: \[\d+ characters\+\] x+ needle y+ \[\+\d+ characters\]\n/);
   expect((content as string).length).toBeLessThan(350);
 });
 
 test('totals go on past the limit, up to a bound, and say so', async () => {
   using workspace = createWorkspace({ 'a.txt': 'needle\n'.repeat(150), 'b.txt': 'needle\n'.repeat(12_000) });
-  const grep = grepTool({ root: workspace.path });
+  const grep = createGrepTool({ root: workspace.path });
   const counted = await callTool(grep, { pattern: 'needle', glob: 'a.txt' });
   expect(counted.content).toContain('[150 matches in 1 file; 100 shown; narrow the search or raise limit]');
   expect(counted.details).toMatchObject({ totalMatches: 150, totalsAreWhole: true, truncated: true });
@@ -86,7 +86,10 @@ test('totals go on past the limit, up to a bound, and say so', async () => {
 
 test('what lies around thousands of long lines does not swell what people get', async () => {
   using workspace = createWorkspace({ 'a.txt': `needle${'x'.repeat(1_000)}\n`.repeat(2_000) });
-  const { details, content } = await callTool(grepTool({ root: workspace.path }), { pattern: 'needle', limit: 600 });
+  const { details, content } = await callTool(createGrepTool({ root: workspace.path }), {
+    pattern: 'needle',
+    limit: 600,
+  });
   expect(JSON.stringify(details).length).toBeLessThan(400_000);
   expect((content as string).length).toBeLessThan(52_000);
 });
@@ -102,7 +105,7 @@ test('globs never bring back what .gitignore leaves out, and are read as it read
     'src/deep/a.test.ts': 'needle\n',
     'lib/b.ts': 'needle\n',
   });
-  const grep = grepTool({ root: workspace.path });
+  const grep = createGrepTool({ root: workspace.path });
   const filesFor = async (glob: string) => {
     const { details } = await callTool(grep, { pattern: 'needle', glob });
     return (details as { matches: { path: string }[] }).matches.map(({ path }) => path);
@@ -122,11 +125,11 @@ test('a folder that cannot be read is said, and a search that was stopped claims
   const asNobody = process.getuid?.() === 0;
   if (asNobody) chownForNobody(workspace.path);
   try {
-    const grep = grepTool({ root: workspace.path });
+    const grep = createGrepTool({ root: workspace.path });
     const result = await callTool(grep, { pattern: 'needle' });
     expect(result.content).toBe('[0 matches in 0 files; not searched: closed: Permission denied]');
     expect(result.details).toMatchObject({ unread: ['closed: Permission denied'] });
-    const found = await callTool(findTool({ root: workspace.path }), { glob: '*.txt' });
+    const found = await callTool(createFindTool({ root: workspace.path }), { glob: '*.txt' });
     expect(found.content).toBe('b.txt\n[1 file shown, not searched: closed: Permission denied]');
   } finally {
     if (asNobody) process.seteuid?.(0);
@@ -136,7 +139,9 @@ test('a folder that cannot be read is said, and a search that was stopped claims
 
 test('a write under way is not found', async () => {
   using workspace = createWorkspace({ 'a.txt': 'needle\n', [`.whoa-${process.pid}-0123456789ab.tmp`]: 'needle\n' });
-  const [grep, find, ls] = [grepTool, findTool, lsTool].map((create) => create({ root: workspace.path }) as Tool);
+  const [grep, find, ls] = [createGrepTool, createFindTool, createLsTool].map(
+    (create) => create({ root: workspace.path }) as Tool,
+  );
   expect((await callTool(grep!, { pattern: 'needle' })).content).toBe('a.txt\n1: needle\n[1 match in 1 file]');
   for (const glob of ['*', '*.tmp', '.*', '**', './*.tmp', '.whoa-*']) {
     expect((await callTool(grep!, { pattern: 'needle', glob })).content).not.toContain('.whoa');
@@ -147,7 +152,7 @@ test('a write under way is not found', async () => {
 
 test('an edit in the same wave is seen before it or after it, and never as a temp file', async () => {
   using workspace = createWorkspace({ 'a.txt': `needle ${'x'.repeat(2_000_000)}\n` });
-  const runtime = createRuntime({ tools: fileTools({ root: workspace.path }) });
+  const runtime = createRuntime({ tools: createFileTools({ root: workspace.path }) });
   for (let round = 0; round < 15; round++) {
     const [from, to] = round % 2 === 0 ? ['needle', 'noodle'] : ['noodle', 'needle'];
     const results = await runtime.execute([
@@ -163,7 +168,7 @@ test('an edit in the same wave is seen before it or after it, and never as a tem
 
 test('options: one file, a glob, any case, plain text, lines around, nothing found', async () => {
   using workspace = createWorkspace({ 'src/a.ts': 'one\nneedle (x)\nthree\n', 'b.md': 'NEEDLE\n' });
-  const grep = grepTool({ root: workspace.path });
+  const grep = createGrepTool({ root: workspace.path });
   const found = async (input: object) => (await callTool(grep, input)).content;
   expect(await found({ pattern: 'needle', path: 'src/a.ts', context: 1 })).toBe(
     'src/a.ts\n1- one\n2: needle (x)\n3- three\n[1 match in 1 file]',
@@ -185,7 +190,7 @@ test('the limit is said; lines that are not UTF-8 and very long lines do no harm
     'long.txt': `needle${'x'.repeat(2_000_000)}`,
   });
   workspace.write('latin1.txt', Buffer.from('needle h\xf6he\n', 'latin1'));
-  const grep = grepTool({ root: workspace.path });
+  const grep = createGrepTool({ root: workspace.path });
   const many = await callTool(grep, { pattern: 'needle', limit: 10, path: 'many.txt' });
   expect(many.content).toContain('[1000 matches in 1 file; 10 shown');
   expect(many.details).toMatchObject({ truncated: true });
@@ -200,7 +205,7 @@ test('cancelled mid-way, the matches so far are kept and the searcher is gone', 
   using workspace = createWorkspace({ 'a.txt': `${'needle\n'.repeat(20)}${slowText()}` });
   for (const path of ['a.txt', '.']) {
     using token = new CancellationToken();
-    const grep = grepTool({ root: workspace.path });
+    const grep = createGrepTool({ root: workspace.path });
     const { promise: found, resolve } = Promise.withResolvers<void>();
     const runtime = createRuntime({
       tools: [grep as Tool],
@@ -224,7 +229,7 @@ test('cancelled mid-way, the matches so far are kept and the searcher is gone', 
 test('on a pipe it does not wait, however early the cancel comes', async () => {
   using workspace = createWorkspace({ 'a.txt': '' });
   mkfifoSync(workspace.at('pipe'));
-  const grep = grepTool({ root: workspace.path });
+  const grep = createGrepTool({ root: workspace.path });
   for (const path of ['pipe', '.']) {
     using token = new CancellationToken();
     const searching = callTool(grep, { pattern: 'x', path }, { token });
@@ -253,7 +258,7 @@ test('a searcher planted in what is searched is not used, whatever path leads to
       ['real/packages/a', 'real/node_modules/.bin'],
     ] as const) {
       process.env['PATH'] = `${workspace.at(bin)}:relative/bin:${PATH}`;
-      const result = await callTool(grepTool({ root: workspace.at(root) }), { pattern: 'needle' });
+      const result = await callTool(createGrepTool({ root: workspace.at(root) }), { pattern: 'needle' });
       expect(result.content, `${root} ${bin}`).toContain('a.txt\n1: needle');
       expect(existsSync(workspace.at('planted')), `${root} ${bin}`).toBe(false);
     }
@@ -280,7 +285,7 @@ test('a link that leads out is not followed, neither in the tree nor when swappe
   using workspace = createWorkspace({ 'outside/secret.txt': 'needle secret\n', 'root/sub/a.txt': 'needle inside\n' });
   symlinkSync('../outside', workspace.at('root/out'));
   symlinkSync('../outside/secret.txt', workspace.at('root/out.txt'));
-  const grep = grepTool({ root: workspace.at('root') });
+  const grep = createGrepTool({ root: workspace.at('root') });
   const before = await callTool(grep, { pattern: 'needle' });
   expect(before.content).toBe('sub/a.txt\n1: needle inside\n[1 match in 1 file]');
   renameSync(workspace.at('root/sub'), workspace.at('root/gone'));

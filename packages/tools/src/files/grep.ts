@@ -19,7 +19,7 @@ const MAX_COUNTED = 10_000;
  *
  * @returns The tool `grep`.
  */
-export function grepTool(options: FileToolOptions): Tool<GrepInput> {
+export function createGrepTool(options: FileToolOptions): Tool<GrepInput> {
   const root = rootFrom(options.root);
   return defineFileTool({
     name: 'grep',

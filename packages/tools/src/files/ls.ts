@@ -26,7 +26,7 @@ const input = z.object({
  *
  * @returns The tool `ls`.
  */
-export function lsTool(options: FileToolOptions): Tool<LsInput> {
+export function createLsTool(options: FileToolOptions): Tool<LsInput> {
   const root = rootFrom(options.root);
   return defineFileTool({
     name: 'ls',

@@ -4,13 +4,13 @@ import { expect, test } from 'vitest';
 import { mkfifoSync } from '../../../../test/mkfifo.ts';
 import { expectNothingLeft } from '../../../../test/nothing-left.ts';
 import { callTool, createWorkspace } from '../../../../test/workspace.ts';
-import { readTool } from './read.ts';
+import { createReadTool } from './read.ts';
 
 expectNothingLeft();
 
 test('a file is read whole, and people are told where it is', async () => {
   using workspace = createWorkspace({ 'src/a.txt': 'one\ntwo\r\nthree\n' });
-  const result = await callTool(readTool({ root: workspace.path }), { path: 'src/a.txt' });
+  const result = await callTool(createReadTool({ root: workspace.path }), { path: 'src/a.txt' });
   expect(result).toMatchObject({
     state: 'finished',
     content: 'one\ntwo\nthree',
@@ -20,7 +20,7 @@ test('a file is read whole, and people are told where it is', async () => {
 
 test('a part of a file is read, and how to go on is said', async () => {
   using workspace = createWorkspace({ 'a.txt': Array.from({ length: 5_000 }, (_, i) => `line ${i + 1}`).join('\n') });
-  const read = readTool({ root: workspace.path });
+  const read = createReadTool({ root: workspace.path });
   const part = await callTool(read, { path: 'a.txt', offset: 10, limit: 2 });
   expect(part.content).toBe('line 10\nline 11\n[2 lines shown; continue with offset 12]');
   const whole = await callTool(read, { path: 'a.txt' });
@@ -32,19 +32,19 @@ test('a part of a file is read, and how to go on is said', async () => {
 test('characters are never cut in two, wherever chunks and limits fall', async () => {
   const line = `${'x'.repeat(65_533)}ü😀`;
   using workspace = createWorkspace({ 'a.txt': `${line}\nend ü😀\n` });
-  const { content } = await callTool(readTool({ root: workspace.path }), { path: 'a.txt' });
+  const { content } = await callTool(createReadTool({ root: workspace.path }), { path: 'a.txt' });
   expect(content).toMatch(/^x{2000} \[\+63536 characters\]\nend ü😀$/);
 });
 
 test('how much of a very long line is left out is said truly, whatever it is read in', async () => {
   using workspace = createWorkspace({ 'a.txt': `${'x'.repeat(300_000)}\n${'y'.repeat(2_001)}\nend` });
-  const { content } = await callTool(readTool({ root: workspace.path }), { path: 'a.txt' });
+  const { content } = await callTool(createReadTool({ root: workspace.path }), { path: 'a.txt' });
   expect(content).toMatch(/^x{2000} \[\+298000 characters\]\ny{2000} \[\+1 characters\]\nend$/);
 });
 
 test('very much text is cut at the limit', async () => {
   using workspace = createWorkspace({ 'a.txt': `${'y'.repeat(1_000)}\n`.repeat(100) });
-  const result = await callTool(readTool({ root: workspace.path }), { path: 'a.txt' });
+  const result = await callTool(createReadTool({ root: workspace.path }), { path: 'a.txt' });
   expect(result.details).toMatchObject({ truncated: true, lines: 49 });
   expect(result.content).toContain('continue with offset 50');
 });
@@ -55,7 +55,7 @@ test('what is not text is refused, an image is shown', async () => {
   workspace.write('a.png', Buffer.from('89504e47', 'hex'));
   workspace.write('huge.png', '');
   truncateSync(workspace.at('huge.png'), 6_000_000);
-  const read = readTool({ root: workspace.path });
+  const read = createReadTool({ root: workspace.path });
   expect(await callTool(read, { path: 'a.bin' })).toMatchObject({ state: 'failed', isError: true });
   expect((await callTool(read, { path: 'a.png' })).content).toEqual([
     { type: 'text', text: 'a.png (image/png, 4 bytes)' },
@@ -67,7 +67,7 @@ test('what is not text is refused, an image is shown', async () => {
 test('a folder, a pipe and nothing at all are refused without waiting', async () => {
   using workspace = createWorkspace({ 'sub/a': '' });
   mkfifoSync(workspace.at('pipe'));
-  const read = readTool({ root: workspace.path });
+  const read = createReadTool({ root: workspace.path });
   expect((await callTool(read, { path: 'sub' })).content).toContain('use ls to list it');
   expect((await callTool(read, { path: 'pipe' })).content).toContain('pipe, socket or device');
   expect((await callTool(read, { path: 'none' })).content).toContain('does not exist');
@@ -79,7 +79,7 @@ test('a folder, a pipe and nothing at all are refused without waiting', async ()
 test('cancelled mid-way, it hands over the lines it has', async () => {
   using workspace = createWorkspace({ 'a.txt': `${'z'.repeat(79)}\n`.repeat(200_000) });
   using token = new CancellationToken();
-  const read = readTool({ root: workspace.path });
+  const read = createReadTool({ root: workspace.path });
   const reading = callTool(read, { path: 'a.txt', offset: 150_000 }, { token });
   for (let turn = 0; turn < 10; turn++) await new Promise((resolve) => setImmediate(resolve));
   token.cancel({ kind: 'user' }, { mode: 'now' });

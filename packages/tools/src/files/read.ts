@@ -52,7 +52,7 @@ export interface TextToolOptions extends FileToolOptions {
  *
  * @returns The tool `read`.
  */
-export function readTool({ contents, ...options }: TextToolOptions): Tool<ReadInput> {
+export function createReadTool({ contents, ...options }: TextToolOptions): Tool<ReadInput> {
   const root = rootFrom(options.root);
   return defineFileTool({
     name: 'read',

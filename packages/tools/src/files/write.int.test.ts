@@ -5,7 +5,7 @@ import { join } from 'node:path';
 import { expect, test } from 'vitest';
 import { expectNothingLeft } from '../../../../test/nothing-left.ts';
 import { callTool, createWorkspace } from '../../../../test/workspace.ts';
-import { writeTool } from './write.ts';
+import { createWriteTool } from './write.ts';
 
 expectNothingLeft();
 
@@ -24,7 +24,7 @@ test('when the host is killed in the middle, the file is whole and the next writ
     const content = workspace.read('a.txt');
     expect(content === content.charAt(0).repeat(16_000_000)).toBe(true);
     for (const temp of workspace.list().filter(isTemp)) utimesSync(workspace.at(temp), 1, 1);
-    await callTool(writeTool({ root: workspace.path }), { path: 'b.txt', content: '' });
+    await callTool(createWriteTool({ root: workspace.path }), { path: 'b.txt', content: '' });
     expect(workspace.list()).toEqual(['a.txt', 'b.txt']);
   }
 });
@@ -33,7 +33,7 @@ test.runIf(process.getuid?.() === 0)('a file that is a mount of its own is writt
   using workspace = createWorkspace({ 'outside.txt': 'the old content, and a long one', 'root/a.txt': '' });
   execFileSync('mount', ['--bind', workspace.at('outside.txt'), workspace.at('root/a.txt')]);
   try {
-    const result = await callTool(writeTool({ root: workspace.at('root') }), { path: 'a.txt', content: 'new' });
+    const result = await callTool(createWriteTool({ root: workspace.at('root') }), { path: 'a.txt', content: 'new' });
     expect(result).toMatchObject({ state: 'finished', content: 'Replaced a.txt (3 bytes).' });
     expect(workspace.read('outside.txt')).toBe('new');
     expect(workspace.list()).toEqual(['outside.txt', 'root', 'root/a.txt']);
@@ -45,7 +45,7 @@ test.runIf(process.getuid?.() === 0)('a file that is a mount of its own is writt
 test('a folder of 200,000 entries costs a write no more than ten times what a small one does', async () => {
   using workspace = createWorkspace({ 'large/a.txt': '', 'small/a.txt': '' });
   execFileSync('sh', ['-c', 'seq 200000 | xargs touch'], { cwd: workspace.at('large') });
-  const tool = writeTool({ root: workspace.path });
+  const tool = createWriteTool({ root: workspace.path });
   const took: Record<string, number[]> = { large: [], small: [] };
   // Taken in turns: a busy machine is busy for both.
   for (let round = 0; round < 15; round++) {

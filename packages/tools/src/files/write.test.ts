@@ -5,7 +5,7 @@ import { mkfifoSync } from '../../../../test/mkfifo.ts';
 import { expectNothingLeft } from '../../../../test/nothing-left.ts';
 import { callTool, createWorkspace, type Workspace } from '../../../../test/workspace.ts';
 import { createRoot } from './root.ts';
-import { writeTool } from './write.ts';
+import { createWriteTool } from './write.ts';
 
 expectNothingLeft();
 
@@ -18,7 +18,7 @@ async function whenWriting(workspace: Workspace): Promise<void> {
 
 test('a new file is created with its folders', async () => {
   using workspace = createWorkspace();
-  const result = await callTool(writeTool({ root: workspace.path }), { path: 'a/b/c.txt', content: 'höhe\n' });
+  const result = await callTool(createWriteTool({ root: workspace.path }), { path: 'a/b/c.txt', content: 'höhe\n' });
   expect(result).toMatchObject({
     state: 'finished',
     content: 'Created a/b/c.txt (6 bytes).',
@@ -33,7 +33,7 @@ test('a replaced file keeps its mode, its links and shows its diff', async () =>
   using workspace = createWorkspace({ 'run.sh': 'one\ntwo\n' });
   chmodSync(workspace.at('run.sh'), 0o751);
   symlinkSync('run.sh', workspace.at('alias'));
-  const result = await callTool(writeTool({ root: workspace.path }), { path: 'alias', content: 'one\n2\n' });
+  const result = await callTool(createWriteTool({ root: workspace.path }), { path: 'alias', content: 'one\n2\n' });
   expect(result.content).toBe('Replaced run.sh (6 bytes).');
   expect(result.details).toMatchObject({ linesAdded: 1, linesRemoved: 1, changedLines: [2] });
   expect((result.details as { diff: string }).diff).toContain('-two\n+2\n');
@@ -45,14 +45,14 @@ test('a replaced file keeps its mode, its links and shows its diff', async () =>
 test('another hard link keeps the old content: a whole file matters more than the link', async () => {
   using workspace = createWorkspace({ 'a.txt': 'old' });
   linkSync(workspace.at('a.txt'), workspace.at('b.txt'));
-  await callTool(writeTool({ root: workspace.path }), { path: 'a.txt', content: 'new' });
+  await callTool(createWriteTool({ root: workspace.path }), { path: 'a.txt', content: 'new' });
   expect([workspace.read('a.txt'), workspace.read('b.txt')]).toEqual(['new', 'old']);
 });
 
 test('characters that straddle two chunks are written whole', async () => {
   using workspace = createWorkspace();
   const content = `${'x'.repeat(262_143)}😀${'y'.repeat(262_142)}😀end`;
-  await callTool(writeTool({ root: workspace.path }), { path: 'a.txt', content });
+  await callTool(createWriteTool({ root: workspace.path }), { path: 'a.txt', content });
   expect(workspace.read('a.txt') === content).toBe(true);
 });
 
@@ -60,7 +60,7 @@ test('folders, pipes and places outside are refused, and nothing is created on t
   using workspace = createWorkspace({ 'root/sub/a': '' });
   mkfifoSync(workspace.at('root/pipe'));
   symlinkSync('../outside.txt', workspace.at('root/out'));
-  const write = writeTool({ root: workspace.at('root') });
+  const write = createWriteTool({ root: workspace.at('root') });
   for (const path of ['sub', 'pipe', 'out', '../outside.txt', 'new/../../outside.txt', '.']) {
     expect(await callTool(write, { path, content: 'x' })).toMatchObject({ state: 'failed' });
   }
@@ -69,7 +69,7 @@ test('folders, pipes and places outside are refused, and nothing is created on t
 
 test('cancelled mid-way: the old file, no temp file, no new folder, and it says so', async () => {
   using workspace = createWorkspace({ 'a.txt': 'old' });
-  const write = writeTool({ root: workspace.path });
+  const write = createWriteTool({ root: workspace.path });
   for (const path of ['a.txt', 'new/folder/a.txt']) {
     using token = new CancellationToken();
     const writing = callTool(write, { path, content: 'A'.repeat(32_000_000) }, { token });
@@ -89,7 +89,7 @@ test('killed mid-way it is waited for while it tidies up, so its end is known', 
   using workspace = createWorkspace({ 'a.txt': 'old' });
   using token = new CancellationToken();
   const input = { path: 'a.txt', content: 'A'.repeat(32_000_000) };
-  const writing = callTool(writeTool({ root: workspace.path }), input, { token });
+  const writing = callTool(createWriteTool({ root: workspace.path }), input, { token });
   await whenWriting(workspace);
   token.cancel({ kind: 'shutdown' }, { mode: 'kill' });
   expect(await writing).toMatchObject({ state: 'interrupted' });
@@ -100,10 +100,10 @@ test('a write after a cancelled one is the one that stays', async () => {
   using workspace = createWorkspace({ 'a.txt': 'old' });
   using token = new CancellationToken();
   const root = createRoot(workspace.path);
-  const big = callTool(writeTool({ root }), { path: 'a.txt', content: 'A'.repeat(32_000_000) }, { token });
+  const big = callTool(createWriteTool({ root }), { path: 'a.txt', content: 'A'.repeat(32_000_000) }, { token });
   await whenWriting(workspace);
   token.cancel({ kind: 'user' }, { mode: 'now' });
-  const small = callTool(writeTool({ root }), { path: './a.txt', content: 'new' });
+  const small = callTool(createWriteTool({ root }), { path: './a.txt', content: 'new' });
   expect((await big).state).toBe('interrupted');
   expect((await small).state).toBe('finished');
   expect(workspace.read('a.txt')).toBe('new');
@@ -112,7 +112,7 @@ test('a write after a cancelled one is the one that stays', async () => {
 test('writers of one file take turns, by whatever path they come', async () => {
   using workspace = createWorkspace({ 'a.txt': 'old' });
   symlinkSync('a.txt', workspace.at('alias'));
-  const runtime = createRuntime({ tools: [writeTool({ root: workspace.path }) as Tool] });
+  const runtime = createRuntime({ tools: [createWriteTool({ root: workspace.path }) as Tool] });
   const calls = Array.from({ length: 20 }, (_, index) => ({
     id: String(index),
     tool: 'write',
@@ -132,6 +132,6 @@ test('temp files of processes that were killed are taken away, those of living o
   for (const name of [dead, alive, young]) writeFileSync(workspace.at(name), '');
   mkdirSync(workspace.at('.whoa-4194307-0123456789ab.tmp'));
   for (const name of [dead, alive]) utimesSync(workspace.at(name), 1, 1);
-  await callTool(writeTool({ root: workspace.path }), { path: 'a.txt', content: '' });
+  await callTool(createWriteTool({ root: workspace.path }), { path: 'a.txt', content: '' });
   expect(workspace.list()).toEqual([alive, young, '.whoa-4194307-0123456789ab.tmp', 'a.txt'].sort());
 });

@@ -27,7 +27,7 @@ const input = z.object({
  *
  * @returns The tool `write`.
  */
-export function writeTool({ contents, ...options }: TextToolOptions): Tool<WriteInput> {
+export function createWriteTool({ contents, ...options }: TextToolOptions): Tool<WriteInput> {
   const root = rootFrom(options.root);
   return defineFileTool({
     name: 'write',

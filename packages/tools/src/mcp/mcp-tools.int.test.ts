@@ -9,7 +9,7 @@ import { describe, expect, test } from 'vitest';
 import { openTestServer, SERVER, startHttpServer } from '../../../../test/mcp-server.ts';
 import { expectNothingLeft } from '../../../../test/nothing-left.ts';
 import { callTool, createWorkspace } from '../../../../test/workspace.ts';
-import { mcpTools } from './mcp-tools.ts';
+import { createMcpTools } from './mcp-tools.ts';
 
 expectNothingLeft();
 
@@ -159,7 +159,7 @@ test('a cancel does not wait for a server that is just being started again', asy
 test('an HTTP server that went away fails the call, and the next call finds it when it is back', async () => {
   using workspace = createWorkspace({ log: '' });
   const first = await startHttpServer(workspace);
-  await using mcp = await mcpTools({
+  await using mcp = await createMcpTools({
     name: 'test',
     transport: { type: 'http', url: `http://127.0.0.1:${first.port}/mcp` },
   });
@@ -175,18 +175,22 @@ test('an HTTP server that went away fails the call, and the next call finds it w
 
 test('a server that does not exist, or says nothing, says so in time and leaves nothing', async () => {
   const command = { type: 'stdio', command: '/no/such/server' } as const;
-  await expect(mcpTools({ name: 'gone', transport: command })).rejects.toThrow(
+  await expect(createMcpTools({ name: 'gone', transport: command })).rejects.toThrow(
     /'gone' could not be reached \(exit code 127; .*\/no\/such\/server: not found/,
   );
   const mute = { type: 'stdio', command: 'cat', args: ['/dev/zero'] } as const;
-  await expect(mcpTools({ name: 'babbling', transport: mute, connectMs: 300 })).rejects.toThrow(/babbling/);
+  await expect(createMcpTools({ name: 'babbling', transport: mute, connectMs: 300 })).rejects.toThrow(/babbling/);
   const speechless = { type: 'stdio', command: 'sh', args: ['-c', 'echo no more >&2; exec >&-; sleep 1000'] } as const;
-  await expect(mcpTools({ name: 'speechless', transport: speechless })).rejects.toThrow('it last said: no more');
+  await expect(createMcpTools({ name: 'speechless', transport: speechless })).rejects.toThrow('it last said: no more');
   const silent = createServer().listen(0, '127.0.0.1');
   await once(silent, 'listening');
   const { port } = silent.address() as { port: number };
   using token = new CancellationToken();
-  const opening = mcpTools({ name: 'silent', transport: { type: 'http', url: `http://127.0.0.1:${port}/` }, token });
+  const opening = createMcpTools({
+    name: 'silent',
+    transport: { type: 'http', url: `http://127.0.0.1:${port}/` },
+    token,
+  });
   await once(silent, 'connection');
   token.cancel({ kind: 'user' }, { mode: 'now' });
   await expect(opening).rejects.toMatchObject({ code: 'CANCELLED' });
@@ -198,7 +202,7 @@ test('closing ends a server behind a wrapper that ignores everything, and does n
   const script = `trap '' TERM HUP INT; '${process.execPath}' '${SERVER}' stdio '${workspace.at('log')}' & echo $! > '${workspace.at('pid')}'; wait; sleep 1000`;
   // A shell gives a background job no input, so the server must be handed it.
   const args = ['-c', script.replace(' & echo', ' <&3 & echo').replace(/^/, 'exec 3<&0; ')];
-  const mcp = await mcpTools({ name: 'wrapped', transport: { type: 'stdio', command: 'sh', args } });
+  const mcp = await createMcpTools({ name: 'wrapped', transport: { type: 'stdio', command: 'sh', args } });
   const server = Number(workspace.read('pid'));
   expect(isAlive(server)).toBe(true);
   const started = performance.now();
@@ -229,7 +233,7 @@ test('after closing, calls say that it is closed, and closing twice is nothing n
 });
 
 const openOdd = (mode: string) =>
-  mcpTools({
+  createMcpTools({
     name: 'odd',
     transport: { type: 'stdio', command: process.execPath, args: [ODD_SERVER, mode] },
     callMs: 60_000,
@@ -300,7 +304,7 @@ test.each(['application/json', 'text/event-stream'])(
     }).listen(0, '127.0.0.1');
     await once(server, 'listening');
     const { port } = server.address() as { port: number };
-    await using endless = await mcpTools({
+    await using endless = await createMcpTools({
       name: 'endless',
       transport: { type: 'http', url: `http://127.0.0.1:${port}/` },
     });

@@ -45,13 +45,13 @@ export interface McpTools extends AsyncDisposable {
  * @example
  * ```ts
  * import { createAgent } from '@whoa/core';
- * import { mcpTools } from '@whoa/tools';
+ * import { createMcpTools } from '@whoa/tools';
  *
- * await using files = await mcpTools({ name: 'files', transport: { type: 'stdio', command: 'my-server' } });
+ * await using files = await createMcpTools({ name: 'files', transport: { type: 'stdio', command: 'my-server' } });
  * const assistant = createAgent({ name: 'assistant', model, tools: files.tools });
  * ```
  */
-export async function mcpTools(options: McpOptions): Promise<McpTools> {
+export async function createMcpTools(options: McpOptions): Promise<McpTools> {
   const {
     name,
     transport,

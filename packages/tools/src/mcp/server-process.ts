@@ -1,7 +1,7 @@
 import type { Readable, Writable } from 'node:stream';
 import { setTimeout as sleep } from 'node:timers/promises';
 import type { Containment } from '../process/containment.ts';
-import { shellEnvironment } from '../shell/environment.ts';
+import { createShellEnvironment } from '../shell/environment.ts';
 
 export interface ServerCommand {
   readonly command: string;
@@ -35,7 +35,7 @@ export function startServersIn(containment: Containment): StartServer {
   return async ({ command, args = [], env = {}, cwd }) => {
     const contained = await containment.start({
       argv: [command, ...args],
-      env: shellEnvironment({ set: env }),
+      env: createShellEnvironment({ set: env }),
       cwd,
       stdio: ['pipe', 'pipe', 'pipe'],
     });

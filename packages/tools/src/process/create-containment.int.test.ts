@@ -1,6 +1,6 @@
 import { readdirSync, readFileSync } from 'node:fs';
 import { afterAll, expect, test, vi } from 'vitest';
-import { leftSince, takeInventory, waitUntilNothingIsLeft } from '../testing/inventory.ts';
+import { diffResources, listResources, waitForNoNewResources } from '../testing/resources.ts';
 import type { ContainedProcess } from './contained.ts';
 import { createContainment } from './create-containment.ts';
 import { identify, isRunning, type ProcessIdentity, readChildren, readStatus } from './identity.ts';
@@ -231,11 +231,11 @@ test('somebody who got away and goes on printing cannot hold the reading up', as
 test.each(['tags', 'group'] as const)(
   '%s: the folder of a host is in its inventory, until the end',
   async (technique) => {
-    const before = takeInventory();
+    const before = listResources();
     const short = createContainment({ technique });
     short.folder();
-    expect(leftSince(before)).toContainEqual(expect.stringMatching(/^temp file whoa-(host|group)-/));
+    expect(diffResources(before)).toContainEqual(expect.stringMatching(/^temp file whoa-(host|group)-/));
     await short[Symbol.asyncDispose]();
-    expect(await waitUntilNothingIsLeft(before, 5_000)).toEqual([]);
+    expect(await waitForNoNewResources(before, 5_000)).toEqual([]);
   },
 );

@@ -12,10 +12,10 @@ import { defaultTechnique } from './technique.ts';
  *
  * @example
  * ```ts
- * import { bashTool, createContainment } from '@whoa/tools';
+ * import { createBashTool, createContainment } from '@whoa/tools';
  *
  * await using containment = createContainment({ sandbox: 'workspace' });
- * const bash = bashTool({ cwd: '/srv/project', containment });
+ * const bash = createBashTool({ cwd: '/srv/project', containment });
  * ```
  */
 export function createContainment(options: ContainmentOptions = {}): Containment {

@@ -7,11 +7,11 @@ import { cleanupDetails, MAX_CHARACTERS } from './result.ts';
 const ONE = z.object({ id: z.string().describe('Which one, as bash or background_list named it') });
 
 /**
- * Creates the tools with which a model lists, reads and stops its background processes. `bashTool` starts them.
+ * Creates the tools with which a model lists, reads and stops its background processes. `createBashTool` starts them.
  *
  * @returns The three tools.
  */
-export function backgroundTools(
+export function createBackgroundTools(
   background: BackgroundProcesses,
 ): readonly [Tool, Tool<{ id: string }>, Tool<{ id: string }>] {
   return [listTool(background), outputTool(background), stopTool(background)];

@@ -3,18 +3,21 @@ import { afterAll, expect, test } from 'vitest';
 import { createContainment } from '../process/create-containment.ts';
 import { identify, isRunning } from '../process/identity.ts';
 import { createBackgroundProcesses } from './background.ts';
-import { backgroundTools } from './background-tools.ts';
-import { bashTool } from './bash.ts';
-import { shellEnvironment } from './environment.ts';
+import { createBackgroundTools } from './background-tools.ts';
+import { createBashTool } from './bash.ts';
+import { createShellEnvironment } from './environment.ts';
 
 const containment = createContainment();
 afterAll(() => containment[Symbol.asyncDispose]());
-const where = { cwd: undefined, env: shellEnvironment(), shell: ['bash', '-c'] as const };
+const where = { cwd: undefined, env: createShellEnvironment(), shell: ['bash', '-c'] as const };
 const server = 'setsid sleep 305 & echo serving; wait';
 
 test('a model starts, lists, reads and stops a process that outlives the call', async () => {
   await using background = createBackgroundProcesses({ containment });
-  const tools = [bashTool({ containment, background }), ...backgroundTools(background)] as unknown as Tool[];
+  const tools = [
+    createBashTool({ containment, background }),
+    ...createBackgroundTools(background),
+  ] as unknown as Tool[];
   const runtime = createRuntime({ tools });
   const call = async (tool: string, input: object): Promise<string> => {
     const [result] = await runtime.execute([{ id: tool, tool, input }]);
@@ -36,7 +39,7 @@ test('a model starts, lists, reads and stops a process that outlives the call', 
 });
 
 test('a model that was not given background processes cannot start one', () => {
-  const schema = bashTool({ containment }).inputSchema['~standard'].jsonSchema!.input({ target: 'draft-07' });
+  const schema = createBashTool({ containment }).inputSchema['~standard'].jsonSchema!.input({ target: 'draft-07' });
   expect(Object.keys(schema['properties'] as object)).toEqual(['command', 'timeoutSeconds']);
 });
 

@@ -57,7 +57,7 @@ interface Entry {
 }
 
 /**
- * Creates what keeps processes that outlive the call that started them. Give it to `bashTool` and `backgroundTools`.
+ * Creates what keeps processes that outlive the call that started them. Give it to `createBashTool` and `createBackgroundTools`.
  *
  * @returns The processes. Dispose them to end all.
  * @throws Error, from `start`, when too many run already.

@@ -7,7 +7,7 @@ import type { CancelOptions } from '@whoa/core/embed';
 import { afterAll, beforeAll, expect, test } from 'vitest';
 import type { CallEvent } from '../../../core/src/tool/events.ts';
 import { createContainment } from '../process/create-containment.ts';
-import { type BashToolOptions, bashTool } from './bash.ts';
+import { type BashToolOptions, createBashTool } from './bash.ts';
 
 const containment = createContainment();
 let cwd = '';
@@ -52,7 +52,7 @@ async function play(command: string, options: Play = {}): Promise<CallResult> {
     const isTime = cancelAt !== undefined && toText(event.partial.content).includes(cancelAt);
     if (isTime) token.cancel({ kind: 'user' }, { mode });
   };
-  const tool = bashTool({ containment, cwd, ...rest });
+  const tool = createBashTool({ containment, cwd, ...rest });
   const runtime = createRuntime({ tools: [tool], hooks: { 'call-update': onUpdate } });
   try {
     return (await runtime.execute([{ id: '1', tool: 'bash', input: { command, ...input } }], { token }))[0]!;
@@ -250,7 +250,7 @@ test('endless output is cancelled like any other', async () => {
 
 test('no listener is left on a token that outlives many commands', async () => {
   const token = new CancellationToken();
-  const runtime = createRuntime({ tools: [bashTool({ containment })] });
+  const runtime = createRuntime({ tools: [createBashTool({ containment })] });
   for (let i = 0; i < 20; i++)
     await runtime.execute([{ id: `${i}`, tool: 'bash', input: { command: 'true' } }], { token });
   expect(token.statistics).toEqual({ children: 0, listeners: 0 });

@@ -5,7 +5,7 @@ import type { Containment } from '../process/containment.ts';
 import { createContainment } from '../process/create-containment.ts';
 import type { SandboxKind } from '../sandbox/options.ts';
 import type { BackgroundProcesses } from './background.ts';
-import { type EnvironmentOptions, shellEnvironment } from './environment.ts';
+import { createShellEnvironment, type EnvironmentOptions } from './environment.ts';
 import { partialResult, progressResult, shellResult } from './result.ts';
 import { runShell } from './run-shell.ts';
 
@@ -45,12 +45,12 @@ const MAX_TIMEOUT_MS = 600_000;
  * @example
  * ```ts
  * import { createAgent } from '@whoa/core';
- * import { bashTool } from '@whoa/tools';
+ * import { createBashTool } from '@whoa/tools';
  *
- * const coder = createAgent({ name: 'coder', model, tools: [bashTool({ cwd: '/srv/project' })] });
+ * const coder = createAgent({ name: 'coder', model, tools: [createBashTool({ cwd: '/srv/project' })] });
  * ```
  */
-export function bashTool(options: BashToolOptions = {}): Tool<BashInput> {
+export function createBashTool(options: BashToolOptions = {}): Tool<BashInput> {
   const { timeoutMs = TIMEOUT_MS, background, containment = createContainment(), graceMs = GRACE_MS } = options;
   const { shell = ['bash', '-c'], keepLog = false, cwd } = options;
   if (!(timeoutMs > 0 && timeoutMs <= MAX_TIMEOUT_MS)) {
@@ -63,7 +63,7 @@ export function bashTool(options: BashToolOptions = {}): Tool<BashInput> {
       containment,
       shell,
       cwd,
-      env: shellEnvironment(options.env),
+      env: createShellEnvironment(options.env),
       timeoutMs: limitMs,
       graceMs,
       keepLog,
@@ -83,7 +83,11 @@ export function bashTool(options: BashToolOptions = {}): Tool<BashInput> {
     preview: () => ({ cwd: cwd ?? process.cwd(), sandbox: containment.sandbox }),
     async execute(input, context) {
       if (input.background && background !== undefined) {
-        const { id, pid } = await background.start(input.command, { cwd, env: shellEnvironment(options.env), shell });
+        const { id, pid } = await background.start(input.command, {
+          cwd,
+          env: createShellEnvironment(options.env),
+          shell,
+        });
         return { content: `Started in the background as ${id} (pid ${pid})`, details: { id, pid } };
       }
       const work = run(input, context);

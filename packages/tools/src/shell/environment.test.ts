@@ -1,20 +1,20 @@
 import { expect, test } from 'vitest';
-import { shellEnvironment } from './environment.ts';
+import { createShellEnvironment } from './environment.ts';
 
 const host = { PATH: '/bin', HOME: '/home/me', LC_TIME: 'C', OPENAI_API_KEY: 'secret', AWS_SECRET: 'secret', CI: '1' };
 
 test('secrets of the host do not reach commands', () => {
-  const environment = shellEnvironment({}, host);
+  const environment = createShellEnvironment({}, host);
   expect(environment).toMatchObject({ PATH: '/bin', HOME: '/home/me', LC_TIME: 'C' });
   expect(Object.values(environment)).not.toContain('secret');
   expect(environment).not.toHaveProperty('CI');
 });
 
 test('more names are handed on when they are allowed, also by their beginning', () => {
-  expect(shellEnvironment({ allow: ['CI', 'AWS_*'] }, host)).toMatchObject({ CI: '1', AWS_SECRET: 'secret' });
+  expect(createShellEnvironment({ allow: ['CI', 'AWS_*'] }, host)).toMatchObject({ CI: '1', AWS_SECRET: 'secret' });
 });
 
 test('commands are told that nobody watches, unless the owner says otherwise', () => {
-  expect(shellEnvironment({}, host)).toMatchObject({ TERM: 'dumb', PAGER: 'cat', GIT_TERMINAL_PROMPT: '0' });
-  expect(shellEnvironment({ set: { TERM: 'xterm' } }, host)['TERM']).toBe('xterm');
+  expect(createShellEnvironment({}, host)).toMatchObject({ TERM: 'dumb', PAGER: 'cat', GIT_TERMINAL_PROMPT: '0' });
+  expect(createShellEnvironment({ set: { TERM: 'xterm' } }, host)['TERM']).toBe('xterm');
 });

@@ -42,7 +42,7 @@ const UNATTENDED = {
  *
  * @returns The variables.
  */
-export function shellEnvironment(
+export function createShellEnvironment(
   { allow = [], set = {} }: EnvironmentOptions = {},
   source: Readonly<Record<string, string | undefined>> = process.env,
 ): Record<string, string> {

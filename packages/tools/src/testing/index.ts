@@ -1,5 +1,5 @@
 // The contract every tool must keep.
-export { toolContract, type ToolContractOptions, type ToolContractCase } from './tool-contract.ts';
+export { createToolContract, type ToolContractOptions, type ToolContractCase } from './tool-contract.ts';
 
 // What a test left behind.
-export { takeInventory, type Inventory, waitUntilNothingIsLeft } from './inventory.ts';
+export { listResources, type ResourceList, waitForNoNewResources } from './resources.ts';

@@ -1,7 +1,7 @@
 import assert from 'node:assert/strict';
 import { getEventListeners } from 'node:events';
 import type { CancellationToken } from '@whoa/core';
-import { takeInventory, waitUntilNothingIsLeft } from './inventory.ts';
+import { listResources, waitForNoNewResources } from './resources.ts';
 import type { CaseDefinition, Stage } from './stage.ts';
 import type { ToolUnderTest } from './subject.ts';
 import { boundOf, within } from './trial.ts';
@@ -38,13 +38,13 @@ export const orderlyCases: readonly CaseDefinition[] = [
     async check(subject, stage) {
       // Once before counting: first use may load libraries and open what is kept.
       await useInEveryWay(subject, stage);
-      const before = takeInventory();
+      const before = listResources();
       const parent = stage.token('long-lived');
       const { signal } = parent;
       for (let round = 0; round < REPEATS; round++) await useInEveryWay(subject, stage, parent);
       assert.deepEqual(parent.statistics, { children: 0, listeners: 0 }, 'something still hangs on the token');
       assert.equal(getEventListeners(signal, 'abort').length, 0, 'abort listeners are left on the signal');
-      assert.deepEqual(await waitUntilNothingIsLeft(before, QUIET_MS), [], 'something is left');
+      assert.deepEqual(await waitForNoNewResources(before, QUIET_MS), [], 'something is left');
       assert.deepEqual((await subject.leftovers?.()) ?? [], [], 'something is left in the outside world');
     },
   },

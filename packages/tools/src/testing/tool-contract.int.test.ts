@@ -3,7 +3,7 @@ import { createInterruptedError, defineTool, type Tool, type ToolContext } from 
 import { expect, test } from 'vitest';
 import { z } from 'zod';
 import { expectNothingLeft } from '../../../../test/nothing-left.ts';
-import { type ToolContractOptions, toolContract } from './tool-contract.ts';
+import { createToolContract, type ToolContractOptions } from './tool-contract.ts';
 
 expectNothingLeft();
 
@@ -27,7 +27,7 @@ function contractOf(execute: Execute, rest: Partial<Tool> = {}): ToolContractOpt
 
 async function failuresOf(options: ToolContractOptions): Promise<string[]> {
   const failures: string[] = [];
-  for (const { id, run } of toolContract(options)) {
+  for (const { id, run } of createToolContract(options)) {
     await run().catch(() => failures.push(id));
   }
   // Let the tools that do not stop come to their end.
@@ -87,7 +87,7 @@ test('a tool that leaves a timer or a listener behind is found out', async () =>
 });
 
 test('a skip carries its reason and is not run by anybody who reads it', () => {
-  const cases = toolContract({ ...contractOf(obedient), skip: { deaf: 'it is over at once' } });
+  const cases = createToolContract({ ...contractOf(obedient), skip: { deaf: 'it is over at once' } });
   expect(cases.filter(({ skip }) => skip !== undefined)).toMatchObject([{ id: 'deaf', skip: 'it is over at once' }]);
   expect(new Set(cases.map(({ name }) => name)).size).toBe(cases.length);
 });

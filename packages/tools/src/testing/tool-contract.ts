@@ -32,18 +32,18 @@ const BOUND_MS = 2_000;
  *
  * @example
  * ```ts
- * import { fileTools } from '@whoa/tools';
- * import { toolContract } from '@whoa/tools/testing';
+ * import { createFileTools } from '@whoa/tools';
+ * import { createToolContract } from '@whoa/tools/testing';
  * import { test } from 'vitest';
  *
- * const [read] = fileTools({ root: '.' });
+ * const [read] = createFileTools({ root: '.' });
  * const input = { path: 'README.md' };
- * for (const { name, run, skip } of toolContract({ create: () => ({ tool: read!, input, slow: { input } }) })) {
+ * for (const { name, run, skip } of createToolContract({ create: () => ({ tool: read!, input, slow: { input } }) })) {
  *   test.skipIf(skip)(name, run);
  * }
  * ```
  */
-export function toolContract({ create, skip = {}, boundMs = BOUND_MS }: ToolContractOptions): ToolContractCase[] {
+export function createToolContract({ create, skip = {}, boundMs = BOUND_MS }: ToolContractOptions): ToolContractCase[] {
   return [...orderlyCases, ...cancelledCases, ...wrappedCases].map(({ id, name, check }) => ({
     id,
     name,

@@ -1,6 +1,6 @@
 import { appendFileSync, mkdirSync } from 'node:fs';
 import { dirname, join } from 'node:path';
-import { defaultSqlitePath } from '@whoa/tasks/internal';
+import { getDefaultSqlitePath } from '@whoa/tasks/internal';
 import { detectSandbox, type NetworkRequest, SANDBOX_KINDS, type SandboxKind, type SandboxOptions } from '@whoa/tools';
 import { UsageError } from '../command.ts';
 import type { WhoaConfig } from '../config/config.ts';
@@ -62,7 +62,7 @@ async function chooseByDefault(options: SandboxOptions, yes: boolean): Promise<C
 /** What commands asked of the network is kept beside the tasks, unless the configuration does something else with it. */
 function withLog(sandbox: (WhoaConfig['sandbox'] & object) | undefined): typeof sandbox {
   if (sandbox?.network === undefined || sandbox.network.onRequest !== undefined) return sandbox;
-  const file = join(dirname(defaultSqlitePath()), 'network.log');
+  const file = join(dirname(getDefaultSqlitePath()), 'network.log');
   const onRequest = (request: NetworkRequest): void => {
     mkdirSync(dirname(file), { recursive: true, mode: 0o700 });
     appendFileSync(file, `${JSON.stringify(request)}\n`, { mode: 0o600 });

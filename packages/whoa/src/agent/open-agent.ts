@@ -1,7 +1,13 @@
 import { type Agent, createAgent, type Tool } from '@whoa/core';
 import type { Approve } from '@whoa/core/approval';
 import { createCleanupList } from '@whoa/core/embed';
-import { bashTool, createContainment, type FileContents, fileTools, type SandboxOptions } from '@whoa/tools';
+import {
+  createBashTool,
+  createContainment,
+  createFileTools,
+  type FileContents,
+  type SandboxOptions,
+} from '@whoa/tools';
 import { realPathOf } from '../approvals/path-pattern.ts';
 import { protectedPaths } from '../approvals/protected-paths.ts';
 import { UsageError } from '../command.ts';
@@ -48,7 +54,7 @@ export async function openAgent(options: OpenAgentOptions): Promise<OpenAgent> {
   const setup: AgentSetup = {
     model: (name = options.model ?? config.model ?? defaultModelName(process.env)) => openModel(name),
     cwd,
-    tools: [bashTool({ cwd, containment }), ...filesFor(options), ...(options.tools ?? [])],
+    tools: [createBashTool({ cwd, containment }), ...filesFor(options), ...(options.tools ?? [])],
     approve,
     defer: cleanups.defer,
   };
@@ -65,7 +71,7 @@ export async function openAgent(options: OpenAgentOptions): Promise<OpenAgent> {
 
 /** Where commands may not write, neither may the tools beside them. */
 function filesFor({ cwd, contents, sandbox }: OpenAgentOptions): Tool[] {
-  const tools = fileTools({ root: cwd, contents });
+  const tools = createFileTools({ root: cwd, contents });
   return sandbox.kind === 'read-only' ? tools.filter(({ effects }) => effects === 'read') : tools;
 }
 

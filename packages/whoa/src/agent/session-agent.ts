@@ -2,7 +2,7 @@ import type { AcpSession, McpServer } from '@whoa/acp';
 import type { Agent, Tool } from '@whoa/core';
 import { createApprovals } from '@whoa/core/approval';
 import type { TaskStore } from '@whoa/tasks';
-import { type FileContents, mcpTools } from '@whoa/tools';
+import { createMcpTools, type FileContents } from '@whoa/tools';
 import { protectedPaths } from '../approvals/protected-paths.ts';
 import { createJudge } from '../approvals/rules.ts';
 import type { WhoaConfig } from '../config/config.ts';
@@ -78,7 +78,7 @@ async function connect({ name, ...transport }: McpServer, session: AcpSession): 
   const inSession = transport.type === 'stdio' ? { ...transport, cwd: session.cwd } : transport;
   const { token } = session;
   // The editor names the server, but nobody has vouched for what it says about itself.
-  const server = await mcpTools({ name, transport: inSession, trustHints: false, token });
+  const server = await createMcpTools({ name, transport: inSession, trustHints: false, token });
   session.defer(() => server[Symbol.asyncDispose]());
   return server.tools;
 }

@@ -1,6 +1,6 @@
 import { dirname } from 'node:path';
 import type { ApprovalRequest } from '@whoa/core/approval';
-import { defaultSqlitePath } from '@whoa/tasks/internal';
+import { getDefaultSqlitePath } from '@whoa/tasks/internal';
 import { compiledFolder } from '../compiled.ts';
 import { configFolder } from '../config/config-folder.ts';
 import { realPathOf } from './path-pattern.ts';
@@ -16,7 +16,7 @@ const KEYS =
 const RUN_LATER = /(?:^|[\s/'"=:])(?:\.git\/(?:hooks(?:\/|$|[\s'"])|config\b)|\.git$)|core\.hooksPath/i;
 
 export function protectedPaths(env: NodeJS.ProcessEnv = process.env): ProtectedPaths {
-  const folders = [configFolder(env), dirname(defaultSqlitePath(env)), compiledFolder(env)];
+  const folders = [configFolder(env), dirname(getDefaultSqlitePath(env)), compiledFolder(env)];
   return { folders: folders.filter((folder) => folder !== undefined).map((folder) => realPathOf(folder, '/')) };
 }
 

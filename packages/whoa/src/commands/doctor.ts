@@ -1,7 +1,7 @@
 import { existsSync, mkdtempSync, rmdirSync } from 'node:fs';
 import { tmpdir } from 'node:os';
 import { join } from 'node:path';
-import { defaultSqlitePath } from '@whoa/tasks/internal';
+import { getDefaultSqlitePath } from '@whoa/tasks/internal';
 import { detectContainments, detectSandbox, findRipgrep, type Technique } from '@whoa/tools';
 import { type Command, EXIT, type Own, readArguments } from '../command.ts';
 import type { WhoaConfig } from '../config/config.ts';
@@ -155,7 +155,7 @@ async function lookAtStore(config: WhoaConfig, own: Own): Promise<Finding[]> {
 
 function describeStore({ store }: WhoaConfig): { name: string; place: string } {
   if (store === undefined || ('backend' in store && store.backend === 'sqlite')) {
-    return { name: 'SQLite', place: store?.file ?? defaultSqlitePath() };
+    return { name: 'SQLite', place: store?.file ?? getDefaultSqlitePath() };
   }
   const name = 'backend' in store ? store.backend : 'store';
   return { name, place: `the ${name === 'store' ? '' : `${name} `}store of your configuration` };

@@ -23,7 +23,7 @@ function run(args: readonly string[], own: Own): Promise<number> {
     throw new UsageError(
       `${kind === undefined ? 'say' : `'${kind}' cannot be made; say`} '${commandName()} new tool NAME'`,
     );
-  const files = writeTool(checkName(name), resolve(values.folder));
+  const files = createWriteTool(checkName(name), resolve(values.folder));
   const screen = own(new Screen());
   for (const file of files) {
     if (values.json) screen.data({ type: 'file-created', file });
@@ -55,7 +55,7 @@ function suggestName(name: string): string {
   return written.replace(/[_-]+$/, '').toLowerCase();
 }
 
-function writeTool(name: string, folder: string): string[] {
+function createWriteTool(name: string, folder: string): string[] {
   const { tool, test } = scaffoldTool(name);
   const files = { [join(folder, `${name}.ts`)]: tool, [join(folder, `${name}.test.ts`)]: test };
   const there = Object.keys(files).find((file) => existsSync(file));

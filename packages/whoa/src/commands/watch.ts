@@ -1,6 +1,6 @@
 import { CancellationToken, formatStopReport, type RunEvent, type StopReport } from '@whoa/core';
 import { wordsOf } from '@whoa/core/internal';
-import { isFinal, type JournalEntry, type TaskRecord } from '@whoa/tasks';
+import { isFinalStatus, type JournalEntry, type TaskRecord } from '@whoa/tasks';
 import { type Command, EXIT, type Own, readArguments } from '../command.ts';
 import { findTask } from '../tasks/find-task.ts';
 import { shortId } from '../tasks/local-tasks.ts';
@@ -101,7 +101,7 @@ class Timeline {
   end(task: TaskRecord, isLost: boolean): void {
     const { id, status, outcome, endedAt = Date.now() } = task;
     if (isLost) this.#line(endedAt, `lost: the process that ran it has died; '${commandName()} cancel' settles it`);
-    else this.#line(endedAt, isFinal(status) ? `▪ ${status}` : `▪ ${shortId(id)} goes on`);
+    else this.#line(endedAt, isFinalStatus(status) ? `▪ ${status}` : `▪ ${shortId(id)} goes on`);
     if (status === 'failed') this.#screen.line(outcome?.error?.message ?? '');
     if (status === 'cancelled' && outcome?.stop) {
       this.#screen.line(formatStopReport(outcome.stop as unknown as StopReport));

@@ -1,6 +1,6 @@
 import { type Agent, createAgent, defineTool, type Message, sleep } from '@whoa/core';
 import { createScriptedModel, type ScriptedStep } from '@whoa/core/testing';
-import { bashTool, type Containment } from '@whoa/tools';
+import { type Containment, createBashTool } from '@whoa/tools';
 import { z } from 'zod';
 
 const WORD_MS = 60;
@@ -61,7 +61,7 @@ export function createDemoAgent({ containment, cwd }: DemoAgentOptions): Agent {
   return createAgent({
     name: 'demo',
     model: createScriptedModel([({ messages }) => TURNS[turnOf(messages)] ?? []], { wordMs: WORD_MS }),
-    tools: [readChanges, bashTool({ cwd, containment }), publish],
+    tools: [readChanges, createBashTool({ cwd, containment }), publish],
   });
 }
 

@@ -59,12 +59,12 @@ function testText(name: string, Name: string): string {
   return `import { once } from 'node:events';
 import { describe, test } from 'node:test';
 import type { Tool } from '@whoa/core';
-import { toolContract } from '@whoa/tools/testing';
+import { createToolContract } from '@whoa/tools/testing';
 import { create${Name}, type ${Name}Work } from './${name}.ts';
 
 // Run it with: node --test ${name}.test.ts
 describe('${name} stops when told', () => {
-  const cases = toolContract({
+  const cases = createToolContract({
     create() {
       const { promise: busy, resolve: begin } = Promise.withResolvers<void>();
       // The item 'slow' is at work until it is cancelled.

@@ -1,6 +1,6 @@
 import { CancellationToken } from '@whoa/core';
 import { waitUntilLevel } from '@whoa/core/embed';
-import { isFinal, type JournalEntry, type TaskRecord, type TaskRef, type TaskStore } from '@whoa/tasks';
+import { isFinalStatus, type JournalEntry, type TaskRecord, type TaskRef, type TaskStore } from '@whoa/tasks';
 
 /** While we follow, the worker is asked to write more often. */
 const WATCH_MS = 5_000;
@@ -33,7 +33,7 @@ export async function followTask(store: TaskStore, ref: TaskRef, options: Follow
         for (const entry of entries) if (onEntry!(entry) === 'stop') return record;
         after = entries.at(-1)!.position;
       }
-      if (isFinal(record.status) || (await onRecord?.(record)) === 'stop' || token.isCancelled) return record;
+      if (isFinalStatus(record.status) || (await onRecord?.(record)) === 'stop' || token.isCancelled) return record;
       await nextLook(wake, token);
     }
   } finally {

@@ -1,5 +1,5 @@
-import { createSqliteStore, createTaskStore, isFinal, type TaskHead, type TaskStore } from '@whoa/tasks';
-import { defaultSqlitePath } from '@whoa/tasks/internal';
+import { createSqliteStore, createTaskStore, isFinalStatus, type TaskHead, type TaskStore } from '@whoa/tasks';
+import { getDefaultSqlitePath } from '@whoa/tasks/internal';
 import { UsageError } from '../command.ts';
 import type { WhoaConfig } from '../config/config.ts';
 
@@ -12,7 +12,7 @@ const ID_CHARACTERS = 11;
 export function openStore({ store }: Pick<WhoaConfig, 'store'>): TaskStore {
   if (store !== undefined && 'claim' in store) return store;
   if (store !== undefined && store.backend !== 'sqlite') return createTaskStore(store);
-  const file = store?.file ?? defaultSqlitePath();
+  const file = store?.file ?? getDefaultSqlitePath();
   try {
     return createSqliteStore({ ...store, file });
   } catch (error) {
@@ -60,5 +60,5 @@ export async function freeLost(store: TaskStore): Promise<void> {
 
 /** Whether the worker of a task has died and no other has it. */
 export function isLost({ status, stage, deaths }: TaskHead): boolean {
-  return !isFinal(status) && stage !== 'held' && deaths > 0;
+  return !isFinalStatus(status) && stage !== 'held' && deaths > 0;
 }

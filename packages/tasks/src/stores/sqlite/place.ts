@@ -7,7 +7,7 @@ import { dirname, isAbsolute, join } from 'node:path';
  *
  * @returns The path of the file.
  */
-export function defaultPath(env: NodeJS.ProcessEnv = process.env): string {
+export function getDefaultPath(env: NodeJS.ProcessEnv = process.env): string {
   return join(stateFolder(env), 'whoa', 'tasks.db');
 }
 

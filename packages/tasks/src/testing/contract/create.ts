@@ -1,5 +1,5 @@
 import assert from 'node:assert/strict';
-import { shardOf } from '../../id.ts';
+import { getShard } from '../../id.ts';
 import { type ContractCase, claim, create, record, TENANT, tryClaim } from '../case.ts';
 
 /** What is written down when a task is created. */
@@ -77,7 +77,7 @@ export const createCases: readonly ContractCase[] = [
     title: 'the tasks of one conversation share a shard, which stands in their ids',
     async run({ store }) {
       const shards = new Set<number>();
-      for (let i = 0; i < 8; i++) shards.add(shardOf((await create(store, { conversation: 'c', key: `k${i}` })).id));
+      for (let i = 0; i < 8; i++) shards.add(getShard((await create(store, { conversation: 'c', key: `k${i}` })).id));
       assert.equal(shards.size, 1);
     },
   },
@@ -85,7 +85,7 @@ export const createCases: readonly ContractCase[] = [
     title: 'every id names a domain of the store',
     async run({ store }) {
       for (let i = 0; i < 16; i++) {
-        const shard = shardOf((await create(store, { conversation: `c${i}` })).id);
+        const shard = getShard((await create(store, { conversation: `c${i}` })).id);
         assert.ok(shard >= 0 && shard < store.domains);
       }
     },

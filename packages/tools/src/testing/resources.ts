@@ -2,7 +2,7 @@ import { readdirSync, readFileSync, readlinkSync } from 'node:fs';
 import { tmpdir } from 'node:os';
 
 /** Everything a process holds that somebody could forget to give back. Each entry names one thing. */
-export interface Inventory {
+export interface ResourceList {
   /** Processes below this one (Linux). */
   readonly processes: readonly string[];
   /** Open files, pipes and sockets (Linux). */
@@ -18,7 +18,7 @@ export interface Inventory {
  *
  * @returns The inventory.
  */
-export function takeInventory(): Inventory {
+export function listResources(): ResourceList {
   return {
     processes: listProcesses(),
     descriptors: listDescriptors(),
@@ -30,8 +30,8 @@ export function takeInventory(): Inventory {
 }
 
 /** What is there now and was not there before. */
-export function leftSince(before: Inventory): string[] {
-  const now = takeInventory();
+export function diffResources(before: ResourceList): string[] {
+  const now = listResources();
   const kinds = ['processes', 'descriptors', 'resources', 'temps'] as const;
   return kinds.flatMap((kind) => surplus(before[kind], now[kind]));
 }
@@ -41,12 +41,12 @@ export function leftSince(before: Inventory): string[] {
  *
  * @returns What is still held when the time is over; empty when nothing is.
  */
-export async function waitUntilNothingIsLeft(before: Inventory, withinMs: number): Promise<string[]> {
+export async function waitForNoNewResources(before: ResourceList, withinMs: number): Promise<string[]> {
   const end = performance.now() + withinMs;
   for (;;) {
     // Not by timer: a timer would be found.
     await new Promise((resolve) => setImmediate(resolve));
-    const left = leftSince(before);
+    const left = diffResources(before);
     if (left.length === 0 || performance.now() > end) return left;
   }
 }
