@@ -33,15 +33,15 @@ export interface Checked {
 /** The table of statuses and moves as text for the model. */
 export function toModel(table: StatusTable): string {
   const statuses = Object.keys(table);
-  const moves = Object.keys(table[statuses[0]!]!);
+  const actions = Object.keys(table[statuses[0]!]!);
   const numbers = statuses.map((status, i) => `#define ${status.toUpperCase()} ${i + 1}`);
-  const after = moves.map((move) => {
-    const cells = statuses.filter((status) => statuses.includes(table[status]![move]!));
+  const after = actions.map((action) => {
+    const cells = statuses.filter((status) => statuses.includes(table[status]![action]!));
     const value = cells.reduceRight(
-      (rest, status) => `((s) == ${status.toUpperCase()} -> ${table[status]![move]!.toUpperCase()} : ${rest})`,
+      (rest, status) => `((s) == ${status.toUpperCase()} -> ${table[status]![action]!.toUpperCase()} : ${rest})`,
       'REFUSED',
     );
-    return `#define AFTER_${move.toUpperCase()}(s) ${value}`;
+    return `#define AFTER_${action.toUpperCase()}(s) ${value}`;
   });
   return [...numbers, '#define REFUSED 99', ...after, ''].join('\n');
 }

@@ -1,5 +1,5 @@
 /*
- * The delivery of tasks to workers, as packages/tasks/src/moves does it, for the model checker Spin. One domain, two tasks,
+ * The delivery of tasks to workers, as packages/tasks/src/operations does it, for the model checker Spin. One domain, two tasks,
  * W workers, two cancels, one sweeper, and faults from a budget of F.
  *
  * Each move of the store is one step. Requests and answers of takes travel; a request may arrive late, an answer may be

@@ -28,9 +28,9 @@ test('a table of statuses in which a release forgets the cancel is rejected', as
 test('the model has every transition of the table of statuses', () => {
   const text = toModel(STATUS_TABLE);
   const read: Record<string, Record<string, string>> = {};
-  for (const [, move, cells] of text.matchAll(/^#define AFTER_(\w+)\(s\) (.*)$/gmu)) {
+  for (const [, action, cells] of text.matchAll(/^#define AFTER_(\w+)\(s\) (.*)$/gmu)) {
     for (const [, from, to] of cells!.matchAll(/\(s\) == (\w+) -> (\w+)/gu)) {
-      (read[from!.toLowerCase()] ??= {})[move!.toLowerCase()] = to!.toLowerCase();
+      (read[from!.toLowerCase()] ??= {})[action!.toLowerCase()] = to!.toLowerCase();
     }
   }
   const isStatus = (cell: string): boolean => cell in STATUS_TABLE;

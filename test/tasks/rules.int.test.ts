@@ -18,8 +18,8 @@ const cellsOf = (table: Cells): [string, string, string][] =>
   );
 
 /** One move of the table: what it does to each status. */
-const columnOf = (move: string): Record<string, string> =>
-  Object.fromEntries(Object.entries(STATUS_TABLE as Cells).map(([status, row]) => [status, row[move]!]));
+const columnOf = (action: string): Record<string, string> =>
+  Object.fromEntries(Object.entries(STATUS_TABLE as Cells).map(([status, row]) => [status, row[action]!]));
 
 /** A table as it stands in the text of a script. */
 function tableIn(script: keyof typeof SCRIPTS, pattern: RegExp): string {

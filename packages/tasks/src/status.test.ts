@@ -1,7 +1,7 @@
 import { expect, test } from 'vitest';
-import { isFinalStatus, type Move, move, type TaskStatus } from './status.ts';
+import { isFinalStatus, nextStatus, type StatusAction, type TaskStatus } from './status.ts';
 
-const MOVES: readonly Move[] = ['claim', 'release', 'cancel', 'success', 'failed', 'cancelled'];
+const ACTIONS: readonly StatusAction[] = ['claim', 'release', 'cancel', 'success', 'failed', 'cancelled'];
 
 /** Rows are statuses, columns are `MOVES`; a word with `!` is a refusal. */
 const TABLE: Record<TaskStatus, string> = {
@@ -15,10 +15,10 @@ const TABLE: Record<TaskStatus, string> = {
 
 for (const [status, row] of Object.entries(TABLE) as [TaskStatus, string][]) {
   for (const [column, word] of row.split(' ').entries()) {
-    const asked = MOVES[column]!;
+    const asked = ACTIONS[column]!;
     const refused = word.startsWith('!');
     test(`${asked} on a task that is ${status} ${refused ? `is refused: ${word.slice(1)}` : `makes it ${word}`}`, () => {
-      const answer = move(status, asked);
+      const answer = nextStatus(status, asked);
       expect(answer).toEqual(
         refused ? { moved: false, refused: word.slice(1), status } : { moved: true, status: word },
       );
@@ -32,6 +32,6 @@ test('only success, failed and cancelled are ends', () => {
 });
 
 test('nothing but cancelled can follow cancelling', () => {
-  const reachable = MOVES.map((asked) => move('cancelling', asked).status);
+  const reachable = ACTIONS.map((asked) => nextStatus('cancelling', asked).status);
   expect(new Set(reachable)).toEqual(new Set(['cancelling', 'cancelled']));
 });

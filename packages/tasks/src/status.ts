@@ -8,7 +8,7 @@ export type FinalStatus = 'success' | 'failed' | 'cancelled';
 export type TaskStatus = 'init' | 'running' | 'cancelling' | FinalStatus;
 
 /** What can be done to a task. A finish is named by the end it asks for. */
-export type Move = 'claim' | 'release' | 'cancel' | FinalStatus;
+export type StatusAction = 'claim' | 'release' | 'cancel' | FinalStatus;
 
 /**
  * Why a move is refused.
@@ -19,7 +19,7 @@ export type Move = 'claim' | 'release' | 'cancel' | FinalStatus;
  */
 export type StatusRefusal = 'not-running' | 'held' | 'final';
 
-export type MoveAnswer =
+export type NextStatus =
   | { readonly moved: true; readonly status: TaskStatus }
   | { readonly moved: false; readonly refused: StatusRefusal; readonly status: TaskStatus };
 
@@ -33,7 +33,7 @@ const ENDED = {
 };
 
 /** Every status and every move: where it leads, or why it does not. */
-export const STATUS_TABLE: Readonly<Record<TaskStatus, Readonly<Record<Move, TaskStatus | StatusRefusal>>>> = {
+export const STATUS_TABLE: Readonly<Record<TaskStatus, Readonly<Record<StatusAction, TaskStatus | StatusRefusal>>>> = {
   init: {
     claim: 'running',
     release: 'not-running',
@@ -58,13 +58,13 @@ export const STATUS_TABLE: Readonly<Record<TaskStatus, Readonly<Record<Move, Tas
     failed: 'cancelled',
     cancelled: 'cancelled',
   },
-  success: ENDED as Record<Move, StatusRefusal>,
-  failed: ENDED as Record<Move, StatusRefusal>,
-  cancelled: ENDED as Record<Move, StatusRefusal>,
+  success: ENDED as Record<StatusAction, StatusRefusal>,
+  failed: ENDED as Record<StatusAction, StatusRefusal>,
+  cancelled: ENDED as Record<StatusAction, StatusRefusal>,
 };
 
 /** The one place that decides what a move does to a status. Leases and epochs are checked before. */
-export function move(status: TaskStatus, asked: Move): MoveAnswer {
+export function nextStatus(status: TaskStatus, asked: StatusAction): NextStatus {
   const next = STATUS_TABLE[status][asked];
   return isRefusal(next) ? { moved: false, refused: next, status } : { moved: true, status: next };
 }

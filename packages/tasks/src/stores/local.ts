@@ -1,11 +1,11 @@
 import type { ListRequest, StoreDriver, StoreRules } from '../driver.ts';
-import { cancelConversationMove, cancelMove, sendMove, watchMove } from '../moves/cancel.ts';
-import { createMove } from '../moves/create.ts';
-import { loadOf } from '../moves/orders.ts';
-import { beatMove, heldMove, sweepMove } from '../moves/session.ts';
-import { headOf, type KeptTask, type Moment, type Queries, type Tables } from '../moves/tables.ts';
-import { claimMove, takeMove } from '../moves/take.ts';
-import { appendMove, finishMove, ownTask, releaseMove } from '../moves/work.ts';
+import { applyCancel, applyCancelConversation, applySend, applyWatch } from '../operations/cancel.ts';
+import { applyCreate } from '../operations/create.ts';
+import { loadOf } from '../operations/orders.ts';
+import { applyBeat, applyHeld, applySweep } from '../operations/session.ts';
+import { headOf, type KeptTask, type Moment, type Queries, type Tables } from '../operations/tables.ts';
+import { applyClaim, applyTake } from '../operations/take.ts';
+import { applyAppend, applyFinish, applyRelease, ownTask } from '../operations/work.ts';
 import { MAX_SHOWN_TASKS, type SeenWorkers } from '../overview.ts';
 import { LIMITS } from '../rules/rules.ts';
 import { byStatus } from '../status.ts';
@@ -60,22 +60,22 @@ export function createLocalDriver(engine: Engine, rules: StoreRules): StoreDrive
           changedAt: now - conversationRetentionMs,
           usedAt: now - SESSION_RETENTION_MS,
         });
-        return createMove(request, moment);
+        return applyCreate(request, moment);
       }),
-    take: (request) => transact((moment) => takeMove(request, moment)),
-    claim: (id, request) => transact((moment) => claimMove(id, request, moment)),
+    take: (request) => transact((moment) => applyTake(request, moment)),
+    claim: (id, request) => transact((moment) => applyClaim(id, request, moment)),
     load: (claim) => engine.query(() => loadOf(ownTask(tables, claim), tables)),
-    beat: (beat) => transact((moment) => beatMove(beat, moment)),
-    held: (session) => engine.query(() => heldMove(session, { tables })),
-    sweep: ({ limit }) => transact((moment) => sweepMove(limit, moment)),
-    append: (claim, batch) => transact((moment) => appendMove(claim, batch, moment)),
-    release: (claim) => transact((moment) => releaseMove(claim, moment)),
-    finish: (claim, end) => transact((moment) => finishMove(claim, end, moment)),
+    beat: (beat) => transact((moment) => applyBeat(beat, moment)),
+    held: (session) => engine.query(() => applyHeld(session, { tables })),
+    sweep: ({ limit }) => transact((moment) => applySweep(limit, moment)),
+    append: (claim, batch) => transact((moment) => applyAppend(claim, batch, moment)),
+    release: (claim) => transact((moment) => applyRelease(claim, moment)),
+    finish: (claim, end) => transact((moment) => applyFinish(claim, end, moment)),
     cancel: (target, stop) =>
       transact((moment) =>
-        'id' in target ? cancelMove(target, stop, moment) : cancelConversationMove(target, stop, moment),
+        'id' in target ? applyCancel(target, stop, moment) : applyCancelConversation(target, stop, moment),
       ),
-    send: (task, command, nonce) => transact((moment) => sendMove(task, command, { ...moment, nonce })),
+    send: (task, command, nonce) => transact((moment) => applySend(task, command, { ...moment, nonce })),
     get: (ref) =>
       engine.query(() => {
         const task = visible(ref);
@@ -86,7 +86,7 @@ export function createLocalDriver(engine: Engine, rules: StoreRules): StoreDrive
       const entries = () => (visible(ref) ? tables.entries(ref.id, { after, limit }) : []);
       if (watchMs === undefined) return engine.query(entries);
       return transact((moment) => {
-        watchMove(ref, watchMs, moment);
+        applyWatch(ref, watchMs, moment);
         return entries();
       });
     },

@@ -2,7 +2,7 @@ import type { Json } from '@whoa/core';
 import { systemWorld, type World } from '@whoa/core/embed';
 import { createCheckedStore, createStoreRules } from '../checked-store.ts';
 import type { ListRequest } from '../driver.ts';
-import type { Conversation, DomainState, KeptTask, Queries, Session, Tables } from '../moves/tables.ts';
+import type { Conversation, DomainState, KeptTask, Queries, Session, Tables } from '../operations/tables.ts';
 import { LIMITS } from '../rules/rules.ts';
 import type { Hint, StoreOptions, TaskStore } from '../store.ts';
 import type { ConversationRef, JournalEntry } from '../task.ts';

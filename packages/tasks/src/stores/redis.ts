@@ -125,7 +125,7 @@ class RedisDriver implements StoreDriver {
     for (const shards of isNamed ? this.generations.slice(0, -1) : []) {
       const id = createTaskId({ tenant, conversation, concurrency, key }, { nonce, shards });
       const values = [id, tenant, conversation ?? '', concurrency?.key ?? ''];
-      if ((await this.#move(SCRIPTS.isHere, id, values)) === 'here') return shards;
+      if ((await this.#run(SCRIPTS.isHere, id, values)) === 'here') return shards;
     }
     return this.domains;
   }
@@ -136,7 +136,7 @@ class RedisDriver implements StoreDriver {
     const about = [id, tenant, agent, input, nonce, this.#rules.maxReady, conversation, key, worker, priority];
     const when = [notBefore, concurrency?.key ?? '', concurrency?.limit ?? '', policy, holdMs];
     const isOfBefore = this.generations.length > 1 && createTaskId(request, { nonce, shards: this.domains }) !== id;
-    const reply = await this.#move(SCRIPTS.create, id, [...about, ...when, isOfBefore ? 1 : 0, deadline]);
+    const reply = await this.#run(SCRIPTS.create, id, [...about, ...when, isOfBefore ? 1 : 0, deadline]);
     if ((reply as readonly Reply[])[0] === 'gone') {
       throw new StoreBusyError('The conversation or key was forgotten just now; nothing was changed, try again');
     }
@@ -152,7 +152,7 @@ class RedisDriver implements StoreDriver {
   async claim(id: string, request: Required<ClaimRequest>): Promise<ClaimAnswer> {
     const { session, worker, leaseMs, claim, maxBytes } = request;
     return claimAnswerOf(
-      await this.#move(SCRIPTS.claim, id, [id, session, worker, Math.ceil(leaseMs), claim, maxBytes]),
+      await this.#run(SCRIPTS.claim, id, [id, session, worker, Math.ceil(leaseMs), claim, maxBytes]),
     );
   }
 
@@ -199,17 +199,17 @@ class RedisDriver implements StoreDriver {
     const asked = [level, abortMs, killMs, undo ? 1 : 0, JSON.stringify(reason), isDated];
     const reply =
       'id' in target
-        ? this.#move(SCRIPTS.cancel, target.id, [target.id, target.tenant, ...asked])
+        ? this.#run(SCRIPTS.cancel, target.id, [target.id, target.tenant, ...asked])
         : this.#talk(SCRIPTS.cancelConversation, target, asked);
     return cancelReceiptOf(await reply);
   }
 
   async send({ tenant, id }: TaskRef, command: TaskCommand, nonce: string): Promise<SendReceipt> {
-    return sendReceiptOf(await this.#move(SCRIPTS.send, id, [id, tenant, nonce, JSON.stringify(command)]));
+    return sendReceiptOf(await this.#run(SCRIPTS.send, id, [id, tenant, nonce, JSON.stringify(command)]));
   }
 
   async get({ tenant, id }: TaskRef): Promise<TaskRecord | undefined> {
-    const reply = await this.#move(SCRIPTS.get, id, [id, tenant]);
+    const reply = await this.#run(SCRIPTS.get, id, [id, tenant]);
     return reply === null ? undefined : recordOf(reply);
   }
 
@@ -221,7 +221,7 @@ class RedisDriver implements StoreDriver {
 
   async read({ tenant, id }: TaskRef, { after, limit, watchMs }: ReadRequest): Promise<readonly JournalEntry[]> {
     const script = watchMs === undefined ? SCRIPTS.read : SCRIPTS.readAlong;
-    return entriesOf(await this.#move(script, id, [id, tenant, after, limit, Math.ceil(watchMs ?? 0)]));
+    return entriesOf(await this.#run(script, id, [id, tenant, after, limit, Math.ceil(watchMs ?? 0)]));
   }
 
   async conversation(ref: ConversationRef): Promise<ConversationRecord | undefined> {
@@ -251,7 +251,7 @@ class RedisDriver implements StoreDriver {
     const inAll = (name: string, shards: readonly number[] = all): ChannelRef[] =>
       shards.map((domain) => ({ channel: this.#tags[domain]! + name, tag: this.#tags[domain]!, domain }));
     if (worker !== undefined) return inAll(`inbox:${worker}`);
-    const owner = tenant ?? (id === undefined ? undefined : await this.#move(SCRIPTS.tenantOf, id, [id]));
+    const owner = tenant ?? (id === undefined ? undefined : await this.#run(SCRIPTS.tenantOf, id, [id]));
     if (owner === undefined) throw new TypeError('watch: expected a tenant, a worker or a task to watch');
     if (id !== undefined) return inAll(`changes:${String(owner)}`, [this.#shards.ofId(id)]);
     const shards =
@@ -267,7 +267,7 @@ class RedisDriver implements StoreDriver {
 
   /** A move of whoever holds the claim. */
   async #own(script: Script, { id, epoch, session, claim }: ClaimRef, values: Values): Promise<readonly Reply[]> {
-    const reply = (await this.#move(script, id, [id, epoch, session, claim, ...values])) as readonly Reply[];
+    const reply = (await this.#run(script, id, [id, epoch, session, claim, ...values])) as readonly Reply[];
     if (reply[0] === 'lost') throw new LeaseLostError(id, epoch);
     return reply;
   }
@@ -282,7 +282,7 @@ class RedisDriver implements StoreDriver {
     return reply;
   }
 
-  #move(script: Script, id: string, values: Values): Promise<Reply> {
+  #run(script: Script, id: string, values: Values): Promise<Reply> {
     return this.#call(script, this.#shards.ofId(id), values);
   }
 

@@ -1,4 +1,4 @@
-import { type KeptTask, type Lane, laneOf, type Queries, type Tables } from '../../moves/tables.ts';
+import { type KeptTask, type Lane, laneOf, type Queries, type Tables } from '../../operations/tables.ts';
 import { SETTLE } from '../../rules/rules.ts';
 import { Groups, Schedule } from './ordered.ts';
 

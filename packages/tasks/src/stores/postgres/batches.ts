@@ -6,8 +6,8 @@ import type { FinalStatus } from '../../status.ts';
 import type { CreateReceipt, StoreCancelReceipt } from '../../store.ts';
 import type { TaskRecord, TaskRef } from '../../task.ts';
 import { Batcher } from './batcher.ts';
+import type { DatabaseFunctions } from './functions.ts';
 import { MAX_PAYLOAD_BYTES } from './hints.ts';
-import type { Moves } from './moves.ts';
 
 export interface Finish {
   readonly claim: ClaimRef;
@@ -20,7 +20,10 @@ export interface Cancel {
 }
 
 /** Creates tasks that are in no queue; `undefined`: this one has to be asked for by itself. */
-export function createBatch(moves: Moves, maxReady: number): Batcher<CreateRequest, CreateReceipt | undefined> {
+export function createBatch(
+  functions: DatabaseFunctions,
+  maxReady: number,
+): Batcher<CreateRequest, CreateReceipt | undefined> {
   const ask = async (requests: readonly CreateRequest[]): Promise<readonly (CreateReceipt | undefined)[]> => {
     // One id twice in a batch would be created once, and answered twice.
     const unique = [...new Map(requests.map((one) => [one.id, one])).values()];
@@ -29,7 +32,7 @@ export function createBatch(moves: Moves, maxReady: number): Batcher<CreateReque
       ['id', 'tenant', 'agent', 'key', 'worker', 'input', 'nonce', 'priority', 'notBefore'] as const
     ).map(column);
     type Created = { readonly now: number; readonly created: readonly string[] };
-    const { now, created } = await moves.make<Created>({
+    const { now, created } = await functions.call<Created>({
       operation: 'create',
       name: 'create_many',
       values: [...columns, maxReady],
@@ -73,7 +76,7 @@ function receiptOf(request: CreateRequest, now: number): CreateReceipt {
 }
 
 /** Ends tasks that are in no queue; `undefined`: this one has to be asked for by itself. */
-export function finishBatch(moves: Moves): Batcher<Finish, FinalStatus | undefined> {
+export function finishBatch(functions: DatabaseFunctions): Batcher<Finish, FinalStatus | undefined> {
   const ask = async (requests: readonly Finish[]): Promise<readonly (FinalStatus | undefined)[]> => {
     if (requests.length === 1) return [undefined];
     // The same task twice: the second is answered by itself.
@@ -83,7 +86,7 @@ export function finishBatch(moves: Moves): Batcher<Finish, FinalStatus | undefin
       return [status, JSON.stringify(rest), reason === undefined ? null : JSON.stringify(reason), complete] as const;
     });
     const ends = [0, 1, 2, 3].map((place) => outcomes.map((one) => one[place as 0]));
-    const ended = await moves.make<readonly (readonly [string, FinalStatus])[]>({
+    const ended = await functions.call<readonly (readonly [string, FinalStatus])[]>({
       operation: 'finish',
       name: 'finish_many',
       values: [...claims, ...ends],
@@ -96,7 +99,7 @@ export function finishBatch(moves: Moves): Batcher<Finish, FinalStatus | undefin
 
 /** Asks tasks to stop; `undefined`: this one has to be asked by itself. One that comes alone is rung with its commit. */
 export function cancelBatch(
-  moves: Moves,
+  functions: DatabaseFunctions,
   { ownChannel, retentionMs }: { readonly ownChannel: string; readonly retentionMs: number },
 ): Batcher<Cancel, StoreCancelReceipt | undefined> {
   const ask = async (
@@ -109,7 +112,7 @@ export function cancelBatch(
     });
     const columns = rows[0]!.map((_, place) => rows.map((row) => row[place]));
     const rung = isAlone ? [ownChannel, MAX_PAYLOAD_BYTES] : [null, null];
-    const receipts = await moves.make<readonly (StoreCancelReceipt | null)[]>({
+    const receipts = await functions.call<readonly (StoreCancelReceipt | null)[]>({
       operation: 'cancel',
       name: 'cancel_many',
       values: [...columns, retentionMs, ...rung],

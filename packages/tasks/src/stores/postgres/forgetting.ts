@@ -1,5 +1,5 @@
 import type { StoreRules } from '../../driver.ts';
-import type { Moves } from './moves.ts';
+import type { DatabaseFunctions } from './functions.ts';
 
 /** What is old is forgotten after so many tasks were created, so many at once. */
 const CREATED_PER_FORGETTING = 50;
@@ -9,13 +9,13 @@ const SESSION_RETENTION_MS = 24 * 3_600_000;
 
 /** Forgets what is past its retention, beside the work: who creates a task does not pay for those before. */
 export class Forgetting implements AsyncDisposable {
-  readonly #moves: Moves;
+  readonly #functions: DatabaseFunctions;
   readonly #values: readonly number[];
   #created = 0;
   #forgetting: Promise<void> | undefined;
 
-  constructor(moves: Moves, { retentionMs, conversationRetentionMs }: StoreRules) {
-    this.#moves = moves;
+  constructor(functions: DatabaseFunctions, { retentionMs, conversationRetentionMs }: StoreRules) {
+    this.#functions = functions;
     this.#values = [retentionMs, conversationRetentionMs, SESSION_RETENTION_MS, MAX_FORGOTTEN];
   }
 
@@ -30,7 +30,7 @@ export class Forgetting implements AsyncDisposable {
 
   async #forget(): Promise<void> {
     try {
-      await this.#moves.look('create', 'forget', this.#values);
+      await this.#functions.read('create', 'forget', this.#values);
     } catch {
       // Another time.
     }

@@ -3,24 +3,24 @@ import type { SeenWorkers } from '../../overview.ts';
 import type { TaskStatus } from '../../status.ts';
 import type { ListPage } from '../../store.ts';
 import type { ConversationRecord, ConversationRef, JournalEntry, TaskRecord, TaskRef } from '../../task.ts';
-import { MAX_INT, type Moves } from './moves.ts';
+import { type DatabaseFunctions, MAX_INT } from './functions.ts';
 import { headOf, present, recordOf, type ShownHead, type ShownRecord } from './rows.ts';
 import { checkNames, checkText } from './text.ts';
 
 /** What only looks. A task past its retention is gone, whether or not it has been removed yet. */
 export class Reads {
-  readonly #moves: Moves;
+  readonly #functions: DatabaseFunctions;
   readonly #rules: StoreRules;
 
-  constructor(moves: Moves, rules: StoreRules) {
-    this.#moves = moves;
+  constructor(functions: DatabaseFunctions, rules: StoreRules) {
+    this.#functions = functions;
     this.#rules = rules;
   }
 
   async get({ tenant, id }: TaskRef): Promise<TaskRecord | undefined> {
     checkNames({ tenant, id });
     const values = [tenant, id, this.#rules.retentionMs];
-    const found = await this.#moves.look<ShownRecord | null>('get', 'get_task', values);
+    const found = await this.#functions.read<ShownRecord | null>('get', 'get_task', values);
     return found === null ? undefined : recordOf(found);
   }
 
@@ -29,7 +29,7 @@ export class Reads {
     const before = [after?.createdAt ?? null, after?.id ?? null];
     const values = [tenant, status ?? null, conversation ?? null, ...before, limit + 1];
     type Page = { readonly now: number; readonly tasks: readonly ShownHead[] };
-    const { now, tasks: found } = await this.#moves.look<Page>('list', 'list_tasks', values);
+    const { now, tasks: found } = await this.#functions.read<Page>('list', 'list_tasks', values);
     const shown = found.slice(0, limit).map(headOf);
     const last = shown.at(-1);
     const tasks = shown.filter(({ endedAt = Infinity }) => endedAt > now - this.#rules.retentionMs);
@@ -39,30 +39,30 @@ export class Reads {
   async read({ tenant, id }: TaskRef, { after, limit, watchMs }: ReadRequest): Promise<readonly JournalEntry[]> {
     checkNames({ tenant, id });
     if (watchMs !== undefined) {
-      await this.#moves.make({ operation: 'read', name: 'read_along', values: [tenant, id, watchMs] });
+      await this.#functions.call({ operation: 'read', name: 'read_along', values: [tenant, id, watchMs] });
     }
     const values = [tenant, id, Math.min(after, MAX_INT), limit, this.#rules.retentionMs];
-    return this.#moves.look('read', 'read_journal', values);
+    return this.#functions.read('read', 'read_journal', values);
   }
 
   async counts({ tenant, limit }: { tenant: string; limit: number }): Promise<Readonly<Record<TaskStatus, number>>> {
     checkNames({ tenant });
-    return this.#moves.look('counts', 'count_tasks', [tenant, limit]);
+    return this.#functions.read('counts', 'count_tasks', [tenant, limit]);
   }
 
   async tenants({ after, limit }: { after: string; limit: number }): Promise<readonly string[]> {
     checkText('cursor', after);
-    return this.#moves.look('tenants', 'list_tenants', [after, limit]);
+    return this.#functions.read('tenants', 'list_tenants', [after, limit]);
   }
 
   workers({ limit }: { limit: number }): Promise<SeenWorkers> {
-    return this.#moves.look('workers', 'list_workers', [limit]);
+    return this.#functions.read('workers', 'list_workers', [limit]);
   }
 
   async conversation({ tenant, conversation }: ConversationRef): Promise<ConversationRecord | undefined> {
     checkNames({ tenant, conversation });
     const values = [tenant, conversation, this.#rules.conversationRetentionMs];
-    const found = await this.#moves.look<ConversationRecord | null>('conversation', 'get_conversation', values);
+    const found = await this.#functions.read<ConversationRecord | null>('conversation', 'get_conversation', values);
     return found === null ? undefined : (present(found) as ConversationRecord);
   }
 }

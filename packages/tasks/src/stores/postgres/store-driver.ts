@@ -30,7 +30,7 @@ import type { Batcher } from './batcher.ts';
 import { type Cancel, cancelBatch, createBatch, type Finish, finishBatch } from './batches.ts';
 import type { Database } from './database.ts';
 import { Forgetting } from './forgetting.ts';
-import { checkClaim, MAX_INT, Moves } from './moves.ts';
+import { checkClaim, DatabaseFunctions, MAX_INT } from './functions.ts';
 import type { ChangeNotifier } from './notifier.ts';
 import { Reads } from './reads.ts';
 import {
@@ -58,7 +58,7 @@ export class PostgresDriver implements StoreDriver {
   readonly name = 'postgres';
   readonly domains = 1;
   readonly #options: PostgresDriverOptions;
-  readonly #moves: Moves;
+  readonly #functions: DatabaseFunctions;
   readonly #reads: Reads;
   readonly #forgetting: Forgetting;
   readonly #creates: Batcher<CreateRequest, CreateReceipt | undefined>;
@@ -70,12 +70,12 @@ export class PostgresDriver implements StoreDriver {
   constructor(options: PostgresDriverOptions) {
     this.#options = options;
     const { database, notifier, rules } = options;
-    this.#moves = new Moves(database, notifier);
-    this.#reads = new Reads(this.#moves, rules);
-    this.#forgetting = new Forgetting(this.#moves, rules);
-    this.#creates = createBatch(this.#moves, Math.min(rules.maxReady, MAX_INT));
-    this.#finishes = finishBatch(this.#moves);
-    this.#cancels = cancelBatch(this.#moves, { ownChannel: notifier.channel, retentionMs: rules.retentionMs });
+    this.#functions = new DatabaseFunctions(database, notifier);
+    this.#reads = new Reads(this.#functions, rules);
+    this.#forgetting = new Forgetting(this.#functions, rules);
+    this.#creates = createBatch(this.#functions, Math.min(rules.maxReady, MAX_INT));
+    this.#finishes = finishBatch(this.#functions);
+    this.#cancels = cancelBatch(this.#functions, { ownChannel: notifier.channel, retentionMs: rules.retentionMs });
   }
 
   async create(request: CreateRequest): Promise<CreateReceipt> {
@@ -100,7 +100,7 @@ export class PostgresDriver implements StoreDriver {
     const when = [priority, notBefore ?? null, concurrency?.key ?? null, concurrency?.limit ?? null];
     const bounds = [retentionMs, conversationRetentionMs, Math.min(maxReady, MAX_INT), deadline ?? null];
     type Created = { readonly answer: 'created' | 'duplicate'; readonly task: ShownRecord };
-    const answer = await this.#moves.make<Created | Exclude<CreateReceipt, { task: TaskRecord }>>({
+    const answer = await this.#functions.call<Created | Exclude<CreateReceipt, { task: TaskRecord }>>({
       operation: 'create',
       name: 'create_task',
       values: [...what, ...when, ...bounds],
@@ -131,7 +131,7 @@ export class PostgresDriver implements StoreDriver {
       readonly tasks: readonly ShownTaken[] | null;
       readonly nextAt?: number | null;
     };
-    const answer = await this.#moves.make<Shown | Exclude<TakeAnswer, Taken>>({
+    const answer = await this.#functions.call<Shown | Exclude<TakeAnswer, Taken>>({
       operation: 'take',
       name: 'take',
       values: values,
@@ -149,12 +149,12 @@ export class PostgresDriver implements StoreDriver {
     const values = [id, session, worker, leaseMs, claim, maxBytes, this.#options.rules.retentionMs];
     type Claimed = { readonly answer: 'claimed'; readonly now: number; readonly tasks: readonly [ShownTaken] };
     type Other = Exclude<ClaimAnswer, { answer: 'claimed' }>;
-    const answer = await this.#moves.make<Claimed | Other>({ operation: 'claim', name: 'claim', values: values });
+    const answer = await this.#functions.call<Claimed | Other>({ operation: 'claim', name: 'claim', values: values });
     return answer.answer === 'claimed' ? { answer: 'claimed', ...takenOf(answer.tasks[0], answer.now) } : answer;
   }
 
   load(claim: ClaimRef): Promise<TaskLoad> {
-    return this.#moves.makeOwn<TaskLoad>('load', claim, []);
+    return this.#functions.callAsWorker<TaskLoad>('load', claim, []);
   }
 
   async beat({ session, confirmed, count }: Required<Beat>): Promise<BeatAnswer> {
@@ -162,7 +162,7 @@ export class PostgresDriver implements StoreDriver {
     const columns = (['id', 'epoch', 'claim', 'orderNumber'] as const).map((name) => confirmed.map((one) => one[name]));
     type Alive = Extract<BeatAnswer, { answer: 'alive' }>;
     type Shown = Omit<Alive, 'orders'> & { readonly orders: readonly ShownHead[] };
-    const answer = await this.#moves.make<Shown | Exclude<BeatAnswer, Alive>>({
+    const answer = await this.#functions.call<Shown | Exclude<BeatAnswer, Alive>>({
       operation: 'beat',
       name: 'beat',
       values: [session, ...columns, count],
@@ -178,11 +178,11 @@ export class PostgresDriver implements StoreDriver {
 
   held({ session }: SessionRef): Promise<readonly HeldTask[]> {
     checkText('session', session);
-    return this.#moves.look('held', 'held', [session]);
+    return this.#functions.read('held', 'held', [session]);
   }
 
   async sweep({ limit }: { readonly limit: number }): Promise<SweepAnswer> {
-    const answer = await this.#moves.make<SweepAnswer>({
+    const answer = await this.#functions.call<SweepAnswer>({
       operation: 'sweep',
       name: 'sweep',
       values: [limit, this.#options.rules.maxAttempts],
@@ -194,14 +194,14 @@ export class PostgresDriver implements StoreDriver {
     const { maxJournalBytes } = this.#options.rules;
     const values = [Math.max(-1, Math.min(after, MAX_INT)), events, replaces, done, progress, maxJournalBytes];
     type Refused = { answer: 'gap'; position: number } | { answer: 'full'; bytes: number };
-    const orders = await this.#moves.makeOwn<ShownOrders | Refused>('append', claim, values);
+    const orders = await this.#functions.callAsWorker<ShownOrders | Refused>('append', claim, values);
     if (!('answer' in orders)) return ordersOf(orders);
     if (orders.answer === 'gap') throw new JournalGapError(claim.id, orders.position, after);
     throw new JournalFullError(claim.id, orders.bytes, maxJournalBytes);
   }
 
   release(claim: ClaimRef): Promise<ReleaseReceipt> {
-    return this.#moves.makeOwn<ReleaseReceipt>('release', claim, []);
+    return this.#functions.callAsWorker<ReleaseReceipt>('release', claim, []);
   }
 
   async finish(claim: ClaimRef, { outcome, said, anew }: End): Promise<FinishReceipt> {
@@ -211,7 +211,7 @@ export class PostgresDriver implements StoreDriver {
     const { status, reason, complete = null, ...rest } = outcome;
     const about = [JSON.stringify(rest), reason === undefined ? null : JSON.stringify(reason), complete];
     const values = [status, ...about, anew, said, this.#options.rules.retentionMs];
-    return present(await this.#moves.makeOwn<FinishReceipt>('finish', claim, values)) as FinishReceipt;
+    return present(await this.#functions.callAsWorker<FinishReceipt>('finish', claim, values)) as FinishReceipt;
   }
 
   async cancel(target: TaskRef | ConversationRef, stop: StopRequest): Promise<StoreCancelReceipt> {
@@ -222,7 +222,7 @@ export class PostgresDriver implements StoreDriver {
       checkNames({ tenant, id });
       const receipt = await this.#cancels.ask({ target, stop });
       if (receipt !== undefined) return receipt;
-      return this.#moves.make({
+      return this.#functions.call({
         operation: 'cancel',
         name: 'cancel_task',
         values: [tenant, id, ...asked, this.#options.rules.retentionMs],
@@ -230,7 +230,7 @@ export class PostgresDriver implements StoreDriver {
     }
     const { tenant, conversation } = target;
     checkNames({ tenant, conversation });
-    return this.#moves.make({
+    return this.#functions.call({
       operation: 'cancel',
       name: 'cancel_conversation',
       values: [tenant, conversation, ...asked],
@@ -241,7 +241,7 @@ export class PostgresDriver implements StoreDriver {
     checkNames({ tenant, id });
     checkText('nonce', nonce);
     const values = [tenant, id, JSON.stringify(command), nonce, this.#options.rules.retentionMs];
-    return this.#moves.make({ operation: 'send', name: 'send', values: values });
+    return this.#functions.call({ operation: 'send', name: 'send', values: values });
   }
 
   readonly get: StoreDriver['get'] = (task) => this.#reads.get(task);

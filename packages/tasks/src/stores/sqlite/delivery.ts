@@ -1,4 +1,4 @@
-import type { DomainState, KeptTask, Lane, Queries, Session, Tables } from '../../moves/tables.ts';
+import type { DomainState, KeptTask, Lane, Queries, Session, Tables } from '../../operations/tables.ts';
 import { LIMITS, SETTLE } from '../../rules/rules.ts';
 import { type Database, recordOf } from './database.ts';
 

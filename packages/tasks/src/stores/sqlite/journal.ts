@@ -1,5 +1,5 @@
 import type { Json } from '@whoa/core';
-import type { Queries, Tables } from '../../moves/tables.ts';
+import type { Queries, Tables } from '../../operations/tables.ts';
 import type { JournalEntry } from '../../task.ts';
 import type { Database, Row } from './database.ts';
 

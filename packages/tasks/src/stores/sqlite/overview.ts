@@ -1,4 +1,4 @@
-import type { Queries, Session } from '../../moves/tables.ts';
+import type { Queries, Session } from '../../operations/tables.ts';
 import { type Database, recordOf } from './database.ts';
 
 /** Finds the next name in the index each time, however many tasks a tenant has. */

@@ -1,5 +1,5 @@
 import type { Json } from '@whoa/core';
-import { type Conversation, type KeptTask, laneOf, type Queries, type Tables } from '../../moves/tables.ts';
+import { type Conversation, type KeptTask, laneOf, type Queries, type Tables } from '../../operations/tables.ts';
 import { LIMITS } from '../../rules/rules.ts';
 import type { Hint } from '../../store.ts';
 import { type Database, recordOf, type Value } from './database.ts';

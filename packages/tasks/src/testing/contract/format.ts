@@ -21,7 +21,7 @@ export const formatCases: readonly ContractCase[] = [
         agents: ['assistant'],
         limit: 1,
       };
-      const moves: Readonly<Record<string, () => Promise<unknown>>> = {
+      const operations: Readonly<Record<string, () => Promise<unknown>>> = {
         create: () => create(store),
         'create in a conversation': () => create(store, { conversation: 'c' }),
         take: () => store.take(take),
@@ -35,8 +35,8 @@ export const formatCases: readonly ContractCase[] = [
         finish: () => store.finish(by, { status: 'success' }),
         sweep: () => store.sweep(),
       };
-      for (const [name, move] of Object.entries(moves)) {
-        await assert.rejects(move, (error: unknown) => (error as { code?: string }).code === 'STORE_SETUP', name);
+      for (const [name, operation] of Object.entries(operations)) {
+        await assert.rejects(operation, (error: unknown) => (error as { code?: string }).code === 'STORE_SETUP', name);
       }
       await setFormat(1);
       assert.deepEqual(await record(store, id), before);

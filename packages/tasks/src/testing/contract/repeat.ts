@@ -51,7 +51,7 @@ const REPEATS: Record<string, Repeat> = {
 };
 
 /** Moves that need no nonce: the epoch, the position or the status tells that they have been made. */
-const moveCases: readonly ContractCase[] = Object.entries(REPEATS).map(
+const operationCases: readonly ContractCase[] = Object.entries(REPEATS).map(
   ([name, { status, ask, answers }]): ContractCase => ({
     title: `${name} that is repeated answers ${answers[1]} and changes nothing more`,
     async run({ store, advance }) {
@@ -111,4 +111,4 @@ const lineCases: readonly ContractCase[] = [
   },
 ];
 
-export const repeatCases: readonly ContractCase[] = [...moveCases, ...lineCases];
+export const repeatCases: readonly ContractCase[] = [...operationCases, ...lineCases];

@@ -1,6 +1,6 @@
 import { LIMITS } from '../../../rules/rules.ts';
 
-/** What others ask of a task: cancel, send, read along. See `moves/cancel.ts` and `moves/stop-order.ts`. */
+/** What others ask of a task: cancel, send, read along. See `operations/cancel.ts` and `operations/stop-order.ts`. */
 export const CANCEL: string = `
 CREATE FUNCTION fn.cancel_task(
   of_tenant text, task_id text, given text, at float8, level text, abort_ms float8, kill_ms float8, undo boolean,

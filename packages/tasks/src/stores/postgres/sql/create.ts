@@ -4,7 +4,7 @@ import { LIMITS, SIZES } from '../../../rules/rules.ts';
 const MAX_COUNTED = 1_000;
 const COUNTED_SHARE = 20;
 
-/** `create`, and what is forgotten. See `moves/create.ts`. */
+/** `create`, and what is forgotten. See `operations/create.ts`. */
 export const CREATE: string = `
 CREATE FUNCTION fn.create_task(
   task_id text, of_tenant text, of_agent text, of_conversation text, of_key text, home text, input json, hold_ms float8,

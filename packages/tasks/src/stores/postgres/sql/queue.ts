@@ -4,7 +4,7 @@ import { toSqlTable, toSqlText } from '../../../rules/to-sql.ts';
 const { level, abortMs, killMs } = RULES.graceful;
 const ranks = Object.entries(LEVEL_RANKS).map(([name, rank]) => `WHEN ${toSqlText(name)} THEN ${rank}`);
 
-/** Conversations and concurrency keys: who is next, who waits, who is ended for another. See `moves/queue.ts`. */
+/** Conversations and concurrency keys: who is next, who waits, who is ended for another. See `operations/queue.ts`. */
 export const QUEUE: string = `
 -- Locks what a task is queued in. Whoever touches more than one task locks the queue first, then its tasks: that is why
 -- no two moves wait for each other.

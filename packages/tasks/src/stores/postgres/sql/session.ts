@@ -6,7 +6,7 @@ const OUTAGE_SHARE = 1 / 2;
 /** What a session holds is counted with every beat up to so many tasks; beyond that once a minute. */
 const MAX_COUNTED = 1_000;
 
-/** How workers keep what they have, and how it is taken away. See `moves/session.ts`. */
+/** How workers keep what they have, and how it is taken away. See `operations/session.ts`. */
 export const SESSION: string = `
 -- Notes that a worker visited. After an outage, a failover or a step of the clock nobody could beat: everybody gets
 -- another lease. Returns whether sessions have run out, and asks one worker at a time to sweep.

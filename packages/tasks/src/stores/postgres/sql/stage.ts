@@ -2,7 +2,7 @@ import { LIMITS, SETTLE } from '../../../rules/rules.ts';
 import { toSqlTable, toSqlText } from '../../../rules/to-sql.ts';
 import { STATUS_TABLE } from '../../../status.ts';
 
-/** Where a task is while it lives, who is rung, and how it ends. See `moves/stage.ts`. */
+/** Where a task is while it lives, who is rung, and how it ends. See `operations/stage.ts`. */
 export const STAGE: string = `
 CREATE FUNCTION fn.next_status(status text, asked text) RETURNS text LANGUAGE plpgsql IMMUTABLE AS $$
 BEGIN

@@ -1,7 +1,7 @@
 import { LIMITS, SETTLE } from '../../../rules/rules.ts';
 import { toSqlText } from '../../../rules/to-sql.ts';
 
-/** How tasks reach workers: take, claim, load. See `moves/take.ts`. */
+/** How tasks reach workers: take, claim, load. See `operations/take.ts`. */
 export const TAKE: string = `
 -- One take or claim of a session at a time: a request that is repeated must not overtake itself.
 CREATE FUNCTION fn.open_session(session_id text) RETURNS whoa.sessions LANGUAGE plpgsql AS $$

@@ -1,4 +1,4 @@
-/** What the holder of a task writes: append, release, finish. See `moves/work.ts`. */
+/** What the holder of a task writes: append, release, finish. See `operations/work.ts`. */
 export const WORK: string = `
 CREATE FUNCTION fn.append(
   task_id text, own_epoch int, own_session text, own_claim text, after int, events json[], replaces int[], done int[],

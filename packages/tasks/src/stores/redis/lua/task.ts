@@ -42,8 +42,8 @@ maxAttempts, maxTenant, maxAgent = tonumber(maxAttempts), tonumber(maxTenant), t
 `;
 
 /** What one move does to each status. */
-export function columnOf(move: keyof (typeof STATUS_TABLE)['init']): string {
-  return toLua(Object.fromEntries(Object.entries(STATUS_TABLE).map(([status, row]) => [status, row[move]])));
+export function columnOf(action: keyof (typeof STATUS_TABLE)['init']): string {
+  return toLua(Object.fromEntries(Object.entries(STATUS_TABLE).map(([status, row]) => [status, row[action]])));
 }
 
 /**

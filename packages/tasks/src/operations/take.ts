@@ -1,6 +1,6 @@
 import type { ClaimAnswer, ClaimRequest, TakeAnswer, TakenTask, TakeRequest } from '../delivery.ts';
 import { LIMITS, SETTLE } from '../rules/rules.ts';
-import { isFinalStatus, move } from '../status.ts';
+import { isFinalStatus, nextStatus } from '../status.ts';
 import { admitGathered } from './create.ts';
 import { loadOf, ordersFor } from './orders.ts';
 import { makeReady } from './stage.ts';
@@ -8,7 +8,7 @@ import { headOf, hintOf, type KeptTask, type Lane, type Moment, type Session } f
 import { visit } from './visit.ts';
 
 /** Takes what is ready for a session, fairly over tenants. */
-export function takeMove(request: Required<TakeRequest>, moment: Moment): TakeAnswer {
+export function applyTake(request: Required<TakeRequest>, moment: Moment): TakeAnswer {
   const { tables, now } = moment;
   const { session: id, number, worker, agents, limit } = request;
   const session = tables.session(id);
@@ -88,7 +88,7 @@ function hold(task: KeptTask, { session, claim, worker }: Holder, { tables, now 
   const { stageAt: _stageAt, released: _released, policy: _policy, ...rest } = task;
   const held: KeptTask = {
     ...rest,
-    status: move(task.status, 'claim').status,
+    status: nextStatus(task.status, 'claim').status,
     stage: 'held',
     epoch: task.epoch + 1,
     attempts: task.attempts + 1,
@@ -117,7 +117,7 @@ function noteHeld(
 }
 
 /** Claims one task by its id. */
-export function claimMove(id: string, request: Required<ClaimRequest>, moment: Moment): ClaimAnswer {
+export function applyClaim(id: string, request: Required<ClaimRequest>, moment: Moment): ClaimAnswer {
   const { tables, now } = moment;
   const session = tables.session(request.session);
   if (session?.isOver) return { answer: 'gone' };
@@ -132,7 +132,7 @@ export function claimMove(id: string, request: Required<ClaimRequest>, moment: M
   }
   if (found.stage === 'later' && found.policy !== undefined && found.stageAt! <= now) {
     admitGathered(found, moment);
-    return claimMove(id, request, moment);
+    return applyClaim(id, request, moment);
   }
   if (found.stage === 'queue') return { answer: 'waiting' };
   const until = waitsUntil(found);

@@ -1,7 +1,7 @@
 import type { CancelReason, StopLevel } from '@whoa/core';
 import { rankLevel } from '@whoa/core/internal';
 import type { StopRequest } from '../driver.ts';
-import { move } from '../status.ts';
+import { nextStatus } from '../status.ts';
 import type { StopOrder } from '../task.ts';
 import { giveOrder, settleSoon } from './stage.ts';
 import type { KeptTask, Moment } from './tables.ts';
@@ -24,7 +24,7 @@ export function orderStop(
     undo: undo || (before?.undo ?? false),
   };
   // A task that has begun is settled, not just ended, even if no worker has it at the moment.
-  const { status } = move(task.status === 'init' ? 'running' : task.status, 'cancel');
+  const { status } = nextStatus(task.status === 'init' ? 'running' : task.status, 'cancel');
   const stopping = { ...task, status, stop };
   if (task.stage === 'held') giveOrder(stopping, 'cancel', moment);
   else settleSoon({ ...stopping, orderNumber: task.orderNumber + 1 }, moment);

@@ -1,6 +1,6 @@
 import type { Beat, BeatAnswer, HeldTask, SessionRef, SweepAnswer, TaskOrders } from '../delivery.ts';
 import { LIMITS } from '../rules/rules.ts';
-import { move } from '../status.ts';
+import { nextStatus } from '../status.ts';
 import { ordersFor } from './orders.ts';
 import { leaveQueue } from './queue.ts';
 import { end, makeReady, makeRoom, putOff } from './stage.ts';
@@ -8,7 +8,7 @@ import type { KeptTask, Moment, Session } from './tables.ts';
 import { visit } from './visit.ts';
 
 /** Keeps a session, however late, as long as nothing was taken from it. */
-export function beatMove({ session: id, confirmed, count }: Required<Beat>, moment: Moment): BeatAnswer {
+export function applyBeat({ session: id, confirmed, count }: Required<Beat>, moment: Moment): BeatAnswer {
   const { tables, now } = moment;
   const session = tables.session(id);
   if (session === undefined || session.isOver) return { answer: 'gone' };
@@ -36,12 +36,12 @@ function confirm(
   if (task.orderNumber === orderNumber) tables.saveTask({ ...task, told: false });
 }
 
-export function heldMove({ session }: SessionRef, { tables }: Pick<Moment, 'tables'>): readonly HeldTask[] {
+export function applyHeld({ session }: SessionRef, { tables }: Pick<Moment, 'tables'>): readonly HeldTask[] {
   return tables.heldBy(session, Infinity).map(({ id, epoch, claim }) => ({ id, epoch, claim: claim! }));
 }
 
 /** Ends sessions that ran out and frees what they held, a piece at a time. */
-export function sweepMove(limit: number, moment: Moment): SweepAnswer {
+export function applySweep(limit: number, moment: Moment): SweepAnswer {
   const { tables, now } = moment;
   let first = tables.firstSession();
   if (first !== undefined) visit(first.leaseMs, moment);
@@ -91,7 +91,7 @@ function free(task: KeptTask, { hadSuspect }: Session, moment: Moment): void {
     return;
   }
   makeRoom(task, moment);
-  const { status } = move(task.status, 'release');
+  const { status } = nextStatus(task.status, 'release');
   const delayMs = task.status === 'cancelling' ? 0 : delayAfter(deaths);
   if (delayMs > 0) putOff({ ...freed, status }, now + delayMs, moment);
   else makeReady({ ...freed, status }, moment);

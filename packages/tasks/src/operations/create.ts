@@ -11,7 +11,7 @@ import { headOf, hintOf, type KeptTask, type Moment } from './tables.ts';
 const NO_INPUTS = '';
 
 /** Writes a new task down and lets it into its conversation or concurrency key, if it has one. */
-export function createMove(request: CreateRequest, moment: Moment): CreateReceipt {
+export function applyCreate(request: CreateRequest, moment: Moment): CreateReceipt {
   const { tables, now } = moment;
   const existing = tables.task(request.id);
   if (existing !== undefined) {

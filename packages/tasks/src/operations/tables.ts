@@ -19,7 +19,7 @@ export interface KeptTask extends TaskHead {
   readonly told?: boolean;
 }
 
-/** Where a conversation stands, without what was said in it: that may be long, and most moves do not need it. */
+/** Where a conversation stands, without what was said in it: that may be long, and most operations do not need it. */
 export interface Conversation extends Omit<ConversationRecord, 'history'> {
   readonly historyBytes: number;
 }

@@ -5,7 +5,7 @@ import type { ChangeNotifier } from './notifier.ts';
 import { checkText } from './text.ts';
 
 /** A function of the database and what it is given. */
-export interface Move {
+export interface FunctionCall {
   /** The store's method, for errors. */
   readonly operation: string;
   readonly name: string;
@@ -17,8 +17,8 @@ export interface Move {
 /** The largest number that the columns hold. */
 export const MAX_INT: number = 2 ** 31 - 1;
 
-/** Asks the database: every move is one function, all or nothing. Whoever must hear of it is rung once it is committed. */
-export class Moves {
+/** Asks the database: every operation is one function, all or nothing. Whoever must hear of it is rung once it is committed. */
+export class DatabaseFunctions {
   readonly #database: Database;
   readonly #notifier: ChangeNotifier;
 
@@ -27,24 +27,24 @@ export class Moves {
     this.#notifier = notifier;
   }
 
-  async make<T>({ isRung = false, ...move }: Move): Promise<T> {
-    const { answer, rings } = await this.#database.ask<T>({ ...move, changes: true });
+  async call<T>({ isRung = false, ...call }: FunctionCall): Promise<T> {
+    const { answer, rings } = await this.#database.ask<T>({ ...call, changes: true });
     this.#notifier.ring(rings, { isRung });
     return answer;
   }
 
-  /** One move of a worker, whose claim must still hold. */
-  async makeOwn<T>(operation: string, by: ClaimRef, values: readonly unknown[]): Promise<T> {
+  /** One operation of a worker, whose claim must still hold. */
+  async callAsWorker<T>(operation: string, by: ClaimRef, values: readonly unknown[]): Promise<T> {
     checkClaim(by);
     const { id, epoch, session, claim } = by;
     const all = [id, epoch, session, claim, ...values];
-    const answer = await this.make<T | { answer: 'lost' }>({ operation, name: operation, values: all });
+    const answer = await this.call<T | { answer: 'lost' }>({ operation, name: operation, values: all });
     if ((answer as { answer?: string }).answer === 'lost') throw new LeaseLostError(id, epoch);
     return answer as T;
   }
 
   /** Only looks, and can be repeated. */
-  async look<T>(operation: string, name: string, values: readonly unknown[]): Promise<T> {
+  async read<T>(operation: string, name: string, values: readonly unknown[]): Promise<T> {
     return (await this.#database.ask<T>({ operation, changes: false, name, values })).answer;
   }
 }

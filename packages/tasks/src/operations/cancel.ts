@@ -11,14 +11,14 @@ import { levelAt, orderStop } from './stop-order.ts';
 import type { KeptTask, Moment } from './tables.ts';
 
 /** Asks a task to stop. One that never began has ended with the answer. */
-export function cancelMove(ref: TaskRef, stop: StopRequest, moment: Moment): StoreCancelReceipt {
+export function applyCancel(ref: TaskRef, stop: StopRequest, moment: Moment): StoreCancelReceipt {
   const task = moment.tables.task(ref.id);
   if (task === undefined || task.tenant !== ref.tenant) return { answer: 'unknown' };
   return cancelTask(task, dated(stop, moment), moment);
 }
 
 /** Asks the current task of a conversation to stop, and ends everything that waits. */
-export function cancelConversationMove(ref: ConversationRef, stop: StopRequest, moment: Moment): StoreCancelReceipt {
+export function applyCancelConversation(ref: ConversationRef, stop: StopRequest, moment: Moment): StoreCancelReceipt {
   const { tables } = moment;
   const conversation = tables.conversation(ref);
   const { gathering, waiting = [], current } = conversation ?? {};
@@ -59,7 +59,7 @@ function takeBack({ id, steered }: KeptTask, moment: Moment): void {
 }
 
 /** Leaves the worker of a task something to do. */
-export function sendMove(
+export function applySend(
   ref: TaskRef,
   command: TaskCommand,
   { nonce, ...moment }: Moment & { nonce: string },
@@ -79,7 +79,7 @@ export function sendMove(
 }
 
 /** Notes that a journal is read along. Writes only when the note would otherwise soon be over. */
-export function watchMove(ref: TaskRef, watchMs: number, moment: Moment): void {
+export function applyWatch(ref: TaskRef, watchMs: number, moment: Moment): void {
   const { tables, now } = moment;
   const task = tables.task(ref.id);
   if (task === undefined || task.tenant !== ref.tenant || isFinalStatus(task.status)) return;

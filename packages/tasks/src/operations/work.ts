@@ -3,7 +3,7 @@ import { createReason } from '@whoa/core/embed';
 import type { ClaimRef, Orders } from '../delivery.ts';
 import type { DriverBatch, End } from '../driver.ts';
 import { JournalFullError, JournalGapError, LeaseLostError } from '../errors.ts';
-import { isFinalStatus, move } from '../status.ts';
+import { isFinalStatus, nextStatus } from '../status.ts';
 import type { FinishReceipt, ReleaseReceipt } from '../store.ts';
 import type { JournalEntry } from '../task.ts';
 import { ordersFor } from './orders.ts';
@@ -12,7 +12,7 @@ import { unheld } from './session.ts';
 import { end, makeReady, makeRoom } from './stage.ts';
 import { hintOf, type KeptTask, type Moment, type Tables } from './tables.ts';
 
-export function appendMove(by: ClaimRef, batch: DriverBatch, moment: Moment): Orders {
+export function applyAppend(by: ClaimRef, batch: DriverBatch, moment: Moment): Orders {
   const { tables, now, rules } = moment;
   const task = ownTask(tables, by);
   const { after, events, replaces, done, progress } = batch;
@@ -61,11 +61,11 @@ function endSteered(task: KeptTask, done: readonly number[], moment: Moment): vo
   }
 }
 
-export function releaseMove(by: ClaimRef, moment: Moment): ReleaseReceipt {
+export function applyRelease(by: ClaimRef, moment: Moment): ReleaseReceipt {
   const { tables } = moment;
   if (tables.task(by.id)?.released === by.claim) return { answer: 'already' };
   const own = ownTask(tables, by);
-  const { status } = move(own.status, 'release');
+  const { status } = nextStatus(own.status, 'release');
   const released = { ...unheld(own), status, attempts: Math.max(0, own.attempts - 1), released: by.claim };
   makeRoom(own, moment);
   tables.tell(hintOf('wake', released));
@@ -73,14 +73,14 @@ export function releaseMove(by: ClaimRef, moment: Moment): ReleaseReceipt {
   return { answer: 'released' };
 }
 
-export function finishMove(by: ClaimRef, { outcome, said, anew }: End, moment: Moment): FinishReceipt {
+export function applyFinish(by: ClaimRef, { outcome, said, anew }: End, moment: Moment): FinishReceipt {
   const { tables, now } = moment;
   const before = tables.task(by.id);
   if (before !== undefined && isFinalStatus(before.status) && before.claim === by.claim && before.epoch === by.epoch) {
     return { answer: 'already', status: before.status };
   }
   const task = ownTask(tables, by);
-  const { status } = move(task.status, outcome.status);
+  const { status } = nextStatus(task.status, outcome.status);
   if (!isFinalStatus(status)) throw new LeaseLostError(by.id, by.epoch);
   keepSaid(task, { said, anew }, moment);
   const ended = end(task, { ...settledOutcome(task, outcome, now), status }, moment);
