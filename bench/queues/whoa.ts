@@ -53,17 +53,17 @@ export const rawLoop: Queue = {
     };
     const loop = async (): Promise<void> => {
       while (!isStopped) {
-        const room = options.concurrency - live;
-        if (!isWanted || room === 0) {
+        const free = options.concurrency - live;
+        if (!isWanted || free === 0) {
           await new Promise<void>((resolve) => (ring = resolve));
           continue;
         }
         isWanted = false;
         const request = { domain: 0, session, worker, leaseMs: LEASE_MS, claim: crypto.randomUUID(), number };
-        const answer = await store.take({ ...request, agents: [RAW_AGENT], limit: room });
+        const answer = await store.take({ ...request, agents: [RAW_AGENT], limit: free });
         if (answer.answer !== 'taken') throw new Error(`take: ${answer.answer}`);
         if (answer.tasks.length > 0) number++;
-        if (answer.tasks.length === room) isWanted = true;
+        if (answer.tasks.length === free) isWanted = true;
         live += answer.tasks.length;
         options.onClaims(answer.tasks.length);
         for (const { claim } of answer.tasks) finish(claim).catch(fail);

@@ -76,7 +76,7 @@ export function createCallLedger(options: { maxRecords?: number } = {}): CallLed
   const replies = new WeakMap<object, CallRecord[]>();
   let begun = 0;
 
-  function makeRoom(): void {
+  function dropOldest(): void {
     for (const callId of records.keys()) {
       if (records.size <= maxRecords) return;
       if (!running.has(callId)) records.delete(callId);
@@ -87,7 +87,7 @@ export function createCallLedger(options: { maxRecords?: number } = {}): CallLed
     records.set(record.callId, record);
     if (record.state === 'running') running.add(record.callId);
     else running.delete(record.callId);
-    makeRoom();
+    dropOldest();
     if (running.size > 0) return record;
     for (const resolve of waiting) resolve();
     waiting.clear();

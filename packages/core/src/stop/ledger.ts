@@ -71,7 +71,7 @@ export function createLedger(options: { maxEntries?: number } = {}): Ledger {
   const { maxEntries = 1_000 } = readSettings<{ maxEntries?: number }>(options, { maxEntries: count() });
   const entries = new Map<string, AbandonedWork>();
 
-  function makeRoom(): void {
+  function dropOldest(): void {
     if (entries.size <= maxEntries) return;
     const returned = [...entries.values()].find((entry) => entry.late !== undefined);
     entries.delete(returned?.key ?? entries.keys().next().value!);
@@ -80,7 +80,7 @@ export function createLedger(options: { maxEntries?: number } = {}): Ledger {
   return {
     abandon(work) {
       entries.set(work.key, work);
-      makeRoom();
+      dropOldest();
     },
     returned(key, late) {
       const work = entries.get(key);

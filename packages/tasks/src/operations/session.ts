@@ -3,7 +3,7 @@ import { LIMITS } from '../rules/rules.ts';
 import { nextStatus } from '../status.ts';
 import { ordersFor } from './orders.ts';
 import { leaveQueue } from './queue.ts';
-import { end, makeReady, makeRoom, putOff } from './stage.ts';
+import { end, freeSlot, makeReady, putOff } from './stage.ts';
 import type { KeptTask, Moment, Session } from './tables.ts';
 import { visit } from './visit.ts';
 
@@ -90,7 +90,7 @@ function free(task: KeptTask, { hadSuspect }: Session, moment: Moment): void {
     leaveQueue(failed, moment);
     return;
   }
-  makeRoom(task, moment);
+  freeSlot(task, moment);
   const { status } = nextStatus(task.status, 'release');
   const delayMs = task.status === 'cancelling' ? 0 : delayAfter(deaths);
   if (delayMs > 0) putOff({ ...freed, status }, now + delayMs, moment);

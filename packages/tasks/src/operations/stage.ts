@@ -62,13 +62,13 @@ export function end(task: KeptTask, outcome: NonNullable<KeptTask['outcome']>, m
   const status: TaskOutcome['status'] = outcome.status;
   const ended: KeptTask = { ...rest, status, endedAt: now, commands: [], outcome };
   tables.saveTask(ended);
-  if (stage === 'held') makeRoom(ended, moment);
+  if (stage === 'held') freeSlot(ended, moment);
   tables.tell(hintOf('status', ended));
   return ended;
 }
 
 /** A task no longer runs: where a limit kept others waiting, they can be taken now. */
-export function makeRoom({ tenant, agent }: KeptTask, { tables, now, rules }: Moment): void {
+export function freeSlot({ tenant, agent }: KeptTask, { tables, now, rules }: Moment): void {
   if (rules.maxRunningPerTenant !== undefined) {
     for (const waiting of tables.readyAgents(tenant)) {
       tables.openLane({ agent: waiting, tenant });

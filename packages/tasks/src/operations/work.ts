@@ -9,7 +9,7 @@ import type { JournalEntry } from '../task.ts';
 import { ordersFor } from './orders.ts';
 import { conversationOf, endUnstarted, leaveQueue } from './queue.ts';
 import { unheld } from './session.ts';
-import { end, makeReady, makeRoom } from './stage.ts';
+import { end, freeSlot, makeReady } from './stage.ts';
 import { hintOf, type KeptTask, type Moment, type Tables } from './tables.ts';
 
 export function applyAppend(by: ClaimRef, batch: DriverBatch, moment: Moment): Orders {
@@ -67,7 +67,7 @@ export function applyRelease(by: ClaimRef, moment: Moment): ReleaseReceipt {
   const own = ownTask(tables, by);
   const { status } = nextStatus(own.status, 'release');
   const released = { ...unheld(own), status, attempts: Math.max(0, own.attempts - 1), released: by.claim };
-  makeRoom(own, moment);
+  freeSlot(own, moment);
   tables.tell(hintOf('wake', released));
   makeReady(released, moment);
   return { answer: 'released' };

@@ -32,12 +32,12 @@ interface Entry {
 }
 
 /** An entry without the calls it came out of, and those calls. */
-export interface Told {
+export interface UnwrappedEntry {
   readonly path: string;
   readonly event: Entry;
 }
 
-export function toldBy(entry: Json): Told {
+export function unwrapEntry(entry: Json): UnwrappedEntry {
   let [event, path] = [entry as unknown as Entry, ''];
   while (event.type === 'call-nested' && event.event !== undefined) {
     path += `/${event.callId ?? ''}`;
@@ -48,7 +48,7 @@ export function toldBy(entry: Json): Told {
 
 const WORDS: ReadonlySet<string> = new Set(['text', 'thinking']);
 
-export function isWords({ event }: Told): boolean {
+export function isWords({ event }: UnwrappedEntry): boolean {
   return WORDS.has(event.type);
 }
 
@@ -57,16 +57,16 @@ export function isWords({ event }: Told): boolean {
  * the older, and a turn or call that has ended needs no drafts: its end holds them.
  */
 export function withEntry(waiting: readonly Json[], entry: Json): Json[] {
-  const added = toldBy(entry);
+  const added = unwrapEntry(entry);
   const last = waiting.at(-1);
   if (isWords(added) && last !== undefined) {
-    const before = toldBy(last);
+    const before = unwrapEntry(last);
     if (before.path === added.path && before.event.type === added.event.type) {
       return [...waiting.slice(0, -1), joined(last as unknown as Entry, entry as unknown as Entry) as unknown as Json];
     }
   }
   const isDraft = draftsOf(added);
-  return [...waiting.filter((one) => !isDraft(toldBy(one))), entry];
+  return [...waiting.filter((one) => !isDraft(unwrapEntry(one))), entry];
 }
 
 function joined(last: Entry, added: Entry): Entry {
@@ -75,8 +75,8 @@ function joined(last: Entry, added: Entry): Entry {
 }
 
 /** Which earlier entries an entry makes needless. */
-export function draftsOf({ path, event }: Told): (one: Told) => boolean {
-  const isOf = (type: string, callId?: string) => (one: Told) =>
+export function draftsOf({ path, event }: UnwrappedEntry): (one: UnwrappedEntry) => boolean {
+  const isOf = (type: string, callId?: string) => (one: UnwrappedEntry) =>
     one.path === path && one.event.type === type && one.event.callId === callId;
   switch (event.type) {
     case 'turn-end':

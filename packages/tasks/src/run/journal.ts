@@ -4,7 +4,7 @@ import type { ClaimRef, Orders } from '../delivery.ts';
 import { JournalFullError, LeaseLostError } from '../errors.ts';
 import type { TaskStore } from '../store.ts';
 import { entryFor, withEntry } from './entry.ts';
-import { type Room, roomOf, type Shaped, shape } from './room.ts';
+import { createJournalBudget, type FittedEntries, fitEntries, type JournalBudget } from './journal-budget.ts';
 
 /** What shows that the work got on: earlier deaths of workers no longer count against the task. */
 const PROGRESS: ReadonlySet<string> = new Set(['turn-end', 'call-end']);
@@ -35,7 +35,7 @@ export interface JournalOptions {
 /** Writes a task's events down in order: at once where it matters, otherwise a little later and several together. */
 export class Journal {
   readonly #options: JournalOptions;
-  #room: Room;
+  #budget: JournalBudget;
   #waiting: Json[] = [];
   #done: number[] = [];
   #timer: Disposable | undefined;
@@ -50,7 +50,7 @@ export class Journal {
   constructor(options: JournalOptions) {
     this.#options = options;
     const { position, bytes, store } = options;
-    this.#room = roomOf({ position, bytes, maxBytes: store.maxJournalBytes });
+    this.#budget = createJournalBudget({ position, bytes, maxBytes: store.maxJournalBytes });
   }
 
   /** Notes an event; it is written a little later. */
@@ -125,29 +125,30 @@ export class Journal {
     const { store, claim, onOrders, onWrite } = this.#options;
     const progress = this.#progress;
     this.#progress = false;
-    let shaped = shape(waiting, this.#room);
+    let fitted = fitEntries(waiting, this.#budget);
     while (this.#lost === undefined) {
-      const { events, replaces } = shaped;
+      const { events, replaces } = fitted;
       try {
         const asking = onWrite();
         if (asking !== undefined) await asking;
         if (this.#lost !== undefined) return;
-        const orders = await store.append(claim, { after: this.#room.position, events, replaces, done, progress });
-        this.#room = shaped.room;
-        this.#noteFull(shaped);
+        const orders = await store.append(claim, { after: this.#budget.position, events, replaces, done, progress });
+        this.#budget = fitted.budget;
+        this.#noteFull(fitted);
         onOrders(orders);
         return;
       } catch (error) {
         // It knows better how much room there is.
-        if (error instanceof JournalFullError) shaped = { ...shape([], this.#room), isFull: true, isLossy: true };
+        if (error instanceof JournalFullError)
+          fitted = { ...fitEntries([], this.#budget), isFull: true, isLossy: true };
         else await this.#afterFailure(error);
       }
     }
   }
 
-  #noteFull({ isFull, isLossy, room }: Shaped): void {
+  #noteFull({ isFull, isLossy, budget }: FittedEntries): void {
     if (!isFull) return;
-    const error = new JournalFullError(this.#options.claim.id, room.bytes, room.maxBytes);
+    const error = new JournalFullError(this.#options.claim.id, budget.bytes, budget.maxBytes);
     if (isLossy) this.#dropped ??= error;
     this.#options.onFull(error);
   }

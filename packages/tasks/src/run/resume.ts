@@ -2,7 +2,7 @@ import type { CallResult, CancelReason, Json, Message, RunEvent, StopReport, Too
 import type { AssistantMessage, UserMessage } from '@whoa/core/embed';
 import { HistoryBuilder, wordsOf } from '@whoa/core/internal';
 import type { JournalEntry, StopOrder } from '../task.ts';
-import { isCut } from './cut.ts';
+import { isTruncated } from './truncate.ts';
 
 /** A call of the last turn that has no result in the journal. */
 export interface OpenCall {
@@ -12,7 +12,7 @@ export interface OpenCall {
   /** It was written down that it would begin; it may have taken effect. */
   readonly begun: boolean;
   /** Its input was too large for the journal, so it cannot be run again. */
-  readonly isCut: boolean;
+  readonly isTruncated: boolean;
 }
 
 /** Where a run stood when its worker was lost, as far as it was written down. */
@@ -56,7 +56,7 @@ export function standingOf(journal: readonly JournalEntry[]): Standing {
   const { undone, inputs, cut, isWhole } = reading;
   const { messages, results } = history;
   const open = [...history.openCalls].map(({ callId, tool, input, isStarted }) => {
-    return { id: callId, tool, input, begun: isStarted, isCut: isCut(input) };
+    return { id: callId, tool, input, begun: isStarted, isTruncated: isTruncated(input) };
   });
   const partial = wordsOf({ content: history.partial });
   const last = messages.at(-1);
@@ -109,14 +109,14 @@ function readReply({ history, inputs, cut }: Reading, event: Extract<RunEvent, {
   for (const part of event.message.content) {
     if (part.type !== 'call') continue;
     inputs.set(part.callId, part.input);
-    if (isCut(part.input)) cut.add(part.callId);
+    if (isTruncated(part.input)) cut.add(part.callId);
   }
 }
 
 /** What becomes of an open call after a crash: it runs again, or gets a truthful result without running. */
 export function fateOf(call: OpenCall, tools: readonly Tool[]): 'again' | 'unknown' | 'not-started' {
   const tool = tools.find(({ name }) => name === call.tool);
-  if (tool?.replay === 'safe' && !call.isCut) return 'again';
+  if (tool?.replay === 'safe' && !call.isTruncated) return 'again';
   return call.begun ? 'unknown' : 'not-started';
 }
 

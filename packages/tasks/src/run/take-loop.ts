@@ -49,7 +49,7 @@ export class TakeLoop implements Disposable {
   /** Takes what there is room for. */
   pump(): void {
     for (const domain of this.#wanted) {
-      if (this.#room() <= 0 || this.#isStopped) return;
+      if (this.#free() <= 0 || this.#isStopped) return;
       if (this.#taking.has(domain)) continue;
       this.#wanted.delete(domain);
       this.#taking.add(domain);
@@ -79,13 +79,13 @@ export class TakeLoop implements Disposable {
     for (const timer of this.#dueTimers.values()) timer[Symbol.dispose]();
   }
 
-  #room(): number {
+  #free(): number {
     return this.#options.concurrency - this.#options.live() - this.#expected;
   }
 
   async #takeFrom(domain: number): Promise<void> {
     const { sessions, agents, clock, onTaken, onExpired, onStoreError } = this.#options;
-    const limit = Math.min(this.#room(), MAX_TAKE);
+    const limit = Math.min(this.#free(), MAX_TAKE);
     this.#expected += limit;
     let isExpected = true;
     const arrive = (): void => {

@@ -17,9 +17,9 @@ export function formatTable(
   const widths = headings.map((_, column) => Math.max(...all.map((row) => row[column]?.length ?? 0)));
   const last = headings.length - 1;
   let columns = headings.map((_, column) => column).slice(0, -1);
-  const room = (): number => width - columns.reduce((sum, column) => sum + widths[column]! + 2, 0);
-  for (const column of lessWanted) if (room() < MIN_LAST) columns = columns.filter((one) => one !== column);
-  const lastWidth = Math.max(MIN_LAST, room());
+  const spare = (): number => width - columns.reduce((sum, column) => sum + widths[column]! + 2, 0);
+  for (const column of lessWanted) if (spare() < MIN_LAST) columns = columns.filter((one) => one !== column);
+  const lastWidth = Math.max(MIN_LAST, spare());
   return all.map((row) =>
     [...columns.map((column) => row[column]!.padEnd(widths[column]!)), clip(row[last]!, lastWidth)]
       .join('  ')
@@ -27,6 +27,6 @@ export function formatTable(
   );
 }
 
-function clip(text: string, room: number): string {
-  return text.length <= room ? text : `${text.slice(0, room - 1)}…`;
+function clip(text: string, spare: number): string {
+  return text.length <= spare ? text : `${text.slice(0, spare - 1)}…`;
 }

@@ -1,13 +1,13 @@
 import type { Json } from '@whoa/core';
-import { bytesOf, cutTo } from './cut.ts';
-import { draftsOf, isWords, type Told, toldBy } from './entry.ts';
+import { draftsOf, isWords, type UnwrappedEntry, unwrapEntry } from './entry.ts';
+import { bytesOf, truncateEntry } from './truncate.ts';
 
 /** Of the bytes a journal may have: beyond this, nothing is written that its end will hold anyway, and texts are cut short. */
 const TIGHT = 1 / 2;
 /** Beyond this the run is stopped; what is left is for its last words. */
 const FULL = 15 / 16;
 /** No entry takes more than this share of them: while there is room, when it is tight, and at the end. */
-const SHARES = { roomy: 1 / 16, tight: 1 / 256, full: 1 / 4_096 };
+const SHARES = { ample: 1 / 16, tight: 1 / 256, full: 1 / 4_096 };
 /** What a run's history was made into may be larger than one message. */
 const HISTORY_TIMES = 4;
 const MIN_ENTRY_BYTES = 512;
@@ -15,13 +15,13 @@ const MIN_ENTRY_BYTES = 512;
 const MARKER_BYTES = 128;
 
 /** An entry in the store that a later one may make needless. */
-interface Draft extends Told {
+interface Draft extends UnwrappedEntry {
   readonly position: number;
   readonly bytes: number;
 }
 
 /** What a journal has, and may have. */
-export interface Room {
+export interface JournalBudget {
   readonly position: number;
   readonly bytes: number;
   readonly maxBytes: number;
@@ -30,18 +30,22 @@ export interface Room {
   readonly left: { readonly entries: number; readonly bytes: number };
 }
 
-export interface Shaped {
+export interface FittedEntries {
   readonly events: readonly Json[];
   readonly replaces: readonly number[];
   /** The room when this has been written. */
-  readonly room: Room;
+  readonly budget: JournalBudget;
   /** The run should stop. */
   readonly isFull: boolean;
   /** Something was left out that no later entry will hold. */
   readonly isLossy: boolean;
 }
 
-export function roomOf({ position, bytes, maxBytes }: Pick<Room, 'position' | 'bytes' | 'maxBytes'>): Room {
+export function createJournalBudget({
+  position,
+  bytes,
+  maxBytes,
+}: Pick<JournalBudget, 'position' | 'bytes' | 'maxBytes'>): JournalBudget {
   return { position, bytes, maxBytes, drafts: [], left: { entries: 0, bytes: 0 } };
 }
 
@@ -49,22 +53,22 @@ export function roomOf({ position, bytes, maxBytes }: Pick<Room, 'position' | 'b
  * Makes entries fit. Drafts in the store go when an entry holds what they said. When room gets tight no more drafts are
  * written and long entries are cut; what was left out is counted in a `journal-cut`, of which there is always one.
  */
-export function shape(entries: readonly Json[], before: Room): Shaped {
-  const shaping = new Shaping(before);
-  for (const entry of entries) shaping.add(entry);
-  return shaping.end();
+export function fitEntries(entries: readonly Json[], before: JournalBudget): FittedEntries {
+  const fitting = new Fitting(before);
+  for (const entry of entries) fitting.add(entry);
+  return fitting.end();
 }
 
-class Shaping {
-  readonly #before: Room;
+class Fitting {
+  readonly #before: JournalBudget;
   readonly #events: Json[] = [];
   readonly #replaces: number[] = [];
   #drafts: Draft[];
   #bytes: number;
-  #left: Room['left'];
+  #left: JournalBudget['left'];
   #isLossy = false;
 
-  constructor(before: Room) {
+  constructor(before: JournalBudget) {
     this.#before = before;
     this.#bytes = before.bytes;
     this.#drafts = [...before.drafts];
@@ -72,27 +76,27 @@ class Shaping {
   }
 
   add(entry: Json): void {
-    const told = toldBy(entry);
+    const unwrapped = unwrapEntry(entry);
     const size = bytesOf(entry);
-    const replaced = this.#replacedBy(told);
-    const limit = this.#limit(told, size - bytesIn(replaced));
+    const replaced = this.#replacedBy(unwrapped);
+    const limit = this.#limit(unwrapped, size - bytesIn(replaced));
     if (limit === undefined) this.#leave(size);
-    else if (size <= limit) this.#write(entry, { told, size, replaced });
+    else if (size <= limit) this.#write(entry, { unwrapped, size, replaced });
     else {
       // Cut, it no longer holds what was said before: that stays.
-      const cut = cutTo(entry, limit);
-      this.#write(cut, { told, size: bytesOf(cut), replaced: [] });
+      const cut = truncateEntry(entry, limit);
+      this.#write(cut, { unwrapped, size: bytesOf(cut), replaced: [] });
     }
   }
 
-  end(): Shaped {
+  end(): FittedEntries {
     const { position, maxBytes, left } = this.#before;
     if (this.#left !== left) {
       const marker = { type: 'journal-cut', ...this.#left };
-      const told = toldBy(marker);
-      this.#write(marker, { told, size: bytesOf(marker), replaced: this.#replacedBy(told) });
+      const unwrapped = unwrapEntry(marker);
+      this.#write(marker, { unwrapped, size: bytesOf(marker), replaced: this.#replacedBy(unwrapped) });
     }
-    const room = {
+    const budget = {
       position: position + this.#events.length,
       bytes: this.#bytes,
       maxBytes,
@@ -100,21 +104,24 @@ class Shaping {
       left: this.#left,
     };
     const isFull = this.#isLossy || this.#bytes > maxBytes * FULL;
-    return { events: this.#events, replaces: this.#replaces, room, isFull, isLossy: this.#isLossy };
+    return { events: this.#events, replaces: this.#replaces, budget, isFull, isLossy: this.#isLossy };
   }
 
   /** How large an entry may be; `undefined` if it is not to be written. */
-  #limit(told: Told, added: number): number | undefined {
+  #limit(unwrapped: UnwrappedEntry, added: number): number | undefined {
     const { maxBytes } = this.#before;
-    const times = told.event.type === 'history' ? HISTORY_TIMES : 1;
-    if (this.#bytes + added <= maxBytes * TIGHT) return Math.max(MIN_ENTRY_BYTES, maxBytes * SHARES.roomy * times);
-    if (isWords(told) || SKIPPED.has(told.event.type)) return undefined;
+    const times = unwrapped.event.type === 'history' ? HISTORY_TIMES : 1;
+    if (this.#bytes + added <= maxBytes * TIGHT) return Math.max(MIN_ENTRY_BYTES, maxBytes * SHARES.ample * times);
+    if (isWords(unwrapped) || SKIPPED.has(unwrapped.event.type)) return undefined;
     const share = this.#bytes > maxBytes * FULL ? SHARES.full : SHARES.tight;
     return Math.max(MIN_ENTRY_BYTES, maxBytes * share * times);
   }
 
-  #write(entry: Json, { told, size, replaced }: { told: Told; size: number; replaced: readonly Draft[] }): void {
-    const isMarker = told.event.type === 'journal-cut';
+  #write(
+    entry: Json,
+    { unwrapped, size, replaced }: { unwrapped: UnwrappedEntry; size: number; replaced: readonly Draft[] },
+  ): void {
+    const isMarker = unwrapped.event.type === 'journal-cut';
     const bytes = this.#bytes + size - bytesIn(replaced);
     if (bytes > this.#before.maxBytes - (isMarker ? 0 : MARKER_BYTES)) {
       this.#isLossy = true;
@@ -123,10 +130,10 @@ class Shaping {
     }
     this.#bytes = bytes;
     this.#replaces.push(...replaced.map(({ position }) => position));
-    this.#drafts = this.#drafts.filter((draft) => !replaced.includes(draft) && !isOver(draft, told));
+    this.#drafts = this.#drafts.filter((draft) => !replaced.includes(draft) && !isOver(draft, unwrapped));
     this.#events.push(entry);
-    if (isWords(told) || REPLACED.has(told.event.type)) {
-      this.#drafts.push({ ...told, position: this.#before.position + this.#events.length, bytes: size });
+    if (isWords(unwrapped) || REPLACED.has(unwrapped.event.type)) {
+      this.#drafts.push({ ...unwrapped, position: this.#before.position + this.#events.length, bytes: size });
     }
   }
 
@@ -134,15 +141,15 @@ class Shaping {
     this.#left = { entries: this.#left.entries + 1, bytes: this.#left.bytes + bytes };
   }
 
-  #replacedBy(told: Told): readonly Draft[] {
-    const isNeedless = draftsOf(told);
+  #replacedBy(unwrapped: UnwrappedEntry): readonly Draft[] {
+    const isNeedless = draftsOf(unwrapped);
     const drafts = this.#drafts.filter(isNeedless);
-    if (told.event.type !== 'turn-end') return drafts;
+    if (unwrapped.event.type !== 'turn-end') return drafts;
     // A planner may have shown other words than it replies with: then they stay.
     return ['text', 'thinking'].flatMap((type) => {
       const words = drafts.filter(({ event }) => event.type === type);
       const shown = words.map(({ event }) => event.text ?? '').join('');
-      return said(told, type).startsWith(shown) ? words : [];
+      return said(unwrapped, type).startsWith(shown) ? words : [];
     });
   }
 }
@@ -157,11 +164,11 @@ function bytesIn(drafts: readonly Draft[]): number {
 }
 
 /** Whether nothing can replace a draft any more: a new turn has begun, and the words of the old one stay. */
-function isOver(draft: Draft, { path, event }: Told): boolean {
+function isOver(draft: Draft, { path, event }: UnwrappedEntry): boolean {
   return event.type === 'turn-start' && draft.path === path && isWords(draft);
 }
 
-function said({ event }: Told, type: string): string {
+function said({ event }: UnwrappedEntry, type: string): string {
   const content = event.message?.content;
   if (!Array.isArray(content)) return '';
   const parts = content as readonly { readonly type?: string; readonly text?: string }[];

@@ -13,7 +13,7 @@ export function bytesOf(value: Json): number {
  * An entry made small enough. Details and inputs go first, then the ends of long texts; in place of each stands how many
  * bytes it had. Thinking goes altogether: its signature would no longer fit. `cut` says how many bytes are missing.
  */
-export function cutTo(entry: Json, maxBytes: number): Json {
+export function truncateEntry(entry: Json, maxBytes: number): Json {
   const before = bytesOf(entry);
   for (let chars = Math.max(MIN_TEXT_CHARS, maxBytes); chars >= MIN_TEXT_CHARS; chars /= 2) {
     const cut = marked(shortened(entry, chars), before);
@@ -67,7 +67,7 @@ function isList(value: readonly Json[] | Fields): value is readonly Json[] {
 }
 
 /** Whether something stands in place of what was cut. */
-export function isCut(value: unknown): boolean {
+export function isTruncated(value: unknown): boolean {
   const { cut, bytes } = (value ?? {}) as { readonly cut?: unknown; readonly bytes?: unknown };
   return cut === true && typeof bytes === 'number';
 }

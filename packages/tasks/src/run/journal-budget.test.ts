@@ -2,9 +2,9 @@ import assert from 'node:assert/strict';
 import type { Json } from '@whoa/core';
 import * as fc from 'fast-check';
 import { expect, test } from 'vitest';
-import { bytesOf, cutTo } from './cut.ts';
 import { withEntry } from './entry.ts';
-import { type Room, roomOf, shape } from './room.ts';
+import { createJournalBudget, fitEntries, type JournalBudget } from './journal-budget.ts';
+import { bytesOf, truncateEntry } from './truncate.ts';
 
 const text = (said: string): Json => ({ type: 'text', text: said });
 const update = (callId: string, partial: string): Json => ({ type: 'call-update', callId, partial });
@@ -19,26 +19,26 @@ const nested = (callId: string, event: Json): Json => ({ type: 'call-nested', ca
 /** A journal as a store keeps it. */
 class Kept {
   readonly entries = new Map<number, Json>();
-  room: Room;
+  budget: JournalBudget;
   readonly ends: { isFull: boolean; isLossy: boolean } = { isFull: false, isLossy: false };
 
   constructor(maxBytes = 1_000_000) {
-    this.room = roomOf({ position: 0, bytes: 0, maxBytes });
+    this.budget = createJournalBudget({ position: 0, bytes: 0, maxBytes });
   }
 
   /** Writes one batch after another. */
   write(...batches: readonly (readonly Json[])[]): this {
     for (const batch of batches) {
       const waiting = batch.reduce<Json[]>(withEntry, []);
-      const { events, replaces, room, isFull, isLossy } = shape(waiting, this.room);
+      const { events, replaces, budget, isFull, isLossy } = fitEntries(waiting, this.budget);
       for (const position of replaces) assert.ok(this.entries.delete(position));
-      for (const [i, event] of events.entries()) this.entries.set(this.room.position + i + 1, event);
-      this.room = room;
+      for (const [i, event] of events.entries()) this.entries.set(this.budget.position + i + 1, event);
+      this.budget = budget;
       Object.assign(this.ends, { isFull, isLossy });
     }
     const bytes = this.events.reduce((sum: number, event) => sum + bytesOf(event), 0);
-    assert.equal(this.room.bytes, bytes);
-    assert.ok(bytes <= this.room.maxBytes);
+    assert.equal(this.budget.bytes, bytes);
+    assert.ok(bytes <= this.budget.maxBytes);
     return this;
   }
 
@@ -131,7 +131,7 @@ test('a journal that is nearly full asks for the end and still takes short last 
 });
 
 test('what is cut keeps ids and says sizes; thinking goes, images become words', () => {
-  const cut = cutTo(
+  const cut = truncateEntry(
     {
       type: 'turn-end',
       message: {
@@ -158,7 +158,7 @@ test('what is cut keeps ids and says sizes; thinking goes, images become words',
 
 test('what cannot be cut small enough leaves its type and its size', () => {
   const entry = { type: 'odd', many: Array.from({ length: 1_000 }, (_, i) => i) };
-  const cut = cutTo(entry, 512);
+  const cut = truncateEntry(entry, 512);
   expect(cut).toEqual({ type: 'odd', cut: bytesOf(entry) - bytesOf({ type: 'odd' }) });
 });
 
@@ -185,7 +185,7 @@ test('whatever is written, a journal stays within its bound, and every word that
         if (one.event === 'turn-start') return turnStart;
         return one.event === 'update' ? update(one.callId, one.word) : callEnd(one.callId, one.word);
       });
-      const last = journal.room.position;
+      const last = journal.budget.position;
       journal.write(events);
       for (const [position, event] of journal.entries) {
         const { type, text: words } = event as { type: string; text?: string };
