@@ -13,8 +13,8 @@ const WARM_UP = 50;
 
 const folder = mkdtempSync(join(tmpdir(), 'whoa-bench-'));
 const file = join(folder, 'tasks.db');
-const bellPath = join(folder, 'bell');
-const bell = openSync(bellPath, 'a', 0o600);
+const notifierPath = join(folder, 'bell');
+const notifier = openSync(notifierPath, 'a', 0o600);
 const store = createSqliteStore({ file });
 const { DatabaseSync } = process.getBuiltinModule('node:sqlite');
 const raw = new DatabaseSync(file);
@@ -23,7 +23,7 @@ const change = raw.prepare('UPDATE tasks SET record = ? WHERE id = ?');
 const known = await store.create({ tenant: 'bench', agent: 'bench', input: 'x' });
 if (known.answer !== 'created') throw new Error('not created');
 const { task } = known;
-const child = fork(join(import.meta.dirname, 'children/cancel-sqlite.ts'), [file, bellPath, task.id]);
+const child = fork(join(import.meta.dirname, 'children/cancel-sqlite.ts'), [file, notifierPath, task.id]);
 const waiting = new Map<string, (message: { at: string }) => void>();
 child.on('message', (message: { type: string; at: string }) => waiting.get(message.type)?.(message));
 const hear = (type: string): Promise<{ at: string }> => new Promise((resolve) => waiting.set(type, resolve));
@@ -50,7 +50,7 @@ async function sampleStore(): Promise<number> {
 }
 
 function ring(): void {
-  writeSync(bell, '.', 0);
+  writeSync(notifier, '.', 0);
 }
 
 function changeAndRing(): void {

@@ -2,7 +2,7 @@
 import { watch } from 'node:fs';
 import { createRunner, createSqliteStore } from '@whoa/tasks';
 
-const [file = '', bell = '', known = ''] = process.argv.slice(2);
+const [file = '', notifier = '', known = ''] = process.argv.slice(2);
 const fired = (): void => void process.send?.({ type: 'fired', at: `${process.hrtime.bigint()}` });
 const runner = createRunner({
   store: createSqliteStore({ file }),
@@ -21,7 +21,7 @@ const runner = createRunner({
 const { DatabaseSync } = process.getBuiltinModule('node:sqlite');
 const raw = new DatabaseSync(file);
 const read = raw.prepare('SELECT record FROM tasks WHERE id = ?');
-watch(bell, () => {
+watch(notifier, () => {
   JSON.parse(String(read.get(known)?.['record']));
   fired();
 });

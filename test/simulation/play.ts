@@ -202,31 +202,32 @@ class Simulation {
     const isRepeated = chance.oneIn(4);
     const again = { policy, nonce: chance.oneIn(2) ? nonce : `${nonce} again` };
     if (chance.oneIn(5)) this.#at(chance.below(6_000), () => this.#workOn(task));
-    const receipt = await this.#insist(() => this.#client.create(task, { policy, nonce }));
-    if (isRepeated) this.#at(chance.below(10_000), () => this.#insist(() => this.#client.create(task, again)));
+    const receipt = await this.#askUntilAnswered(() => this.#client.create(task, { policy, nonce }));
+    if (isRepeated)
+      this.#at(chance.below(10_000), () => this.#askUntilAnswered(() => this.#client.create(task, again)));
     if (receipt?.answer !== 'created') return;
     const ref = { tenant, id: receipt.task.id };
     if (conversation !== undefined && chance.oneIn(6)) {
-      this.#at(chance.below(10_000), () => this.#insist(() => this.#client.cancel({ tenant, conversation })));
+      this.#at(chance.below(10_000), () => this.#askUntilAnswered(() => this.#client.cancel({ tenant, conversation })));
     }
     if (isCancelled) this.#at(cancelIn, () => this.#cancel(ref, i));
     if (chance.oneIn(6)) {
       const message = { type: 'steer', message: 'be brief' } as const;
-      this.#at(chance.below(4_000), () => this.#insist(() => this.#client.send(ref, message, { nonce })));
+      this.#at(chance.below(4_000), () => this.#askUntilAnswered(() => this.#client.send(ref, message, { nonce })));
     }
   }
 
   /** A worker is asked for one task, by its id, beside those that it takes. */
   async #workOn({ tenant, key }: { readonly tenant: string; readonly key: string }): Promise<void> {
     const { runner } = this.#chance.pick(this.#workers);
-    const task = await this.#insist(() => this.#client.find({ tenant, key }));
+    const task = await this.#askUntilAnswered(() => this.#client.find({ tenant, key }));
     if (task !== undefined) await runner.work({ tenant, id: task.id }, { wait: this.#chance.oneIn(2) });
   }
 
   async #cancel(ref: { tenant: string; id: string }, i: number): Promise<void> {
     const mode = this.#chance.pick(['graceful', 'now', 'kill'] as const);
     const undo = this.#chance.oneIn(3);
-    await this.#insist(() => this.#client.cancel(ref, { by: `user ${i}` }, { mode, undo }));
+    await this.#askUntilAnswered(() => this.#client.cancel(ref, { by: `user ${i}` }, { mode, undo }));
     if (this.#chance.oneIn(3)) this.#at(this.#chance.below(2_000), () => this.#cancel(ref, i + 100));
   }
 
@@ -299,7 +300,7 @@ class Simulation {
     work().catch(() => {});
   }
 
-  async #insist<T>(ask: () => Promise<T>): Promise<T | undefined> {
+  async #askUntilAnswered<T>(ask: () => Promise<T>): Promise<T | undefined> {
     for (let asked = 0; asked < 20; asked++) {
       try {
         return await ask();

@@ -3,11 +3,11 @@ import { setTimeout as wait } from 'node:timers/promises';
 import { systemClock, systemWorld } from '@whoa/core/embed';
 import type { StoreCancelReceipt, TaskStore } from '@whoa/tasks';
 import { createSteppedClock, type SteppedClock } from '../servers/stepped-clock.ts';
+import { askUntilAnswered } from './ask-until-answered.ts';
 import { judgeChaos } from './chaos-judge.ts';
 import { type ChaosReport, type Life, TENANT } from './chaos-life.ts';
 import type { ChaosPlace, ChaosPlaceKind } from './chaos-places.ts';
 import { type Child, startChild, temporaryFolder } from './child.ts';
-import { insist } from './insist.ts';
 import { openStore } from './open-store.ts';
 
 const WORKERS = 3;
@@ -148,7 +148,7 @@ class Chaos implements AsyncDisposable {
     const task = { tenant: TENANT, agent: 'job', input: { steps, fails }, ...this.#where() };
     const policy = this.#pick(['replace', 'queue', 'queue', 'steer', 'reject'] as const);
     const nonce = randomUUID();
-    const receipt = await this.#insist((store) => store.create(task, { policy, nonce }));
+    const receipt = await this.#askUntilAnswered((store) => store.create(task, { policy, nonce }));
     if (receipt.answer !== 'created') return;
     const { id } = receipt.task;
     const isTalk = receipt.task.conversation !== undefined;
@@ -182,7 +182,7 @@ class Chaos implements AsyncDisposable {
   async #lookOn(): Promise<void> {
     while (!this.#isOver || this.#open.size > 0) {
       for (const id of this.#open) {
-        const task = await this.#insist((store) => store.get({ tenant: TENANT, id }));
+        const task = await this.#askUntilAnswered((store) => store.get({ tenant: TENANT, id }));
         if (task !== undefined && task.endedAt === undefined) continue;
         this.#open.delete(id);
         if (task === undefined) this.violations.push(`${id}: it is gone`);
@@ -226,8 +226,8 @@ class Chaos implements AsyncDisposable {
   }
 
   /** Whoever is refused because shards were added asks the store that knows of them. */
-  #insist<T>(ask: (store: TaskStore) => Promise<T>): Promise<T> {
-    return insist(() => ask(this.store), { isGrowing: true });
+  #askUntilAnswered<T>(ask: (store: TaskStore) => Promise<T>): Promise<T> {
+    return askUntilAnswered(() => ask(this.store), { isGrowing: true });
   }
 
   async #endWorker(victim: number, signal: 'SIGKILL' | 'SIGTERM'): Promise<void> {

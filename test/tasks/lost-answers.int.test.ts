@@ -16,7 +16,7 @@ import { startRedis } from '../servers/redis.ts';
 
 const TENANT = 'acme';
 const LEASE_MS = 600_000;
-const LINE = { tenant: TENANT, conversation: 'c' };
+const CONVERSATION = { tenant: TENANT, conversation: 'c' };
 const WANTED = { tenant: TENANT, agent: 'a', input: 'hello' };
 const STEER = { type: 'steer', message: 'be brief' } as const;
 
@@ -126,10 +126,10 @@ describe.each([
     await using place = await servers.open();
     const { store, direct, proxy } = place;
     const old = await running(store, { conversation: 'c' });
-    const ask = (nonce?: string) => store.create({ ...WANTED, ...LINE }, nonce === undefined ? {} : { nonce });
+    const ask = (nonce?: string) => store.create({ ...WANTED, ...CONVERSATION }, nonce === undefined ? {} : { nonce });
     const { nonce, operation } = await lose(proxy, ask);
     expect(operation).toBe('create');
-    const [done] = (await direct.list({ ...LINE, status: 'init' })).tasks;
+    const [done] = (await direct.list({ ...CONVERSATION, status: 'init' })).tasks;
     expect(await ask(nonce)).toMatchObject({ answer: 'created', task: done, superseded: [old.id] });
     expect((await direct.list({ tenant: TENANT })).tasks).toHaveLength(2);
   });
@@ -267,19 +267,23 @@ describe.each([
       status: 'duplicate',
     });
     expect(sent).toEqual(['m1']);
-    expect((await direct.list(LINE)).tasks).toHaveLength(1);
+    expect((await direct.list(CONVERSATION)).tasks).toHaveLength(1);
   });
 
   test('finish: it has ended once, and one successor was woken', async () => {
     await using place = await servers.open();
     const { store, direct, proxy } = place;
     const { ref, by } = await running(store, { conversation: 'c' });
-    const next = taskOf(await store.create({ ...WANTED, ...LINE }, { policy: 'queue' }));
-    const third = taskOf(await store.create({ ...WANTED, ...LINE }, { policy: 'queue' }));
+    const next = taskOf(await store.create({ ...WANTED, ...CONVERSATION }, { policy: 'queue' }));
+    const third = taskOf(await store.create({ ...WANTED, ...CONVERSATION }, { policy: 'queue' }));
     const ask = () => store.finish(by, { status: 'success', answer: 'done', history: ['said'] });
     await lose(proxy, ask);
     expect(await ask()).toEqual({ answer: 'already', status: 'success' });
     expect(await direct.get(ref)).toMatchObject({ status: 'success', outcome: { answer: 'done' } });
-    expect(await direct.conversation(LINE)).toMatchObject({ current: next.id, waiting: [third.id], history: ['said'] });
+    expect(await direct.conversation(CONVERSATION)).toMatchObject({
+      current: next.id,
+      waiting: [third.id],
+      history: ['said'],
+    });
   });
 });

@@ -13,9 +13,9 @@ export function createTaskId(
   { nonce, shards }: { nonce: string; shards: number },
 ): string {
   const { tenant, conversation, concurrency, key } = task;
-  const place = placeOf([tenant, conversation ?? concurrency?.key ?? key ?? nonce], shards);
+  const shard = pickShard([tenant, conversation ?? concurrency?.key ?? key ?? nonce], shards);
   const unique = digest([tenant, conversation ?? '', ...(key === undefined ? ['nonce', nonce] : [key])]);
-  return `t${place.toString(36)}-${unique.toString('base64url').slice(0, 32)}`;
+  return `t${shard.toString(36)}-${unique.toString('base64url').slice(0, 32)}`;
 }
 
 /** The task that was created under a key, if one was. */
@@ -31,7 +31,7 @@ export function signatureOf({ id, claim }: { readonly id: string; readonly claim
 
 /** The shard a conversation lives in, with all its tasks. */
 export function getConversationShard({ tenant, conversation }: ConversationRef, shards: number): number {
-  return placeOf([tenant, conversation], shards);
+  return pickShard([tenant, conversation], shards);
 }
 
 /** The shard a task lives in; throws on what is no task id. */
@@ -50,7 +50,7 @@ export function getShardOrFirst(id: string): number {
   }
 }
 
-function placeOf(parts: readonly string[], shards: number): number {
+function pickShard(parts: readonly string[], shards: number): number {
   return digest(parts).readUInt32BE(0) % shards;
 }
 

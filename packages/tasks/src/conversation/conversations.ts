@@ -11,7 +11,7 @@ import {
 import { type CancelOptions, systemWorld, type World } from '@whoa/core/embed';
 import { createHookDispatcher, MESSAGE_RULES, POLICY_RULE, settings } from '@whoa/core/internal';
 import { LeaseLostError } from '../errors.ts';
-import { insist } from '../run/insist.ts';
+import { askAgain } from '../run/ask-again.ts';
 import { type Runner, type RunnerEvent, type RunnerOptions, StoreFullError } from '../run/runner.ts';
 import { RUNNER_RULES } from '../run/runner-rules.ts';
 import { createRunner } from '../run/store-runner.ts';
@@ -136,7 +136,7 @@ function openConversations(options: StoreConversationsOptions): StoreConversatio
     // With a nonce of its own: an answer that was lost must not make our own message look like somebody else's.
     const nonce = world.createId();
     const onStoreError = (error: unknown): void => tell({ type: 'store-error', error });
-    const receipt = await insist(() => store.create(wanted, { policy, nonce }), { clock: world.clock, onStoreError });
+    const receipt = await askAgain(() => store.create(wanted, { policy, nonce }), { clock: world.clock, onStoreError });
     if (receipt.answer === 'full') throw new StoreFullError(receipt);
     if (receipt.answer === 'rejected') return answer({ ...about, ...early('rejected') });
     // Whoever was first processes it, here or elsewhere.

@@ -1,5 +1,5 @@
 // For Whoa's own packages. Anything here may change in any release.
 
 export { createSqliteSessions } from '../stores/sqlite-sessions.ts';
-export { getDefaultPath as getDefaultSqlitePath } from '../stores/sqlite/place.ts';
+export { getDefaultPath as getDefaultSqlitePath } from '../stores/sqlite/database-file.ts';
 export { cancelBackground } from '../run/background.ts';

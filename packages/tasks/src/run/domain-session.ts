@@ -89,13 +89,13 @@ export class DomainSession {
   }
 
   /** Asks for one task. The same request is repeated while its answer is lost. */
-  async claim(id: string, insist: <T>(ask: () => Promise<T>) => Promise<T>): Promise<ClaimAnswer> {
+  async claim(id: string, askAgain: <T>(ask: () => Promise<T>) => Promise<T>): Promise<ClaimAnswer> {
     const { store, worker, leaseMs } = this.#options;
     this.#renewIfDoubtful();
     const [session, asked, claim] = [this.#id, this.#lease.now(), this.#newId()];
     this.#claiming++;
     try {
-      const answer = await insist(() => store.claim(id, { session, worker, leaseMs, claim }));
+      const answer = await askAgain(() => store.claim(id, { session, worker, leaseMs, claim }));
       if (session !== this.#id) return { answer: 'gone' };
       if (answer.answer === 'gone') this.#end();
       if (answer.answer === 'claimed' && this.#holders.size === 0) this.#lease.keepFrom(asked);

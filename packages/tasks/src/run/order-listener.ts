@@ -15,8 +15,8 @@ import {
 import { Checker } from './checker.ts';
 import type { DomainSession } from './domain-session.ts';
 import type { Execution } from './execution.ts';
-import { News } from './news.ts';
 import type { RunnerEvent, RunnerOptions } from './runner.ts';
+import { TaskWakeups } from './task-wakeups.ts';
 
 export interface ListenerOptions extends Pick<RunnerOptions, 'channel' | 'cancellationChecker' | 'whenCheckerFails'> {
   readonly store: TaskStore;
@@ -41,7 +41,7 @@ export interface ListenerOptions extends Pick<RunnerOptions, 'channel' | 'cancel
  */
 export class OrderListener implements AsyncDisposable {
   /** Wakes those who wait for something to happen to a task. */
-  readonly news: News;
+  readonly wakeups: TaskWakeups;
   readonly checker: Checker;
   readonly #options: ListenerOptions;
   readonly #channels = new Set<Disposable>();
@@ -50,7 +50,7 @@ export class OrderListener implements AsyncDisposable {
 
   constructor(options: ListenerOptions) {
     this.#options = options;
-    this.news = new News(options.clock, options.pollMs);
+    this.wakeups = new TaskWakeups(options.clock, options.pollMs);
     const onError = (id: string, error: unknown): void => options.tell({ type: 'checker-error', id, error });
     this.checker = new Checker({ ...options, onError });
     if (options.channel !== undefined) this.listen(options.channel);
@@ -83,7 +83,7 @@ export class OrderListener implements AsyncDisposable {
   async open(): Promise<void> {
     this.#listening ??= this.#options.store.watch({ worker: this.#options.worker }, (hint) => {
       this.#heed(hint);
-      this.news.tell('id' in hint ? hint.id : undefined);
+      this.wakeups.wake('id' in hint ? hint.id : undefined);
     });
     try {
       await this.#listening;

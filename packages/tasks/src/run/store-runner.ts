@@ -6,12 +6,12 @@ import { LeaseLostError } from '../errors.ts';
 import { getShardOrFirst } from '../id.ts';
 import type { FinalStatus } from '../status.ts';
 import { type NewTask, type TaskHead, type TaskRef, type TaskResponse, toTaskResponse } from '../task.ts';
+import { askAgain } from './ask-again.ts';
 import { withBackground } from './background.ts';
 import type { EventChannel } from './channel.ts';
 import type { CancellationChecker } from './checker.ts';
 import { DomainSession } from './domain-session.ts';
 import { Execution } from './execution.ts';
-import { insist } from './insist.ts';
 import { OrderListener } from './order-listener.ts';
 import { readJournal } from './read-journal.ts';
 import {
@@ -115,7 +115,7 @@ export class StoreRunner implements Runner {
     const { policy, ...options } = settings.readSettings<WorkOptions>(given, WORK_RULES);
     const asked = { nonce: this.#world.createId(), ...(policy !== undefined && { policy }) };
     const wanted = { worker: this.worker, ...task };
-    const id = letIn(await this.#insist(() => this.#options.store.create(wanted, asked)));
+    const id = letIn(await this.#askAgain(() => this.#options.store.create(wanted, asked)));
     return [{ tenant: task.tenant, id }, options];
   }
 
@@ -174,7 +174,7 @@ export class StoreRunner implements Runner {
     this.#orders.stop();
     this.#takes?.[Symbol.dispose]();
     for (const { token } of this.#live.values()) token.cancel({ kind: 'shutdown' }, { mode });
-    this.#orders.news.tell();
+    this.#orders.wakeups.wake();
     return (this.#stopped ??= this.#leave());
   }
 
@@ -215,9 +215,9 @@ export class StoreRunner implements Runner {
     for (;;) {
       this.#shutdown.throwIfCancelled();
       // Listen before asking: news that comes in between wakes us.
-      const news = this.#orders.news.of(ref.id);
+      const wakeups = this.#orders.wakeups.listen(ref.id);
       try {
-        const claim = await this.#session(ref.id).claim(ref.id, (ask) => this.#insist(ask));
+        const claim = await this.#session(ref.id).claim(ref.id, (ask) => this.#askAgain(ask));
         if (claim.answer === 'unknown') throw new TypeError(`id: there is no task '${ref.id}' to work on`);
         if (claim.answer === 'too-late') return;
         if (claim.answer === 'claimed') {
@@ -228,15 +228,15 @@ export class StoreRunner implements Runner {
         if (claim.answer === 'gone') continue;
         if (claim.answer === 'held') await this.#sweeper.sweep(getShardOrFirst(ref.id) % this.#sessions.length);
         if (!wait) return;
-        await news.wait(claim.until === undefined ? undefined : claim.until - this.#world.clock.now());
+        await wakeups.wait(claim.until === undefined ? undefined : claim.until - this.#world.clock.now());
       } finally {
-        news[Symbol.dispose]();
+        wakeups[Symbol.dispose]();
       }
     }
   }
 
-  #insist<T>(ask: () => Promise<T>): Promise<T> {
-    return insist(ask, { clock: this.#world.clock, onStoreError: this.#onStoreError });
+  #askAgain<T>(ask: () => Promise<T>): Promise<T> {
+    return askAgain(ask, { clock: this.#world.clock, onStoreError: this.#onStoreError });
   }
 
   #session(id: string): DomainSession {

@@ -1,7 +1,7 @@
 import { StoreClosedError } from '../errors.ts';
 import { checkLimit, checkName } from './checks.ts';
 import { Database, type Row } from './sqlite/database.ts';
-import { getDefaultPath, prepareFile } from './sqlite/place.ts';
+import { getDefaultPath, prepareFile } from './sqlite/database-file.ts';
 
 /** What a store must know of a session. Everything else in it is kept as it is; it must be JSON. */
 export interface KeptSession {

@@ -6,7 +6,7 @@ import { DatabaseSync } from 'node:sqlite';
 import { createVirtualWorld } from '@whoa/core/testing';
 import { expect, test } from 'vitest';
 import type { Hint } from '../store.ts';
-import { getDefaultPath } from './sqlite/place.ts';
+import { getDefaultPath } from './sqlite/database-file.ts';
 import { createSqliteStore } from './sqlite.ts';
 
 function temporaryFolder(): Disposable & { readonly path: string; readonly file: string } {
@@ -141,11 +141,11 @@ test('a note on the bell that makes no sense is not believed, and the next cance
 
 test('a bell that somebody left open for everybody is closed to others', async () => {
   using folder = temporaryFolder();
-  const bell = `${folder.file}-bell`;
-  writeFileSync(bell, '');
-  chmodSync(bell, 0o666);
+  const notifier = `${folder.file}-bell`;
+  writeFileSync(notifier, '');
+  chmodSync(notifier, 0o666);
   await using store = createSqliteStore(folder);
-  expect(statSync(bell).mode & 0o777).toBe(0o600);
+  expect(statSync(notifier).mode & 0o777).toBe(0o600);
   expect(store.name).toBe('sqlite');
 });
 

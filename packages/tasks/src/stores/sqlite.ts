@@ -3,8 +3,8 @@ import { createCheckedStore, createStoreRules } from '../checked-store.ts';
 import type { Hint, StoreOptions, TaskStore, WatchFilter } from '../store.ts';
 import { createLocalDriver, type Engine } from './local.ts';
 import { Database, isBusy } from './sqlite/database.ts';
-import { Doorbell } from './sqlite/doorbell.ts';
-import { getDefaultPath, prepareFile } from './sqlite/place.ts';
+import { getDefaultPath, prepareFile } from './sqlite/database-file.ts';
+import { ChangeNotifier } from './sqlite/notifier.ts';
 import { changesAfter, createTables, lastChange, MAX_CHANGES, type SqliteTables } from './sqlite/tables.ts';
 import { Watchers } from './watchers.ts';
 
@@ -36,7 +36,7 @@ class SqliteEngine implements Engine {
   readonly tables: SqliteTables;
   readonly now: () => number;
   readonly #database: Database;
-  readonly #bell: Doorbell;
+  readonly #notifier: ChangeNotifier;
   readonly #watchers = new Watchers();
   readonly #clock: Clock;
   readonly #pollMs: number;
@@ -50,7 +50,7 @@ class SqliteEngine implements Engine {
     const synchronous = durability === 'power' ? 'FULL' : 'NORMAL';
     this.#database = new Database(file, { synchronous });
     try {
-      this.#bell = new Doorbell(`${file}-bell`, file);
+      this.#notifier = new ChangeNotifier(`${file}-bell`, file);
     } catch (error) {
       this.#database.close();
       throw error;
@@ -69,7 +69,7 @@ class SqliteEngine implements Engine {
       if (told.hints.length > 0) this.#trimChanges(told.hints.length);
       return { answer: done, hints: told.hints, first: told.last - told.hints.length + 1 };
     });
-    if (hints.length > 0) this.#bell.ring(first, hints);
+    if (hints.length > 0) this.#notifier.ring(first, hints);
     return answer;
   }
 
@@ -98,7 +98,7 @@ class SqliteEngine implements Engine {
   [Symbol.asyncDispose](): Promise<void> {
     this.#watchers.clear();
     this.#stopListening();
-    this.#bell[Symbol.dispose]();
+    this.#notifier[Symbol.dispose]();
     this.#database.close();
     return Promise.resolve();
   }
@@ -112,7 +112,7 @@ class SqliteEngine implements Engine {
 
   /** Somebody rang. If the note on the bell is what comes next, the database need not be asked what happened. */
   #hear(): void {
-    const ring = this.#bell.lastRing();
+    const ring = this.#notifier.lastRing();
     const next = this.#heard + 1;
     if (ring?.first !== next) {
       const isOld = ring !== undefined && ring.first + ring.hints.length <= next;
@@ -159,13 +159,13 @@ class SqliteEngine implements Engine {
     this.#heard = await this.#database.read(() => lastChange(this.#database));
     // Everybody may have left meanwhile.
     if (this.#watchers.size === 0) return;
-    this.#bell.listen(() => this.#hear());
+    this.#notifier.listen(() => this.#hear());
     this.#pollAgain();
   }
 
   #stopListening(): void {
     this.#listening = undefined;
-    this.#bell.silence();
+    this.#notifier.silence();
     this.#poll?.[Symbol.dispose]();
     this.#poll = undefined;
   }

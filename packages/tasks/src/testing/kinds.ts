@@ -59,7 +59,7 @@ export const sqliteStoreKind: StoreKind = {
  */
 export function createRedisStoreKind(
   name: string,
-  place: Pick<RedisStoreOptions, 'url' | 'cluster' | 'sentinel'>,
+  address: Pick<RedisStoreOptions, 'url' | 'cluster' | 'sentinel'>,
   {
     shift = () => 0,
     setField,
@@ -72,7 +72,7 @@ export function createRedisStoreKind(
       const prefix = `contract-${randomUUID()}`;
       let advancedMs = 0;
       const open = (options: StoreOptions): Promise<TaskStore> =>
-        Promise.resolve(openRedisStore({ shards: 1, ...options, ...place, prefix }, () => advancedMs + shift()));
+        Promise.resolve(openRedisStore({ shards: 1, ...options, ...address, prefix }, () => advancedMs + shift()));
       return Promise.resolve({
         open,
         openSecond: () => open({}),

@@ -28,7 +28,7 @@ interface ModelTask {
 interface Model {
   readonly tasks: ModelTask[];
   /** Tasks of each conversation that live, in the order of their turns. */
-  readonly lines: Map<string, ModelTask[]>;
+  readonly queues: Map<string, ModelTask[]>;
 }
 
 interface Real {
@@ -61,8 +61,8 @@ export async function checkStoreModel(fc: typeof FastCheck, kind: StoreKind, opt
   const property = fc.asyncProperty(commands, async (sequence) => {
     await withOwned(await kind.createHarness(), async (harness) => {
       await withOwned(await harness.open({ maxAttempts: MAX_ATTEMPTS }), async (store) => {
-        const lines = new Map<string, ModelTask[]>();
-        await fc.asyncModelRun(() => ({ model: { tasks: [], lines }, real: { store, harness } }), sequence);
+        const queues = new Map<string, ModelTask[]>();
+        await fc.asyncModelRun(() => ({ model: { tasks: [], queues }, real: { store, harness } }), sequence);
       });
     });
   });
@@ -76,7 +76,7 @@ function commandsOf(fc: typeof FastCheck): FastCheck.Arbitrary<Command>[] {
   const policy = fc.constantFrom<'replace' | 'queue'>('replace', 'queue');
   const conversation = fc.constantFrom(undefined, 'c1', 'c1', 'c2');
   return [
-    fc.tuple(policy, conversation).map(([by, line]) => createCommand(by, line)),
+    fc.tuple(policy, conversation).map(([by, queue]) => createCommand(by, queue)),
     index.map(claimCommand),
     index.map(loadCommand),
     fc.tuple(index, stale).map(([i, ago]) => appendCommand(i, ago)),
@@ -137,14 +137,14 @@ function createCommand(policy: 'replace' | 'queue', conversation: string | undef
       };
       model.tasks.push(task);
       if (conversation === undefined) return;
-      const line = model.lines.get(conversation) ?? [];
+      const queue = model.queues.get(conversation) ?? [];
       if (policy === 'replace') {
-        for (const other of line) {
+        for (const other of queue) {
           if (hasBegun(other)) other.status = 'cancelling';
           else end(model, other, 'cancelled');
         }
       }
-      model.lines.set(conversation, [...(model.lines.get(conversation) ?? []), task]);
+      model.queues.set(conversation, [...(model.queues.get(conversation) ?? []), task]);
     },
   );
 }
@@ -154,8 +154,8 @@ function claimCommand(i: number): Command {
     const task = model.tasks[i]!;
     const claim = await tryClaim(store, task.id, { leaseMs: LEASE_MS });
     if (!isLive(task)) return assert.deepEqual(claim, { answer: 'too-late', status: task.status });
-    const turn = task.conversation === undefined || model.lines.get(task.conversation)?.[0] === task;
-    if (!turn) return assert.equal(claim.answer, 'waiting');
+    const isNext = task.conversation === undefined || model.queues.get(task.conversation)?.[0] === task;
+    if (!isNext) return assert.equal(claim.answer, 'waiting');
     if (task.held) return assert.equal(claim.answer, 'held');
     assert.ok(claim.answer === 'claimed');
     if (task.status === 'init') task.status = 'running';
@@ -195,7 +195,7 @@ function finishCommand(i: number, { ago, end: asked }: { ago: number; end: Final
     if (!owned) return;
     end(model, task, task.status === 'cancelling' ? 'cancelled' : asked);
     assert.equal(receipt!.status, task.status);
-    const next = task.conversation === undefined ? undefined : model.lines.get(task.conversation)?.[0];
+    const next = task.conversation === undefined ? undefined : model.queues.get(task.conversation)?.[0];
     assert.equal(receipt!.successor, next?.id);
   });
 }
@@ -258,10 +258,10 @@ function end(model: Model, task: ModelTask, status: FinalStatus): void {
   task.held = false;
   task.ends++;
   if (task.conversation === undefined) return;
-  const line = model.lines.get(task.conversation) ?? [];
-  model.lines.set(
+  const queue = model.queues.get(task.conversation) ?? [];
+  model.queues.set(
     task.conversation,
-    line.filter((one) => one !== task),
+    queue.filter((one) => one !== task),
   );
 }
 

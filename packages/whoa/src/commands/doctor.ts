@@ -132,7 +132,7 @@ async function lookAtSearch(): Promise<Finding[]> {
 const MAX_TENANTS = 100;
 
 async function lookAtStore(config: WhoaConfig, own: Own): Promise<Finding[]> {
-  const { name, place } = describeStore(config);
+  const { name, location } = describeStore(config);
   const row = { about: 'Tasks', name };
   try {
     const store = own(openStore(config));
@@ -144,7 +144,7 @@ async function lookAtStore(config: WhoaConfig, own: Own): Promise<Finding[]> {
       {
         ...row,
         state: 'ok',
-        text: `${tasks === 1 ? '1 task' : `${tasks} tasks`} of ${among} kept in ${place}`,
+        text: `${tasks === 1 ? '1 task' : `${tasks} tasks`} of ${among} kept in ${location}`,
       },
     ];
   } catch (error) {
@@ -153,12 +153,12 @@ async function lookAtStore(config: WhoaConfig, own: Own): Promise<Finding[]> {
   }
 }
 
-function describeStore({ store }: WhoaConfig): { name: string; place: string } {
+function describeStore({ store }: WhoaConfig): { name: string; location: string } {
   if (store === undefined || ('backend' in store && store.backend === 'sqlite')) {
-    return { name: 'SQLite', place: store?.file ?? getDefaultSqlitePath() };
+    return { name: 'SQLite', location: store?.file ?? getDefaultSqlitePath() };
   }
   const name = 'backend' in store ? store.backend : 'store';
-  return { name, place: `the ${name === 'store' ? '' : `${name} `}store of your configuration` };
+  return { name, location: `the ${name === 'store' ? '' : `${name} `}store of your configuration` };
 }
 
 function lookAtKeys(env: NodeJS.ProcessEnv): Finding[] {

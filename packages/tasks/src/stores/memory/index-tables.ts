@@ -53,7 +53,7 @@ export class TaskIndexes {
   }
 
   change(before: KeptTask | undefined, after: KeptTask | undefined): void {
-    if (before !== undefined && after !== undefined && isSamePlace(before, after)) {
+    if (before !== undefined && after !== undefined && isSamePosition(before, after)) {
       // Don't take it out and put it back: it would stand behind those that came after it.
       if (after.stage === 'held') this.#tell(after);
       return;
@@ -188,7 +188,7 @@ export class TaskIndexes {
   }
 }
 
-function isSamePlace(before: KeptTask, after: KeptTask): boolean {
+function isSamePosition(before: KeptTask, after: KeptTask): boolean {
   const [lane, other] = [laneOf(before), laneOf(after)];
   const isSameStage = before.stage === after.stage && before.stageAt === after.stageAt;
   return isSameStage && before.session === after.session && lane.agent === other.agent;

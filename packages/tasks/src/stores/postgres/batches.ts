@@ -85,7 +85,7 @@ export function finishBatch(functions: DatabaseFunctions): Batcher<Finish, Final
     const outcomes = unique.map(({ outcome: { status, reason, complete = null, ...rest } }) => {
       return [status, JSON.stringify(rest), reason === undefined ? null : JSON.stringify(reason), complete] as const;
     });
-    const ends = [0, 1, 2, 3].map((place) => outcomes.map((one) => one[place as 0]));
+    const ends = [0, 1, 2, 3].map((index) => outcomes.map((one) => one[index as 0]));
     const ended = await functions.call<readonly (readonly [string, FinalStatus])[]>({
       operation: 'finish',
       name: 'finish_many',
@@ -110,7 +110,7 @@ export function cancelBatch(
       const { at = null, ...given } = reason;
       return [target.tenant, target.id, JSON.stringify(given), at, level, abortMs, killMs, undo] as const;
     });
-    const columns = rows[0]!.map((_, place) => rows.map((row) => row[place]));
+    const columns = rows[0]!.map((_, index) => rows.map((row) => row[index]));
     const rung = isAlone ? [ownChannel, MAX_PAYLOAD_BYTES] : [null, null];
     const receipts = await functions.call<readonly (StoreCancelReceipt | null)[]>({
       operation: 'cancel',

@@ -52,7 +52,7 @@ export async function connectAlone(
     return { connection, sockets };
   } catch (error) {
     sockets.destroy();
-    throw failureOf(error, { operation, sent: false, changes: false, place: placeOf(options.url) });
+    throw failureOf(error, { operation, sent: false, changes: false, server: describeServer(options.url) });
   }
 }
 
@@ -82,7 +82,7 @@ export async function checkSession(options: ServerOptions, { connection }: LoneC
     for (let i = 0; i < COMPARISONS; i++) {
       if ((await backendOf(other.connection)) !== own && (await backendOf(connection)) === own) continue;
       throw new StoreSetupError(
-        `${placeOf(options.url)} cannot be listened to: a pooler shares its connections (transaction mode). Give the store a listenUrl that leads to the server itself, or to a pooler in session mode`,
+        `${describeServer(options.url)} cannot be listened to: a pooler shares its connections (transaction mode). Give the store a listenUrl that leads to the server itself, or to a pooler in session mode`,
       );
     }
   } finally {
@@ -91,7 +91,7 @@ export async function checkSession(options: ServerOptions, { connection }: LoneC
 }
 
 /** Where a database is, for people: never with a password. */
-export function placeOf(url: string | undefined): string {
+export function describeServer(url: string | undefined): string {
   const { PGHOST = 'localhost', PGPORT = '5432', PGDATABASE = '' } = process.env;
   if (url === undefined) return `Postgres at ${PGHOST}:${PGPORT}/${PGDATABASE}`;
   try {

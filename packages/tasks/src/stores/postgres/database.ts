@@ -1,12 +1,12 @@
 import { createHash } from 'node:crypto';
 import { setTimeout as wait } from 'node:timers/promises';
 import { StoreClosedError } from '../../errors.ts';
-import { connectAlone, isOurOwn, placeOf, type ServerOptions, settingsOf } from './connect.ts';
+import { connectAlone, describeServer, isOurOwn, type ServerOptions, settingsOf } from './connect.ts';
+import { ConnectionLimit } from './connection-limit.ts';
 import { loadDriver, type Pool, type PooledConnection, Sockets } from './driver.ts';
 import { type Attempt, failureOf, isSound, isUnprepared, isWorthAnother } from './failures.ts';
 import type { ShownHint } from './hints.ts';
 import { isLaidOut, layOut, qualify } from './layout.ts';
-import { Turns } from './turns.ts';
 
 export interface DatabaseOptions extends ServerOptions {
   readonly schema: string;
@@ -53,7 +53,7 @@ export class Database implements AsyncDisposable {
   /** What each transaction begins with. */
   readonly #entry: readonly (string | null)[];
   /** No more are asked at once than there are connections: to wait for one is not to wait for the server. */
-  readonly #turns: Turns;
+  readonly #limit: ConnectionLimit;
   readonly #statements = new Map<string, Statement>();
   readonly #sockets = new Sockets();
   /** What is known of each connection: whether it is our own, and whether it was opened before something failed. */
@@ -68,7 +68,7 @@ export class Database implements AsyncDisposable {
 
   constructor(options: DatabaseOptions) {
     this.#options = options;
-    this.#turns = new Turns(options.maxConnections, options.statementTimeoutMs);
+    this.#limit = new ConnectionLimit(options.maxConnections, options.statementTimeoutMs);
     const { tenant, agent } = options.caps;
     this.#entry = [options.statementTimeoutMs, tenant, agent].map((value) => (value === undefined ? null : `${value}`));
   }
@@ -92,10 +92,10 @@ export class Database implements AsyncDisposable {
 
   async #askOnce<T>({ operation, changes, name, values }: Question): Promise<Answer<T>> {
     if (this.#closed) throw new StoreClosedError();
-    const attempt = { operation, changes, sent: false, place: placeOf(this.#options.url) };
+    const attempt = { operation, changes, sent: false, server: describeServer(this.#options.url) };
     let connection: PooledConnection | undefined;
     let failure: unknown;
-    await this.#turns.wait(operation);
+    await this.#limit.wait(operation);
     try {
       connection = await this.#connect();
       const statement = this.#statement({ name, changes, values });
@@ -109,7 +109,7 @@ export class Database implements AsyncDisposable {
       throw this.#judge(error, attempt);
     } finally {
       connection?.release(failure !== undefined && !isSound(failure));
-      this.#turns.leave();
+      this.#limit.leave();
     }
   }
 

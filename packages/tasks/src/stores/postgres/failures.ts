@@ -9,7 +9,7 @@ export interface Attempt {
   readonly sent: boolean;
   readonly changes: boolean;
   /** Where the database is, for the reader of the error: never with a password. */
-  readonly place: string;
+  readonly server: string;
 }
 
 /** What the server refused and rolled back, and what its operator can do about it. */
@@ -50,19 +50,19 @@ const STALE = new Set(['25006', '25P02', '26000', '42P05', '57P03', '08P01']);
 const UNPREPARED = new Set(['26000', '42P05']);
 
 /** Says what a failure means: nothing happened, try again; nobody knows; or something is wrong with what was asked. */
-export function failureOf(error: unknown, { operation, sent, changes, place }: Attempt): unknown {
+export function failureOf(error: unknown, { operation, sent, changes, server }: Attempt): unknown {
   if (error instanceof StoreSetupError) return error;
   const code = codeOf(error);
   const setup = code === undefined ? undefined : SETUP[code];
   if (setup !== undefined) {
     const said = (error as Error).message;
-    return new StoreSetupError(`${place}: ${setup === '' ? said : `${setup} (${said})`}`, { cause: error });
+    return new StoreSetupError(`${server}: ${setup === '' ? said : `${setup} (${said})`}`, { cause: error });
   }
   const busy = code === undefined ? undefined : BUSY[code];
   if (isAnswer(error) || !sent || !changes) {
-    if (busy !== undefined) return busyError(`${place} did not do '${operation}': ${busy}`, error);
+    if (busy !== undefined) return busyError(`${server} did not do '${operation}': ${busy}`, error);
     if (isAnswer(error)) return error;
-    return busyError(`${place} cannot be reached for '${operation}'; is it running, and is the url right?`, error);
+    return busyError(`${server} cannot be reached for '${operation}'; is it running, and is the url right?`, error);
   }
   return new UnknownOutcomeError(operation, { cause: error });
 }

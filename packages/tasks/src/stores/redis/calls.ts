@@ -55,7 +55,7 @@ export class Calls implements AsyncDisposable {
     const { name, isRepeatable } = script;
     const send = (connection: Connection, ms: number): Promise<Sent> =>
       this.#run(connection, { script, values: [tag, ...values] }, ms);
-    return (await this.#insist({ name, isRepeatable, tag, send })).reply;
+    return (await this.#askAgain({ name, isRepeatable, tag, send })).reply;
   }
 
   /** Listens to a channel of a shard; returns the connection that it is heard on. */
@@ -65,7 +65,7 @@ export class Calls implements AsyncDisposable {
       if (!listener.isReady && !(await listener.waitForReady(ms))) return { unsent: listener.lastError };
       return listener.send((client) => client.ssubscribe(channel), until - performance.now());
     };
-    return (await this.#insist({ name: 'watch', isRepeatable: true, tag, send })).on.listener;
+    return (await this.#askAgain({ name: 'watch', isRepeatable: true, tag, send })).on.listener;
   }
 
   /** The connection that leads to a shard now, if that is known. */
@@ -78,7 +78,7 @@ export class Calls implements AsyncDisposable {
     (await this.#opening?.catch(() => undefined))?.close();
   }
 
-  async #insist(ask: Ask): Promise<{ reply: Reply; on: Connection }> {
+  async #askAgain(ask: Ask): Promise<{ reply: Reply; on: Connection }> {
     const until = performance.now() + this.#timeoutMs;
     let why: Error | undefined;
     for (let tries = 0; ; tries++) {
@@ -182,7 +182,7 @@ export class Calls implements AsyncDisposable {
     const first = this.#firstTag;
     if (ask.tag !== first && !this.#isLaidOut) {
       const send = (): Promise<Sent> => Promise.resolve({ reply: null });
-      await this.#insist({ name: 'connect', isRepeatable: true, tag: first, send });
+      await this.#askAgain({ name: 'connect', isRepeatable: true, tag: first, send });
     }
     const { generation } = connection;
     const admission = (connection.admission ??= this.#check(connection, this.at(first) === connection));

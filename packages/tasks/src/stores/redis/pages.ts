@@ -3,7 +3,7 @@ import type { TaskHead } from '../../task.ts';
 import type { Reply } from './connection.ts';
 import { headOf } from './replies.ts';
 
-interface Place {
+interface Position {
   readonly createdAt: number;
   readonly id: string;
 }
@@ -11,12 +11,12 @@ interface Place {
 /** One page of what every shard found, newest first. A shard that stopped looking somewhere may have more behind that. */
 export function pageOf(replies: readonly Reply[], limit: number): ListPage {
   const found: TaskHead[] = [];
-  let stop: Place | undefined;
+  let stop: Position | undefined;
   for (const reply of replies) {
     const [heads, stoppedAt] = reply as unknown as [Reply[], [string, string] | null];
     for (const head of heads) found.push(headOf(head));
-    const place = stoppedAt === null ? undefined : { createdAt: Number(stoppedAt[0]), id: stoppedAt[1] };
-    if (place !== undefined && (stop === undefined || newestFirst(place, stop) < 0)) stop = place;
+    const position = stoppedAt === null ? undefined : { createdAt: Number(stoppedAt[0]), id: stoppedAt[1] };
+    if (position !== undefined && (stop === undefined || newestFirst(position, stop) < 0)) stop = position;
   }
   const known = found.filter((task) => stop === undefined || newestFirst(task, stop) <= 0).toSorted(newestFirst);
   const tasks = known.slice(0, limit);
@@ -24,6 +24,6 @@ export function pageOf(replies: readonly Reply[], limit: number): ListPage {
   return last === undefined ? { tasks } : { tasks, next: `${last.createdAt}/${last.id}` };
 }
 
-function newestFirst(a: Place, b: Place): number {
+function newestFirst(a: Position, b: Position): number {
   return b.createdAt - a.createdAt || (a.id === b.id ? 0 : a.id < b.id ? 1 : -1);
 }

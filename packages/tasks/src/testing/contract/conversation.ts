@@ -12,7 +12,7 @@ import {
   TENANT,
   tryClaim,
 } from '../case.ts';
-import { kindOf, LINE, say, statuses } from './talk.ts';
+import { CONVERSATION, kindOf, say, statuses } from './talk.ts';
 
 /** One live task in a conversation, and what a newer message does to it. */
 export const conversationCases: readonly ContractCase[] = [
@@ -20,7 +20,7 @@ export const conversationCases: readonly ContractCase[] = [
     title: 'the first message of a conversation is its current task',
     async run({ store }) {
       const { id } = await say(store, 'one', 'replace');
-      assert.equal((await store.conversation(LINE))?.current, id);
+      assert.equal((await store.conversation(CONVERSATION))?.current, id);
     },
   },
   {
@@ -38,7 +38,7 @@ export const conversationCases: readonly ContractCase[] = [
     async run({ store }) {
       const one = await say(store, 'one', 'replace');
       await claim(store, one.id);
-      const receipt = await store.create({ ...LINE, agent: 'assistant', input: 'two' }, { policy: 'replace' });
+      const receipt = await store.create({ ...CONVERSATION, agent: 'assistant', input: 'two' }, { policy: 'replace' });
       assert.ok(receipt.answer === 'created');
       assert.deepEqual(receipt.superseded, [one.id]);
       assert.equal((await record(store, one.id)).status, 'cancelling');
@@ -92,7 +92,10 @@ export const conversationCases: readonly ContractCase[] = [
     async run({ store }) {
       await say(store, 'current', 'queue');
       for (let i = 0; i < 100; i++) await say(store, `${i}`, 'queue');
-      const receipt = await store.create({ ...LINE, agent: 'assistant', input: 'too many' }, { policy: 'queue' });
+      const receipt = await store.create(
+        { ...CONVERSATION, agent: 'assistant', input: 'too many' },
+        { policy: 'queue' },
+      );
       assert.deepEqual(receipt, { answer: 'rejected' });
     },
   },
@@ -100,7 +103,7 @@ export const conversationCases: readonly ContractCase[] = [
     title: 'reject refuses while a task lives, and its key may be used again',
     async run({ store }) {
       const one = await say(store, 'one', 'reject');
-      const again = { ...LINE, agent: 'assistant', input: 'two', key: 'm2' };
+      const again = { ...CONVERSATION, agent: 'assistant', input: 'two', key: 'm2' };
       assert.deepEqual(await store.create(again, { policy: 'reject' }), { answer: 'rejected' });
       await claim(store, one.id);
       await store.finish(nth(store, one.id, 1), { status: 'success' });
@@ -113,10 +116,10 @@ export const conversationCases: readonly ContractCase[] = [
       const one = await say(store, 'one', 'queue');
       await claim(store, one.id);
       const held = await say(store, 'held', { holdMs: LEASE_MS });
-      const refused = { ...LINE, agent: 'assistant', input: 'refused' };
+      const refused = { ...CONVERSATION, agent: 'assistant', input: 'refused' };
       assert.deepEqual(await store.create(refused, { policy: 'reject' }), { answer: 'rejected' });
       assert.equal((await record(store, held.id)).status, 'init');
-      assert.equal((await store.conversation(LINE))?.gathering, held.id);
+      assert.equal((await store.conversation(CONVERSATION))?.gathering, held.id);
     },
   },
   {
@@ -124,7 +127,7 @@ export const conversationCases: readonly ContractCase[] = [
     async run({ store }) {
       const one = await say(store, 'one', 'steer');
       await claim(store, one.id);
-      const receipt = await store.create({ ...LINE, agent: 'assistant', input: 'also' }, { policy: 'steer' });
+      const receipt = await store.create({ ...CONVERSATION, agent: 'assistant', input: 'also' }, { policy: 'steer' });
       assert.ok(receipt.answer === 'created' && receipt.steered === one.id);
       const { commands } = await ordersFor(store, nth(store, one.id, 1));
       assert.deepEqual(commands, [{ type: 'steer', message: 'also', task: receipt.task.id, number: 1 }]);
@@ -167,7 +170,7 @@ export const conversationCases: readonly ContractCase[] = [
       const queued = await say(store, 'queued', 'queue');
       const first = await say(store, 'first', 'steer');
       const second = await say(store, 'second', 'steer');
-      assert.deepEqual((await store.conversation(LINE))?.waiting, [first.id, second.id, queued.id]);
+      assert.deepEqual((await store.conversation(CONVERSATION))?.waiting, [first.id, second.id, queued.id]);
     },
   },
   {
@@ -176,7 +179,7 @@ export const conversationCases: readonly ContractCase[] = [
       const one = await say(store, 'one', 'steer');
       await claim(store, one.id);
       await store.cancel({ tenant: TENANT, id: one.id });
-      const receipt = await store.create({ ...LINE, agent: 'assistant', input: 'late' }, { policy: 'steer' });
+      const receipt = await store.create({ ...CONVERSATION, agent: 'assistant', input: 'late' }, { policy: 'steer' });
       assert.ok(receipt.answer === 'created' && receipt.steered === undefined);
       assert.deepEqual((await ordersFor(store, nth(store, one.id, 1))).commands, []);
     },
@@ -213,7 +216,7 @@ export const conversationCases: readonly ContractCase[] = [
       const two = await say(store, 'two', 'queue');
       await claim(store, two.id);
       await store.finish(nth(store, two.id, 1), { status: 'failed', error: { message: 'oops' } });
-      assert.deepEqual((await store.conversation(LINE))?.history, ['kept']);
+      assert.deepEqual((await store.conversation(CONVERSATION))?.history, ['kept']);
     },
   },
   {
@@ -223,17 +226,17 @@ export const conversationCases: readonly ContractCase[] = [
       await claim(store, one.id);
       const two = await say(store, 'two', 'queue');
       const three = await say(store, 'three', { holdMs: SHORT_MS });
-      const receipt = await store.cancel(LINE, { kind: 'user', by: 'ann' });
+      const receipt = await store.cancel(CONVERSATION, { kind: 'user', by: 'ann' });
       assert.equal(receipt.answer, 'accepted');
       assert.deepEqual(await statuses(store, [one, two, three]), ['cancelling', 'cancelled', 'cancelled']);
       assert.equal((await store.finish(nth(store, one.id, 1), { status: 'cancelled' })).successor, undefined);
-      assert.equal((await store.conversation(LINE))?.current, undefined);
+      assert.equal((await store.conversation(CONVERSATION))?.current, undefined);
     },
   },
   {
     title: 'a cancel of a conversation where nothing lives is unknown',
     async run({ store }) {
-      assert.deepEqual(await store.cancel(LINE), { answer: 'unknown' });
+      assert.deepEqual(await store.cancel(CONVERSATION), { answer: 'unknown' });
     },
   },
   {

@@ -2,9 +2,9 @@ import assert from 'node:assert/strict';
 import type { TaskStore } from '../../store.ts';
 import type { TaskOutcome } from '../../task.ts';
 import { bring, type ContractCase, claim, expire, nth, SHORT_MS } from '../case.ts';
-import { LINE, say } from './talk.ts';
+import { CONVERSATION, say } from './talk.ts';
 
-const historyOf = async (store: TaskStore): Promise<unknown> => (await store.conversation(LINE))?.history;
+const historyOf = async (store: TaskStore): Promise<unknown> => (await store.conversation(CONVERSATION))?.history;
 
 /** One message of the conversation, answered; what the worker was told of the history before. */
 async function answer(store: TaskStore, outcome: Omit<TaskOutcome, 'status'>): Promise<unknown> {

@@ -1,7 +1,7 @@
 import assert from 'node:assert/strict';
 import { LIMITS } from '../../rules/rules.ts';
 import { type ContractCase, claim, LEASE_MS, record, SHORT_MS, tryClaim } from '../case.ts';
-import { kindOf, LINE, say, taken } from './talk.ts';
+import { CONVERSATION, kindOf, say, taken } from './talk.ts';
 
 /** Messages that are held back for a moment, in case more follow. */
 export const holdCases: readonly ContractCase[] = [
@@ -30,7 +30,7 @@ export const holdCases: readonly ContractCase[] = [
     title: 'more messages than may be taken as one are refused',
     async run({ store }) {
       for (let i = 0; i < LIMITS.maxGathered; i++) await say(store, `${i}`, { holdMs: LEASE_MS });
-      const receipt = await store.create({ ...LINE, agent: 'assistant', input: 'x', holdMs: LEASE_MS });
+      const receipt = await store.create({ ...CONVERSATION, agent: 'assistant', input: 'x', holdMs: LEASE_MS });
       assert.equal(receipt.answer, 'full');
     },
   },

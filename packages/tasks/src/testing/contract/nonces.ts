@@ -3,7 +3,7 @@ import { LIMITS } from '../../rules/rules.ts';
 import type { CreateReceipt } from '../../store.ts';
 import type { NewTask } from '../../task.ts';
 import { bring, type ContractCase, claim, nth, record, SHORT_MS, TENANT } from '../case.ts';
-import { LINE, say, statuses } from './talk.ts';
+import { CONVERSATION, say, statuses } from './talk.ts';
 
 const WANTED: NewTask = { tenant: TENANT, agent: 'assistant', input: 'hello' };
 const STEER = { type: 'steer', message: 'be brief' } as const;
@@ -87,7 +87,7 @@ export const nonceCases: readonly ContractCase[] = [
       const one = await say(store, 'one', 'replace');
       await claim(store, one.id);
       const two = await say(store, 'two', 'queue');
-      const ask = () => store.create({ ...WANTED, ...LINE, key: 'm3' }, { nonce: 'n' });
+      const ask = () => store.create({ ...WANTED, ...CONVERSATION, key: 'm3' }, { nonce: 'n' });
       const first = created(await ask());
       assert.deepEqual(new Set(first.superseded), new Set([one.id, two.id]));
       const four = await say(store, 'four', 'queue');
@@ -104,11 +104,11 @@ export const nonceCases: readonly ContractCase[] = [
   {
     title: 'a message that was superseded itself does not come back by being sent again',
     async run({ store }) {
-      const ask = () => store.create({ ...WANTED, ...LINE }, { nonce: 'n' });
+      const ask = () => store.create({ ...WANTED, ...CONVERSATION }, { nonce: 'n' });
       const { id } = created(await ask()).task;
       const newer = await say(store, 'newer', 'replace');
       assert.deepEqual([created(await ask()).task.id, created(await ask()).task.status], [id, 'cancelled']);
-      assert.equal((await store.conversation(LINE))?.current, newer.id);
+      assert.equal((await store.conversation(CONVERSATION))?.current, newer.id);
     },
   },
   {
@@ -116,7 +116,9 @@ export const nonceCases: readonly ContractCase[] = [
     async run({ store }) {
       const one = await say(store, 'one', 'replace');
       await claim(store, one.id);
-      const [first, again] = await twice(() => store.create({ ...WANTED, ...LINE }, { policy: 'steer', nonce: 'n' }));
+      const [first, again] = await twice(() =>
+        store.create({ ...WANTED, ...CONVERSATION }, { policy: 'steer', nonce: 'n' }),
+      );
       assert.equal(created(first).steered, one.id);
       assert.deepEqual(again, first);
       assert.equal((await record(store, one.id)).commands.length, 1);
@@ -126,7 +128,7 @@ export const nonceCases: readonly ContractCase[] = [
     title: 'a message that is held back is taken in once, however often it is sent',
     async run({ store, advance }) {
       await say(store, 'one', { holdMs: SHORT_MS });
-      const ask = () => store.create({ ...WANTED, ...LINE, holdMs: SHORT_MS }, { nonce: 'n' });
+      const ask = () => store.create({ ...WANTED, ...CONVERSATION, holdMs: SHORT_MS }, { nonce: 'n' });
       const [first, again] = await twice(ask);
       assert.deepEqual(created(again), created(first));
       await advance(SHORT_MS);
@@ -138,7 +140,7 @@ export const nonceCases: readonly ContractCase[] = [
     async run({ store }) {
       const one = await say(store, 'one', 'replace');
       await claim(store, one.id);
-      const ask = () => store.create({ ...WANTED, ...LINE }, { policy: 'reject', nonce: 'n' });
+      const ask = () => store.create({ ...WANTED, ...CONVERSATION }, { policy: 'reject', nonce: 'n' });
       assert.deepEqual(await twice(ask), [{ answer: 'rejected' }, { answer: 'rejected' }]);
       await store.finish(nth(store, one.id, 1), { status: 'success' });
       assert.equal((await ask()).answer, 'created');

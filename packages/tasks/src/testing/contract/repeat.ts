@@ -2,7 +2,7 @@ import assert from 'node:assert/strict';
 import type { TaskStore } from '../../store.ts';
 import { type Brought, bring, type ContractCase, claim, create, nth, record, TENANT, tryClaim } from '../case.ts';
 import { twice } from './nonces.ts';
-import { LINE, say, statuses } from './talk.ts';
+import { CONVERSATION, say, statuses } from './talk.ts';
 
 const STEER = { type: 'steer', message: 'be brief' } as const;
 
@@ -69,7 +69,7 @@ const operationCases: readonly ContractCase[] = Object.entries(REPEATS).map(
   }),
 );
 
-const lineCases: readonly ContractCase[] = [
+const conversationCases: readonly ContractCase[] = [
   {
     title: 'a finish that is repeated wakes nobody twice and leaves the history alone',
     async run({ store }) {
@@ -81,7 +81,7 @@ const lineCases: readonly ContractCase[] = [
       await claim(store, two.id);
       await store.finish(nth(store, two.id, 1), { status: 'success', history: ['one', 'two'] });
       assert.deepEqual(await finish(), { answer: 'already', status: 'success' });
-      const { current, history } = (await store.conversation(LINE))!;
+      const { current, history } = (await store.conversation(CONVERSATION))!;
       assert.deepEqual([current, history], [three.id, ['one', 'two']]);
     },
   },
@@ -111,4 +111,4 @@ const lineCases: readonly ContractCase[] = [
   },
 ];
 
-export const repeatCases: readonly ContractCase[] = [...operationCases, ...lineCases];
+export const repeatCases: readonly ContractCase[] = [...operationCases, ...conversationCases];

@@ -1,7 +1,7 @@
 import assert from 'node:assert/strict';
 import { SIZES } from '../../rules/rules.ts';
 import { bring, type ContractCase, claim, create, record } from '../case.ts';
-import { LINE, say } from './talk.ts';
+import { CONVERSATION, say } from './talk.ts';
 
 /** What is handed in is bounded, in bytes of JSON. */
 export const sizeCases: readonly ContractCase[] = [
@@ -36,7 +36,7 @@ export const sizeCases: readonly ContractCase[] = [
       const waiting = await say(store, 'waits', 'queue');
       const said = Array.from({ length: 16 }, () => 'x'.repeat(SIZES.historyBytes / 16));
       await store.finish((await claim(store, first.id)).by, { status: 'success', said });
-      const receipt = await store.create({ ...LINE, agent: 'assistant', input: 'x' });
+      const receipt = await store.create({ ...CONVERSATION, agent: 'assistant', input: 'x' });
       assert.deepEqual(receipt, { answer: 'full', what: 'history', limit: SIZES.historyBytes });
       await store.finish((await claim(store, waiting.id)).by, { status: 'success', history: ['in short'] });
       await say(store, 'again', 'queue');

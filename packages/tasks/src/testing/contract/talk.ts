@@ -6,14 +6,14 @@ import type { ConversationRef, NewTask, TaskRecord } from '../../task.ts';
 import { fresh, LEASE_MS, record, TENANT } from '../case.ts';
 
 /** The conversation that cases talk in. */
-export const LINE: ConversationRef = { tenant: TENANT, conversation: 'c1' };
+export const CONVERSATION: ConversationRef = { tenant: TENANT, conversation: 'c1' };
 
 type Said = Partial<NewTask> & { readonly policy?: Policy };
 
 /** Says something in it; `replace` unless said otherwise. */
 export async function say(store: TaskStore, input: string, options: Policy | Said): Promise<TaskRecord> {
   const { policy = 'replace', ...rest } = typeof options === 'string' ? { policy: options } : options;
-  const receipt = await store.create({ ...LINE, agent: 'assistant', input, ...rest }, { policy });
+  const receipt = await store.create({ ...CONVERSATION, agent: 'assistant', input, ...rest }, { policy });
   return receipt.answer === 'created' ? receipt.task : assert.fail(`expected a task, got ${receipt.answer}`);
 }
 

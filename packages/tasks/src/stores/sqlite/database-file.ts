@@ -37,14 +37,14 @@ export function prepareFile(path: string): void {
  * Opens the bell beside a database. Orders that stand on it are obeyed, so only who can write the database may be able to
  * write it: somebody may have made the file before us.
  */
-export function openBell(path: string, database: string): number {
+export function openNotifierFile(path: string, database: string): number {
   // Windows has no such flag.
   const noFollow = (constants as Partial<typeof constants>).O_NOFOLLOW ?? 0;
-  const bell = openSync(path, constants.O_RDWR | constants.O_CREAT | noFollow, 0o600);
-  if (fstatSync(bell).uid !== statSync(database).uid) {
-    closeSync(bell);
+  const notifier = openSync(path, constants.O_RDWR | constants.O_CREAT | noFollow, 0o600);
+  if (fstatSync(notifier).uid !== statSync(database).uid) {
+    closeSync(notifier);
     throw new Error(`file: ${path} belongs to somebody else, who could forge cancels with it; remove it`);
   }
-  fchmodSync(bell, 0o600);
-  return bell;
+  fchmodSync(notifier, 0o600);
+  return notifier;
 }

@@ -1,7 +1,7 @@
 import { StoreBusyError } from '../../errors.ts';
 
 /** Lets so many through at once; the others wait in order, but not for ever. */
-export class Turns {
+export class ConnectionLimit {
   readonly #most: number;
   readonly #waitMs: number;
   readonly #waiting = new Set<() => void>();
@@ -34,7 +34,7 @@ export class Turns {
     });
   }
 
-  /** Whoever waited longest has the turn that is free now. */
+  /** Whoever waited longest has the connection that is free now. */
   leave(): void {
     const [next] = this.#waiting;
     if (next === undefined) {

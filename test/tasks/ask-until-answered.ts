@@ -6,7 +6,7 @@ const RETRY_MS = 50;
  * Asks until the store answers: what it could not do yet, and what it may have done, is asked again. `isGrowing`: so is what
  * was refused because its shards are not the ones of now.
  */
-export async function insist<T>(ask: () => Promise<T>, { isGrowing = false } = {}): Promise<T> {
+export async function askUntilAnswered<T>(ask: () => Promise<T>, { isGrowing = false } = {}): Promise<T> {
   const again = new Set<string | undefined>(['UNKNOWN_OUTCOME', 'STORE_BUSY', ...(isGrowing ? ['STORE_SETUP'] : [])]);
   for (;;) {
     try {

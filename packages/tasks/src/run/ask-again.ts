@@ -4,13 +4,13 @@ import type { Clock } from '@whoa/core/embed';
 const MAX_ASKED = 5;
 const RETRY_MS = 100;
 
-export interface InsistOptions {
+export interface AskAgainOptions {
   readonly clock: Clock;
   readonly onStoreError: (error: unknown) => void;
 }
 
 /** Asks again while the answer is lost on the way. Only for what counts once however often it is asked. */
-export async function insist<T>(ask: () => Promise<T>, { clock, onStoreError }: InsistOptions): Promise<T> {
+export async function askAgain<T>(ask: () => Promise<T>, { clock, onStoreError }: AskAgainOptions): Promise<T> {
   for (let asked = 1; ; asked++) {
     try {
       return await ask();

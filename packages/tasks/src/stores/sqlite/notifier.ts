@@ -1,7 +1,7 @@
 import { closeSync, type FSWatcher, readSync, watch, writeSync } from 'node:fs';
 import { crc32 } from 'node:zlib';
 import type { Hint } from '../../store.ts';
-import { openBell } from './place.ts';
+import { openNotifierFile } from './database-file.ts';
 
 /** What was rung last: some changes, and the number of the first of them. */
 export interface Ring {
@@ -16,7 +16,7 @@ const MAX_NOTE_BYTES = 4_096;
  * A file that processes on one machine ring to wake each other. The last change is written on it, which spares whoever
  * hears it a look into the database; rings overwrite each other, so a note that does not fit on is simply not used.
  */
-export class Doorbell implements Disposable {
+export class ChangeNotifier implements Disposable {
   readonly #path: string;
   readonly #file: number;
   readonly #note: Buffer = Buffer.alloc(MAX_NOTE_BYTES);
@@ -24,7 +24,7 @@ export class Doorbell implements Disposable {
 
   constructor(path: string, database: string) {
     this.#path = path;
-    this.#file = openBell(path, database);
+    this.#file = openNotifierFile(path, database);
   }
 
   /** Rings with some changes, each as JSON, and the number of the first. */

@@ -1,7 +1,7 @@
 import type { Clock } from '@whoa/core/embed';
 
 /** Wakes those who wait for something to happen to a task. */
-export class News {
+export class TaskWakeups {
   readonly #waiting = new Map<string, Set<() => void>>();
   readonly #clock: Clock;
   /** Nobody waits longer than this without looking again. */
@@ -13,7 +13,7 @@ export class News {
   }
 
   /** Listens from now on: what happens before `wait` is called ends it at once. */
-  of(id: string): Disposable & { wait(ms?: number): Promise<void> } {
+  listen(id: string): Disposable & { wait(ms?: number): Promise<void> } {
     const waiting = this.#waiting.get(id) ?? new Set();
     this.#waiting.set(id, waiting);
     let wake = (): void => {};
@@ -33,7 +33,7 @@ export class News {
   }
 
   /** Something happened to this task, or to any. */
-  tell(id?: string): void {
+  wake(id?: string): void {
     const woken = id === undefined ? [...this.#waiting.values()] : [this.#waiting.get(id) ?? []];
     for (const waiting of woken) for (const wake of waiting) wake();
   }
