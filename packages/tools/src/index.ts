@@ -7,7 +7,7 @@ export { createLsTool } from './files/ls.ts';
 export { createFindTool } from './files/find.ts';
 export { createGrepTool } from './files/grep.ts';
 export { createRoot, type Root } from './files/root.ts';
-export type { Place } from './files/place.ts';
+export type { ResolvedPath } from './files/resolved-path.ts';
 export type { FileContents } from './files/contents.ts';
 export { findRipgrep } from './files/ripgrep.ts';
 

@@ -5,8 +5,8 @@ import { CancellationToken } from '@whoa/core';
 import type { CallPreview } from '@whoa/core/embed';
 import { type FileInCall, readElsewhere } from './contents.ts';
 import { holding } from './holding.ts';
-import { codeOf, notAFile, openToRead, type Place } from './place.ts';
 import { FileChangedError } from './replace-file.ts';
+import { codeOf, notAFile, openToRead, type ResolvedPath } from './resolved-path.ts';
 import type { Root } from './root.ts';
 import { decodeExactly } from './text.ts';
 import { diffOf } from './unified-diff.ts';
@@ -24,10 +24,10 @@ const MISSING: FileBefore = { text: '', state: 'missing', madeFrom: 'missing' };
 
 /** Reads the file that a call will change, unless it is larger than so many bytes. */
 export async function readBefore(asked: FileInCall, maxBytes: number): Promise<FileBefore> {
-  const { place } = asked;
-  if (place.kind === 'missing') return MISSING;
-  if (place.kind !== 'file') throw notAFile(place.shown, place.kind);
-  return holding(openToRead(place), async (file) => {
+  const { resolved } = asked;
+  if (resolved.kind === 'missing') return MISSING;
+  if (resolved.kind !== 'file') throw notAFile(resolved.shown, resolved.kind);
+  return holding(openToRead(resolved), async (file) => {
     const madeFrom = await file.stat();
     const { dev, ino, size, mtimeMs } = madeFrom;
     const onDisk = size > maxBytes ? undefined : decodeExactly(await file.readFile());
@@ -38,11 +38,11 @@ export async function readBefore(asked: FileInCall, maxBytes: number): Promise<F
 }
 
 /** Throws unless the file is still the one, in the state, that the person who allowed the call was shown. */
-export function checkShown({ root, place, context }: FileInCall, { state }: FileBefore): void {
+export function checkShown({ root, resolved, context }: FileInCall, { state }: FileBefore): void {
   const change = context.shown?.change;
-  if (change === undefined || (change.madeFrom === state && change.path === join(root.path, place.shown))) return;
+  if (change === undefined || (change.madeFrom === state && change.path === join(root.path, resolved.shown))) return;
   throw new FileChangedError(
-    `'${place.shown}' was changed after the change was shown to the user, so nothing was written; make the call again`,
+    `'${resolved.shown}' was changed after the change was shown to the user, so nothing was written; make the call again`,
   );
 }
 
@@ -55,7 +55,7 @@ export interface PreviewOptions {
   readonly fields: NonNullable<CallPreview['change']>['fields'];
   readonly signal: AbortSignal;
   /** What the file will hold. Throws if the change cannot be made. */
-  readonly after: (before: string | undefined, place: Place) => string;
+  readonly after: (before: string | undefined, resolved: ResolvedPath) => string;
 }
 
 /** What a call would do to a file, as it is now. */
@@ -63,12 +63,12 @@ export async function previewChange(options: PreviewOptions): Promise<CallPrevie
   const { root, path, contents, fields, signal, maxBytes, after } = options;
   const token = CancellationToken.from(signal, { name: 'preview' });
   try {
-    return await holding(locate(root, path), async (place) => {
-      const { text, state } = await readBefore({ root, place, contents, context: { token, signal } }, maxBytes);
-      const content = after(text, place);
-      const diff = text === undefined ? null : diffOf(place.shown, text, content).diff;
-      const isNew = place.kind === 'missing';
-      return { change: { path: join(root.path, place.shown), isNew, diff, fields, madeFrom: state } };
+    return await holding(locate(root, path), async (resolved) => {
+      const { text, state } = await readBefore({ root, resolved, contents, context: { token, signal } }, maxBytes);
+      const content = after(text, resolved);
+      const diff = text === undefined ? null : diffOf(resolved.shown, text, content).diff;
+      const isNew = resolved.kind === 'missing';
+      return { change: { path: join(root.path, resolved.shown), isNew, diff, fields, madeFrom: state } };
     });
   } finally {
     token[Symbol.dispose]();
@@ -76,7 +76,7 @@ export async function previewChange(options: PreviewOptions): Promise<CallPrevie
 }
 
 /** As `root.locate`, also where folders are missing that the call would create. */
-async function locate(root: Root, path: string): Promise<Place> {
+async function locate(root: Root, path: string): Promise<ResolvedPath> {
   try {
     return await root.locate(path);
   } catch (error) {

@@ -6,17 +6,21 @@ import {
   notAFolder,
   notFound,
   outside,
-  type Place,
+  type ResolvedPath,
   tooManyLinks,
   type WalkOptions,
-} from './place.ts';
+} from './resolved-path.ts';
 
 /**
  * Resolves every link first and then judges where the path ends. For systems without descriptors in `/proc`: it refuses
  * every path that leads outside at the moment it looks, but somebody who swaps a folder for a link between the look and
  * the use can win that race. Nothing in plain Node can prevent it there.
  */
-export async function walkChecked(root: string, path: string, { create = false }: WalkOptions = {}): Promise<Place> {
+export async function walkChecked(
+  root: string,
+  path: string,
+  { create = false }: WalkOptions = {},
+): Promise<ResolvedPath> {
   let wanted = resolve(root, path);
   const created: string[] = [];
   for (let links = 0; ; links++) {
@@ -31,18 +35,18 @@ export async function walkChecked(root: string, path: string, { create = false }
     }
     const kind =
       stats === undefined ? 'missing' : stats.isFile() ? 'file' : stats.isDirectory() ? 'folder' : ('other' as const);
-    return placeOf({ root, target, kind, created });
+    return createResolvedPath({ root, target, kind, created });
   }
 }
 
 interface Found {
   readonly root: string;
   readonly target: string;
-  readonly kind: Place['kind'];
+  readonly kind: ResolvedPath['kind'];
   readonly created: string[];
 }
 
-function placeOf({ root, target, kind, created }: Found): Place {
+function createResolvedPath({ root, target, kind, created }: Found): ResolvedPath {
   const isRoot = target === root;
   return {
     shown: relative(root, target).split(sep).join('/') || '.',

@@ -1,8 +1,8 @@
 import { join } from 'node:path';
 import { CancelledError, createInterruptedError, type ToolContext } from '@whoa/core';
 import { waitUntilLevel } from '@whoa/core/embed';
-import { notAFile, type Place } from './place.ts';
 import { type ReplaceOptions, replaceFile } from './replace-file.ts';
+import { notAFile, type ResolvedPath } from './resolved-path.ts';
 import type { Root } from './root.ts';
 
 /**
@@ -24,20 +24,24 @@ export interface LineRange {
 /** A file in a call, and who may have its text. */
 export interface FileInCall {
   readonly root: Root;
-  readonly place: Place;
+  readonly resolved: ResolvedPath;
   readonly contents: FileContents | undefined;
   readonly context: Pick<ToolContext, 'token' | 'signal' | 'shown'>;
 }
 
 /** The text as somebody other than the disk has it; `undefined` if nobody has. */
 export async function readElsewhere(
-  { root, place, contents, context }: FileInCall,
+  { root, resolved, contents, context }: FileInCall,
   range: LineRange = {},
 ): Promise<string | undefined> {
   if (contents?.read === undefined) return undefined;
   const { token, signal } = context;
   token.throwIfCancelled();
-  const end = await waitUntilLevel(contents.read(join(root.path, place.shown), { ...range, signal }), token, 'abort');
+  const end = await waitUntilLevel(
+    contents.read(join(root.path, resolved.shown), { ...range, signal }),
+    token,
+    'abort',
+  );
   if (end.by === 'value') return end.value;
   if (end.by === 'error' && !token.isCancelled) throw end.error;
   throw new CancelledError(token.reason!);
@@ -49,19 +53,19 @@ export async function writeContent(
   text: string,
   { madeFrom }: Pick<ReplaceOptions, 'madeFrom'> = {},
 ): Promise<void> {
-  const { root, place, contents, context } = file;
+  const { root, resolved, contents, context } = file;
   const { token, signal } = context;
-  if (contents?.write === undefined) return replaceFile(place, text, { token, ...(madeFrom && { madeFrom }) });
-  if (place.kind === 'folder' || place.kind === 'other') throw notAFile(place.shown, place.kind);
+  if (contents?.write === undefined) return replaceFile(resolved, text, { token, ...(madeFrom && { madeFrom }) });
+  if (resolved.kind === 'folder' || resolved.kind === 'other') throw notAFile(resolved.shown, resolved.kind);
   token.throwIfCancelled();
-  const end = await waitUntilLevel(contents.write(join(root.path, place.shown), text, { signal }), token, 'abort');
+  const end = await waitUntilLevel(contents.write(join(root.path, resolved.shown), text, { signal }), token, 'abort');
   if (end.by === 'value') return;
   if (end.by === 'error' && !token.isCancelled) throw end.error;
   // Whoever was asked may have done it, or may do it yet.
-  const details = { path: place.shown, changed: null };
+  const details = { path: resolved.shown, changed: null };
   throw createInterruptedError(
     token,
-    { content: `${place.shown} may have been changed.`, details },
+    { content: `${resolved.shown} may have been changed.`, details },
     { effect: 'unknown' },
   );
 }

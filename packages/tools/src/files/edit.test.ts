@@ -105,10 +105,10 @@ test('edits of one file in one wave follow each other, also through a link', asy
 test('a file that somebody else changed meanwhile is left to them', async () => {
   using workspace = createWorkspace({ 'a.txt': 'old' });
   using token = new CancellationToken();
-  await using place = await createRoot(workspace.path).locate('a.txt');
+  await using resolved = await createRoot(workspace.path).locate('a.txt');
   const madeFrom = statSync(workspace.at('a.txt'));
   writeFileSync(workspace.at('a.txt'), 'theirs');
-  await expect(replaceFile(place, 'mine', { madeFrom, token })).rejects.toThrow('changed by somebody else');
+  await expect(replaceFile(resolved, 'mine', { madeFrom, token })).rejects.toThrow('changed by somebody else');
   expect(workspace.list()).toEqual(['a.txt']);
   expect(workspace.read('a.txt')).toBe('theirs');
 });

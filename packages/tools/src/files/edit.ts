@@ -2,12 +2,12 @@ import type { Tool } from '@whoa/core';
 import { z } from 'zod';
 import { checkShown, previewChange, readBefore } from './change.ts';
 import { writeContent } from './contents.ts';
+import { changeUnderLock } from './file-lock.ts';
 import { defineFileTool } from './file-tool.ts';
-import { notAFile, type Place } from './place.ts';
 import type { TextToolOptions } from './read.ts';
+import { notAFile, type ResolvedPath } from './resolved-path.ts';
 import { rootFrom } from './root.ts';
 import { count } from './text.ts';
-import { takeTurn } from './turn.ts';
 import { diffOf } from './unified-diff.ts';
 
 const MAX_EDITED_BYTES = 32_000_000;
@@ -55,29 +55,29 @@ export function createEditTool({ contents, ...options }: TextToolOptions): Tool<
         contents,
         maxBytes: MAX_EDITED_BYTES,
         fields: ['edits'],
-        after: (text, place) => applyEdits(textToEdit(text, place), edits, path),
+        after: (text, resolved) => applyEdits(textToEdit(text, resolved), edits, path),
         signal,
       }),
     execute: ({ path, edits }, context) =>
-      takeTurn({ root, path, create: false, context }, async (place) => {
-        if (place.kind !== 'file') throw notAFile(path, place.kind);
-        const file = { root, place, contents, context };
+      changeUnderLock({ root, path, create: false, context }, async (resolved) => {
+        if (resolved.kind !== 'file') throw notAFile(path, resolved.kind);
+        const file = { root, resolved, contents, context };
         const before = await readBefore(file, MAX_EDITED_BYTES);
         checkShown(file, before);
-        const text = textToEdit(before.text, place);
+        const text = textToEdit(before.text, resolved);
         const after = applyEdits(text, edits, path);
         await writeContent(file, after, { madeFrom: before.madeFrom });
-        const diff = diffOf(place.shown, text, after);
+        const diff = diffOf(resolved.shown, text, after);
         const lines = diff.changedLines.join(', ');
         return {
-          content: `Edited ${place.shown}: ${count(edits.length, 'replacement')} at line ${lines}.`,
-          details: { path: place.shown, replacements: edits.length, ...diff },
+          content: `Edited ${resolved.shown}: ${count(edits.length, 'replacement')} at line ${lines}.`,
+          details: { path: resolved.shown, replacements: edits.length, ...diff },
         };
       }),
   });
 }
 
-function textToEdit(text: string | undefined, { shown, kind }: Place): string {
+function textToEdit(text: string | undefined, { shown, kind }: ResolvedPath): string {
   if (kind !== 'file') throw notAFile(shown, kind);
   if (text !== undefined) return text;
   throw new Error(`'${shown}' is larger than ${MAX_EDITED_BYTES} bytes or not UTF-8 text; an edit would damage it`);

@@ -3,8 +3,8 @@ import { z } from 'zod';
 import { defineFileTool } from './file-tool.ts';
 import { createGlobFilter } from './glob-filter.ts';
 import { holding } from './holding.ts';
-import { notAFolder } from './place.ts';
 import type { FileToolOptions } from './read.ts';
+import { notAFolder } from './resolved-path.ts';
 import { runRipgrep } from './ripgrep.ts';
 import { type Root, rootFrom } from './root.ts';
 import {
@@ -57,7 +57,7 @@ async function search(
   { glob, path, limit }: FindInput,
   { scope, token }: { scope: SearchScope; token: CancellationToken },
 ): Promise<ToolResult> {
-  if (scope.place.kind !== 'folder') throw notAFolder(path);
+  if (scope.resolved.kind !== 'folder') throw notAFolder(path);
   const found: string[] = [];
   const filter = createGlobFilter(glob);
   const { end, unread: complaints } = await runRipgrep({

@@ -1,7 +1,7 @@
 import type { FileHandle } from 'node:fs/promises';
 import type { CancellationToken } from '@whoa/core';
 import { holding } from './holding.ts';
-import { openToRead } from './place.ts';
+import { openToRead } from './resolved-path.ts';
 import type { Root } from './root.ts';
 import type { SearchScope } from './search-scope.ts';
 
@@ -77,9 +77,9 @@ export async function verifyLines(
 
 async function standing(root: Root, path: string, lines: readonly FoundLine[]): Promise<FoundLine[]> {
   try {
-    return await holding(root.locate(path), (place) => {
-      if (place.kind !== 'file' || place.shown !== path) return [];
-      return holding(openToRead(place), async (file) => {
+    return await holding(root.locate(path), (resolved) => {
+      if (resolved.kind !== 'file' || resolved.shown !== path) return [];
+      return holding(openToRead(resolved), async (file) => {
         const kept: FoundLine[] = [];
         for (const block of blocksOf(lines)) kept.push(...(await standingIn(file, block)));
         return kept;

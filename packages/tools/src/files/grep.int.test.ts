@@ -218,7 +218,7 @@ test('cancelled mid-way, the matches so far are kept and the searcher is gone', 
     );
     // A folder's matches come file by file, so there the cancel finds the search before its first.
     if (path === 'a.txt') await found;
-    else for (let turn = 0; turn < 15; turn++) await new Promise((done) => setImmediate(done));
+    else for (let locked = 0; locked < 15; locked++) await new Promise((done) => setImmediate(done));
     token.cancel({ kind: 'user' }, { mode: 'now' });
     const result = (await ended) as { state: string; details: { matches: unknown[] } };
     expect(result.state).toBe('interrupted');

@@ -44,7 +44,7 @@ test('cancelled mid-way, it hands over the entries it has', async () => {
   using workspace = createWorkspace(Object.fromEntries(Array.from({ length: 2_000 }, (_, i) => [`f${i}`, ''])));
   using token = new CancellationToken();
   const listing = callTool(createLsTool({ root: workspace.path }), {}, { token });
-  for (let turn = 0; turn < 10; turn++) await new Promise((resolve) => setImmediate(resolve));
+  for (let locked = 0; locked < 10; locked++) await new Promise((resolve) => setImmediate(resolve));
   token.cancel({ kind: 'user' }, { mode: 'now' });
   expect(await listing).toMatchObject({ state: 'interrupted', details: { path: '.', truncated: true } });
 });

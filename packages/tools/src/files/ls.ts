@@ -4,8 +4,8 @@ import { type CancellationToken, createInterruptedError, type Json, type Tool, t
 import { z } from 'zod';
 import { defineFileTool } from './file-tool.ts';
 import { holding } from './holding.ts';
-import { notAFolder, notFound, type Place } from './place.ts';
 import type { FileToolOptions } from './read.ts';
+import { notAFolder, notFound, type ResolvedPath } from './resolved-path.ts';
 import { rootFrom } from './root.ts';
 import { makerOfTemp } from './temp-name.ts';
 
@@ -35,26 +35,28 @@ export function createLsTool(options: FileToolOptions): Tool<LsInput> {
     effects: 'read',
     replay: 'safe',
     execute: ({ path }, { token }) =>
-      holding(root.locate(path), (place) => {
-        if (place.kind === 'missing') throw notFound(path);
-        if (place.kind !== 'folder') throw notAFolder(path);
-        return list(place, token);
+      holding(root.locate(path), (resolved) => {
+        if (resolved.kind === 'missing') throw notFound(path);
+        if (resolved.kind !== 'folder') throw notAFolder(path);
+        return list(resolved, token);
       }),
   });
 }
 
-async function list(place: Place, token: CancellationToken): Promise<ToolResult> {
-  const scan = await scanFolder(place.target, token);
+async function list(resolved: ResolvedPath, token: CancellationToken): Promise<ToolResult> {
+  const scan = await scanFolder(resolved.target, token);
   const shown = scan.entries.slice(0, MAX_ENTRIES);
   const entries: Json[] = [];
   for (const entry of shown) {
-    const stats = token.isCancelled ? undefined : await lstat(`${place.target}/${entry.name}`).catch(() => undefined);
+    const stats = token.isCancelled
+      ? undefined
+      : await lstat(`${resolved.target}/${entry.name}`).catch(() => undefined);
     entries.push({ name: entry.name, kind: kindOf(entry), ...(stats?.isFile() && { bytes: stats.size }) });
   }
   const truncated = scan.partial || token.isCancelled || scan.entries.length > shown.length;
   const result: ToolResult = {
     content: textFor(shown, { truncated, total: scan.partial ? undefined : scan.entries.length }),
-    details: { path: place.shown, entries, truncated },
+    details: { path: resolved.shown, entries, truncated },
   };
   if (token.isCancelled) throw createInterruptedError(token, result);
   return result;

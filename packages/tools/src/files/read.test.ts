@@ -81,7 +81,7 @@ test('cancelled mid-way, it hands over the lines it has', async () => {
   using token = new CancellationToken();
   const read = createReadTool({ root: workspace.path });
   const reading = callTool(read, { path: 'a.txt', offset: 150_000 }, { token });
-  for (let turn = 0; turn < 10; turn++) await new Promise((resolve) => setImmediate(resolve));
+  for (let locked = 0; locked < 10; locked++) await new Promise((resolve) => setImmediate(resolve));
   token.cancel({ kind: 'user' }, { mode: 'now' });
   expect(await reading).toMatchObject({ state: 'interrupted', details: { path: 'a.txt', truncated: true } });
 });

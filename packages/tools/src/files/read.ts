@@ -6,7 +6,7 @@ import { z } from 'zod';
 import { type FileContents, type FileInCall, readElsewhere } from './contents.ts';
 import { defineFileTool } from './file-tool.ts';
 import { holding } from './holding.ts';
-import { notAFile, openToRead } from './place.ts';
+import { notAFile, openToRead } from './resolved-path.ts';
 import { type Root, rootFrom } from './root.ts';
 import { count, cutLine, isBinary } from './text.ts';
 
@@ -63,17 +63,17 @@ export function createReadTool({ contents, ...options }: TextToolOptions): Tool<
     effects: 'read',
     replay: 'safe',
     execute: (wanted, context) =>
-      holding(root.locate(wanted.path), (place) => {
-        if (place.kind !== 'file') throw notAFile(wanted.path, place.kind);
-        return readPart({ root, place, contents, context }, wanted);
+      holding(root.locate(wanted.path), (resolved) => {
+        if (resolved.kind !== 'file') throw notAFile(wanted.path, resolved.kind);
+        return readPart({ root, resolved, contents, context }, wanted);
       }),
   });
 }
 
 async function readPart(asked: FileInCall, { offset = 1, limit = MAX_LINES }: ReadInput): Promise<ToolResult> {
-  const { shown } = asked.place;
+  const { shown } = asked.resolved;
   const mediaType = IMAGES[extname(shown).toLowerCase()];
-  return holding(openToRead(asked.place), async (file) => {
+  return holding(openToRead(asked.resolved), async (file) => {
     const { size } = await file.stat();
     const range = size > MAX_WHOLE_BYTES ? { line: offset, limit: limit + 1 } : {};
     const text = mediaType === undefined ? await readElsewhere(asked, range) : undefined;

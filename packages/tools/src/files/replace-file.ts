@@ -14,7 +14,7 @@ import {
 import { type FileHandle, open, stat, unlink } from 'node:fs/promises';
 import type { CancellationToken } from '@whoa/core';
 import { sweepTemps } from './leftover-temps.ts';
-import { codeOf, notAFile, type Place } from './place.ts';
+import { codeOf, notAFile, type ResolvedPath } from './resolved-path.ts';
 import { createTempName } from './temp-name.ts';
 
 /** Written between two looks at the token, so that is how long a cancel can wait. */
@@ -37,15 +37,15 @@ export class FileChangedError extends Error {
  * a mount of its own is overwritten instead). The rename is the commit: a cancel before it leaves the old file and nothing else, a cancel after it is too late. The mode and
  * the owner stay; other hard links keep the old content.
  */
-export async function replaceFile(place: Place, content: string, options: ReplaceOptions): Promise<void> {
-  const { folder, name, shown, kind } = place;
+export async function replaceFile(resolved: ResolvedPath, content: string, options: ReplaceOptions): Promise<void> {
+  const { folder, name, shown, kind } = resolved;
   if (folder === undefined || name === undefined || kind === 'folder' || kind === 'other') {
     throw notAFile(shown, kind);
   }
   const { token } = options;
   token.throwIfCancelled();
   await sweepTemps(folder);
-  const old = kind === 'file' ? await stat(place.target) : undefined;
+  const old = kind === 'file' ? await stat(resolved.target) : undefined;
   const temp = `${folder}/${createTempName()}`;
   try {
     await fill(temp, content, { old, token });

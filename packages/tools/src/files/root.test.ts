@@ -4,7 +4,7 @@ import fc from 'fast-check';
 import { describe, expect, test } from 'vitest';
 import { expectNothingLeft } from '../../../../test/nothing-left.ts';
 import { createWorkspace, type Workspace } from '../../../../test/workspace.ts';
-import { openToRead } from './place.ts';
+import { openToRead } from './resolved-path.ts';
 import { createRoot, type Root } from './root.ts';
 
 expectNothingLeft();
@@ -79,9 +79,9 @@ function setUp(): Workspace {
 }
 
 async function contentAt(root: Root, path: string): Promise<string> {
-  await using place = await root.locate(path);
-  if (place.kind !== 'file') return place.kind;
-  await using file = await openToRead(place);
+  await using resolved = await root.locate(path);
+  if (resolved.kind !== 'file') return resolved.kind;
+  await using file = await openToRead(resolved);
   return await file.readFile('utf8');
 }
 
@@ -107,8 +107,8 @@ describe.each(['held', 'checked'] as const)('%s', (confinement) => {
     };
     for (const [path, expected] of Object.entries(inside))
       expect([path, await outcomeOf(root, path)]).toEqual([path, expected]);
-    await using place = await root.locate('links/chain/file.txt');
-    expect(place).toMatchObject({ shown: 'sub/deep/file.txt', name: 'file.txt' });
+    await using resolved = await root.locate('links/chain/file.txt');
+    expect(resolved).toMatchObject({ shown: 'sub/deep/file.txt', name: 'file.txt' });
   });
 
   test('paths that lead outside are refused, whether or not there is something', async () => {
@@ -179,10 +179,10 @@ describe.each(['held', 'checked'] as const)('%s', (confinement) => {
     using workspace = setUp();
     const root = createRoot(workspace.at('root'), { confinement });
     {
-      await using place = await root.locate('new/er/file.txt', { create: true });
-      expect(place).toMatchObject({ kind: 'missing', shown: 'new/er/file.txt' });
+      await using resolved = await root.locate('new/er/file.txt', { create: true });
+      expect(resolved).toMatchObject({ kind: 'missing', shown: 'new/er/file.txt' });
       expect(workspace.list()).toContain('root/new/er');
-      await place.removeCreated();
+      await resolved.removeCreated();
     }
     expect(workspace.list()).not.toContain('root/new');
     await expect(root.locate('links/out-folder/new/file.txt', { create: true })).rejects.toThrow('outside');
@@ -204,8 +204,8 @@ describe.each(['held', 'checked'] as const)('%s', (confinement) => {
 /** Whatever a path resolves to is shown by a path without any way up. */
 async function isInside(root: Root, path: string): Promise<boolean> {
   try {
-    await using place = await root.locate(path);
-    return !place.shown.split('/').includes('..') && !place.shown.startsWith('/');
+    await using resolved = await root.locate(path);
+    return !resolved.shown.split('/').includes('..') && !resolved.shown.startsWith('/');
   } catch {
     return true;
   }

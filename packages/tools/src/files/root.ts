@@ -3,8 +3,8 @@ import { realpath } from 'node:fs/promises';
 import { isAbsolute, relative, resolve } from 'node:path';
 import { ExclusiveKeys } from '@whoa/core/internal';
 import { walkChecked } from './checked-walk.ts';
-import { pathInside, walkHeld } from './held-walk.ts';
-import { outside, PathError, type Place, type WalkOptions } from './place.ts';
+import { pathInside, walkByDescriptor } from './descriptor-walk.ts';
+import { outside, PathError, type ResolvedPath, type WalkOptions } from './resolved-path.ts';
 
 /** A folder that tools may use and nothing outside of it. */
 export interface Root {
@@ -15,9 +15,9 @@ export interface Root {
    */
   readonly confinement: 'held' | 'checked';
   /** Finds a path under the root, relative or absolute. Throws `PathError` if it leads outside. */
-  locate(path: string, options?: WalkOptions): Promise<Place>;
-  /** Waits its turn at a file. One writer at a time, whatever path it came by. */
-  readonly turns: ExclusiveKeys;
+  locate(path: string, options?: WalkOptions): Promise<ResolvedPath>;
+  /** Locks files: one writer at a time, whatever path it came by. */
+  readonly locks: ExclusiveKeys;
   /** The key under which a path given by a model waits for other calls. */
   keyOf(path: string): string;
 }
@@ -36,11 +36,11 @@ export function createRoot(path: string, options: RootOptions = {}): Root {
   if (path === '') throw new TypeError('root: expected the path of a folder, got an empty text');
   const given = resolve(path);
   const { confinement = canHold() ? 'held' : 'checked' } = options;
-  const walk = confinement === 'held' ? walkHeld : walkChecked;
+  const walk = confinement === 'held' ? walkByDescriptor : walkChecked;
   return {
     path: given,
     confinement,
-    turns: new ExclusiveKeys(),
+    locks: new ExclusiveKeys(),
     keyOf: (wanted) => `file:${resolve(given, wanted)}`,
     async locate(wanted, walkOptions) {
       if (wanted === '') throw new PathError('INVALID_PATH', 'the path is empty; use . for the root itself');

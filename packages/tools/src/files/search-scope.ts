@@ -1,6 +1,6 @@
 import type { FileHandle } from 'node:fs/promises';
 import { holding } from './holding.ts';
-import { notAFile, openToRead, type Place } from './place.ts';
+import { notAFile, openToRead, type ResolvedPath } from './resolved-path.ts';
 import type { Root } from './root.ts';
 import { TEMP_GLOB } from './temp-name.ts';
 
@@ -18,7 +18,7 @@ export const SEARCH_ARGS: readonly string[] = [
 
 /** Where a search looks. */
 export interface SearchScope extends AsyncDisposable {
-  readonly place: Place;
+  readonly resolved: ResolvedPath;
   readonly cwd: string;
   /** Set when a single file is searched. */
   readonly file: FileHandle | undefined;
@@ -29,35 +29,37 @@ export interface SearchScope extends AsyncDisposable {
 }
 
 export async function openSearchScope(root: Root, path: string): Promise<SearchScope> {
-  const place = await root.locate(path);
+  const resolved = await root.locate(path);
   try {
-    if (place.kind !== 'folder' && place.kind !== 'file') throw notAFile(path, place.kind);
-    const isFile = place.kind === 'file';
-    const file = isFile ? await openToRead(place) : undefined;
+    if (resolved.kind !== 'folder' && resolved.kind !== 'file') throw notAFile(path, resolved.kind);
+    const isFile = resolved.kind === 'file';
+    const file = isFile ? await openToRead(resolved) : undefined;
     const fromHere = (found: string): string =>
-      isFile ? place.name! : (process.platform === 'win32' ? found.replaceAll('\\', '/') : found).replace(/^\.\//, '');
-    const base = place.shown === '.' ? '' : `${place.shown}/`;
+      isFile
+        ? resolved.name!
+        : (process.platform === 'win32' ? found.replaceAll('\\', '/') : found).replace(/^\.\//, '');
+    const base = resolved.shown === '.' ? '' : `${resolved.shown}/`;
     return {
-      place,
-      cwd: isFile ? place.folder! : place.target,
+      resolved,
+      cwd: isFile ? resolved.folder! : resolved.target,
       file,
       fromHere,
-      fromRoot: (found) => (isFile ? place.shown : base + fromHere(found)),
+      fromRoot: (found) => (isFile ? resolved.shown : base + fromHere(found)),
       async [Symbol.asyncDispose]() {
         await file?.close();
-        await place[Symbol.asyncDispose]();
+        await resolved[Symbol.asyncDispose]();
       },
     };
   } catch (error) {
-    await place[Symbol.asyncDispose]();
+    await resolved[Symbol.asyncDispose]();
     throw error;
   }
 }
 
 /** What is at a path now, if the path leads there inside the root. */
-export async function kindInside(root: Root, path: string): Promise<Place['kind'] | undefined> {
+export async function kindInside(root: Root, path: string): Promise<ResolvedPath['kind'] | undefined> {
   try {
-    return await holding(root.locate(path), (place) => (place.shown === path ? place.kind : undefined));
+    return await holding(root.locate(path), (resolved) => (resolved.shown === path ? resolved.kind : undefined));
   } catch {
     return undefined;
   }

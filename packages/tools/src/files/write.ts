@@ -2,11 +2,11 @@ import type { Json, Tool } from '@whoa/core';
 import { z } from 'zod';
 import { checkShown, previewChange, readBefore } from './change.ts';
 import { writeContent } from './contents.ts';
+import { changeUnderLock } from './file-lock.ts';
 import { defineFileTool } from './file-tool.ts';
 import type { TextToolOptions } from './read.ts';
 import { rootFrom } from './root.ts';
 import { count } from './text.ts';
-import { takeTurn } from './turn.ts';
 import { diffOf } from './unified-diff.ts';
 
 /** An old version larger than this is not read for the diff. */
@@ -48,20 +48,20 @@ export function createWriteTool({ contents, ...options }: TextToolOptions): Tool
         signal,
       }),
     execute: ({ path, content }, context) =>
-      takeTurn({ root, path, create: true, context }, async (place) => {
-        const file = { root, place, contents, context };
+      changeUnderLock({ root, path, create: true, context }, async (resolved) => {
+        const file = { root, resolved, contents, context };
         const before = await readBefore(file, MAX_COMPARED_BYTES);
         checkShown(file, before);
         await writeContent(file, content, context.shown && { madeFrom: before.madeFrom });
         const bytes = Buffer.byteLength(content);
-        const verb = place.kind === 'missing' ? 'Created' : 'Replaced';
+        const verb = resolved.kind === 'missing' ? 'Created' : 'Replaced';
         const details: Json = {
-          path: place.shown,
-          created: place.kind === 'missing',
+          path: resolved.shown,
+          created: resolved.kind === 'missing',
           bytes,
-          ...(before.text === undefined ? { diff: null } : diffOf(place.shown, before.text, content)),
+          ...(before.text === undefined ? { diff: null } : diffOf(resolved.shown, before.text, content)),
         };
-        return { content: `${verb} ${place.shown} (${count(bytes, 'byte')}).`, details };
+        return { content: `${verb} ${resolved.shown} (${count(bytes, 'byte')}).`, details };
       }),
   });
 }

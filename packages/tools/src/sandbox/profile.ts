@@ -118,7 +118,7 @@ function programFolders(path: string, workspace: string): string[] {
   const folders = [...path.split(':'), prefix].filter((folder) => {
     if (!isAbsolute(folder) || !existsSync(folder)) return false;
     const isSystem = SYSTEM.some((system) => isUnder(system, folder));
-    const holdsMore = [...homes(), workspace].some((place) => isUnder(folder, place));
+    const holdsMore = [...homes(), workspace].some((path) => isUnder(folder, path));
     return !isSystem && !holdsMore && folder !== '/' && !isUnder(workspace, folder);
   });
   return [...new Set(folders)];

@@ -13,7 +13,7 @@ export class PathError extends Error {
 }
 
 /** What a path under a root turned out to be. Its paths stay valid until it is disposed. */
-export interface Place extends AsyncDisposable {
+export interface ResolvedPath extends AsyncDisposable {
   /** From the root, with every link resolved; `.` is the root itself. */
   readonly shown: string;
   readonly kind: 'file' | 'folder' | 'other' | 'missing';
@@ -29,8 +29,8 @@ export interface Place extends AsyncDisposable {
 }
 
 /** Opens the file at a place. It never waits for a writer, as opening a pipe would. */
-export function openToRead(place: Place): Promise<FileHandle> {
-  return open(place.target, constants.O_RDONLY | constants.O_NONBLOCK);
+export function openToRead(resolved: ResolvedPath): Promise<FileHandle> {
+  return open(resolved.target, constants.O_RDONLY | constants.O_NONBLOCK);
 }
 
 export interface WalkOptions {
@@ -55,7 +55,7 @@ export function notAFolder(path: string): PathError {
   return new PathError('NOT_A_FOLDER', `'${path}' is not a folder`);
 }
 
-export function notAFile(path: string, kind: Place['kind']): PathError {
+export function notAFile(path: string, kind: ResolvedPath['kind']): PathError {
   if (kind === 'missing') return notFound(path);
   const what = kind === 'folder' ? 'a folder; use ls to list it' : 'a pipe, socket or device; only files can be used';
   return new PathError('NOT_A_FILE', `'${path}' is ${what}`);

@@ -6,10 +6,10 @@ import {
   type ToolResult,
 } from '@whoa/core';
 import { holding } from './holding.ts';
-import { codeOf, type Place } from './place.ts';
+import { codeOf, type ResolvedPath } from './resolved-path.ts';
 import type { Root } from './root.ts';
 
-interface Turn {
+interface LockedChange {
   readonly root: Root;
   readonly path: string;
   readonly create: boolean;
@@ -20,16 +20,19 @@ interface Turn {
  * Lets one call change one file: finds it, waits until nobody else is at it, and tidies up. A call that is killed is
  * waited for, within the time for cleaning up, until it has left: so nothing of it comes late.
  */
-export async function takeTurn(turn: Turn, change: (place: Place) => Promise<ToolResult>): Promise<ToolResult> {
-  const { root, path, create, context } = turn;
+export async function changeUnderLock(
+  locked: LockedChange,
+  change: (resolved: ResolvedPath) => Promise<ToolResult>,
+): Promise<ToolResult> {
+  const { root, path, create, context } = locked;
   const { promise: left, resolve: leave } = Promise.withResolvers<void>();
   context.defer(() => left);
   try {
     context.token.throwIfCancelled();
-    const release = await takeKey(turn);
+    const release = await takeKey(locked);
     try {
       // Only now: while this call waited, somebody may have put another file there.
-      return await holding(root.locate(path, { create }), (place) => changeOrUndo(place, change));
+      return await holding(root.locate(path, { create }), (resolved) => changeOrUndo(resolved, change));
     } finally {
       release();
     }
@@ -42,18 +45,21 @@ export async function takeTurn(turn: Turn, change: (place: Place) => Promise<Too
   }
 }
 
-async function changeOrUndo(place: Place, change: (place: Place) => Promise<ToolResult>): Promise<ToolResult> {
+async function changeOrUndo(
+  resolved: ResolvedPath,
+  change: (resolved: ResolvedPath) => Promise<ToolResult>,
+): Promise<ToolResult> {
   try {
-    return await change(place);
+    return await change(resolved);
   } catch (error) {
-    await place.removeCreated();
+    await resolved.removeCreated();
     throw error;
   }
 }
 
-async function takeKey({ root, path, context }: Turn): Promise<() => void> {
+async function takeKey({ root, path, context }: LockedChange): Promise<() => void> {
   const { token, callId } = context;
-  const release = await root.turns.acquire([await keyAt(root, path)], { holder: callId, token });
+  const release = await root.locks.acquire([await keyAt(root, path)], { holder: callId, token });
   if (typeof release === 'function') return release;
   if (release === undefined) throw new CancelledError(token.reason!);
   throw new Error(`'${path}' is still being written by call '${release.heldBy}'; try again later`);

@@ -7,11 +7,11 @@ import {
   notAFolder,
   notFound,
   outside,
-  type Place,
+  type ResolvedPath,
   tooDeep,
   tooManyLinks,
   type WalkOptions,
-} from './place.ts';
+} from './resolved-path.ts';
 
 // Node does not name O_PATH. The value is the same on every architecture Node runs on.
 const O_PATH = 0o10000000;
@@ -30,8 +30,8 @@ const pathOf = ({ fd }: FileHandle): string => `/proc/self/fd/${fd}`;
  * link. Links are read and walked the same way, and `..` goes back to the folder we came from: so no rename or link that
  * somebody makes meanwhile can lead outside. Linux only.
  */
-export async function walkHeld(root: string, path: string, options: WalkOptions = {}): Promise<Place> {
-  const walk = new HeldWalk(root, path, options);
+export async function walkByDescriptor(root: string, path: string, options: WalkOptions = {}): Promise<ResolvedPath> {
+  const walk = new DescriptorWalk(root, path, options);
   try {
     return await walk.go();
   } catch (error) {
@@ -41,7 +41,7 @@ export async function walkHeld(root: string, path: string, options: WalkOptions 
   }
 }
 
-class HeldWalk {
+class DescriptorWalk {
   readonly #root: string;
   readonly #path: string;
   readonly #create: boolean;
@@ -62,7 +62,7 @@ class HeldWalk {
     this.#rest = namesIn(path).reverse();
   }
 
-  async go(): Promise<Place> {
+  async go(): Promise<ResolvedPath> {
     this.#steps.push({ handle: await open(this.#root, STEP | constants.O_DIRECTORY), name: '' });
     for (let name = this.#rest.pop(); name !== undefined; name = this.#rest.pop()) {
       if (this.#steps.length + this.#behind.length > MAX_STEPS) throw tooDeep(this.#path);
@@ -143,7 +143,7 @@ class HeldWalk {
     }
   }
 
-  async #arrive(): Promise<Place> {
+  async #arrive(): Promise<ResolvedPath> {
     const top = this.#steps.at(-1)!;
     const isFolder = this.#last === undefined && this.#missing === undefined;
     const parent = isFolder ? this.#steps.at(-2) : top;
