@@ -13,7 +13,9 @@ const CLASSES = ['plain child', 'double-fork daemon', 'ignores TERM', 'env -i se
 let hosts = 0;
 
 /** Starts a host with some of the zoo, and waits until all of it is up. */
-async function startHost(way: string): Promise<{ host: ChildProcess; mark: string; room: string; processes: number }> {
+async function startHost(
+  way: string,
+): Promise<{ host: ChildProcess; mark: string; directory: string; processes: number }> {
   const mark = `301.${process.pid}${++hosts}`;
   const classes = ZOO.filter(({ name }) => CLASSES.includes(name));
   const commands = classes.map(({ command }) => command(mark));
@@ -29,13 +31,13 @@ async function startHost(way: string): Promise<{ host: ChildProcess; mark: strin
   const processes = classes.reduce((sum, zooClass) => sum + zooClass.processes, 0);
   // The host bears the mark itself.
   await until(() => findMarked(mark).length > processes, 20_000);
-  return { host, mark, room: roomOf(host.pid!)!, processes };
+  return { host, mark, directory: hostDirectoryOf(host.pid!)!, processes };
 }
 
-const roomsOf = (): string[] => readdirSync(tmpdir()).filter((name) => name.startsWith('whoa-host-'));
+const hostDirectoriesOf = (): string[] => readdirSync(tmpdir()).filter((name) => name.startsWith('whoa-host-'));
 
-function roomOf(pid: number): string | undefined {
-  return roomsOf()
+function hostDirectoryOf(pid: number): string | undefined {
+  return hostDirectoriesOf()
     .map((name) => join(tmpdir(), name))
     .find((folder) => {
       try {
@@ -85,41 +87,41 @@ const WAYS: readonly (readonly [title: string, way: string, end: (host: ChildPro
 ];
 
 test.each(WAYS)('nothing survives a host that %s', async (title, way, end) => {
-  const { host, mark, room } = await startHost(way);
+  const { host, mark, directory } = await startHost(way);
   await until(() => isListening(watchdogOf(host)), 20_000);
   const limitMs = Math.max(MAX_SURVIVE_MS, 10 * measureBareStart());
   end(host);
   const ms = await until(() => findMarked(mark).length === 0, 10_000);
   console.log(`host ${title}: all dead after ${ms.toFixed(0)} ms`);
   expect(ms).toBeLessThan(limitMs);
-  await until(() => !existsSync(room), 5_000);
+  await until(() => !existsSync(directory), 5_000);
 });
 
 test('nothing survives a host that is killed before its watchdog is up', async () => {
-  const { host, mark, room } = await startHost('wait');
+  const { host, mark, directory } = await startHost('wait');
   host.kill('SIGKILL');
-  await until(() => findMarked(mark).length === 0 && !existsSync(room), 20_000);
+  await until(() => findMarked(mark).length === 0 && !existsSync(directory), 20_000);
 });
 
 test('what a host left whose watchdog was killed too is found and ended at the next start', async () => {
-  const { host, mark, room } = await startHost('wait');
+  const { host, mark, directory } = await startHost('wait');
   process.kill(watchdogOf(host), 'SIGKILL');
   host.kill('SIGKILL');
   await until(() => host.signalCode !== null, 5_000);
   expect(findMarked(mark).length).toBeGreaterThan(0);
   expect((await endLeftovers()).ended).toBeGreaterThan(0);
   expect(findMarked(mark)).toEqual([]);
-  expect(existsSync(room)).toBe(false);
+  expect(existsSync(directory)).toBe(false);
 });
 
 test('the leftovers of a host that still runs are left alone', async () => {
-  const { host, mark, room, processes } = await startHost('wait');
+  const { host, mark, directory, processes } = await startHost('wait');
   await endLeftovers();
   // A process that is just starting bears no mark for a moment; one that was ended never bears it again.
   await until(() => findMarked(mark).length > processes, 20_000);
-  expect(existsSync(room)).toBe(true);
+  expect(existsSync(directory)).toBe(true);
   host.kill('SIGKILL');
-  await until(() => findMarked(mark).length === 0 && !existsSync(room), 5_000);
+  await until(() => findMarked(mark).length === 0 && !existsSync(directory), 5_000);
 });
 
 test('ending a command that is a host itself ends everything of that host, and its watchdog', async () => {
@@ -134,10 +136,10 @@ test('ending a command that is a host itself ends everything of that host, and i
     stdio: ['pipe', 'ignore', 'ignore'],
   });
   await until(() => findMarked(mark).length > commands.length * 2, 20_000);
-  const room = roomOf(outer.pid)!;
+  const directory = hostDirectoryOf(outer.pid)!;
   expect(await outer.end({ method: 'kill' })).toMatchObject({ verified: 'tags', survivors: 0 });
   expect(findMarked(mark)).toEqual([]);
-  expect(existsSync(room)).toBe(true);
+  expect(existsSync(directory)).toBe(true);
   await endLeftovers();
-  expect(existsSync(room)).toBe(false);
+  expect(existsSync(directory)).toBe(false);
 });

@@ -64,7 +64,7 @@ export async function openLab(): Promise<Lab> {
   return {
     browser,
     provider,
-    open: (store, options) => openRoom({ store, browser, script, url: provider.url, gateOf, ...options }),
+    open: (store, options) => createHostDirectory({ store, browser, script, url: provider.url, gateOf, ...options }),
     async [Symbol.asyncDispose]() {
       await browser.close();
       await provider.close();
@@ -89,7 +89,7 @@ interface RoomParts extends RoomOptions {
   readonly gateOf: (id: string) => PromiseWithResolvers<void>;
 }
 
-async function openRoom({ store, browser, script, url, gateOf, ...options }: RoomParts): Promise<Room> {
+async function createHostDirectory({ store, browser, script, url, gateOf, ...options }: RoomParts): Promise<Room> {
   const id = `room-${++rooms}`;
   const requests: string[] = [];
   const holds = new Map<string, PromiseWithResolvers<void>>();

@@ -36,7 +36,7 @@ export interface ServerCall {
   readonly token: CancellationToken;
 }
 
-interface Line {
+interface OpenConnection {
   readonly client: Client;
   readonly transport: Transport;
   /** Why it was closed, where that was our doing. */
@@ -49,8 +49,8 @@ interface Line {
 /** A line to one server: opened on first use, opened anew after a crash, closed for good. */
 export class McpConnection implements AsyncDisposable {
   readonly #options: ConnectionOptions;
-  #line: Promise<Line> | undefined;
-  readonly #open = new Set<Line>();
+  #connection: Promise<OpenConnection> | undefined;
+  readonly #open = new Set<OpenConnection>();
   #crashes = 0;
   #lastCrashAt = 0;
   #closed = false;
@@ -74,65 +74,68 @@ export class McpConnection implements AsyncDisposable {
   async [Symbol.asyncDispose](): Promise<void> {
     this.#closed = true;
     this.#closing.abort('closed');
-    const opening = this.#line;
-    this.#line = undefined;
+    const opening = this.#connection;
+    this.#connection = undefined;
     await Promise.all([...this.#open].map(hangUp));
     await opening?.catch(() => undefined);
   }
 
   /** Works with the server. A cancel is passed on at once, with the kind of the reason and nothing else of it. */
-  async #use<T>(token: CancellationToken, work: (line: Line, signal: AbortSignal) => Promise<T>): Promise<T> {
+  async #use<T>(
+    token: CancellationToken,
+    work: (connection: OpenConnection, signal: AbortSignal) => Promise<T>,
+  ): Promise<T> {
     // The line is shared: a cancelled call stops waiting for it, and it opens for the others.
-    const ready = await waitUntilLevel(this.#getLine(), token, 'drain');
+    const ready = await waitUntilLevel(this.#getConnection(), token, 'drain');
     if (ready.by === 'error') throw ready.error;
     if (ready.by === 'level') throw new CancelledError(token.reason!);
-    const line = ready.value;
-    line.calls++;
+    const connection = ready.value;
+    connection.calls++;
     const stop = new AbortController();
     const subscription = token.onCancel((_level, { kind }) => stop.abort(kind));
     try {
-      const result = await work(line, stop.signal);
+      const result = await work(connection, stop.signal);
       this.#crashes = 0;
       return result;
     } catch (error) {
-      throw await this.#describeFailure(error, line);
+      throw await this.#describeFailure(error, connection);
     } finally {
       subscription[Symbol.dispose]();
-      line.calls--;
-      if (line.retired && line.calls === 0) await hangUp(line);
+      connection.calls--;
+      if (connection.retired && connection.calls === 0) await hangUp(connection);
     }
   }
 
-  #getLine(): Promise<Line> {
+  #getConnection(): Promise<OpenConnection> {
     const { name, clock } = this.#options;
     if (this.#closed) return Promise.reject(new Error(`The MCP server '${name}' was closed; open it again`));
     const restsUntil = this.#lastCrashAt + REST_MS;
-    if (this.#line === undefined && this.#crashes >= MAX_CRASHES && clock.now() < restsUntil) {
+    if (this.#connection === undefined && this.#crashes >= MAX_CRASHES && clock.now() < restsUntil) {
       const seconds = Math.ceil((restsUntil - clock.now()) / 1_000);
       const message = `The MCP server '${name}' failed ${this.#crashes} times in a row; it is tried again in ${seconds} s`;
       return Promise.reject(new Error(message));
     }
-    return (this.#line ??= this.#connect());
+    return (this.#connection ??= this.#connect());
   }
 
-  async #connect(): Promise<Line> {
+  async #connect(): Promise<OpenConnection> {
     const { name, connectMs } = this.#options;
     const library = await loadClient();
     const { transport, versionNegotiation, fault } = this.#createTransport(library);
     const client = new library.Client({ name: 'whoa', version: '0.1.0' }, { versionNegotiation });
-    const line: Line = { client, transport, fault, calls: 0, retired: false };
+    const connection: OpenConnection = { client, transport, fault, calls: 0, retired: false };
     // Late answers to cancelled calls and stray output arrive here; the calls themselves have ended.
     client.onerror = () => undefined;
-    client.onclose = () => this.#lost(line);
-    this.#open.add(line);
+    client.onclose = () => this.#lost(connection);
+    this.#open.add(connection);
     try {
       await client.connect(transport, { timeout: connectMs, signal: this.#closing.signal });
-      return line;
+      return connection;
     } catch (error) {
       // Asked before it is closed: how a server ended says something only if it ended by itself.
       const end = endOf(transport) ?? describe(error);
-      this.#lost(line);
-      await hangUp(line);
+      this.#lost(connection);
+      await hangUp(connection);
       throw new Error(`The MCP server '${name}' could not be reached (${end}); check its command or address`, {
         cause: error,
       });
@@ -158,20 +161,20 @@ export class McpConnection implements AsyncDisposable {
   }
 
   /** A line ended: by us, or because the server is gone. The next call opens another. */
-  #lost(line: Line): void {
-    if (!this.#open.delete(line) || this.#closed || line.retired) return;
-    this.#line = undefined;
+  #lost(connection: OpenConnection): void {
+    if (!this.#open.delete(connection) || this.#closed || connection.retired) return;
+    this.#connection = undefined;
     this.#crashes++;
     this.#lastCrashAt = this.#options.clock.now();
   }
 
   /** Says what happened in words that a model can act on. An answer of the server's own is passed on as it is. */
-  async #describeFailure(error: unknown, line: Line): Promise<Error> {
+  async #describeFailure(error: unknown, connection: OpenConnection): Promise<Error> {
     const { ProtocolError, SdkError, SdkErrorCode } = await loadClient();
     if (ProtocolError.isInstance(error)) return error;
     const { name } = this.#options;
     if (SdkError.isInstance(error) && error.code === SdkErrorCode.ConnectionClosed) {
-      const end = line.fault() ?? endOf(line.transport) ?? 'the connection was closed';
+      const end = connection.fault() ?? endOf(connection.transport) ?? 'the connection was closed';
       const words = `The MCP server '${name}' ended during the call (${end}); the next call starts it again`;
       return new LostAnswerError(words, { cause: error });
     }
@@ -181,22 +184,22 @@ export class McpConnection implements AsyncDisposable {
         cause: error,
       });
     }
-    this.#retire(line);
+    this.#retire(connection);
     const words = `The MCP server '${name}' could not be reached (${describe(error)}); the next call tries again`;
     return isUnsent(error) ? new Error(words, { cause: error }) : new LostAnswerError(words, { cause: error });
   }
 
-  #retire(line: Line): void {
-    if (line.retired) return;
-    this.#lost(line);
-    line.retired = true;
+  #retire(connection: OpenConnection): void {
+    if (connection.retired) return;
+    this.#lost(connection);
+    connection.retired = true;
     // It still has to be closed, when its last call has ended or with everything else.
-    this.#open.add(line);
+    this.#open.add(connection);
   }
 }
 
 /** Also while the line is still being opened: then the client does not know its transport yet. */
-async function hangUp({ client, transport }: Line): Promise<void> {
+async function hangUp({ client, transport }: OpenConnection): Promise<void> {
   await transport.close();
   await client.close();
 }

@@ -70,8 +70,8 @@ export class Attribution {
       if (owner === undefined) open.push(status);
       else owners.set(status.pid, owner);
     }
-    const strangers = adoptChildren(open, owners).map(({ pid }) => pid);
-    this.#doubtful = strangers.filter((pid) => pid >= floor);
+    const unattributed = adoptChildren(open, owners).map(({ pid }) => pid);
+    this.#doubtful = unattributed.filter((pid) => pid >= floor);
     this.#forgetTheDead(processes, owners);
     for (const [pid, scope] of owners) this.#take(processes.get(pid)!, scope);
     return { isComplete };

@@ -29,19 +29,19 @@ const MAX_GONE_MS = 1_000;
  */
 export function createGroupContainment(technique: GroupTechnique): Containment {
   const live = new Set<ContainedProcess>();
-  let room: { folder: string; pipes: Pipes } | undefined;
+  let directory: { folder: string; pipes: Pipes } | undefined;
   let checked: Promise<void> | undefined;
   let isOver = false;
 
-  function openRoom(): { folder: string; pipes: Pipes } {
+  function createHostDirectory(): { folder: string; pipes: Pipes } {
     if (isOver) throw new Error(OVER);
-    const folder = room?.folder ?? mkdtempSync(join(tmpdir(), `whoa-group-${process.pid}-`));
-    return (room ??= { folder, pipes: new Pipes(folder) });
+    const folder = directory?.folder ?? mkdtempSync(join(tmpdir(), `whoa-group-${process.pid}-`));
+    return (directory ??= { folder, pipes: new Pipes(folder) });
   }
 
   async function tap({ onOutput }: ProcessCommand): Promise<OutputTap | undefined> {
     if (onOutput === undefined) return undefined;
-    return technique === 'group' ? tapPipe(await openRoom().pipes.open(), onOutput) : tapStreams(onOutput);
+    return technique === 'group' ? tapPipe(await createHostDirectory().pipes.open(), onOutput) : tapStreams(onOutput);
   }
 
   async function start(command: ProcessCommand): Promise<ContainedProcess> {
@@ -73,13 +73,13 @@ export function createGroupContainment(technique: GroupTechnique): Containment {
   return {
     technique,
     sandbox: 'none',
-    folder: () => openRoom().folder,
+    folder: () => createHostDirectory().folder,
     start,
     async [Symbol.asyncDispose]() {
       isOver = true;
       await Promise.all([...live].map((contained) => contained.end()));
-      await room?.pipes[Symbol.asyncDispose]();
-      if (room !== undefined) rmSync(room.folder, { recursive: true, force: true });
+      await directory?.pipes[Symbol.asyncDispose]();
+      if (directory !== undefined) rmSync(directory.folder, { recursive: true, force: true });
     },
   };
 }

@@ -1,7 +1,7 @@
 import { readdirSync, rmdirSync, writeFileSync } from 'node:fs';
 import { join } from 'node:path';
 import type { Ended } from './ending.ts';
-import { closeRoom, findAbandonedRooms, type HostRecord } from './host-room.ts';
+import { findAbandonedHostDirectories, type HostRecord, removeHostDirectory } from './host-directory.ts';
 import type { ProcessIdentity } from './identity.ts';
 import { Scope } from './scope.ts';
 import { Sweeper } from './sweeper.ts';
@@ -25,7 +25,7 @@ export async function tidyUpAfter(
     ended = { ...more, ended: ended.ended + more.ended };
   }
   if (record.cgroup !== undefined) removeControlGroup(record.cgroup);
-  closeRoom(folder);
+  removeHostDirectory(folder);
   return ended;
 }
 
@@ -37,10 +37,10 @@ export async function tidyUpAfter(
 export async function endLeftovers(): Promise<{ readonly hosts: number; readonly ended: number }> {
   const total = { hosts: 0, ended: 0 };
   if (process.platform !== 'linux') return total;
-  for (const room of findAbandonedRooms()) {
+  for (const directory of findAbandonedHostDirectories()) {
     total.hosts++;
-    if (room.mayHaveProcesses) total.ended += (await tidyUpAfter(room)).ended;
-    else closeRoom(room.folder);
+    if (directory.mayHaveProcesses) total.ended += (await tidyUpAfter(directory)).ended;
+    else removeHostDirectory(directory.folder);
   }
   return total;
 }

@@ -3,7 +3,7 @@ import { existsSync } from 'node:fs';
 import type { Socket } from 'node:net';
 import { extname } from 'node:path';
 import { fileURLToPath } from 'node:url';
-import type { HostRecord } from './host-room.ts';
+import type { HostRecord } from './host-directory.ts';
 import type { ProcessIdentity } from './identity.ts';
 import { outerTags } from './tags.ts';
 
@@ -24,8 +24,8 @@ export class Lifeline implements AsyncDisposable {
   #restarts = 0;
   readonly #file: string;
 
-  constructor(room: { folder: string; record: HostRecord }, watchdogFile: string) {
-    this.#hello = JSON.stringify(room);
+  constructor(directory: { folder: string; record: HostRecord }, watchdogFile: string) {
+    this.#hello = JSON.stringify(directory);
     this.#file = watchdogFile;
     this.#start();
   }

@@ -17,7 +17,7 @@ import {
 import type { Containment } from './containment.ts';
 import type { Fence } from './fence.ts';
 import { Pipes } from './fifo.ts';
-import { closeRoom, openRoom } from './host-room.ts';
+import { createHostDirectory, removeHostDirectory } from './host-directory.ts';
 import { identify, type ProcessIdentity } from './identity.ts';
 import { endLeftovers } from './leftovers.ts';
 import { findWatchdog, Lifeline } from './lifeline.ts';
@@ -54,11 +54,11 @@ export function createTaggedContainment(
     if (isOver) throw new Error(OVER);
     if (host === undefined) {
       const watchdog = findWatchdog();
-      const room = openRoom({ tag, ...(technique === 'cgroup' && { cgroup: cgroup() }) });
+      const own = createHostDirectory({ tag, ...(technique === 'cgroup' && { cgroup: cgroup() }) });
       const leftovers = endLeftovers().catch((error: unknown) =>
         process.emitWarning(new Error('Could not end what an earlier host left running', { cause: error })),
       );
-      host = { folder: room.folder, lifeline: new Lifeline(room, watchdog), pipes: new Pipes(room.folder), leftovers };
+      host = { folder: own.folder, lifeline: new Lifeline(own, watchdog), pipes: new Pipes(own.folder), leftovers };
     }
     return host;
   }
@@ -109,7 +109,7 @@ export function createTaggedContainment(
       await host?.pipes[Symbol.asyncDispose]();
       // The watchdog looks once more, and takes the folder with it.
       await host?.lifeline[Symbol.asyncDispose]();
-      if (host !== undefined) closeRoom(host.folder);
+      if (host !== undefined) removeHostDirectory(host.folder);
     },
   };
 }

@@ -2,7 +2,7 @@
 // ends, the host is gone, however it went, and everything of it is ended.
 import { constants, setPriority } from 'node:os';
 import { createInterface } from 'node:readline';
-import type { HostRecord } from './host-room.ts';
+import type { HostRecord } from './host-directory.ts';
 import { tidyUpAfter } from './leftovers.ts';
 import { Scope } from './scope.ts';
 import { Sweeper } from './sweeper.ts';
@@ -13,11 +13,11 @@ async function watch(): Promise<void> {
   // It outlives what ends the host.
   for (const signal of ['SIGTERM', 'SIGINT', 'SIGHUP'] as const) process.on(signal, () => {});
   const roots = new Map<number, number>();
-  let room: { folder: string; record: HostRecord } | undefined;
+  let directory: { folder: string; record: HostRecord } | undefined;
   for await (const line of createInterface({ input: process.stdin })) {
-    if (room === undefined) {
-      room = JSON.parse(line) as { folder: string; record: HostRecord };
-      await warmUp(room.record);
+    if (directory === undefined) {
+      directory = JSON.parse(line) as { folder: string; record: HostRecord };
+      await warmUp(directory.record);
       continue;
     }
     const [, sign, pid, startTime] = /^([+-])(\d+) (\d+)$/.exec(line) ?? [];
@@ -25,7 +25,7 @@ async function watch(): Promise<void> {
     else roots.delete(Number(pid));
   }
   const left = [...roots].map(([pid, startTime]) => ({ pid, startTime }));
-  if (room !== undefined) await tidyUpAfter(room, left);
+  if (directory !== undefined) await tidyUpAfter(directory, left);
 }
 
 /** On a busy machine it should not wait for its turn. Only root may ask for that; others do without. */

@@ -23,7 +23,10 @@ const PREFIX = 'whoa-host-';
 const RECORD = 'host.json';
 
 /** Makes a host's private folder, with its record in it. */
-export function openRoom(options: Pick<HostRecord, 'tag' | 'cgroup'>): { folder: string; record: HostRecord } {
+export function createHostDirectory(options: Pick<HostRecord, 'tag' | 'cgroup'>): {
+  folder: string;
+  record: HostRecord;
+} {
   const host = identify(process.pid);
   if (host === undefined) throw new Error('Cannot read /proc/self: mount /proc, or use a containment of another kind');
   // mkdtemp gives it mode 0700: nobody else reads what is in it.
@@ -39,17 +42,17 @@ export function openRoom(options: Pick<HostRecord, 'tag' | 'cgroup'>): { folder:
   return { folder, record };
 }
 
-export function closeRoom(folder: string): void {
+export function removeHostDirectory(folder: string): void {
   rmSync(folder, { recursive: true, force: true });
 }
 
 /**
- * The rooms of this user's hosts that are no more. Their processes may still be there, unless the machine was restarted. A
- * room of another PID namespace is left alone, since nobody here can see whether its host runs, and so is that of a host
+ * The directories of this user's hosts that are no more. Their processes may still be there, unless the machine was restarted. A
+ * directory of another PID namespace is left alone, since nobody here can see whether its host runs, and so is that of a host
  * whose command this is: it runs, also where it is not seen.
  */
-export function findAbandonedRooms(): { folder: string; record: HostRecord; mayHaveProcesses: boolean }[] {
-  const rooms = [];
+export function findAbandonedHostDirectories(): { folder: string; record: HostRecord; mayHaveProcesses: boolean }[] {
+  const directories = [];
   const outer = new Set(readTags('self'));
   for (const name of readdirSync(tmpdir())) {
     if (!name.startsWith(PREFIX)) continue;
@@ -59,9 +62,9 @@ export function findAbandonedRooms(): { folder: string; record: HostRecord; mayH
     const mayHaveProcesses = record.bootId === readBootId();
     const isElsewhere = record.pidNamespace !== readPidNamespace() || outer.has(tagKey(record.tag));
     if (mayHaveProcesses && isElsewhere) continue;
-    if (!(mayHaveProcesses && isRunning(record.host))) rooms.push({ folder, record, mayHaveProcesses });
+    if (!(mayHaveProcesses && isRunning(record.host))) directories.push({ folder, record, mayHaveProcesses });
   }
-  return rooms;
+  return directories;
 }
 
 /** Only believed if nobody but this user can have written it. */
