@@ -94,7 +94,7 @@ function falseLength(): unknown[] {
   });
 }
 
-class Stranger {
+class ForeignClass {
   readonly #secret = 'x';
   content = 'of a stranger';
   get secret(): string {
@@ -120,8 +120,8 @@ const VALUES: Readonly<Record<string, () => unknown>> = {
   'a bigint': () => 10n ** 30n,
   'a symbol': () => Symbol('hostile'),
   'a function that throws': () => trap,
-  'a class': () => Stranger,
-  'a class instance': () => new Stranger(),
+  'a class': () => ForeignClass,
+  'a class instance': () => new ForeignClass(),
   'a null prototype': () => Object.assign(Object.create(null) as object, { content: 'x', details: {} }),
   'a throwing getter': () => withGetter('content', trap, withGetter('message', trap, withGetter('type', trap))),
   'a getter that changes': changing,

@@ -7,7 +7,7 @@ import { processesOf } from '../test/process-tree.ts';
 
 const WAYS = ['session/cancel', '$/cancel_request', 'session/close'] as const;
 
-const SCENES = {
+const SCENARIOS = {
   'with a process tree running': { prompt: 'tree', until: (m: RawMessage) => statusOf(m) === 'content' },
   'with a permission pending and a mute client': {
     prompt: 'ask',
@@ -38,7 +38,7 @@ function waitIn({ waitFor }: AgentProcess, sessionId: string, matches: (message:
   return waitFor((message) => message.params?.['sessionId'] === sessionId && matches(message));
 }
 
-describe.each(Object.entries(SCENES))('%s', (_, { prompt, until }) => {
+describe.each(Object.entries(SCENARIOS))('%s', (_, { prompt, until }) => {
   test.each(WAYS)('%s ends the prompt as cancelled, with every call closed before and nothing after', async (way) => {
     const { agent } = editor;
     const { sessionId } = await agent.request(acp.methods.agent.session.new, { cwd: '/tmp', mcpServers: [] });

@@ -45,11 +45,11 @@ test.each(Object.entries(HELLOS))('a hello %s is answered as the library would a
 
 test('a hello is answered once, and what was said behind it in the same chunk is answered in order', async () => {
   const { input, answer, messages } = open();
-  const place = { cwd: '/tmp', mcpServers: [] };
+  const request = { cwd: '/tmp', mcpServers: [] };
   input.write(
     hello(1, { protocolVersion: 1 }) +
-      line({ id: 2, method: 'session/new', params: place }) +
-      line({ id: 1, method: 'session/new', params: place }) +
+      line({ id: 2, method: 'session/new', params: request }) +
+      line({ id: 1, method: 'session/new', params: request }) +
       line({ id: 3, method: 'nobody/knows' }),
   );
   await Promise.all([answer(2), answer(3)]);

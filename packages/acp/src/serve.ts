@@ -2,7 +2,7 @@ import type { Readable, Writable } from 'node:stream';
 import type { AnyMessage, AnyRequest } from '@agentclientprotocol/sdk';
 import { type Agent, CancellationToken, type CancelReasonInit } from '@whoa/core';
 import { systemWorld, waitUntilLevel } from '@whoa/core/embed';
-import type { Arrange } from './door.ts';
+import type { Arrange } from './connect.ts';
 import type { AcpOptions } from './options.ts';
 import type { Sessions } from './session/sessions.ts';
 import type { Surroundings } from './session/surroundings.ts';
@@ -108,9 +108,12 @@ async function greet(parts: Parts, around: Omit<Surroundings, 'client'>, arrange
   // Loading keeps the process busy, so the answer must be out by then.
   if (isV1) await wire.answerFirst(first, introduceV1(around.options));
   // Today's editors speak v1, and the other half of the library takes as long to load again.
-  const [{ openDoor }, router] = await Promise.all([import('./door.ts'), isV1 ? undefined : import('./v2/router.ts')]);
+  const [{ connectProtocol }, router] = await Promise.all([
+    import('./connect.ts'),
+    isV1 ? undefined : import('./v2/router.ts'),
+  ]);
   if (wire.isOver || token.isCancelled) return;
-  parts.sessions = openDoor(wire, { around, arrange, connectByVersion: router?.connectByVersion });
+  parts.sessions = connectProtocol(wire, { around, arrange, connectByVersion: router?.connectByVersion });
 }
 
 /** Whatever else such a message holds, the library takes it: it forgives the rest. */

@@ -11,7 +11,7 @@ export type Update =
   | { readonly type: 'usage'; readonly used: number; readonly size: number }
   | { readonly type: 'info'; readonly title: string; readonly updatedAt: number }
   | { readonly type: 'state'; readonly state: 'running' | 'requires_action' }
-  | { readonly type: 'state'; readonly state: 'idle'; readonly end: TurnEnd };
+  | { readonly type: 'state'; readonly state: 'idle'; readonly end: PromptEnd };
 
 export type CallKind = 'read' | 'edit' | 'search' | 'execute' | 'fetch' | 'think' | 'other';
 export type CallStatus = 'pending' | 'in_progress' | 'completed' | 'failed' | 'cancelled';
@@ -59,8 +59,8 @@ export interface PlanEntry {
   readonly status: 'pending' | 'in_progress' | 'completed' | 'cancelled';
 }
 
-/** How a turn ended. */
-export interface TurnEnd {
+/** How a prompt ended. */
+export interface PromptEnd {
   readonly stop: 'end_turn' | 'max_tokens' | 'max_turn_requests' | 'cancelled' | 'error';
   /** What to tell when it failed. */
   readonly message?: string;

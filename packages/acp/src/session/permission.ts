@@ -5,19 +5,19 @@ import { hunksOf } from '../hunks.ts';
 import type { CallUpdate } from '../updates.ts';
 import type { Client, PermissionAnswer } from './client.ts';
 
-/** The turn a question belongs to. */
+/** The prompt a question belongs to. */
 export interface Asking {
   /** Shows the client what the question is about, and that the session waits for it. */
   readonly begin: () => Promise<void>;
   readonly end: () => void;
-  /** The client says the whole turn was cancelled. */
+  /** The client says the whole prompt was cancelled. */
   readonly cancel: () => void;
 }
 
 export interface AskOptions {
   readonly sessionId: string;
   readonly client: Client;
-  /** The turn that is running now. */
+  /** The prompt that is running now. */
   readonly asking: () => Asking | undefined;
 }
 
@@ -26,15 +26,15 @@ const DECISIONS = { allow: 'yes', 'allow-always': 'always', reject: 'no', 'rejec
 /** Asks the person in the editor. The call does not wait for us when it is cancelled. */
 export function createAsk({ sessionId, client, asking }: AskOptions): Ask {
   return async (question, { signal }) => {
-    const turn = asking();
-    if (turn === undefined) return { decision: 'no', why: 'no prompt is under way' };
-    await turn.begin();
+    const prompt = asking();
+    if (prompt === undefined) return { decision: 'no', why: 'no prompt is under way' };
+    await prompt.begin();
     const { always } = question;
     const answer = await client
       .ask(sessionId, { call: describeQuestion(question), always }, { signal })
       .catch((): PermissionAnswer => 'unanswered');
-    turn.end();
-    if (answer === 'cancelled' && !signal.aborted) turn.cancel();
+    prompt.end();
+    if (answer === 'cancelled' && !signal.aborted) prompt.cancel();
     if (answer === 'cancelled') return { decision: 'no' };
     return answer === 'unanswered'
       ? { decision: 'no', why: 'the editor gave no answer' }

@@ -2,13 +2,13 @@ import { type Agent, CancellationToken, type CancelReasonInit, type Content, toT
 import { type Ask, createApprovals, toVisibleLine } from '@whoa/core/approval';
 import { waitUntilLevel } from '@whoa/core/embed';
 import type { AcpSession, McpServer } from '../options.ts';
+import { Prompt } from '../prompt/prompt.ts';
+import { Saver } from '../prompt/saver.ts';
 import type { SessionRecord } from '../store/store.ts';
-import { Saver } from '../turn/saver.ts';
-import { Turn } from '../turn/turn.ts';
-import type { TurnEnd, Update } from '../updates.ts';
+import type { PromptEnd, Update } from '../updates.ts';
 import { AgentSlot } from './agent-slot.ts';
-import { endOf, LiveTurn, messageOf } from './live-turn.ts';
 import { createAsk } from './permission.ts';
+import { endOf, messageOf, PromptRun } from './prompt-run.ts';
 import { replay } from './replay.ts';
 import type { Surroundings } from './surroundings.ts';
 
@@ -21,18 +21,18 @@ const SAVE_MS = 2_000;
 const MAX_TITLE_CHARACTERS = 120;
 const ALWAYS_UNTIL = 'until this session is closed';
 
-export interface StartedTurn {
+export interface StartedPrompt {
   /** The name of the person's message once it is in the history; `undefined` if it never will be. */
   readonly inserted: Promise<string | undefined>;
   /** Never rejects. */
-  readonly end: Promise<TurnEnd>;
+  readonly end: Promise<PromptEnd>;
 }
 
-/** One session: turns one after the other, an agent made for it, and a record that is kept. */
+/** One session: prompts one after the other, an agent made for it, and a record that is kept. */
 export class Session {
   readonly #around: Surroundings;
   readonly #token: CancellationToken;
-  readonly #turns = new Set<Turn>();
+  readonly #prompts = new Set<Prompt>();
   readonly #saver = new Saver(() => this.#write());
   readonly #ask: Ask;
   readonly #approve: AcpSession['approve'];
@@ -40,8 +40,8 @@ export class Session {
   #mcpServers: readonly McpServer[];
   #record: SessionRecord;
   #slot: AgentSlot;
-  #lastTurn: Turn | undefined;
-  #live: LiveTurn | undefined;
+  #lastPrompt: Prompt | undefined;
+  #live: PromptRun | undefined;
   /** How many messages the client has been shown names of. */
   #named = 0;
 
@@ -72,53 +72,53 @@ export class Session {
   }
 
   /** Takes the place of the next prompt, at once. */
-  reserve({ waitsForAnswer = true }: { readonly waitsForAnswer?: boolean } = {}): Turn {
+  reserve({ waitsForAnswer = true }: { readonly waitsForAnswer?: boolean } = {}): Prompt {
     const { policy = 'queue', ladder = 'graceful' } = this.#around.options;
     if (policy === 'replace') {
-      for (const turn of this.#turns) turn.cancel({ kind: 'superseded', via: 'session/prompt' }, ladder);
+      for (const prompt of this.#prompts) prompt.cancel({ kind: 'superseded', via: 'session/prompt' }, ladder);
     }
     // Decided here, where prompts come one after the other: asked later, each of a burst would see all the others.
     const refusal =
-      this.#turns.size > MAX_WAITING_MESSAGES
+      this.#prompts.size > MAX_WAITING_MESSAGES
         ? TOO_MANY
-        : policy === 'reject' && this.#turns.size > 0
+        : policy === 'reject' && this.#prompts.size > 0
           ? BUSY
           : undefined;
-    const turn = new Turn(this.#token, {
+    const prompt = new Prompt(this.#token, {
       mode: this.#around.mode,
-      previous: this.#lastTurn,
+      previous: this.#lastPrompt,
       refusal,
       waitsForAnswer,
-      onSettled: (settled) => this.#turns.delete(settled),
+      onSettled: (settled) => this.#prompts.delete(settled),
     });
     // Nobody waits for it, and it is in nobody's way.
-    if (refusal !== undefined) return turn;
-    this.#lastTurn = turn;
-    this.#turns.add(turn);
-    return turn;
+    if (refusal !== undefined) return prompt;
+    this.#lastPrompt = prompt;
+    this.#prompts.add(prompt);
+    return prompt;
   }
 
   /** Works on a prompt in its place. The one before it must be settled first. */
-  start(turn: Turn, content: Content): StartedTurn {
+  start(prompt: Prompt, content: Content): StartedPrompt {
     const inserted = Promise.withResolvers<string | undefined>();
-    const end = this.#work(turn, content, inserted.resolve)
-      .catch((error: unknown): TurnEnd => ({ stop: 'error', message: messageOf(error) }))
+    const end = this.#work(prompt, content, inserted.resolve)
+      .catch((error: unknown): PromptEnd => ({ stop: 'error', message: messageOf(error) }))
       .finally(() => {
         inserted.resolve(undefined);
-        turn.ended();
+        prompt.ended();
       });
     return { inserted: inserted.promise, end };
   }
 
   /** Cancels the prompts there are now: the one that runs and those that wait. Without any it does nothing. */
   cancel(reason: CancelReasonInit): void {
-    for (const turn of this.#turns) turn.cancel(reason);
+    for (const prompt of this.#prompts) prompt.cancel(reason);
   }
 
   /** Stops one call. Answers why not, if not. */
   cancelCall(callId: string, reason: CancelReasonInit): string | undefined {
-    for (const turn of this.#turns) {
-      const receipt = turn.cancelCall(callId, reason);
+    for (const prompt of this.#prompts) {
+      const receipt = prompt.cancelCall(callId, reason);
       if (receipt.answer === 'refused') return receipt.message;
       if (receipt.answer !== 'too-late') return undefined;
     }
@@ -142,7 +142,7 @@ export class Session {
     this.#retire();
   }
 
-  /** Shows the client everything so far; a turn that is running goes on. */
+  /** Shows the client everything so far; a prompt that is running goes on. */
   async replay(): Promise<void> {
     const { tools } = await this.open();
     const messages = this.#live?.journal.soFar ?? this.#record.messages;
@@ -152,40 +152,40 @@ export class Session {
   /** Cancels what runs, waits until it is settled, and lets go of everything. */
   async close(reason: CancelReasonInit): Promise<void> {
     this.cancel(reason);
-    await Promise.all([...this.#turns].map((turn) => turn.settled));
+    await Promise.all([...this.#prompts].map((prompt) => prompt.settled));
     await Promise.all([this.#closeRetired(), this.#slot.close()]);
     this.#token[Symbol.dispose]();
   }
 
-  async #work(turn: Turn, content: Content, onInserted: (messageId: string) => void): Promise<TurnEnd> {
-    if (!turn.take()) return { stop: 'cancelled' };
-    if (turn.refusal !== undefined) return { stop: 'error', message: turn.refusal };
-    if (turn.previous !== undefined) {
-      const wait = await waitUntilLevel(turn.previous.settled, turn.token, 'drain');
+  async #work(prompt: Prompt, content: Content, onInserted: (messageId: string) => void): Promise<PromptEnd> {
+    if (!prompt.take()) return { stop: 'cancelled' };
+    if (prompt.refusal !== undefined) return { stop: 'error', message: prompt.refusal };
+    if (prompt.previous !== undefined) {
+      const wait = await waitUntilLevel(prompt.previous.settled, prompt.token, 'drain');
       if (wait.by === 'level') return { stop: 'cancelled' };
     }
     let slot = this.#slot;
-    let opened = await waitUntilLevel(this.open(), turn.token, 'drain');
+    let opened = await waitUntilLevel(this.open(), prompt.token, 'drain');
     // A setting may have changed meanwhile, and with it the agent.
     while (opened.by === 'value' && slot !== this.#slot) {
       slot = this.#slot;
-      opened = await waitUntilLevel(this.open(), turn.token, 'drain');
+      opened = await waitUntilLevel(this.open(), prompt.token, 'drain');
     }
     if (opened.by === 'error') return { stop: 'error', message: messageOf(opened.error) };
     if (opened.by === 'level') {
       await this.#keep([...this.#record.messages, { role: 'user', content }]);
       return { stop: 'cancelled' };
     }
-    return this.#run(turn, { agent: opened.value, content, onInserted });
+    return this.#run(prompt, { agent: opened.value, content, onInserted });
   }
 
   async #run(
-    turn: Turn,
+    prompt: Prompt,
     { agent, content, onInserted }: { agent: Agent; content: Content; onInserted: (messageId: string) => void },
-  ): Promise<TurnEnd> {
+  ): Promise<PromptEnd> {
     const { options, world } = this.#around;
-    const live = new LiveTurn({
-      turn,
+    const live = new PromptRun({
+      prompt,
       agent,
       content,
       history: this.#record.messages,
@@ -245,7 +245,7 @@ export class Session {
     return new AgentSlot(this.#token, this.#around.onProblem);
   }
 
-  /** The agent is replaced; a turn that is using it may finish first. */
+  /** The agent is replaced; a prompt that is using it may finish first. */
   #retire(): void {
     this.#retired.push(this.#slot);
     this.#slot = this.#createSlot();

@@ -3,8 +3,8 @@ import { type AnyMessage, RequestError } from '@agentclientprotocol/sdk';
 import { CancellationToken, type CancelReasonInit } from '@whoa/core';
 import { waitUntilLevel } from '@whoa/core/embed';
 import type { McpServer, SessionSetting } from '../options.ts';
+import type { Prompt } from '../prompt/prompt.ts';
 import type { SessionPage, SessionRecord } from '../store/store.ts';
-import type { Turn } from '../turn/turn.ts';
 import type { FrameId } from '../wire/frame.ts';
 import type { WireTap } from '../wire/wire.ts';
 import { Session } from './session.ts';
@@ -13,7 +13,7 @@ import type { Surroundings } from './surroundings.ts';
 /** How many sessions one connection may have open. */
 const MAX_SESSIONS = 256;
 
-export interface Place {
+export interface SessionRequest {
   readonly cwd: string;
   readonly additionalDirectories: readonly string[];
   readonly mcpServers: readonly McpServer[];
@@ -26,9 +26,9 @@ interface Opening {
 }
 
 /** A prompt that has its place. */
-export interface PlacedPrompt {
+export interface ReservedPrompt {
   readonly session: Session;
-  readonly turn: Turn;
+  readonly prompt: Prompt;
 }
 
 /**
@@ -37,7 +37,7 @@ export interface PlacedPrompt {
  */
 export class Sessions implements WireTap {
   readonly #sessions = new Map<string, Session>();
-  readonly #prompts = new Map<FrameId, PlacedPrompt>();
+  readonly #prompts = new Map<FrameId, ReservedPrompt>();
   readonly #closing = new Set<Promise<void>>();
   readonly #settings: readonly SessionSetting[];
   #around: Surroundings | undefined;
@@ -58,58 +58,58 @@ export class Sessions implements WireTap {
     if (message.method === 'session/prompt' && isRequest && isOwnable(message.id)) {
       const session = this.#find(params.sessionId);
       // Two prompts with one id: nobody can tell their answers apart, so the older one is not waited for.
-      this.#prompts.get(message.id)?.turn.answered();
-      if (session !== undefined) this.#prompts.set(message.id, { session, turn: session.reserve() });
+      this.#prompts.get(message.id)?.prompt.answered();
+      if (session !== undefined) this.#prompts.set(message.id, { session, prompt: session.reserve() });
     } else if (message.method === 'session/cancel' && !isRequest) {
       this.#find(params.sessionId)?.cancel(by('session/cancel'));
       // The SDK would complain on stderr, which a client need not read.
       return typeof params.sessionId === 'string';
     } else if (message.method === '$/cancel_request' && !isRequest) {
-      this.#prompts.get(params.requestId as FrameId)?.turn.cancel(by('$/cancel_request'));
+      this.#prompts.get(params.requestId as FrameId)?.prompt.cancel(by('$/cancel_request'));
     }
     return true;
   }
 
   sent(message: AnyMessage): void {
     if ('method' in message || !('id' in message)) return;
-    const placed = this.#prompts.get(message.id);
+    const reserved = this.#prompts.get(message.id);
     this.#prompts.delete(message.id);
-    placed?.turn.answered();
+    reserved?.prompt.answered();
   }
 
   /** The place that a prompt took. A prompt with an id that nobody can cancel gets its place only now. */
-  claim(requestId: FrameId, sessionId: string): PlacedPrompt {
-    const placed = this.#prompts.get(requestId);
-    if (placed !== undefined) return placed;
+  claim(requestId: FrameId, sessionId: string): ReservedPrompt {
+    const reserved = this.#prompts.get(requestId);
+    if (reserved !== undefined) return reserved;
     const session = this.get(sessionId);
-    return { session, turn: session.reserve({ waitsForAnswer: false }) };
+    return { session, prompt: session.reserve({ waitsForAnswer: false }) };
   }
 
-  async create(place: Place, signal: AbortSignal): Promise<Session> {
-    checkPlace(place);
+  async create(request: SessionRequest, signal: AbortSignal): Promise<Session> {
+    checkDirectories(request);
     const { world } = this.#surroundings;
     const now = Math.round(world.clock.now());
-    const { cwd, additionalDirectories } = place;
+    const { cwd, additionalDirectories } = request;
     const settings = Object.fromEntries(this.#settings.map((one) => [one.id, initialOf(one)]));
     const id = world.createId();
     return this.#open(
       { id, cwd, additionalDirectories, settings, messages: [], createdAt: now, updatedAt: now },
-      { mcpServers: place.mcpServers, signal },
+      { mcpServers: request.mcpServers, signal },
     );
   }
 
   /** A session of this connection or of an earlier one. One that is running goes on running. */
-  async resume(id: string, place: Place, signal: AbortSignal): Promise<Session> {
-    checkPlace(place);
+  async resume(id: string, request: SessionRequest, signal: AbortSignal): Promise<Session> {
+    checkDirectories(request);
     const running = this.#sessions.get(id);
     if (running !== undefined) {
-      running.reconnect(place.mcpServers);
+      running.reconnect(request.mcpServers);
       return running;
     }
     const record = await this.#surroundings.store.load(id);
     if (record === undefined) throw RequestError.sessionNotFound(id);
     // Somebody may have asked for the same one meanwhile.
-    const { cwd, additionalDirectories, mcpServers } = place;
+    const { cwd, additionalDirectories, mcpServers } = request;
     return this.#sessions.get(id) ?? this.#open({ ...record, cwd, additionalDirectories }, { mcpServers, signal });
   }
 
@@ -161,7 +161,7 @@ export class Sessions implements WireTap {
 
   /** No answer can be sent any more, so nobody waits for one. */
   giveUpAnswers(): void {
-    for (const { turn } of this.#prompts.values()) turn.answered();
+    for (const { prompt } of this.#prompts.values()) prompt.answered();
     this.#prompts.clear();
   }
 
@@ -221,7 +221,7 @@ function isOwnable(id: unknown): id is FrameId {
   return typeof id === 'string' || Number.isInteger(id);
 }
 
-function checkPlace({ cwd, additionalDirectories }: Place): void {
+function checkDirectories({ cwd, additionalDirectories }: SessionRequest): void {
   for (const path of [cwd, ...additionalDirectories]) {
     if (!isAbsolute(path)) throw RequestError.invalidParams(undefined, `'${path}' is not an absolute path`);
   }

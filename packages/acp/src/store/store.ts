@@ -56,14 +56,14 @@ export function summaryOf(record: SessionRecord): SessionSummary {
   return summary;
 }
 
-type Place = Pick<SessionSummary, 'updatedAt' | 'id'>;
+type Position = Pick<SessionSummary, 'updatedAt' | 'id'>;
 
-function isBehind(session: Place, place: Place): boolean {
-  if (session.updatedAt !== place.updatedAt) return session.updatedAt < place.updatedAt;
-  return session.id > place.id;
+function isBehind(session: Position, position: Position): boolean {
+  if (session.updatedAt !== position.updatedAt) return session.updatedAt < position.updatedAt;
+  return session.id > position.id;
 }
 
-function readCursor(cursor: string): Place {
+function readCursor(cursor: string): Position {
   const [, updatedAt, id] = /^(\d+(?:\.\d+)?)~(.*)$/s.exec(cursor) ?? [];
   if (updatedAt === undefined || id === undefined) throw new RangeError('cursor: use one that a list has answered');
   return { updatedAt: Number(updatedAt), id };

@@ -3,10 +3,10 @@ import { authenticate, CANCEL_CALL_METHOD } from '../capabilities.ts';
 import { contentOf, type PromptBlock } from '../content.ts';
 import type { AcpOptions, McpServer } from '../options.ts';
 import type { Client } from '../session/client.ts';
-import type { Place, Sessions } from '../session/sessions.ts';
+import type { SessionRequest, Sessions } from '../session/sessions.ts';
+import { metaOfEnd, settingsV1 } from './adapter.ts';
 import { createV1Client } from './client.ts';
 import { introduceV1 } from './introduce.ts';
-import { metaOfEnd, settingsV1 } from './speak.ts';
 
 export interface AppOptions {
   readonly options: AcpOptions;
@@ -36,18 +36,18 @@ export function methodsV1({ options, sessions, onClient }: AppOptions): V1Method
     (app) => app.onNotification(agent.session.cancel, () => {}),
     (app) =>
       app.onRequest(agent.session.new, async ({ params, signal }) => {
-        const { record } = await sessions.create(placeV1(params), signal);
+        const { record } = await sessions.create(toSessionRequestV1(params), signal);
         return { sessionId: record.id, ...configOptions(record.settings) };
       }),
     (app) =>
       app.onRequest(agent.session.load, async ({ params, signal }) => {
-        const session = await sessions.resume(params.sessionId, placeV1(params), signal);
+        const session = await sessions.resume(params.sessionId, toSessionRequestV1(params), signal);
         await session.replay();
         return configOptions(session.record.settings);
       }),
     (app) =>
       app.onRequest(agent.session.resume, async ({ params, signal }) => {
-        const session = await sessions.resume(params.sessionId, placeV1(params), signal);
+        const session = await sessions.resume(params.sessionId, toSessionRequestV1(params), signal);
         return configOptions(session.record.settings);
       }),
     (app) => app.onRequest(agent.session.list, ({ params }) => listV1(sessions, params)),
@@ -92,8 +92,8 @@ async function promptV1(
   params: acp.PromptRequest,
   requestId: acp.JsonRpcId,
 ): Promise<acp.PromptResponse> {
-  const { session, turn } = sessions.claim(requestId, params.sessionId);
-  const end = await session.start(turn, contentOf(params.prompt as readonly PromptBlock[])).end;
+  const { session, prompt } = sessions.claim(requestId, params.sessionId);
+  const end = await session.start(prompt, contentOf(params.prompt as readonly PromptBlock[])).end;
   if (end.stop === 'error') throw acp.RequestError.internalError(metaOfEnd(end)._meta, end.message);
   return { stopReason: end.stop, ...metaOfEnd(end) };
 }
@@ -112,9 +112,9 @@ async function listV1(sessions: Sessions, { cwd, cursor }: acp.ListSessionsReque
   };
 }
 
-function placeV1(
+function toSessionRequestV1(
   params: Pick<acp.NewSessionRequest, 'cwd' | 'additionalDirectories'> & { mcpServers?: acp.McpServer[] },
-): Place {
+): SessionRequest {
   return {
     cwd: params.cwd,
     additionalDirectories: params.additionalDirectories ?? [],

@@ -6,13 +6,13 @@ import {
 } from '@agentclientprotocol/sdk';
 import type { ClientFiles } from '../options.ts';
 import { answerOf, type Client, permissionOptions } from '../session/client.ts';
-import { describeCallV1, speakV1 } from './speak.ts';
+import { describeCallV1, toV1Updates } from './adapter.ts';
 
 /** A client that speaks v1. */
 export function createV1Client(client: AgentContext, capabilities: () => ClientCapabilities): Client {
   return {
     async update(sessionId, update) {
-      for (const words of speakV1(update))
+      for (const words of toV1Updates(update))
         await client.notify(methods.client.session.update, { sessionId, update: words });
     },
     async ask(sessionId, { call, always }, { signal }) {
@@ -24,7 +24,7 @@ export function createV1Client(client: AgentContext, capabilities: () => ClientC
       const { outcome } = await client.request(
         methods.client.session.requestPermission,
         question,
-        // Without the second a client that never answers would hold the turn for ever.
+        // Without the second a client that never answers would hold the prompt for ever.
         { cancellationSignal: signal, stopWaitingOnCancel: true },
       );
       return answerOf(outcome);

@@ -155,11 +155,11 @@ test('a session that is loaded shows its history; one that is resumed does not; 
   const { sessionId } = first;
 
   const second = await open({ store });
-  const place = { sessionId, cwd: '/tmp', mcpServers: [] };
-  await second.agent.request(methods.agent.session.resume, place);
+  const request = { sessionId, cwd: '/tmp', mcpServers: [] };
+  await second.agent.request(methods.agent.session.resume, request);
   expect(second.updates()).toEqual([]);
   const third = await open({ store });
-  const loaded: LoadSessionResponse = await third.agent.request(methods.agent.session.load, place);
+  const loaded: LoadSessionResponse = await third.agent.request(methods.agent.session.load, request);
   expect(loaded.configOptions).toMatchObject([{ id: 'model', currentValue: 'a' }]);
   expect(third.updates()).toMatchObject([
     { sessionUpdate: 'user_message_chunk', content: { text: 'hello' } },
@@ -189,10 +189,10 @@ test('a session that is loaded while it runs goes on, and can still be cancelled
 
 test('sessions that nobody knows, paths that are not whole and cursors from elsewhere are refused', async () => {
   const { agent } = await open();
-  const place = { cwd: '/tmp', mcpServers: [] };
+  const request = { cwd: '/tmp', mcpServers: [] };
   const { session } = methods.agent;
   for (const sessionId of ['nobody', '../../etc/passwd', '']) {
-    await expect(agent.request(session.load, { sessionId, ...place })).rejects.toMatchObject({ code: -32002 });
+    await expect(agent.request(session.load, { sessionId, ...request })).rejects.toMatchObject({ code: -32002 });
     await expect(agent.request(session.prompt, { sessionId, prompt: [] })).rejects.toMatchObject({ code: -32002 });
   }
   await expect(agent.request(session.new, { cwd: 'here', mcpServers: [] })).rejects.toMatchObject({ code: -32602 });

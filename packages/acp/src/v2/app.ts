@@ -2,10 +2,10 @@ import * as acp from '@agentclientprotocol/sdk/experimental/v2';
 import { authenticate, introduce } from '../capabilities.ts';
 import { contentOf, type PromptBlock } from '../content.ts';
 import type { AcpOptions, McpServer } from '../options.ts';
-import type { Place, Sessions } from '../session/sessions.ts';
+import type { SessionRequest, Sessions } from '../session/sessions.ts';
 import type { AppOptions } from '../v1/app.ts';
+import { settingsV2 } from './adapter.ts';
 import { createV2Client } from './client.ts';
-import { settingsV2 } from './speak.ts';
 
 /** An agent that speaks the draft of v2: a prompt is answered when it is in the history, its end is an update. */
 export function createV2App({ options, sessions, onClient }: AppOptions): acp.AgentApp {
@@ -21,11 +21,11 @@ export function createV2App({ options, sessions, onClient }: AppOptions): acp.Ag
       // The wire has done it.
       .onNotification(agent.session.cancel, () => {})
       .onRequest(agent.session.new, async ({ params, signal }) => {
-        const { record } = await sessions.create(placeV2(params), signal);
+        const { record } = await sessions.create(toSessionRequestV2(params), signal);
         return { sessionId: record.id, ...configOptions(record.settings) };
       })
       .onRequest(agent.session.resume, async ({ params, signal }) => {
-        const session = await sessions.resume(params.sessionId, placeV2(params), signal);
+        const session = await sessions.resume(params.sessionId, toSessionRequestV2(params), signal);
         if (params.replayFrom != null) await session.replay();
         return configOptions(session.record.settings);
       })
@@ -82,8 +82,8 @@ async function promptV2(
   params: acp.PromptRequest,
   requestId: acp.JsonRpcId,
 ): Promise<acp.PromptResponse> {
-  const { session, turn } = sessions.claim(requestId, params.sessionId);
-  const { inserted, end } = session.start(turn, contentOf(params.prompt as readonly PromptBlock[]));
+  const { session, prompt } = sessions.claim(requestId, params.sessionId);
+  const { inserted, end } = session.start(prompt, contentOf(params.prompt as readonly PromptBlock[]));
   const messageId = await inserted;
   if (messageId !== undefined) return { messageId };
   const { stop, message } = await end;
@@ -105,7 +105,9 @@ async function listV2(sessions: Sessions, { cwd, cursor }: acp.ListSessionsReque
   };
 }
 
-function placeV2(params: Pick<acp.NewSessionRequest, 'cwd' | 'additionalDirectories' | 'mcpServers'>): Place {
+function toSessionRequestV2(
+  params: Pick<acp.NewSessionRequest, 'cwd' | 'additionalDirectories' | 'mcpServers'>,
+): SessionRequest {
   return {
     cwd: params.cwd,
     additionalDirectories: params.additionalDirectories ?? [],

@@ -1,11 +1,12 @@
 import { type AgentContext, methods } from '@agentclientprotocol/sdk/experimental/v2';
 import { answerOf, type Client, permissionOptions } from '../session/client.ts';
-import { describeCallV2, speakV2 } from './speak.ts';
+import { describeCallV2, toV2Update } from './adapter.ts';
 
 /** A client that speaks v2. It has no files of its own to offer: v2 took them out. */
 export function createV2Client(client: AgentContext): Client {
   return {
-    update: (sessionId, update) => client.notify(methods.client.session.update, { sessionId, update: speakV2(update) }),
+    update: (sessionId, update) =>
+      client.notify(methods.client.session.update, { sessionId, update: toV2Update(update) }),
     async ask(sessionId, { call, always }, { signal }) {
       const { outcome } = await client.request(
         methods.client.session.requestPermission,

@@ -124,10 +124,10 @@ test('a session is resumed with its history when asked, and without it when not'
   await state('idle');
   await agent.request(methods.agent.session.close, { sessionId });
   const before = updates().length;
-  const place = { sessionId, cwd: '/tmp', mcpServers: [] };
-  await agent.request(methods.agent.session.resume, place);
+  const request = { sessionId, cwd: '/tmp', mcpServers: [] };
+  await agent.request(methods.agent.session.resume, request);
   expect(updates()).toHaveLength(before);
-  await agent.request(methods.agent.session.resume, { ...place, replayFrom: { type: 'start' } });
+  await agent.request(methods.agent.session.resume, { ...request, replayFrom: { type: 'start' } });
   expect(updates().slice(before)).toMatchObject([
     { sessionUpdate: 'user_message', messageId: 'm0' },
     { sessionUpdate: 'agent_message_chunk', messageId: 'm1', content: { text: 'You said: hello' } },

@@ -54,13 +54,13 @@ function* frames(answer: Answer, { id, model }: FrameContext): Generator<Frame |
   yield frame('[DONE]');
 }
 
-interface Place {
+interface Position {
   readonly chunk: (delta: unknown, words?: string) => Frame;
   readonly id: string;
   readonly index: number;
 }
 
-function* deltas(part: Exclude<AnswerPart, Fault>, { chunk, id, index }: Place): Generator<Frame | Fault> {
+function* deltas(part: Exclude<AnswerPart, Fault>, { chunk, id, index }: Position): Generator<Frame | Fault> {
   if ('redacted' in part) return;
   let chunks: ReturnType<typeof chunksOf>;
   let deltaOf: (words: string) => unknown;

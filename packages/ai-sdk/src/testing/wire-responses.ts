@@ -68,15 +68,15 @@ function* frames(answer: Answer, context: FrameContext): Generator<Frame | Fault
   yield send({ type: `response.${status}`, response: whole });
 }
 
-interface Place {
+interface Position {
   readonly send: Send;
   readonly context: FrameContext;
   readonly output_index: number;
 }
 
 /** The events of one item, in the order in which OpenAI sends them. Returns the whole item. */
-function* item(part: Exclude<AnswerPart, Fault>, place: Place): Generator<Frame | Fault, Item> {
-  const { send, context, output_index } = place;
+function* item(part: Exclude<AnswerPart, Fault>, position: Position): Generator<Frame | Fault, Item> {
+  const { send, context, output_index } = position;
   const id = `${context.id}_${output_index}`;
   let whole: Item;
   if ('text' in part) {
@@ -86,7 +86,7 @@ function* item(part: Exclude<AnswerPart, Fault>, place: Place): Generator<Frame 
       output_index,
       item: { ...message, status: 'in_progress', content: [] },
     });
-    const content = yield* words(part.text, message.id, place);
+    const content = yield* words(part.text, message.id, position);
     whole = { ...message, status: 'completed', content: [content] };
   } else if ('call' in part) {
     const call = { type: 'function_call', id: `fc_${id}`, call_id: part.id ?? `call_${id}`, name: part.call };
@@ -107,7 +107,7 @@ function* item(part: Exclude<AnswerPart, Fault>, place: Place): Generator<Frame 
       output_index,
       item: { ...thought, encrypted_content: null, summary: [] },
     });
-    const summary = 'thinking' in part ? [yield* summaryOf(part.thinking, thought.id, place)] : [];
+    const summary = 'thinking' in part ? [yield* summaryOf(part.thinking, thought.id, position)] : [];
     const proof = 'redacted' in part ? part.redacted : (part.signature ?? `enc_${id}`);
     if (proof !== false) context.issue(proof);
     whole = { ...thought, encrypted_content: proof === false ? null : proof, summary };
@@ -116,7 +116,7 @@ function* item(part: Exclude<AnswerPart, Fault>, place: Place): Generator<Frame 
   return whole;
 }
 
-function* words(text: Chunks, item_id: string, { send, output_index }: Place): Generator<Frame | Fault, Item> {
+function* words(text: Chunks, item_id: string, { send, output_index }: Position): Generator<Frame | Fault, Item> {
   const about = { item_id, output_index, content_index: 0 };
   const part = (said: string): Item => ({ type: 'output_text', text: said, annotations: [], logprobs: [] });
   yield send({ type: 'response.content_part.added', ...about, part: part('') });
@@ -126,7 +126,7 @@ function* words(text: Chunks, item_id: string, { send, output_index }: Place): G
   return part(wordsIn(text));
 }
 
-function* summaryOf(text: Chunks, item_id: string, { send, output_index }: Place): Generator<Frame | Fault, Item> {
+function* summaryOf(text: Chunks, item_id: string, { send, output_index }: Position): Generator<Frame | Fault, Item> {
   const about = { item_id, output_index, summary_index: 0 };
   const part = (said: string): Item => ({ type: 'summary_text', text: said });
   yield send({ type: 'response.reasoning_summary_part.added', ...about, part: part('') });

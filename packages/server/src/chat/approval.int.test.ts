@@ -16,7 +16,7 @@ const COMMAND = 'echo hello\nrm -rf build\u202e';
 const say = (id: string): UIMessage => ({ id, role: 'user', parts: [{ type: 'text', text: id }] });
 
 /** How a page of somebody reaches the chat. */
-const DOORS: Readonly<Record<string, (url: string, user: string) => StoppableTransport<UIMessage>>> = {
+const TRANSPORTS: Readonly<Record<string, (url: string, user: string) => StoppableTransport<UIMessage>>> = {
   HTTP: (url, user) => new StoppableChatTransport({ api: `${url}/api/chat`, headers: { 'x-user': user } }),
   WebSocket: (url, user) => {
     class PageSocket extends WebSocket {
@@ -29,7 +29,7 @@ const DOORS: Readonly<Record<string, (url: string, user: string) => StoppableTra
   },
 };
 
-async function openChat(door: string) {
+async function openChat(transport: string) {
   const provider = await startLoopbackProvider({
     script: ({ body }) =>
       JSON.stringify(body).includes('"tool_call_id"')
@@ -53,7 +53,7 @@ async function openChat(door: string) {
     agent: createAskingAgent({ url: provider.url, approvals, ran }),
   });
   const listening = await listen(handler);
-  const page = (user: string) => DOORS[door]!(listening.url, user);
+  const page = (user: string) => TRANSPORTS[transport]!(listening.url, user);
   const ada = page('ada');
   const sent = { chatId: 'c', messageId: undefined, abortSignal: undefined, trigger: 'submit-message' } as const;
   const stream = await ada.sendMessages({ ...sent, messages: [say('go')] });
@@ -94,9 +94,9 @@ async function openChat(door: string) {
   };
 }
 
-describe.each(Object.keys(DOORS))('over %s', (door) => {
+describe.each(Object.keys(TRANSPORTS))('over %s', (transport) => {
   test('a question holds every line, and only who was asked can answer, once', async () => {
-    await using chat = await openChat(door);
+    await using chat = await openChat(transport);
     // Nothing that is sent before the question answers it.
     for (const approvalId of ['c1', 'x'])
       expect(await chat.ada.approve('c', { approvalId, approved: true })).toBe(false);
@@ -120,7 +120,7 @@ describe.each(Object.keys(DOORS))('over %s', (door) => {
   });
 
   test('an answer for always covers what the question says, in this task alone', async () => {
-    await using chat = await openChat(door);
+    await using chat = await openChat(transport);
     const { approvalId } = await chat.question();
     expect(await chat.ada.approve('c', { approvalId, approved: true, remember: true })).toBe(true);
     await chat.reading;
@@ -128,7 +128,7 @@ describe.each(Object.keys(DOORS))('over %s', (door) => {
   });
 
   test('a stop while a person is asked begins nothing, and a later yes counts for nothing', async () => {
-    await using chat = await openChat(door);
+    await using chat = await openChat(transport);
     const { approvalId } = await chat.question();
     await chat.ada.stop('c');
     await chat.reading;

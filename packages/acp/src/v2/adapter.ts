@@ -3,14 +3,14 @@ import { META } from '../capabilities.ts';
 import { blocksOf } from '../content.ts';
 import type { SessionSetting } from '../options.ts';
 import { initialOf } from '../session/sessions.ts';
-import type { CallContent, CallUpdate, TurnEnd, Update } from '../updates.ts';
-import { metaOfEnd } from '../v1/speak.ts';
+import type { CallContent, CallUpdate, PromptEnd, Update } from '../updates.ts';
+import { metaOfEnd } from '../v1/adapter.ts';
 
 const PLAN_ID = 'plan';
 const INTERNAL_ERROR = -32603;
 
 /** An update in the words of v2. */
-export function speakV2(update: Update): acp.SessionUpdate {
+export function toV2Update(update: Update): acp.SessionUpdate {
   switch (update.type) {
     case 'user':
       return { sessionUpdate: 'user_message', messageId: update.messageId, content: blocksOf(update.content) };
@@ -77,7 +77,7 @@ export function settingsV2(
   }));
 }
 
-function idle(end: TurnEnd): acp.SessionUpdate {
+function idle(end: PromptEnd): acp.SessionUpdate {
   const about = { sessionUpdate: 'state_update' as const, state: 'idle' as const, ...metaOfEnd(end) };
   switch (end.stop) {
     case 'end_turn':

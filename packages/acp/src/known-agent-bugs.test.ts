@@ -286,13 +286,13 @@ describe('a session that takes for ever to open', () => {
     };
     return { createAgent, begun: begun.promise, ended: ended.promise };
   }
-  const place = { cwd: '/tmp', mcpServers: [] };
+  const request = { cwd: '/tmp', mcpServers: [] };
 
   test('is given up when the client takes its request back, and what it opened is told', async () => {
     const { createAgent, begun, ended } = slowToOpen();
     const { agent, prompt } = await open({ createAgent });
     const taken = new AbortController();
-    const answer = agent.request(methods.agent.session.new, place, { cancellationSignal: taken.signal });
+    const answer = agent.request(methods.agent.session.new, request, { cancellationSignal: taken.signal });
     await begun;
     taken.abort();
     await expect(answer).rejects.toMatchObject({ code: -32800 });
@@ -303,7 +303,7 @@ describe('a session that takes for ever to open', () => {
   test('is given up when the client has gone', async () => {
     const { createAgent, begun, ended } = slowToOpen();
     const { agent, input } = await open({ createAgent });
-    const answer = agent.request(methods.agent.session.new, place);
+    const answer = agent.request(methods.agent.session.new, request);
     answer.catch(() => {});
     await begun;
     input.end();

@@ -31,7 +31,7 @@ test('whenever the process dies, what is kept is a valid history, and at the end
   const run = createAgent({ name: 'a', model, tools: [tool] }).run('go', {
     hooks: {
       any: (event) => {
-        journal.hear(event);
+        journal.handle(event);
         views.push(journal.ifEndedNow(0));
       },
     },
@@ -46,21 +46,21 @@ test('whenever the process dies, what is kept is a valid history, and at the end
 
 test('a call that was running is unknown, one that had not begun had no effect, and the words so far are kept', () => {
   const journal = new Journal([], 'go');
-  const hear = (event: object): void => journal.hear({ runId: 'r', at: 0, ...event } as RunEvent);
+  const handle = (event: object): void => journal.handle({ runId: 'r', at: 0, ...event } as RunEvent);
   const call = (callId: string) => ({ type: 'call', callId, tool: 't', input: {} });
-  hear({
+  handle({
     type: 'turn-end',
     turn: 1,
     message: { role: 'assistant', content: [call('a'), call('b')], stopReason: 'tool-use' },
   });
-  hear({ type: 'call-start', callId: 'a', tool: 't', input: {} });
+  handle({ type: 'call-start', callId: 'a', tool: 't', input: {} });
   const states = (messages: readonly Message[]) =>
     messages.flatMap((message) => (message.role === 'tool' ? [(message as CallResult).state] : []));
   expect(states(journal.ifEndedNow(5))).toEqual(['unknown', 'not-started']);
-  hear({ type: 'turn-start', turn: 2 });
-  hear({ type: 'thinking', text: 'hm ' });
-  hear({ type: 'text', text: 'half ' });
-  hear({ type: 'text', text: 'a sen' });
+  handle({ type: 'turn-start', turn: 2 });
+  handle({ type: 'thinking', text: 'hm ' });
+  handle({ type: 'text', text: 'half ' });
+  handle({ type: 'text', text: 'a sen' });
   expect(journal.soFar.at(-1)).toEqual({
     role: 'assistant',
     stopReason: 'aborted',
@@ -75,15 +75,15 @@ test('what a call had shown is in the history if the process dies', () => {
   const journal = new Journal([], 'go');
   const message = { role: 'assistant', content: [{ type: 'call', callId: 'c', tool: 't', input: {} }] } as const;
   const about = { callId: 'c', tool: 't', at: 0 };
-  journal.hear({
+  journal.handle({
     type: 'turn-end',
     at: 0,
     turn: 1,
     message: { ...message, stopReason: 'tool-use' },
   } as unknown as RunEvent);
-  journal.hear({ type: 'call-start', ...about, input: {} } as unknown as RunEvent);
-  journal.hear({ type: 'call-update', ...about, partial: { content: 'one' } } as unknown as RunEvent);
-  journal.hear({ type: 'call-update', ...about, partial: { content: 'one\ntwo' } } as unknown as RunEvent);
+  journal.handle({ type: 'call-start', ...about, input: {} } as unknown as RunEvent);
+  journal.handle({ type: 'call-update', ...about, partial: { content: 'one' } } as unknown as RunEvent);
+  journal.handle({ type: 'call-update', ...about, partial: { content: 'one\ntwo' } } as unknown as RunEvent);
   expect(journal.ifEndedNow(0).at(-1)).toMatchObject({
     state: 'unknown',
     content: expect.stringMatching(/^Outcome unknown.*\nSo far it had shown:\none\ntwo$/) as string,
@@ -92,16 +92,16 @@ test('what a call had shown is in the history if the process dies', () => {
 
 test('a history that was made shorter is kept so, and no message gets a name that another had', () => {
   const journal = new Journal([], 'go');
-  const hear = (event: object): void => journal.hear({ runId: 'r', at: 0, ...event } as RunEvent);
+  const handle = (event: object): void => journal.handle({ runId: 'r', at: 0, ...event } as RunEvent);
   const names = [journal.inputId];
   const reply = (text: string): void => {
     names.push(journal.nextId);
     const message = { role: 'assistant', content: [{ type: 'text', text }], stopReason: 'stop' };
-    hear({ type: 'turn-end', turn: names.length, message });
+    handle({ type: 'turn-end', turn: names.length, message });
   };
   for (const text of ['one', 'two', 'three']) reply(text);
   const summary: Message = { role: 'user', content: 'In short: one, two, three.' };
-  hear({ type: 'history-compacted', before: 4, after: 1, messages: [summary] });
+  handle({ type: 'history-compacted', before: 4, after: 1, messages: [summary] });
   reply('four');
   expect(journal.soFar).toMatchObject([summary, { role: 'assistant' }]);
   const next = new Journal(journal.soFar, 'go on', { namedBefore: journal.named });

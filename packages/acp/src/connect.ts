@@ -7,7 +7,7 @@ import type { Wire } from './wire/wire.ts';
 /** Puts the methods in another order, which must change nothing. */
 export type Arrange = (methods: V1Method[]) => V1Method[];
 
-export interface DoorOptions {
+export interface ConnectOptions {
   readonly around: Omit<Surroundings, 'client'>;
   readonly arrange: Arrange;
   /** For a client that may speak another version than v1. */
@@ -15,7 +15,7 @@ export interface DoorOptions {
 }
 
 /** Connects the protocol's library to the wire. Answers the sessions of the connection. */
-export function openDoor(wire: Wire, { around, arrange, ...router }: DoorOptions): Sessions {
+export function connectProtocol(wire: Wire, { around, arrange, ...router }: ConnectOptions): Sessions {
   const { options } = around;
   const sessions = new Sessions(options.settings ?? []);
   const parts: AppOptions = { options, sessions, onClient: (client) => sessions.attach({ ...around, client }) };

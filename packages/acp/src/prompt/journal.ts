@@ -44,7 +44,7 @@ export class Journal {
     return partial.length === 0 ? messages : [...messages, cutOff(partial)];
   }
 
-  hear(event: RunEvent): void {
+  handle(event: RunEvent): void {
     // Its input is there from the beginning.
     if (event.type === 'run-start') return;
     const { named } = this;

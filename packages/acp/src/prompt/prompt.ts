@@ -1,9 +1,9 @@
 import { CancellationToken, type CancelReasonInit, type Run, type StopMode } from '@whoa/core';
 
-export interface TurnOptions {
+export interface PromptOptions {
   readonly mode: StopMode;
-  readonly previous: Turn | undefined;
-  readonly onSettled: (turn: Turn) => void;
+  readonly previous: Prompt | undefined;
+  readonly onSettled: (prompt: Prompt) => void;
   /** Why it is answered, but not worked on. */
   readonly refusal?: string | undefined;
   /** Whether it will be told when its answer is out; without, its work is all it waits for. */
@@ -14,20 +14,20 @@ export interface TurnOptions {
  * One prompt. It is reserved the moment the prompt is read from the wire, so that whatever follows it there finds it; every
  * cancel, wherever it comes from, ends in the same token. It is settled when its work has ended and its answer is out.
  */
-export class Turn {
+export class Prompt {
   readonly token: CancellationToken;
   readonly settled: Promise<void>;
   readonly refusal: string | undefined;
   readonly #mode: StopMode;
   readonly #end = Promise.withResolvers<void>();
-  readonly #onSettled: (turn: Turn) => void;
-  #previous: Turn | undefined;
+  readonly #onSettled: (prompt: Prompt) => void;
+  #previous: Prompt | undefined;
   #run: Run | undefined;
   #isTaken = false;
   #hasEnded = false;
   #isAnswered = false;
 
-  constructor(parent: CancellationToken, options: TurnOptions) {
+  constructor(parent: CancellationToken, options: PromptOptions) {
     const { mode, previous, onSettled, refusal, waitsForAnswer = true } = options;
     this.token = new CancellationToken({ parent, name: 'prompt' });
     this.refusal = refusal;
@@ -38,8 +38,8 @@ export class Turn {
     this.settled = this.#end.promise;
   }
 
-  /** The turn before it in the same session, unless that is settled: this one begins when it is. */
-  get previous(): Turn | undefined {
+  /** The prompt before it in the same session, unless that is settled: this one begins when it is. */
+  get previous(): Prompt | undefined {
     return this.#previous;
   }
 
@@ -47,7 +47,7 @@ export class Turn {
     return this.#hasEnded && this.#isAnswered;
   }
 
-  /** Before it runs, while it runs, twice, and after the end: all the same, and only this turn is meant. */
+  /** Before it runs, while it runs, twice, and after the end: all the same, and only this prompt is meant. */
   cancel(reason: CancelReasonInit, mode: StopMode = this.#mode): void {
     this.token.cancel(reason, { mode });
   }
@@ -73,7 +73,7 @@ export class Turn {
     this.#settle();
   }
 
-  /** Its answer is out, or can never be. A turn that nobody took by then was refused. */
+  /** Its answer is out, or can never be. A prompt that nobody took by then was refused. */
   answered(): void {
     this.#isAnswered = true;
     if (!this.#isTaken) this.#hasEnded = true;

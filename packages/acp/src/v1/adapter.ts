@@ -3,10 +3,10 @@ import { META } from '../capabilities.ts';
 import { blocksOf } from '../content.ts';
 import type { SessionSetting } from '../options.ts';
 import { initialOf } from '../session/sessions.ts';
-import type { CallContent, CallStatus, CallUpdate, TurnEnd, Update } from '../updates.ts';
+import type { CallContent, CallStatus, CallUpdate, PromptEnd, Update } from '../updates.ts';
 
 /** An update in the words of v1; some have none there. */
-export function* speakV1(update: Update): Generator<acp.SessionUpdate> {
+export function* toV1Updates(update: Update): Generator<acp.SessionUpdate> {
   switch (update.type) {
     case 'user': {
       // A client shows what the person typed by itself; only a replay repeats it.
@@ -85,8 +85,8 @@ export function settingsV1(
   }));
 }
 
-/** What is told beside the protocol when a turn has ended: usage and, after a cancel, the stop report. */
-export function metaOfEnd({ usage, report }: TurnEnd): { _meta?: Record<string, unknown> } {
+/** What is told beside the protocol when a prompt has ended: usage and, after a cancel, the stop report. */
+export function metaOfEnd({ usage, report }: PromptEnd): { _meta?: Record<string, unknown> } {
   if (usage === undefined && report === undefined) return {};
   return { _meta: { ...(usage && { [META.usage]: usage }), ...(report && { [META.report]: report }) } };
 }

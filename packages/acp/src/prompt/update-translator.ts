@@ -5,7 +5,7 @@ import { announceCall, endCall, planIn } from '../calls.ts';
 import type { CallUpdate, PlanEntry, Update } from '../updates.ts';
 import type { Journal } from './journal.ts';
 
-export interface TellerOptions {
+export interface UpdateTranslatorOptions {
   readonly journal: Journal;
   readonly cwd: string;
   readonly tools: readonly Tool[];
@@ -15,18 +15,18 @@ export interface TellerOptions {
 }
 
 /** Tells a client what happens in a run. */
-export class Teller {
-  readonly #options: TellerOptions;
+export class UpdateTranslator {
+  readonly #options: UpdateTranslatorOptions;
   readonly #open = new Set<string>();
   #shown = '';
   #plan: readonly PlanEntry[] = [];
   #usage: Update | undefined;
 
-  constructor(options: TellerOptions) {
+  constructor(options: UpdateTranslatorOptions) {
     this.#options = options;
   }
 
-  hear(event: RunEvent): void {
+  handle(event: RunEvent): void {
     const { push, journal } = this.#options;
     switch (event.type) {
       case 'turn-start':
@@ -71,7 +71,7 @@ export class Teller {
       default:
         break;
     }
-    journal.hear(event);
+    journal.handle(event);
   }
 
   /** Ends what the run left open: calls that were never asked for to the end, and the plan. Then usage, the last word. */
