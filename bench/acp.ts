@@ -33,11 +33,11 @@ async function measure(prompt: string, isUnderWay: (update: acp.SessionUpdate) =
   const roundTrips: number[] = [];
   for (let round = -WARM_UP; round < ROUNDS; round++) {
     const { sessionId } = await agent.request(session.new, { cwd: '/tmp', mcpServers: [] });
-    const begun = new Promise<void>((resolve) => {
+    const started = new Promise<void>((resolve) => {
       underWay = resolve;
     });
     const answer = agent.request(session.prompt, { sessionId, prompt: [{ type: 'text', text: prompt }] });
-    await begun;
+    await started;
     const cancelled = performance.now();
     await agent.notify(session.cancel, { sessionId });
     const { stopReason } = await answer;

@@ -29,11 +29,11 @@ const runner = createRunner({
 });
 
 /** Runs a story, and does something as soon as it has begun. */
-async function tell(key: string, onceBegun: (taskId: string) => unknown): Promise<void> {
+async function tell(key: string, onStarted: (taskId: string) => unknown): Promise<void> {
   const receipt = await store.create({ tenant, agent: 'storyteller', input: 'Tell me a story', key });
   assert(receipt.answer === 'created');
   const { id } = receipt.task;
-  const answer = await runner.work({ tenant, id }, { onEvent: ({ type }) => type === 'text' && onceBegun(id) });
+  const answer = await runner.work({ tenant, id }, { onEvent: ({ type }) => type === 'text' && onStarted(id) });
   console.log(`${key}: ${answer.status}`);
 }
 

@@ -40,10 +40,11 @@ const { model, close } = await exampleModel([
 ]);
 const agent = createAgent({ name: 'travel agent', model, tools: [book], concurrency: 1 });
 const run = agent.run('Book me a trip to Lisbon: hotel, flight, car.');
-let begun = 0;
+let started = 0;
 for await (const event of run.events) {
   // Changed my mind while the second booking is under way: it finishes, the third never starts, both are taken back.
-  if (event.type === 'call-start' && ++begun === 2) run.cancel({ kind: 'user', message: 'not Lisbon' }, { undo: true });
+  if (event.type === 'call-start' && ++started === 2)
+    run.cancel({ kind: 'user', message: 'not Lisbon' }, { undo: true });
 }
 const outcome = await run.outcome;
 console.log();

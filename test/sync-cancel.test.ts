@@ -261,11 +261,11 @@ test('in the hooks of a runtime', { timeout: 240_000 }, async () => {
     token[Symbol.dispose]();
     const ends = told.flatMap(({ type, result }) => (type === 'call-end' && result ? [result.callId] : []));
     expect(ends.toSorted(), `${where}: every call ends once`).toEqual(results.map(({ callId }) => callId).toSorted());
-    const begun = new Set(
+    const started = new Set(
       recorder.history.flatMap((entry) => (entry.seen === 'effect' && entry.phase === 'begin' ? [entry.callId] : [])),
     );
     for (const { callId, state } of results)
-      expect(begun.has(callId), `${where}: ${callId} is ${state}`).toBe(state !== 'not-started');
+      expect(started.has(callId), `${where}: ${callId} is ${state}`).toBe(state !== 'not-started');
     expectStops(told, isCancelled, where);
   });
   console.log(`hooks of a runtime: ${played} cases`);

@@ -199,11 +199,11 @@ test.each(['SIGTERM', 'the end of the input'])(
     );
     await stopReading(editor);
     const exited = once(editor.child, 'exit');
-    const begun = performance.now();
+    const started = performance.now();
     if (mode === 'SIGTERM') editor.child.kill('SIGTERM');
     else editor.child.stdin.end();
     await exited;
-    expect(performance.now() - begun).toBeLessThan(15_000);
+    expect(performance.now() - started).toBeLessThan(15_000);
     expect(editor.child.exitCode).not.toBeNull();
   },
 );

@@ -84,9 +84,9 @@ const isGone = (pid: number): boolean => !existsSync(`/proc/${pid}`);
 
 /** The process of the call that is under way, by what it prints: the command is told of before it runs. */
 async function shellOf(response: Response): Promise<number> {
-  const begun = /begun (\d+)/;
-  const seen = await follow(response, (one) => begun.test(JSON.stringify(one)));
-  return Number(begun.exec(JSON.stringify(seen))![1]);
+  const started = /begun (\d+)/;
+  const seen = await follow(response, (one) => started.test(JSON.stringify(one)));
+  return Number(started.exec(JSON.stringify(seen))![1]);
 }
 
 test('created over HTTP, taken over when its worker is killed, stopped over HTTP, and nothing is left', async () => {

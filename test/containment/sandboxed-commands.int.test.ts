@@ -49,11 +49,11 @@ test('a cancel ends a command inside, and what it printed is kept', async () => 
   using token = new CancellationToken();
   await using containment = createContainment({ sandbox: { kind: 'read-only', workspace: workspace.path } });
   const tool = createBashTool({ containment, cwd: workspace.path });
-  const { promise: begun, resolve } = Promise.withResolvers<void>();
+  const { promise: started, resolve } = Promise.withResolvers<void>();
   const runtime = createRuntime({ tools: [tool], hooks: { 'call-update': () => resolve() } });
   const running = runtime.execute([{ id: '1', tool: 'bash', input: { command: 'echo here; sleep 300' } }], { token });
   const ended = running.catch((error: { partial: { state: string; content: string }[] }) => error.partial[0]);
-  await begun;
+  await started;
   token.cancel({ kind: 'user' }, { mode: 'now' });
   expect(await ended).toMatchObject({ state: 'interrupted', content: expect.stringContaining('here') as unknown });
 });

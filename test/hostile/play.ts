@@ -90,9 +90,9 @@ class Stage {
   readonly #abort: AbortController = new AbortController();
   release: () => void = () => {};
   #isArmed = false;
-  #hasBegun = false;
+  #hasStarted = false;
   #isCancelled = false;
-  #siblings = { begun: 0, ended: 0 };
+  #siblings = { started: 0, ended: 0 };
 
   constructor(story: Story) {
     this.story = story;
@@ -147,7 +147,7 @@ class Stage {
       inputJsonSchema: { type: 'object' },
       effects: 'read',
       execute: async () => {
-        this.#siblings.begun++;
+        this.#siblings.started++;
         await flushMicrotasks();
         this.#siblings.ended++;
         return 'sibling';
@@ -161,7 +161,7 @@ class Stage {
     const { stop } = this.story;
     this.kit.begin(context);
     if (stop === 'at-once' || stop === 'at-start') return this.kit.execute(context);
-    this.#hasBegun = true;
+    this.#hasStarted = true;
     if (stop === 'deaf') await this.#released;
     else await Promise.race([this.#released, new Promise<void>((resolve) => context.token.onCancel(() => resolve()))]);
     return this.kit.execute(context);
@@ -265,7 +265,7 @@ class Stage {
     for (let step = 0; step < MAX_STEPS; step++) {
       await flushMicrotasks();
       if (end !== undefined) return end;
-      if (this.#hasBegun && !this.#isCancelled) this.cancel();
+      if (this.#hasStarted && !this.#isCancelled) this.cancel();
       else if (!this.virtual.clock.fireNext() || step > MAX_STEPS / 2) {
         if (forced++ > 5) return 'hang';
         if (forced === 3) this.release();
@@ -327,8 +327,8 @@ class Stage {
       this.#problems.push(`${promise}: ${what}`);
     }
     for (const [id, ends] of this.#ends) if (ends !== 1) this.#problems.push(`call ${id} ended ${ends} times`);
-    const { begun, ended } = this.#siblings;
-    if (begun !== ended && this.story.mode !== 'kill') this.#problems.push('a sibling was not waited for');
+    const { started, ended } = this.#siblings;
+    if (started !== ended && this.story.mode !== 'kill') this.#problems.push('a sibling was not waited for');
     this.recorder.look(this.root);
     for (const outcome of outcomesIn(value)) this.#judgeOutcome(outcome);
   }

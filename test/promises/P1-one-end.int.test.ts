@@ -15,7 +15,7 @@ describe.concurrent.each(everySurface())('$name', (surface) => {
     await using scene = await openScene([{ parts: [{ text: 'I wait. ' }, { call: 'wait', id: 'w' }] }]);
     await using stage = await surface.open(scene);
     const show = await stage.start('go');
-    await scene.begun('wait');
+    await scene.started('wait');
     await Promise.all([1, 2, 3].map((n) => show.cancel({ message: `cancel ${n}` }, { mode: 'now' })));
     const end = await show.end();
     expect(end).toMatchObject({

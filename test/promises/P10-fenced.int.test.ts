@@ -12,7 +12,7 @@ test('a tool that returns after its run has ended changes nothing, and is heard 
   await using scene = await openScene([{ parts: [{ call: 'deaf', id: 'd' }] }]);
   const { agent, recorder, close } = castHere(scene);
   const run = recorder.run(agent.run('go'));
-  await scene.begun('deaf');
+  await scene.started('deaf');
   run.cancel({ message: 'enough' }, { mode: 'kill' });
   const outcome = await run.outcome;
   const before = JSON.stringify(outcome);
@@ -39,7 +39,7 @@ test.concurrent.each(sharedPlaces())(
     const receipt = await store.create({ tenant: 'acme', agent: 'cast', input: 'go' });
     const ref = { tenant: 'acme', id: (receipt as { task: { id: string } }).task.id };
     const show = followTask(store, ref, scene);
-    await scene.begun('deaf');
+    await scene.started('deaf');
     await until(async () =>
       (await store.read(ref)).some(({ event }) => (event as { type: string }).type === 'call-start'),
     );

@@ -42,7 +42,7 @@ test(`${ROUNDS} runs stopped in every way leave nothing in this process and noth
   const { agent, recorder, close } = castHere(scene);
   for (let round = 0; round < ROUNDS; round++) {
     const run = recorder.run(agent.run('go', round % 2 === 0 ? { token: root } : { signal }));
-    await scene.begun('wait', round + 1);
+    await scene.started('wait', round + 1);
     // A kill does not wait for a command that is just starting; then it would be named as abandoned, and truly.
     await until(() => scene.processes().length >= 5);
     run.cancel({ message: 'enough' }, { mode: ways[round % ways.length]! });
@@ -74,7 +74,7 @@ test.concurrent.each(sharedPlaces())(
     await using worker = startWorker(where, scene);
     const receipt = await store.create({ tenant: 'acme', agent: 'cast', input: 'go' });
     const show = followTask(store, { tenant: 'acme', id: (receipt as { task: { id: string } }).task.id }, scene);
-    await scene.begun('wait');
+    await scene.started('wait');
     await until(() => scene.processes().length >= 5);
     await show.cancel({ message: 'enough' }, { mode: 'now' });
     expect(await show.end()).toMatchObject({ status: 'cancelled', report: { clean: true } });
@@ -92,7 +92,7 @@ test.concurrent.each(['SIGINT', 'SIGTERM', 'SIGHUP', 'SIGKILL'] as const)(
   async (signal) => {
     await using scene = await openBusy();
     const command = startCommand(scene, ['run', '--json', '--yes', '--sandbox', 'none', 'go']);
-    await scene.begun('wait');
+    await scene.started('wait');
     await until(() => scene.processes().length >= 5);
     command.kill(signal);
     if (signal === 'SIGINT') {
@@ -111,7 +111,7 @@ test('the agent of an editor that is closed in the middle of a prompt leaves no 
   await using scene = await openBusy();
   const editor = await openEditor(scene.home);
   const answer = editor.prompt('go').catch((error: unknown) => error);
-  await scene.begun('wait');
+  await scene.started('wait');
   await until(() => scene.processes().length >= 5);
   await editor.close();
   await answer;

@@ -35,7 +35,7 @@ test.concurrent.each(sharedPlaces())(
     const receipt = await store.create({ tenant: 'acme', agent: 'cast', input: 'go', conversation: 'chat', key: 'k' });
     const ref = { tenant: 'acme', id: (receipt as { task: { id: string } }).task.id };
     const show = followTask(store, ref, scene);
-    await scene.begun('wait');
+    await scene.started('wait');
     const hints: unknown[] = [];
     await using watching = await store.watch({ tenant: 'stranger' }, (hint) => hints.push(hint));
     const asked: HistoryEntry[] = [];
@@ -73,7 +73,7 @@ test('bells that somebody rings who may not even read the tables stop no task: a
   const receipt = await store.create({ tenant: 'acme', agent: 'cast', input: 'go' });
   const ref = { tenant: 'acme', id: (receipt as { task: { id: string } }).task.id };
   const show = followTask(store, ref, scene);
-  await scene.begun('wait');
+  await scene.started('wait');
   const name = (await store.get(ref))!.worker!;
   const heard: unknown[] = [];
   await using watching = await store.watch({ id: ref.id }, (hint) => hint.type === 'cancel' && heard.push(hint));
@@ -118,7 +118,7 @@ test('push messages that somebody forged, or sent again, stop no task: a worker 
     return followTask(store, { tenant: 'acme', id: (receipt as { task: { id: string } }).task.id }, scene);
   };
   const [spare, target] = [await create('spare'), await create('target')];
-  await scene.begun('wait', 2);
+  await scene.started('wait', 2);
   // Everything that was pushed for one, pushed again for the other, by somebody who can write to the server.
   const client = new Redis((JSON.parse(where) as { url: string }).url);
   const spy = client.duplicate();

@@ -20,7 +20,7 @@ describe.concurrent.each(everySurface())('$name', (surface) => {
     await using scene = await openScene([{ parts: [{ call: 'deaf', id: 'd' }] }]);
     await using stage = await surface.open(scene);
     const show = await stage.start('go');
-    await scene.begun('deaf');
+    await scene.started('deaf');
     const cancelledAt = performance.now();
     await show.cancel({ message: 'enough' }, { mode: 'now' });
     const { status, report } = await show.end();
@@ -47,7 +47,7 @@ test.concurrent.each(sharedPlaces())(
       return followTask(store, { tenant: 'acme', id: (receipt as { task: { id: string } }).task.id }, scene);
     };
     const [before, after] = [await create('before'), await create('after')];
-    await scene.begun('wait', 2);
+    await scene.started('wait', 2);
     // Both in one go: the worker has no time to obey the first.
     await stopBetweenWrites(where, doomed.process);
     expect(await before.cancel({ message: 'before' }, { mode: 'graceful' })).toMatchObject({ answer: 'accepted' });

@@ -13,7 +13,7 @@ describe.concurrent.each(everySurface())('$name', (surface) => {
     await using scene = await openScene([{ parts: [{ call: 'deaf', id: 'd' }] }]);
     await using stage = await surface.open(scene);
     const show = await stage.start('go');
-    await scene.begun('deaf');
+    await scene.started('deaf');
     const first = await show.cancel({ message: 'first' }, { mode: 'graceful' });
     const harder = await show.cancel({ message: 'second' }, { mode: 'kill' });
     const end = await show.end();

@@ -23,7 +23,7 @@ describe.concurrent.each(everySurface())('$name', (surface) => {
     command = scene.tree;
     await using stage = await surface.open(scene);
     const show = await stage.start('go');
-    await scene.begun('wait');
+    await scene.started('wait');
     await until(() => scene.processes().length >= TREE_PROCESSES);
     await show.cancel({ message: 'enough' }, { mode: 'now' });
     const end = await show.end();

@@ -36,7 +36,7 @@ describe.concurrent.each(everySurface(['SQLite']))('$name', (surface) => {
     ]);
     await using stage = await surface.open(scene);
     const show = await stage.start('go');
-    await scene.begun('bash');
+    await scene.started('bash');
     await until(() => scene.effects().some(({ tool, phase }) => tool === 'look' && phase === 'resolve'));
     await until(() => existsSync(scene.at('printed')));
     await show.cancel({ message: 'enough' }, { mode: 'now' });

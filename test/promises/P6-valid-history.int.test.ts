@@ -37,7 +37,7 @@ const TOLD: Readonly<Record<string, [CallState, string]>> = {
 };
 
 async function allUnderWay(scene: Scene): Promise<void> {
-  for (const tool of ['wait', 'deaf', 'pay']) await scene.begun(tool);
+  for (const tool of ['wait', 'deaf', 'pay']) await scene.started(tool);
   await until(() => scene.effects().some(({ tool, phase }) => tool === 'look' && phase === 'resolve'));
 }
 

@@ -19,7 +19,7 @@ describe.concurrent.each([runSurface, ...sharedPlaces().map(taskSurface)])('$nam
     );
     await using stage = await surface.open(scene);
     const show = await stage.start('go');
-    await scene.begun('wait');
+    await scene.started('wait');
     const receipts = await Promise.all(
       Array.from({ length: 10 }, (_, i) =>
         show.cancel({ ...REASON, message: `${REASON.message} ${i}` }, { mode: 'now' }),
@@ -43,7 +43,7 @@ test('a reason given in one terminal is the reason in the store and in every oth
   await using scene = await openScene([{ parts: [{ call: 'wait', id: 'w' }] }]);
   await using stage = await commandSurface.open(scene);
   const show = await stage.start('go');
-  await scene.begun('wait');
+  await scene.started('wait');
   const receipt = await show.cancel({ message: SECRET }, { mode: 'now' });
   expect(receipt).toMatchObject({ answer: 'accepted', reason: { kind: 'user', message: SECRET, via: 'whoa cancel' } });
   const { reason, report } = await show.end();
@@ -66,7 +66,7 @@ test('the next turn tells the model the kind of the reason, and an MCP server is
   const { agent, close } = castHere(scene, { tools: server.mcp.tools });
   const run = agent.run('go');
   await server.waitForLog('began');
-  await scene.begun('wait');
+  await scene.started('wait');
   run.cancel(REASON, { mode: 'now' });
   const outcome = await run.outcome;
   expect(outcome).toMatchObject({ status: 'cancelled', reason: REASON });

@@ -22,7 +22,7 @@ describe.concurrent.each(everySurface(['SQLite']))('$name', (surface) => {
     await using scene = await openTwo();
     await using stage = await surface.open(scene);
     const first = await stage.start('wait');
-    await scene.begun('wait');
+    await scene.started('wait');
     await first.cancel({ message: 'not this' }, { mode: 'now' });
     expect(await first.end()).toMatchObject({ status: 'cancelled' });
     const second = await stage.start('pay');
@@ -36,7 +36,7 @@ test('a cancel of one run leaves its sisters under the same agent, token and she
   await using scene = await openTwo();
   const { agent, recorder, close } = castHere(scene);
   const runs = ['wait', 'pay.', 'wait..', 'pay...'].map((said) => recorder.run(agent.run(said)));
-  await scene.begun('wait', 2);
+  await scene.started('wait', 2);
   runs[0]!.cancel({ message: 'only this' }, { mode: 'kill' });
   expect((await runs[0]!.outcome).status).toBe('cancelled');
   expect((await Promise.all([runs[1]!.outcome, runs[3]!.outcome])).map(({ status }) => status)).toEqual([
@@ -67,7 +67,7 @@ test.concurrent.each(sharedPlaces())(
       return followTask(store, { tenant, id: (receipt as { task: { id: string } }).task.id }, scene);
     };
     const [mine, theirs] = [await create('acme', 'wait'), await create('other', 'wait..')];
-    await scene.begun('wait', 2);
+    await scene.started('wait', 2);
     const beside = await create('acme', 'pay');
     expect(
       await store.cancel(

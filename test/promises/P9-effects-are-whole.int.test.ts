@@ -36,7 +36,7 @@ describe.concurrent.each(everySurface(['SQLite']).filter(({ name }) => name !== 
     ]);
     await using stage = await surface.open(scene);
     const show = await stage.start('go');
-    await scene.begun('wait');
+    await scene.started('wait');
     expect(existsSync(scene.at('booking-b1')) && existsSync(scene.at('booking-b2'))).toBe(true);
     await show.cancel({ message: 'take it back' }, { mode: 'now', undo: true });
     const { report } = await show.end();
@@ -63,7 +63,7 @@ test.concurrent.each(sharedPlaces())(
     await using doomed = startWorker(where, scene, { leaseMs: MORTAL_LEASE_MS });
     const receipt = await store.create({ tenant: 'acme', agent: 'cast', input: 'go' });
     const show = followTask(store, { tenant: 'acme', id: (receipt as { task: { id: string } }).task.id }, scene);
-    await scene.begun('wait');
+    await scene.started('wait');
     const told = await show.cancel({ message: 'take it back' }, { mode: 'now', undo: true });
     expect(told).toMatchObject({ answer: 'accepted', status: 'cancelling' });
     await until(() => linesOf(scene.at('undone.log')).length > 0);
@@ -92,7 +92,7 @@ test('a file that is written when the cancel comes is the old one or the new one
     writeFileSync(scene.at('big.txt'), OLD);
     const { agent, recorder, close } = castHere(scene);
     const run = recorder.run(agent.run('go'));
-    await scene.begun('write');
+    await scene.started('write');
     run.cancel({ message: 'stop' }, { mode });
     const { calls } = await run.outcome;
     const found = readFileSync(scene.at('big.txt'), 'utf8');

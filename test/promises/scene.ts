@@ -22,7 +22,7 @@ export interface Scene extends AsyncDisposable {
   /** What tools really did so far, in every process. */
   effects(): readonly TimedEffect[];
   /** Resolves when a tool has begun. */
-  begun(tool: string, times?: number): Promise<void>;
+  started(tool: string, times?: number): Promise<void>;
   /** The marked processes that run now. */
   processes(): number[];
   at(name: string): string;
@@ -73,7 +73,7 @@ export async function openScene(answers: Answers = []): Promise<Scene> {
     mark,
     tree: `echo begun; setsid sleep ${mark} & timeout ${mark} sleep ${mark} | tail -s ${mark}`,
     effects,
-    begun: (tool, times = 1) =>
+    started: (tool, times = 1) =>
       until(() => effects().filter((effect) => effect.tool === tool && effect.phase === 'begin').length >= times),
     processes: () => findMarked(mark),
     at: (name) => join(folder, name),

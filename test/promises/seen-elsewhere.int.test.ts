@@ -105,7 +105,7 @@ test.each(formats)(
     ]);
     const { agent, close } = castHere(scene, { format });
     const first = agent.run('go');
-    await scene.begun('wait');
+    await scene.started('wait');
     first.cancel({}, { mode: 'now' });
     expect((await first.outcome).usage).toEqual({ inputTokens: 11, outputTokens: 20, complete: true });
     const second = agent.run('go');

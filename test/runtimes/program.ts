@@ -181,9 +181,9 @@ async function subAgents(say: Say): Promise<void> {
 async function conversations(say: Say): Promise<void> {
   const model = modelOf([[{ text: 'one ' }, { waitMs: 60_000 }], [{ text: 'two' }]]);
   const sent: string[] = [];
-  let begun = (): void => {};
-  const beginning = new Promise<void>((resolve) => (begun = resolve));
-  const agent = createAgent({ name: 'a', model, ladder: 'now', hooks: { text: () => begun() } });
+  let started = (): void => {};
+  const beginning = new Promise<void>((resolve) => (started = resolve));
+  const agent = createAgent({ name: 'a', model, ladder: 'now', hooks: { text: () => started() } });
   const talk = createConversations({ agent, onReply: ({ text }) => sent.push(text) });
   const first = talk.processMessage('c', 'first');
   await beginning;

@@ -100,13 +100,14 @@ async function judge(store: TaskStore, tasks: ReadonlyMap<string, { cancelled: b
     const last = Math.max(0, ...acknowledged.filter(([task]) => task === id).map(([, , position]) => Number(position)));
     if (journal.length < last) violations.push(`${id}: ${last} entries acknowledged, ${journal.length} there`);
   }
-  const begun = new Map<string, number>();
+  const started = new Map<string, number>();
   for (const [replay, task, call, phase] of linesOf(folder, 'effects.log')) {
-    if (phase === 'begin') begun.set(`${replay} ${task} ${call}`, (begun.get(`${replay} ${task} ${call}`) ?? 0) + 1);
+    if (phase === 'begin')
+      started.set(`${replay} ${task} ${call}`, (started.get(`${replay} ${task} ${call}`) ?? 0) + 1);
   }
-  const never = [...begun].filter(([key]) => key.startsWith('never'));
+  const never = [...started].filter(([key]) => key.startsWith('never'));
   for (const [key, times] of never) if (times > 1) violations.push(`${key} began ${times} times`);
-  const safeCallsRepeated = [...begun].filter(([key, times]) => key.startsWith('safe') && times > 1).length;
+  const safeCallsRepeated = [...started].filter(([key, times]) => key.startsWith('safe') && times > 1).length;
   return {
     tasks: tasks.size,
     ...counts,

@@ -17,9 +17,9 @@ export async function runRace(kind: PlaceKind, tasks: number): Promise<RaceRepor
   await using shared = await kind.open();
   await using store = openStore(shared.place);
   const claims: ClaimRef[] = [];
-  let begun = 0;
+  let started = 0;
   const createSome = async (): Promise<void> => {
-    for (let next = begun++; next < tasks; next = begun++) {
+    for (let next = started++; next < tasks; next = started++) {
       const receipt = await store.create({ tenant: 'race', agent: 'a', input: next });
       if (receipt.answer !== 'created') throw new Error('not created');
       const { id } = receipt.task;

@@ -21,7 +21,7 @@ interface Stage extends AsyncDisposable {
   readonly store: TaskStore;
   readonly instances: readonly ChatHandler[];
   readonly audited: readonly AuditEvent[];
-  readonly begun: Promise<void>;
+  readonly started: Promise<void>;
   /** What tools did, in order. */
   readonly did: readonly string[];
   /** Lets the tool, which hears nothing, return. */
@@ -35,7 +35,7 @@ let stages = 0;
 async function openStage(script: readonly Answer[]): Promise<Stage> {
   const provider = await startLoopbackProvider({ script: [...script] });
   const store = createTaskStore({ backend: 'redis', url: redis.url, prefix: `complaints-${++stages}` });
-  const [begun, released] = [Promise.withResolvers<void>(), Promise.withResolvers<void>()];
+  const [started, released] = [Promise.withResolvers<void>(), Promise.withResolvers<void>()];
   const did: string[] = [];
   const audited: AuditEvent[] = [];
   const book = tool({
@@ -43,7 +43,7 @@ async function openStage(script: readonly Answer[]): Promise<Stage> {
     inputSchema: z.object({}),
     execute: async () => {
       did.push('begun');
-      begun.resolve();
+      started.resolve();
       await released.promise;
       did.push('booked');
       return 'booked';
@@ -77,7 +77,7 @@ async function openStage(script: readonly Answer[]): Promise<Stage> {
     store,
     instances,
     audited,
-    begun: begun.promise,
+    started: started.promise,
     did,
     release: released.resolve,
     post,
@@ -119,9 +119,9 @@ async function read(stream: ReadableStream<UIMessageChunk>, onWords: () => void 
 
 /** Sends a message and resolves when half of the reply is there. */
 async function half(stage: Stage): Promise<{ reading: Promise<string> }> {
-  const begun = Promise.withResolvers<void>();
-  const reading = read(await stage.send('Tell me'), begun.resolve);
-  await begun.promise;
+  const started = Promise.withResolvers<void>();
+  const reading = read(await stage.send('Tell me'), started.resolve);
+  await started.promise;
   return { reading };
 }
 
@@ -177,7 +177,7 @@ test('a call is carried out after the cancel (gemini-cli 28091, goose 9938): her
 test('the status lies, or is overwritten (mastra 20447, langgraphjs 2755): here the end is the end', async () => {
   await using stage = await openStage([BOOK, DONE]);
   const reading = read(await stage.send('Book'));
-  await stage.begun;
+  await stage.started;
   await stage.post('/c/stop', {});
   // The tool hears nothing, so what becomes of it is not known, and nobody says otherwise.
   await until(async () => isFinalStatus((await lastTask(stage)).status));
@@ -224,9 +224,9 @@ test('there is no id to stop before the run exists (ag-ui 2759): here the page m
 test('a lost connection should cancel, and must not (openai-python 2643): here it never does, and a stop always does', async () => {
   await using stage = await openStage([HALF]);
   const leaving = new AbortController();
-  const begun = Promise.withResolvers<void>();
-  const reading = read(await stage.send('Tell me', { signal: leaving.signal }), begun.resolve).catch(() => '');
-  await begun.promise;
+  const started = Promise.withResolvers<void>();
+  const reading = read(await stage.send('Tell me', { signal: leaving.signal }), started.resolve).catch(() => '');
+  await started.promise;
   leaving.abort();
   await reading;
   expect((await lastTask(stage)).status).toBe('running');

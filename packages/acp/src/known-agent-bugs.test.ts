@@ -141,22 +141,22 @@ test('a question that nobody needs answered any more is taken back from the clie
 });
 
 test('a cancel while the history is compacted ends the prompt', async () => {
-  const begun = Promise.withResolvers<void>();
+  const started = Promise.withResolvers<void>();
   const compact = (): Promise<never> => {
-    begun.resolve();
+    started.resolve();
     return never;
   };
   const { createAgent, model } = agentOf(['Never said.'], { compact });
   const { prompt, cancel } = await open({ createAgent });
   const answer = prompt();
-  await begun.promise;
+  await started.promise;
   await cancel();
   expect(await answer).toMatchObject({ stopReason: 'cancelled' });
   expect(model.requests).toEqual([]);
 });
 
 test('a cancel reaches what a sub-agent does, and its call is closed', async () => {
-  const begun = Promise.withResolvers<void>();
+  const started = Promise.withResolvers<void>();
   let isStopped = false;
   const deep = defineTool({
     name: 'deep',
@@ -164,7 +164,7 @@ test('a cancel reaches what a sub-agent does, and its call is closed', async () 
     inputSchema: anything,
     effects: 'read',
     async execute(_, { signal }) {
-      begun.resolve();
+      started.resolve();
       await once(signal, 'abort');
       isStopped = true;
       return 'stopped';
@@ -179,7 +179,7 @@ test('a cancel reaches what a sub-agent does, and its call is closed', async () 
   const model = createScriptedModel([[{ call: 'delegate', input: { task: 'all of it' } }], ['Well.']]);
   const { prompt, cancel, messages } = await open({ createAgent: () => createAgent({ name: 'parent', model, tools }) });
   const answer = prompt();
-  await begun.promise;
+  await started.promise;
   await cancel();
   expect(await answer).toMatchObject({ stopReason: 'cancelled', _meta: { 'whoa/stopReport': { clean: true } } });
   expect(isStopped).toBe(true);
@@ -268,7 +268,7 @@ test('a store that never answers holds a cancelled prompt up for two seconds at 
 
 describe('a session that takes for ever to open', () => {
   function slowToOpen() {
-    const begun = Promise.withResolvers<void>();
+    const started = Promise.withResolvers<void>();
     const ended = Promise.withResolvers<void>();
     let isFirst = true;
     const createAgent: AcpOptions['createAgent'] = (session) => {
@@ -276,7 +276,7 @@ describe('a session that takes for ever to open', () => {
         isFirst = false;
         return agentOf([]).createAgent(session);
       }
-      begun.resolve();
+      started.resolve();
       return new Promise((_, reject) => {
         session.token.onCancel(() => {
           ended.resolve();
@@ -284,16 +284,16 @@ describe('a session that takes for ever to open', () => {
         });
       });
     };
-    return { createAgent, begun: begun.promise, ended: ended.promise };
+    return { createAgent, started: started.promise, ended: ended.promise };
   }
   const request = { cwd: '/tmp', mcpServers: [] };
 
   test('is given up when the client takes its request back, and what it opened is told', async () => {
-    const { createAgent, begun, ended } = slowToOpen();
+    const { createAgent, started, ended } = slowToOpen();
     const { agent, prompt } = await open({ createAgent });
     const taken = new AbortController();
     const answer = agent.request(methods.agent.session.new, request, { cancellationSignal: taken.signal });
-    await begun;
+    await started;
     taken.abort();
     await expect(answer).rejects.toMatchObject({ code: -32800 });
     await ended;
@@ -301,11 +301,11 @@ describe('a session that takes for ever to open', () => {
   });
 
   test('is given up when the client has gone', async () => {
-    const { createAgent, begun, ended } = slowToOpen();
+    const { createAgent, started, ended } = slowToOpen();
     const { agent, input } = await open({ createAgent });
     const answer = agent.request(methods.agent.session.new, request);
     answer.catch(() => {});
-    await begun;
+    await started;
     input.end();
     await ended;
     expect(await opened[0]!.connection.closed).toEqual({ by: 'client' });

@@ -74,7 +74,7 @@ export function createCallLedger(options: { maxRecords?: number } = {}): CallLed
   const waiting = new Set<() => void>();
   const running = new Set<string>();
   const replies = new WeakMap<object, CallRecord[]>();
-  let begun = 0;
+  let started = 0;
 
   function dropOldest(): void {
     for (const callId of records.keys()) {
@@ -109,7 +109,7 @@ export function createCallLedger(options: { maxRecords?: number } = {}): CallLed
     hasTool: (tool) => tools.has(tool),
     begin(call) {
       const { toolCallId, tool, messages, trace = traceOf(call) } = call;
-      const record: CallRecord = { callId: `call-${++begun}`, toolCallId, tool, state: 'running', trace };
+      const record: CallRecord = { callId: `call-${++started}`, toolCallId, tool, state: 'running', trace };
       if (messages !== undefined) replies.set(messages, [...(replies.get(messages) ?? []), record]);
       return write(record);
     },

@@ -271,8 +271,8 @@ test('a ledger forgets the oldest ended calls first and never one that runs', ()
 test('a late result of a call changes nothing of a newer call with the same id', async () => {
   const held = [Promise.withResolvers<string>(), Promise.withResolvers<string>()];
   const calls = createCallLedger();
-  let begun = 0;
-  const tools = { book: { execute: () => held[begun++]!.promise } };
+  let started = 0;
+  const tools = { book: { execute: () => held[started++]!.promise } };
   using first = new CancellationToken();
   using second = new CancellationToken();
   const run = (token: CancellationToken) =>

@@ -14,12 +14,12 @@ const answer: Answer = { parts: [{ text: 'I see.' }] };
 
 /** A tool that ignores its signal until it is let go, and one that returns at once. */
 function tools() {
-  const begun = Promise.withResolvers<void>();
+  const started = Promise.withResolvers<void>();
   const held = Promise.withResolvers<string>();
   const fastEnded = Promise.withResolvers<void>();
   return {
     slow: () => {
-      begun.resolve();
+      started.resolve();
       return held.promise;
     },
     fast: () => {
@@ -27,7 +27,7 @@ function tools() {
       return 'fast result';
     },
     release: held.resolve,
-    running: Promise.all([begun.promise, fastEnded.promise]),
+    running: Promise.all([started.promise, fastEnded.promise]),
   };
 }
 

@@ -9,7 +9,7 @@ import { z } from 'zod';
 import type { ChatServiceOptions } from '../src/chat/chat-service.ts';
 
 interface Hands {
-  readonly begun: PromiseWithResolvers<void>;
+  readonly started: PromiseWithResolvers<void>;
   readonly release: PromiseWithResolvers<string>;
 }
 
@@ -29,7 +29,7 @@ const kinds = {
           inputSchema: input,
           effects: 'read',
           execute: async (_, { signal }) => {
-            hands.begun.resolve();
+            hands.started.resolve();
             return Promise.race([hands.release.promise, rejection(signal)]);
           },
         }),
@@ -42,7 +42,7 @@ const kinds = {
         description: 'Works.',
         inputSchema: input,
         execute: async (_, { abortSignal }) => {
-          hands.begun.resolve();
+          hands.started.resolve();
           return Promise.race([hands.release.promise, rejection(abortSignal!)]);
         },
       }),
@@ -105,7 +105,7 @@ export async function stage<Handler extends AsyncDisposable>(
     script: typeof script === 'function' ? script : [...script],
   });
   const store: TaskStore = createMemoryStore();
-  const hands: Hands = { begun: Promise.withResolvers(), release: Promise.withResolvers() };
+  const hands: Hands = { started: Promise.withResolvers(), release: Promise.withResolvers() };
   const handler = serve({
     ...kinds[kind]({ url: provider.url, hands }),
     store,

@@ -97,9 +97,9 @@ export function createCancellationRegistry(options: CancellationRegistryOptions)
     const mine = new HeldTask(taskId);
     held.set(taskId, mine);
     const ended = runner.work({ tenant, id: taskId }, { wait: false }).finally(() => held.delete(taskId));
-    const begun = await Promise.race([mine.begun, ended]);
-    if (!(begun instanceof HeldTask))
-      return { ...about, answer: isFinalStatus(begun.status) ? 'ended' : 'held', status: begun.status };
+    const started = await Promise.race([mine.started, ended]);
+    if (!(started instanceof HeldTask))
+      return { ...about, answer: isFinalStatus(started.status) ? 'ended' : 'held', status: started.status };
     const finished = receiptOf(ended);
     return {
       ...about,
@@ -158,7 +158,7 @@ function receiptOf(ended: Promise<TaskResponse>): () => Promise<SetStatusReceipt
 /** Work of the caller's, between its claim and its end. */
 class HeldTask {
   /** Resolves with itself when the work is claimed. */
-  readonly begun: Promise<HeldTask>;
+  readonly started: Promise<HeldTask>;
   readonly #taskId: string;
   #begin: () => void = () => {};
   #end: (outcome: TaskOutcome) => void = () => {};
@@ -168,7 +168,7 @@ class HeldTask {
 
   constructor(taskId: string) {
     this.#taskId = taskId;
-    this.begun = new Promise((resolve) => (this.#begin = () => resolve(this)));
+    this.started = new Promise((resolve) => (this.#begin = () => resolve(this)));
   }
 
   get token(): CancellationToken | undefined {

@@ -45,7 +45,7 @@ function safeId(given: unknown): string {
 export class ReplyCallIds {
   readonly #ids: CallIds;
   /** Calls that have begun, by the id the provider gave them. */
-  readonly #begun = new Map<string, string>();
+  readonly #started = new Map<string, string>();
 
   constructor(ids: CallIds) {
     this.#ids = ids;
@@ -54,14 +54,14 @@ export class ReplyCallIds {
   own(part: ModelPart): ModelPart {
     if (part.type === 'call-start') return named(part, this.#begin(part.callId));
     if (part.type !== 'call-arguments' && part.type !== 'call-end') return part;
-    const callId = this.#begun.get(part.callId) ?? this.#begin(part.callId);
-    if (part.type === 'call-end') this.#begun.delete(part.callId);
+    const callId = this.#started.get(part.callId) ?? this.#begin(part.callId);
+    if (part.type === 'call-end') this.#started.delete(part.callId);
     return named(part, callId);
   }
 
   #begin(given: string): string {
     const callId = this.#ids.take(given);
-    this.#begun.set(given, callId);
+    this.#started.set(given, callId);
     return callId;
   }
 }

@@ -98,17 +98,24 @@ async function kept(one: RunEvent, { count, maxBytes }: { count: number; maxByte
   return events;
 }
 
-const begun = (input: unknown): RunEvent => ({ type: 'call-start', callId: 'c', tool: 't', input, runId: 'r', at: 0 });
+const started = (input: unknown): RunEvent => ({
+  type: 'call-start',
+  callId: 'c',
+  tool: 't',
+  input,
+  runId: 'r',
+  at: 0,
+});
 // The event itself, its texts and its time.
-const BEGUN_BYTES = 64 + 2 * ('call-start'.length + 3) + 8;
+const STARTED_BYTES = 64 + 2 * ('call-start'.length + 3) + 8;
 
 test.each<[string, RunEvent, number]>([
   ['words', text(36), 200],
   ['thoughts', { type: 'thinking', text: 'x'.repeat(36), runId: 'r', at: 0 }, 200],
   ['the end', { type: 'run-end', outcome: { text: 'x'.repeat(500) } as never, runId: 'r', at: 0 }, 64],
-  ['a number', begun(7), BEGUN_BYTES + 8],
-  ['null', begun(null), BEGUN_BYTES + 8],
-  ['an object', begun({ a: 'xx', b: [true] }), BEGUN_BYTES + 64 + 4 + 64 + 8],
+  ['a number', started(7), STARTED_BYTES + 8],
+  ['null', started(null), STARTED_BYTES + 8],
+  ['an object', started({ a: 'xx', b: [true] }), STARTED_BYTES + 64 + 4 + 64 + 8],
 ])('%s weigh what they hold', async (_, one, bytes) => {
   // Twice the limit is where it is cut back to the limit.
   expect(await kept(one, { count: 8, maxBytes: 4 * bytes })).toBe(4);
@@ -119,11 +126,11 @@ test.each<[string, RunEvent, number]>([
 test('what lies deeper than anyone looks weighs nothing more', async () => {
   let deep: unknown = 'x'.repeat(10_000);
   for (let depth = 0; depth < 8; depth++) deep = { deep };
-  const bytes = BEGUN_BYTES + 8 * 64 + 20_000;
-  expect(await kept(begun(deep), { count: 8, maxBytes: 4 * bytes })).toBe(4);
-  const deeper = BEGUN_BYTES + 8 * 64 + 8;
-  expect(await kept(begun({ deep }), { count: 8, maxBytes: 4 * deeper })).toBe(4);
-  expect(await kept(begun({ deep }), { count: 8, maxBytes: 4 * deeper + 1 })).toBe(8);
+  const bytes = STARTED_BYTES + 8 * 64 + 20_000;
+  expect(await kept(started(deep), { count: 8, maxBytes: 4 * bytes })).toBe(4);
+  const deeper = STARTED_BYTES + 8 * 64 + 8;
+  expect(await kept(started({ deep }), { count: 8, maxBytes: 4 * deeper })).toBe(4);
+  expect(await kept(started({ deep }), { count: 8, maxBytes: 4 * deeper + 1 })).toBe(8);
 });
 
 test('exactly twice as many events as are kept are cut back', async () => {

@@ -77,13 +77,13 @@ export function createModelPlanner(given: ModelPlannerOptions): Planner {
         } catch (error) {
           const failed = error as ReplyError;
           const partial = spending(failed.partial, spent);
-          if (failed.hasBegun) spent = partial.usage;
+          if (failed.hasStarted) spent = partial.usage;
           const mayRetry = await waitToRetry(failed, attempt, { ...context, retry, world });
           if (mayRetry) continue;
           // Cancelled between two attempts: what they cost is not lost with them.
           if (context.token.isCancelled) return { message: spending(NOTHING_SAID, spent), calls: [] };
-          const { cause, hasShown, hasBegun } = failed;
-          throw new ReplyError(cause, { partial, hasShown, hasBegun });
+          const { cause, hasShown, hasStarted } = failed;
+          throw new ReplyError(cause, { partial, hasShown, hasStarted });
         }
       }
     },

@@ -64,9 +64,9 @@ test('a thought after words is another, and its signature is its own', () => {
 
 test('it has begun with the first part and is finished when the provider says so', () => {
   const builder = built([]);
-  expect([builder.hasBegun, builder.isFinished, builder.stopReason]).toEqual([false, false, undefined]);
+  expect([builder.hasStarted, builder.isFinished, builder.stopReason]).toEqual([false, false, undefined]);
   builder.add({ type: 'usage' });
-  expect([builder.hasBegun, builder.isFinished]).toEqual([true, false]);
+  expect([builder.hasStarted, builder.isFinished]).toEqual([true, false]);
   builder.add(FINISH);
   expect([builder.isFinished, builder.stopReason]).toEqual([true, 'length']);
   expect(builder.finished()).toMatchObject({ stopReason: 'length' });

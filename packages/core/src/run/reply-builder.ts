@@ -8,7 +8,7 @@ export class ReplyBuilder {
   #usage: { inputTokens?: number; outputTokens?: number } | undefined;
   #stopReason: StopReason | undefined;
   #isThinking = false;
-  #hasBegun = false;
+  #hasStarted = false;
 
   constructor({ provider, api, model }: ReplySource = {}) {
     this.#source = { ...(provider && { provider }), ...(api && { api }), ...(model && { model }) };
@@ -24,12 +24,12 @@ export class ReplyBuilder {
   }
 
   /** Whether anything has come at all. */
-  get hasBegun(): boolean {
-    return this.#hasBegun;
+  get hasStarted(): boolean {
+    return this.#hasStarted;
   }
 
   add(part: ModelPart): void {
-    this.#hasBegun = true;
+    this.#hasStarted = true;
     const last = this.#parts.at(-1);
     switch (part.type) {
       case 'text':

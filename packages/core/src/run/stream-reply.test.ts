@@ -56,9 +56,9 @@ test('what people may see of a reply is told as it comes, under ids that are fre
 });
 
 test.each<[string, ModelPart[], object]>([
-  ['before anything', [], { hasShown: false, hasBegun: false, content: [] }],
-  ['before any word', [{ type: 'usage', inputTokens: 1 }], { hasShown: false, hasBegun: true, content: [] }],
-  ['after words', [words('So')], { hasShown: true, hasBegun: true, content: [{ type: 'text', text: 'So' }] }],
+  ['before anything', [], { hasShown: false, hasStarted: false, content: [] }],
+  ['before any word', [{ type: 'usage', inputTokens: 1 }], { hasShown: false, hasStarted: true, content: [] }],
+  ['after words', [words('So')], { hasShown: true, hasStarted: true, content: [{ type: 'text', text: 'So' }] }],
 ])(
   'a stream that ends %s broke off, and says what it had',
   async (_, given, { content, ...had }: { content?: unknown }) => {
@@ -129,7 +129,7 @@ test('a model that cannot even begin fails the reply, and nothing of it is left'
   const { failure, token } = setUp(() => {
     throw new Error('no network');
   });
-  expect(await failure()).toMatchObject({ message: 'no network', hasBegun: false, hasShown: false });
+  expect(await failure()).toMatchObject({ message: 'no network', hasStarted: false, hasShown: false });
   expect(token.statistics).toEqual({ children: 0, listeners: 0 });
 });
 

@@ -24,13 +24,13 @@ export class ReplyError extends Error {
   readonly partial: AssistantMessage;
   readonly hasShown: boolean;
   /** Whether any of it had come: then it may have cost something. */
-  readonly hasBegun: boolean;
+  readonly hasStarted: boolean;
 
-  constructor(cause: unknown, reply: Pick<ReplyError, 'partial' | 'hasShown' | 'hasBegun'>) {
+  constructor(cause: unknown, reply: Pick<ReplyError, 'partial' | 'hasShown' | 'hasStarted'>) {
     super(describeError(cause), { cause });
     this.partial = reply.partial;
     this.hasShown = reply.hasShown;
-    this.hasBegun = reply.hasBegun;
+    this.hasStarted = reply.hasStarted;
   }
 }
 
@@ -71,7 +71,7 @@ export async function streamReply(
   } catch (error) {
     if (builder.isFinished && builder.stopReason !== 'error') return builder.finished();
     if (token.isCancelled) return builder.cut('aborted');
-    throw new ReplyError(error, { partial: builder.cut('error'), hasShown, hasBegun: builder.hasBegun });
+    throw new ReplyError(error, { partial: builder.cut('error'), hasShown, hasStarted: builder.hasStarted });
   } finally {
     const ending = stream?.close();
     if (ending !== undefined) options.leaveRunning?.('model stream', ending);

@@ -66,7 +66,7 @@ const journal = (...events: { type: string }[]): Entry<'journal'> => ({
   id: 't',
   entries: events.map((event, index) => ({ position: index + 1, epoch: 1, event })),
 });
-const begun = { type: 'call-start', callId: 'l' };
+const started = { type: 'call-start', callId: 'l' };
 const ended = (state: string) => ({ type: 'call-end', result: { callId: 'l', tool: 'look', state } });
 /** A task that began, was cancelled and ended. */
 const life: readonly HistoryEntry[] = [
@@ -74,11 +74,11 @@ const life: readonly HistoryEntry[] = [
   task(),
   did('l', 'begin'),
   did('l', 'resolve'),
-  journal(begun),
+  journal(started),
   accepted,
   task({ status: 'cancelling', stop: { reason } }),
   cancelled,
-  journal(begun, ended('finished')),
+  journal(started, ended('finished')),
   cancelled,
 ];
 
@@ -175,8 +175,8 @@ const planted: readonly [what: string, promise: string, history: readonly Histor
       {
         ...journal(),
         entries: [
-          { position: 2, epoch: 1, event: begun },
-          { position: 1, epoch: 1, event: begun },
+          { position: 2, epoch: 1, event: started },
+          { position: 1, epoch: 1, event: started },
         ],
       },
     ],
@@ -184,7 +184,7 @@ const planted: readonly [what: string, promise: string, history: readonly Histor
   [
     'a draft that is gone though nothing holds its words',
     'P5',
-    [...life.slice(0, 8), journal({ type: 'text', text: 'lost' } as { type: string }), journal(begun)],
+    [...life.slice(0, 8), journal({ type: 'text', text: 'lost' } as { type: string }), journal(started)],
   ],
   ['a call without a result', 'P6', withMessages((messages) => messages.filter(({ role }) => role !== 'tool'))],
   [
@@ -207,7 +207,7 @@ const planted: readonly [what: string, promise: string, history: readonly Histor
   [
     'a call that is said not to have started, and did',
     'P6',
-    [...life.slice(0, 8), journal(begun, ended('not-started'))],
+    [...life.slice(0, 8), journal(started, ended('not-started'))],
   ],
   ['another reason in the outcome', 'P7', withOutcome((outcome) => ({ ...outcome, reason: other }))],
   ['another reason in a record', 'P7', [accepted, task({ status: 'cancelled', outcome: { reason: other } })]],
@@ -262,8 +262,8 @@ const planted: readonly [what: string, promise: string, history: readonly Histor
       {
         ...journal(),
         entries: [
-          { position: 1, epoch: 2, event: begun },
-          { position: 2, epoch: 1, event: begun },
+          { position: 1, epoch: 2, event: started },
+          { position: 2, epoch: 1, event: started },
         ],
       },
     ],

@@ -17,9 +17,9 @@ import {
 } from './result.ts';
 
 /** How work that began ended. */
-export type BegunEnd = Exclude<BoundedEnd<unknown>, { readonly state: 'not-started' | 'refused' }>;
+export type StartedEnd = Exclude<BoundedEnd<unknown>, { readonly state: 'not-started' | 'refused' }>;
 
-interface Begun {
+interface StartedCall {
   readonly about: Pick<CallResult, 'callId' | 'tool' | 'startedAt' | 'endedAt'>;
   readonly effects: Effects;
   /** It was a run of its own: how that ended, and what it had, stands in its error. */
@@ -36,21 +36,21 @@ export interface Ending {
 }
 
 /** The one truthful result of a call that began, within the limits and frozen. It never throws, whatever the call did. */
-export function endingOf(end: BegunEnd, begun: Begun): Ending {
-  const raw = saidOf(end, begun);
-  const said = redactResult(raw, begun.redact);
+export function endingOf(end: StartedEnd, started: StartedCall): Ending {
+  const raw = saidOf(end, started);
+  const said = redactResult(raw, started.redact);
   const content = boundContent(said.content);
   if (said.details === undefined) {
-    return { result: Object.freeze({ ...begun.about, ...said, content }), wholeDetails: undefined };
+    return { result: Object.freeze({ ...started.about, ...said, content }), wholeDetails: undefined };
   }
-  const result = { ...begun.about, ...said, content, details: boundDetails(said.details) };
+  const result = { ...started.about, ...said, content, details: boundDetails(said.details) };
   // Undo is given what the tool returned.
   return { result: Object.freeze(result), wholeDetails: raw.details };
 }
 
 type Said = Pick<CallResult, 'state' | 'content' | 'details' | 'isError' | 'reason' | 'error'>;
 
-function saidOf(end: BegunEnd, { effects, nested, shown }: Begun): Said {
+function saidOf(end: StartedEnd, { effects, nested, shown }: StartedCall): Said {
   if (nested && 'error' in end) return saidOfRun(end);
   switch (end.state) {
     case 'finished':
@@ -78,7 +78,7 @@ function finished({ content, details, isError = false }: ToolResult): Said {
 }
 
 /** A run inside a call may have been stopped, or have failed, by itself; either way it hands over what it had. */
-function saidOfRun(end: BegunEnd & { readonly error: unknown }): Said {
+function saidOfRun(end: StartedEnd & { readonly error: unknown }): Said {
   const { error } = end;
   const partial = partialOf(error);
   if (isCancelledError(error)) return stopped('interrupted', error.reason, { partial, effects: 'read' });

@@ -74,7 +74,7 @@ describe.each(KINDS)('%s', (kind) => {
     await using scene = await stage(kind, [CALL, { parts: [{ text: 'Sorry.' }] }]);
     const page = openAgent(scene.url);
     const running = page.run('u1', 'Go');
-    await scene.hands.begun.promise;
+    await scene.hands.started.promise;
     expect(await page.stop({ runId: 'run-u1' })).toMatchObject({ answer: 'accepted' });
     await running;
     judge(page.events);
@@ -91,7 +91,7 @@ describe.each(KINDS)('%s', (kind) => {
     await using scene = await stage(kind, [CALL]);
     const page = openAgent(scene.url);
     const gone = page.run('u1', 'Go').catch(() => {});
-    await scene.hands.begun.promise;
+    await scene.hands.started.promise;
     page.agent.abortRun();
     await gone;
     const other = openAgent(scene.url);
@@ -113,7 +113,7 @@ describe.each(KINDS)('%s', (kind) => {
     await using scene = await stage(kind, [CALL, { parts: [{ text: 'Done.' }] }]);
     const page = openAgent(scene.url);
     const running = page.run('u1', 'Go');
-    await scene.hands.begun.promise;
+    await scene.hands.started.promise;
     expect(await page.stop({ runId: 'early' })).toEqual({ answer: 'noted' });
     const later = openAgent(scene.url);
     await later.run('u2', 'Never', 'early');
@@ -128,7 +128,7 @@ describe.each(KINDS)('%s', (kind) => {
     await using scene = await stage(kind, [CALL, { parts: [{ text: 'Done.' }] }]);
     const page = openAgent(scene.url);
     const running = page.run('u1', 'Go');
-    await scene.hands.begun.promise;
+    await scene.hands.started.promise;
     const eve = openAgent(scene.url, 'eve');
     expect(await eve.stop({})).toEqual({ answer: 'idle' });
     expect((await fetch(`${scene.url}/t/connect`, { headers: { 'x-user': 'eve' } })).status).toBe(204);

@@ -61,7 +61,7 @@ describe.each(KINDS)('%s', (kind) => {
     await using scene = await stage(kind, [CALL, { parts: [{ text: 'Sorry.' }] }]);
     const page = openPage(scene.handler);
     const reading = read(await page.send('c', say('u1', 'Go')));
-    await scene.hands.begun.promise;
+    await scene.hands.started.promise;
     await page.transport.stop('c');
     const first = await reading;
     expect(first.stopped).toBe('user');
@@ -85,7 +85,7 @@ describe.each(KINDS)('%s', (kind) => {
     const stream = await page.send('c', say('u1', 'Go'), leaving.signal);
     const names: (string | undefined)[] = [];
     const gone = read(stream, (chunk) => chunk.type === 'start' && names.push(chunk.messageId)).catch(() => {});
-    await scene.hands.begun.promise;
+    await scene.hands.started.promise;
     leaving.abort();
     await gone;
     const again = (await page.transport.reconnectToStream({ chatId: 'c' }))!;
@@ -110,7 +110,7 @@ describe.each(KINDS)('%s', (kind) => {
         }),
       );
     const running = read(await page.send('c', say('u1', 'Go')));
-    await scene.hands.begun.promise;
+    await scene.hands.started.promise;
     expect(await (await stop({ runId: 'early' })).json()).toEqual({ answer: 'noted' });
     expect(await (await stop({ runId: 'early' })).json()).toEqual({ answer: 'too-late' });
     const send = await scene.handler.fetch(
@@ -130,7 +130,7 @@ describe.each(KINDS)('%s', (kind) => {
     await using scene = await stage(kind, [CALL, { parts: [{ text: 'Done.' }] }]);
     const page = openPage(scene.handler);
     const running = read(await page.send('c', say('u1', 'Go')));
-    await scene.hands.begun.promise;
+    await scene.hands.started.promise;
     const other = openPage(scene.handler, 'eve');
     expect(await other.transport.reconnectToStream({ chatId: 'c' })).toBeNull();
     expect(await other.messages('c')).toEqual([]);
@@ -177,7 +177,7 @@ describe.each(KINDS)('%s', (kind) => {
     await using scene = await stage(kind, [CALL, { parts: [{ text: 'Anew.' }] }]);
     const page = openPage(scene.handler);
     const reading = read(await page.send('c', say('u1', 'Go')));
-    await scene.hands.begun.promise;
+    await scene.hands.started.promise;
     await page.transport.stop('c');
     await reading;
     const again = { trigger: 'regenerate-message', chatId: 'c', messageId: undefined, abortSignal: undefined } as const;
@@ -193,12 +193,12 @@ describe.each(KINDS)('%s', (kind) => {
       { parts: [{ text: 'Hi.' }] },
     ]);
     const page = openPage(scene.handler);
-    const begun = Promise.withResolvers<void>();
+    const started = Promise.withResolvers<void>();
     const reading = read(
       await page.send('c', say('u1', 'A story')),
-      ({ type }) => type === 'text-delta' && begun.resolve(),
+      ({ type }) => type === 'text-delta' && started.resolve(),
     );
-    await begun.promise;
+    await started.promise;
     await page.transport.stop('c', { rollback: true });
     expect(wordsOf((await reading).message)).toBe('Once upon');
     expect(await page.messages('c')).toEqual([]);

@@ -32,7 +32,7 @@ test('a chat that rejects answers 409 while a reply is under way, and takes the 
   const script = [CALL, { parts: [{ text: 'Done.' }] }, { parts: [{ text: 'Next.' }] }];
   await using scene = await stage('agent', script, (options) => createChatHandler({ ...options, policy: 'reject' }));
   const first = await ask(scene.handler, 'go');
-  await scene.hands.begun.promise;
+  await scene.hands.started.promise;
   const second = await ask(scene.handler, 'too early');
   expect(second.status).toBe(409);
   expect(await second.json()).toMatchObject({ error: { code: 'rejected' } });

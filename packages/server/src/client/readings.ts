@@ -78,8 +78,8 @@ export class Readings<Message extends UIMessage> {
   }
 
   async ended(chatId: string): Promise<void> {
-    const begun = [...(this.#readings.get(chatId) ?? [])].filter(({ messageId }) => messageId !== undefined);
-    for (const { over } of begun) await over;
+    const started = [...(this.#readings.get(chatId) ?? [])].filter(({ messageId }) => messageId !== undefined);
+    for (const { over } of started) await over;
   }
 
   shows(chatId: string, messageId: string | undefined): void {

@@ -31,7 +31,7 @@ test('a peer that answers no ping is cut off, its reply goes on, and one that an
       alive.send(JSON.stringify({ ...frame, type: 'resume', id: 'none' }));
     });
   dead.send(JSON.stringify({ type: 'send', requestId: 'r', id: 'c', messages: [say('u', 'Go')], headers: {} }));
-  await scene.hands.begun.promise;
+  await scene.hands.started.promise;
   for (let pings = 0; pings < 2; pings++) {
     const asked = once(alive, 'ping');
     await clock.advance(PING_MS);

@@ -112,7 +112,7 @@ describe.each(KINDS)('%s', (kind) => {
     await using scene = await stage(kind, [CALL, { parts: [{ text: 'Sorry.' }] }]);
     using page = openPage(scene.url);
     const reading = read(await page.send('c', say('u1', 'Go')));
-    await scene.hands.begun.promise;
+    await scene.hands.started.promise;
     await page.transport.stop('c');
     const first = await reading;
     expect(first.stopped).toBe('user');
@@ -131,7 +131,7 @@ describe.each(KINDS)('%s', (kind) => {
     const note = (chunk: { type: string; messageId?: string }) => chunk.type === 'start' && names.push(chunk.messageId);
     const leaving = new AbortController();
     const gone = read(await page.send('c', say('u1', 'Go'), { abortSignal: leaving.signal }), note);
-    await scene.hands.begun.promise;
+    await scene.hands.started.promise;
     leaving.abort();
     await gone;
     const cut = read((await page.transport.reconnectToStream({ chatId: 'c' }))!, (chunk) => {
@@ -154,7 +154,7 @@ describe.each(KINDS)('%s', (kind) => {
     await using scene = await stage(kind, [CALL, { parts: [{ text: 'Done.' }] }]);
     using page = openPage(scene.url);
     const running = read(await page.send('c', say('u1', 'Go')));
-    await scene.hands.begun.promise;
+    await scene.hands.started.promise;
     using raw = await openRaw(scene.url);
     raw.send({ type: 'stop', requestId: 's', id: 'c', runId: 'early' });
     expect(await raw.waitFor(({ type }) => type === 'receipt')).toMatchObject({ receipt: { answer: 'noted' } });
@@ -172,7 +172,7 @@ describe.each(KINDS)('%s', (kind) => {
     using first = openPage(scene.url);
     using second = openPage(scene.url);
     const reading = read(await first.send('c', say('u1', 'Go')));
-    await scene.hands.begun.promise;
+    await scene.hands.started.promise;
     const watching = read((await second.transport.reconnectToStream({ chatId: 'c' }))!);
     await first.transport.stop('c');
     expect((await reading).stopped).toBe('user');
@@ -183,7 +183,7 @@ describe.each(KINDS)('%s', (kind) => {
     await using scene = await stage(kind, [CALL]);
     using page = openPage(scene.url);
     const reading = read(await page.send('c', say('u1', 'Go')));
-    await scene.hands.begun.promise;
+    await scene.hands.started.promise;
     page.sockets[0]!.terminate();
     await expect(reading).rejects.toThrow('connection closed');
     using other = openPage(scene.url);
@@ -196,7 +196,7 @@ describe.each(KINDS)('%s', (kind) => {
     await using scene = await stage(kind, [CALL, { parts: [{ text: 'Done.' }] }]);
     using page = openPage(scene.url);
     const running = read(await page.send('c', say('u1', 'Go')));
-    await scene.hands.begun.promise;
+    await scene.hands.started.promise;
     using other = openPage(scene.url, { user: 'eve' });
     expect(await other.transport.reconnectToStream({ chatId: 'c' })).toBeNull();
     using raw = await openRaw(scene.url, { 'x-user': 'eve' });

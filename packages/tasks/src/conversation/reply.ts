@@ -77,8 +77,8 @@ async function describeTask(task: TaskRecord, options: ReplyOptions): Promise<st
 async function cancelledWork(store: TaskStore, task: TaskRecord): Promise<CancelledWork> {
   const { results, open } = standingOf(await readJournal(store, task));
   // Only a worker that was lost leaves calls open.
-  const lost = open.map(({ id, tool, begun }) => {
-    const state = begun ? ('unknown' as const) : ('not-started' as const);
+  const lost = open.map(({ id, tool, started }) => {
+    const state = started ? ('unknown' as const) : ('not-started' as const);
     return { callId: id, tool, state };
   });
   const { answer = '', reason, complete = false } = task.outcome ?? {};

@@ -58,7 +58,7 @@ class SharedReading implements Reading {
   /** What the next look has to ask: new entries, or the whole task. */
   #due: 'nothing' | 'journal' | 'task' = 'task';
   #lookMs = LOOK_MS;
-  #isBegun = false;
+  #hasStarted = false;
   #notedAt = -Infinity;
   #position: number | undefined;
   #end: TaskRecord | undefined;
@@ -101,7 +101,7 @@ class SharedReading implements Reading {
   async read(after: number): Promise<readonly JournalEntry[]> {
     const { store, task, world } = this.#options;
     const now = world.clock.now();
-    const isNoted = !this.#isBegun || this.#end !== undefined || now < this.#notedAt + NOTE_MS;
+    const isNoted = !this.#hasStarted || this.#end !== undefined || now < this.#notedAt + NOTE_MS;
     const entries = await store.read(task, { after, limit: MAX_PAGE, ...(!isNoted && { watchMs: WATCH_MS }) });
     if (!isNoted) this.#notedAt = now;
     return entries;
@@ -160,7 +160,7 @@ class SharedReading implements Reading {
     const { store, task: ref } = this.#options;
     const task = await this.#ask(() => store.get(ref));
     if (task === undefined) throw new TaskUnknownError(ref.id);
-    this.#isBegun = task.status !== 'init';
+    this.#hasStarted = task.status !== 'init';
     if (this.#position === undefined) this.#begin(task.position);
     await this.#readOn(task.position);
     if (isFinalStatus(task.status)) this.#end = task;
@@ -173,7 +173,7 @@ class SharedReading implements Reading {
 
   /** Reads what is new up to a position, or a page at least; nothing if all readers are busy with what they have. */
   async #readOn(to: number | undefined): Promise<void> {
-    const isNoteDue = this.#isBegun && this.#options.world.clock.now() >= this.#notedAt + NOTE_MS;
+    const isNoteDue = this.#hasStarted && this.#options.world.clock.now() >= this.#notedAt + NOTE_MS;
     for (let isFirst = true; ; isFirst = false) {
       const from = this.#position!;
       if (to !== undefined && from >= to && !(isFirst && isNoteDue)) return;

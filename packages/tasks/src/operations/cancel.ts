@@ -5,7 +5,7 @@ import { LIMITS } from '../rules/rules.ts';
 import { isFinalStatus } from '../status.ts';
 import type { SendReceipt, StoreCancelReceipt } from '../store.ts';
 import { type ConversationRef, isWatched, type TaskCommand, type TaskRef } from '../task.ts';
-import { endUnstarted, hasBegun, leaveQueue } from './queue.ts';
+import { endUnstarted, hasStarted, leaveQueue } from './queue.ts';
 import { giveOrder } from './stage.ts';
 import { levelAt, orderStop } from './stop-order.ts';
 import type { KeptTask, Moment } from './tables.ts';
@@ -40,7 +40,7 @@ function dated(stop: StopRequest, { now }: Moment): DatedStop {
 function cancelTask(task: KeptTask, asked: DatedStop, moment: Moment): StoreCancelReceipt {
   const { now } = moment;
   if (isFinalStatus(task.status)) return { answer: 'too-late', status: task.status };
-  if (!hasBegun(task)) {
+  if (!hasStarted(task)) {
     takeBack(task, moment);
     leaveQueue(endUnstarted(task, asked.reason, moment), moment);
     return { answer: 'accepted', status: 'cancelled', level: 'drain', reason: asked.reason, killAt: now };

@@ -73,7 +73,7 @@ function replace(
   const reason = createReason({ kind: 'superseded', message: 'a newer message arrived' }, now);
   for (const id of conversation.waiting) endUnstarted(tables.task(id)!, reason, moment);
   const newest = { ...task, superseded: [...conversation.waiting, current.id] };
-  if (hasBegun(current)) {
+  if (hasStarted(current)) {
     orderStop(current, { ...RULES.graceful, undo: false, reason }, moment);
     return enqueue(queued(newest), { conversation, waiting: [task.id] }, moment);
   }
@@ -83,7 +83,7 @@ function replace(
 }
 
 /** Whether anything of a task may have happened: then it is settled, not just ended. */
-export function hasBegun({ status, position }: KeptTask): boolean {
+export function hasStarted({ status, position }: KeptTask): boolean {
   return status !== 'init' || position > 0;
 }
 

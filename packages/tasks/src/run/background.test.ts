@@ -61,7 +61,7 @@ test('what a task leaves running outlives it, and is stopped by its conversation
 test('a task that was stopped leaves nothing running, though its worker has not heard of it yet', async () => {
   await using store = createTaskStore('memory:');
   const background = createBackground();
-  const begun = Promise.withResolvers<void>();
+  const started = Promise.withResolvers<void>();
   const asked = Promise.withResolvers<void>();
   const said = Promise.withResolvers<string>();
   await using runner = createRunner({
@@ -70,7 +70,7 @@ test('a task that was stopped leaves nothing running, though its worker has not 
     agents: {
       late: {
         async hold() {
-          begun.resolve();
+          started.resolve();
           await asked.promise;
           await background
             .start(() => Promise.resolve(said.resolve('started')))
@@ -81,7 +81,7 @@ test('a task that was stopped leaves nothing running, though its worker has not 
     },
   });
   const { id } = await runner.start({ ...chat, agent: 'late', input: 'go' });
-  await begun.promise;
+  await started.promise;
   await store.cancel({ tenant, id }, STOP, { mode: 'now' });
   asked.resolve();
   expect(await said.promise).toBe('background: not started, since its task was stopped');

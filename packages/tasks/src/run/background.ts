@@ -93,8 +93,8 @@ export function createBackground(): Background {
       const { task, store, runner } = starting();
       const [{ tenant }, { worker }] = [task, runner];
       const key = createBackgroundKey(ownerOf(task));
-      const [allowed, begun] = [Promise.withResolvers<boolean>(), Promise.withResolvers<'begun'>()];
-      held.set(key, { work, isAllowed: allowed.promise, begin: () => begun.resolve('begun') });
+      const [allowed, started] = [Promise.withResolvers<boolean>(), Promise.withResolvers<'started'>()];
+      held.set(key, { work, isAllowed: allowed.promise, begin: () => started.resolve('started') });
       try {
         const input = name.slice(0, MAX_NAME);
         const created = await store.create({ tenant, agent: AGENT, key, input, worker });
@@ -110,8 +110,8 @@ export function createBackground(): Background {
         }
         const ended = outside(() => runner.work(ref));
         ended.finally(() => held.delete(key)).catch(() => {});
-        const first = await Promise.race([begun.promise, ended]);
-        if (first !== 'begun') throw new Error(`background: not started; its task is ${first.status}`);
+        const first = await Promise.race([started.promise, ended]);
+        if (first !== 'started') throw new Error(`background: not started; its task is ${first.status}`);
         return ref;
       } catch (error) {
         allowed.resolve(false);

@@ -8,14 +8,14 @@ const wanted = { tenant: 'acme', agent: 'held', input: 'go', conversation: 'c' }
 
 test('work that says itself how it ended is never abandoned, and its words are the history', async () => {
   await using store = createTaskStore('memory:');
-  const begun = Promise.withResolvers<CancellationToken>();
+  const started = Promise.withResolvers<CancellationToken>();
   const release = Promise.withResolvers<void>();
   await using runner = createRunner({
     store,
     agents: {
       held: {
         async hold({ token }) {
-          begun.resolve(token);
+          started.resolve(token);
           await release.promise;
           return { status: 'cancelled', answer: 'half', said: ['go', 'half'], complete: false };
         },
@@ -23,7 +23,7 @@ test('work that says itself how it ended is never abandoned, and its words are t
     },
   });
   const { id, response } = await runner.start(wanted);
-  const token = await begun.promise;
+  const token = await started.promise;
   await store.cancel({ tenant: 'acme', id }, { message: 'enough' }, { mode: 'kill' });
   await new Promise<void>((resolve) => token.onCancel((level) => level === 'kill' && resolve()));
   expect((await store.get({ tenant: 'acme', id }))?.status).toBe('cancelling');

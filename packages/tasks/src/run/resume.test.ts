@@ -182,9 +182,9 @@ test('a call whose input was too large for the journal is not run again, though 
   const input = { cut: true, bytes: 5_000_000 };
   const { message } = callTools([{ id: 'c0', tool: 'look', input }]);
   const cut = { type: 'turn-end', turn: 1, message, cut: 5_000_000 } as unknown as Json;
-  const begun = await crashed([start, cut, intent('c0')]);
-  expect(begun.ran).toEqual([]);
-  expect(begun.history[2]).toMatchObject({ state: 'unknown' });
+  const started = await crashed([start, cut, intent('c0')]);
+  expect(started.ran).toEqual([]);
+  expect(started.history[2]).toMatchObject({ state: 'unknown' });
   expect((await crashed([start, cut])).history[2]).toMatchObject({ state: 'not-started' });
 });
 

@@ -10,7 +10,7 @@ export interface OpenCall {
   readonly tool: string;
   readonly input: unknown;
   /** It was written down that it would begin; it may have taken effect. */
-  readonly begun: boolean;
+  readonly started: boolean;
   /** Its input was too large for the journal, so it cannot be run again. */
   readonly isTruncated: boolean;
 }
@@ -56,7 +56,7 @@ export function standingOf(journal: readonly JournalEntry[]): Standing {
   const { undone, inputs, cut, isWhole } = reading;
   const { messages, results } = history;
   const open = [...history.openCalls].map(({ callId, tool, input, isStarted }) => {
-    return { id: callId, tool, input, begun: isStarted, isTruncated: isTruncated(input) };
+    return { id: callId, tool, input, started: isStarted, isTruncated: isTruncated(input) };
   });
   const partial = wordsOf({ content: history.partial });
   const last = messages.at(-1);
@@ -117,7 +117,7 @@ function readReply({ history, inputs, cut }: Reading, event: Extract<RunEvent, {
 export function fateOf(call: OpenCall, tools: readonly Tool[]): 'again' | 'unknown' | 'not-started' {
   const tool = tools.find(({ name }) => name === call.tool);
   if (tool?.replay === 'safe' && !call.isTruncated) return 'again';
-  return call.begun ? 'unknown' : 'not-started';
+  return call.started ? 'unknown' : 'not-started';
 }
 
 const LOST_WORDS = {
@@ -146,7 +146,7 @@ export function settle(
   stop: Pick<StopOrder, 'reason'>,
   now: number,
 ): { messages: readonly Message[]; answer: string; stop: Json } {
-  const closed = standing.open.map((call) => lostResult(call, call.begun ? 'unknown' : 'not-started', now));
+  const closed = standing.open.map((call) => lostResult(call, call.started ? 'unknown' : 'not-started', now));
   const words: AssistantMessage[] =
     standing.partial === ''
       ? []

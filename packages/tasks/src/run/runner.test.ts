@@ -485,9 +485,9 @@ test('work that is deaf is abandoned when the ladder ends', async () => {
 });
 
 test('one call can be stopped from outside; the run goes on', async () => {
-  const begun = happening<string>();
+  const started = happening<string>();
   const slow = tool('slow', async (_input, { callId, token }) => {
-    begun.happen(callId);
+    started.happen(callId);
     await sleep(1_000_000, { clock: token.clock, token });
     return 'never';
   });
@@ -497,16 +497,16 @@ test('one call can be stopped from outside; the run goes on', async () => {
   );
   const { runner, store } = setUp({ planner, tools: [slow] });
   const running = runner.run(TASK);
-  await begun.promise;
+  await started.promise;
   await store.send({ tenant: 'acme', id: await idOf(store) }, { type: 'cancel-call', callId: 'c1' });
   expect(await running).toMatchObject({ status: 'success', answer: 'went on' });
 });
 
 test('a message sent to a running task is heard at the next boundary', async () => {
-  const begun = happening();
+  const started = happening();
   const release = happening();
   const slow = tool('slow', async () => {
-    begun.happen();
+    started.happen();
     await release.promise;
     return 'ok';
   });
@@ -516,7 +516,7 @@ test('a message sent to a running task is heard at the next boundary', async () 
   );
   const { runner, store } = setUp({ planner, tools: [slow] });
   const running = runner.run(TASK);
-  await begun.promise;
+  await started.promise;
   const ref = { tenant: 'acme', id: await idOf(store) };
   await store.send(ref, { type: 'steer', message: 'be brief' });
   await flushMicrotasks();
@@ -584,10 +584,10 @@ test('a worker that is shut down hands its task back, and another finishes it', 
 test('a worker that is stopped gracefully lets a call finish before it hands its task back; asked again, it does not', async () => {
   for (const isHurried of [false, true]) {
     const ending = happening<string>();
-    const begun = happening();
+    const started = happening();
     const seen: string[] = [];
     const slow = tool('slow', async (_, { signal }) => {
-      begun.happen();
+      started.happen();
       signal.addEventListener('abort', () => ending.happen('cut'));
       seen.push(await ending.promise);
       return { content: 'done' };
@@ -601,7 +601,7 @@ test('a worker that is stopped gracefully lets a call finish before it hands its
     });
     await runner.serve();
     await store.create(TASK);
-    await begun.promise;
+    await started.promise;
     const stopped = runner.stop();
     await flushMicrotasks();
     expect(seen).toEqual([]);
@@ -715,8 +715,8 @@ test('a call does not begin when its process was stopped until the lease was ove
     if (name === 'append' && JSON.stringify(args).includes('call-intent')) stoppedMs = 60_000;
     return answer;
   });
-  let begun = 0;
-  const tools = [tool('pay', () => `${++begun}`)];
+  let started = 0;
+  const tools = [tool('pay', () => `${++started}`)];
   const planner = scripted(
     () => callTools([{ id: 'c1', tool: 'pay', input: {} }]),
     () => reply('paid'),
@@ -726,7 +726,7 @@ test('a call does not begin when its process was stopped until the lease was ove
   running.catch(() => {});
   await own.clock.advance(5_000);
   await expect(running).rejects.toThrow(LeaseLostError);
-  expect(begun).toBe(0);
+  expect(started).toBe(0);
 });
 
 test('what a worker hands back it writes to no more', async () => {

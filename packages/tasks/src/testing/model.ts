@@ -112,7 +112,7 @@ const claimOf = ({ id, claims }: ModelTask, ago: number): ClaimRef =>
   claims.at(-1 - ago) ?? { id, epoch: 1, session: 'none', claim: 'none' };
 const isOwned = (task: ModelTask, ago: number): boolean => ago === 0 && task.held;
 /** Whether anything of it may have happened: then a cancel leaves it to be settled. */
-const hasBegun = ({ status, position }: ModelTask): boolean => status !== 'init' || position > 0;
+const hasStarted = ({ status, position }: ModelTask): boolean => status !== 'init' || position > 0;
 
 function createCommand(policy: 'replace' | 'queue', conversation: string | undefined): Command {
   const title = `create(${policy}, ${conversation})`;
@@ -140,7 +140,7 @@ function createCommand(policy: 'replace' | 'queue', conversation: string | undef
       const queue = model.queues.get(conversation) ?? [];
       if (policy === 'replace') {
         for (const other of queue) {
-          if (hasBegun(other)) other.status = 'cancelling';
+          if (hasStarted(other)) other.status = 'cancelling';
           else end(model, other, 'cancelled');
         }
       }
@@ -207,7 +207,7 @@ function cancelCommand(i: number): Command {
     if (!isLive(task)) return assert.equal(answer, 'too-late');
     if (task.status === 'cancelling') assert.ok(answer === 'already' || answer === 'escalated');
     else assert.equal(answer, 'accepted');
-    if (hasBegun(task)) task.status = 'cancelling';
+    if (hasStarted(task)) task.status = 'cancelling';
     else end(model, task, 'cancelled');
   });
 }

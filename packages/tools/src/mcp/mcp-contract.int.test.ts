@@ -10,7 +10,7 @@ function contractOf(mode: 'stdio' | 'http'): ToolContractOptions {
     async create() {
       const opened = await openTestServer(mode);
       let slowCalls = 0;
-      const begun = () => opened.log().split('count to 1000000 began').length - 1;
+      const started = () => opened.log().split('count to 1000000 began').length - 1;
       return {
         tool: opened.tool('count'),
         input: { to: 2 },
@@ -18,7 +18,7 @@ function contractOf(mode: 'stdio' | 'http'): ToolContractOptions {
           input: { to: 1_000_000 },
           async whenBusy() {
             slowCalls++;
-            while (begun() < slowCalls) await new Promise((resolve) => setTimeout(resolve, 2));
+            while (started() < slowCalls) await new Promise((resolve) => setTimeout(resolve, 2));
           },
         },
         [Symbol.asyncDispose]: () => opened[Symbol.asyncDispose](),

@@ -13,7 +13,7 @@ function setUp(replies: readonly ScriptedReply[], createWith?: (store: TaskStore
   const memory = createMemoryStore();
   onTestFinished(() => memory[Symbol.asyncDispose]());
   const store = createWith === undefined ? memory : withCreate(memory, createWith(memory));
-  const begun = Promise.withResolvers<void>();
+  const started = Promise.withResolvers<void>();
   const slow = defineTool<unknown>({
     name: 'slow',
     description: 'Takes long.',
@@ -21,7 +21,7 @@ function setUp(replies: readonly ScriptedReply[], createWith?: (store: TaskStore
     inputJsonSchema: {},
     effects: 'read',
     execute(_, { signal }) {
-      begun.resolve();
+      started.resolve();
       return wait(60_000, 'late', { signal });
     },
   });
@@ -29,7 +29,7 @@ function setUp(replies: readonly ScriptedReply[], createWith?: (store: TaskStore
   const bare = createAgent({ name: 'assistant', model: createScriptedModel(replies), tools: [slow] });
   const registered = registeredAgent(bare, { store, onProblem: (error) => problems.push(error) });
   const task = async (): Promise<TaskHead> => (await memory.list({ tenant: LOCAL_TENANT })).tasks[0]!;
-  return { store: memory, begun: begun.promise, problems, registered, task };
+  return { store: memory, started: started.promise, problems, registered, task };
 }
 
 /** The store, but for how tasks are created. */
@@ -57,9 +57,9 @@ test('a run is a task with the same end and the same answer', async () => {
 });
 
 test('a cancel in the store stops the run, with its reason', async () => {
-  const { registered, begun, task, store } = setUp(SLOW);
+  const { registered, started, task, store } = setUp(SLOW);
   const run = registered.agent.run('How?');
-  await begun;
+  await started;
   const ref = { tenant: LOCAL_TENANT, id: (await task()).id };
   const receipt = await store.cancel(ref, { kind: 'user', message: 'lunch' }, { mode: 'now' });
   expect(receipt.answer).toBe('accepted');
@@ -73,10 +73,10 @@ test('a cancel in the store stops the run, with its reason', async () => {
 });
 
 test('a cancel at its own door ends the task too', async () => {
-  const { registered, begun, task } = setUp(SLOW);
+  const { registered, started, task } = setUp(SLOW);
   const token = new CancellationToken();
   const run = registered.agent.run('How?', { token });
-  await begun;
+  await started;
   token.cancel({ kind: 'user', message: 'enough' }, { mode: 'now' });
   token.cancel({ kind: 'user', message: 'again' }, { mode: 'kill' });
   expect(await run.outcome).toMatchObject({ status: 'cancelled', reason: { message: 'enough' } });
