@@ -1,7 +1,7 @@
 import { spawnSync } from 'node:child_process';
 import { setTimeout as wait } from 'node:timers/promises';
 import { expect, onTestFinished, test } from 'vitest';
-import { findMarked } from '../zoo/round.ts';
+import { findMarked } from '../process-escapes/round.ts';
 import { openEditor } from './editor.ts';
 import { createHome } from './terminal.ts';
 

@@ -3,8 +3,8 @@ import { join } from 'node:path';
 import { buildSync } from 'esbuild';
 import { rolldown } from 'rolldown';
 import { expect, onTestFinished, test, vi } from 'vitest';
+import { findMarked } from '../process-escapes/round.ts';
 import { createWorkspace } from '../workspace.ts';
-import { findMarked } from '../zoo/round.ts';
 
 const SAY = join(import.meta.dirname, 'say-cleanup.ts');
 const HOST = join(import.meta.dirname, '../host-death/host.ts');

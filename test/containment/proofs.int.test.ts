@@ -4,9 +4,9 @@ import { existsSync, readFileSync } from 'node:fs';
 import { join } from 'node:path';
 import { createContainment, detectContainments, endLeftovers } from '@whoa/tools';
 import { expect, onTestFinished, test, vi } from 'vitest';
-import { ZOO } from '../zoo/classes.ts';
-import { findMarked, playRound } from '../zoo/round.ts';
-import { findTechniques } from '../zoo/table.ts';
+import { ESCAPES } from '../process-escapes/escapes.ts';
+import { findMarked, playRound } from '../process-escapes/round.ts';
+import { findTechniques } from '../process-escapes/table.ts';
 
 const IS_ROOT = process.getuid?.() === 0;
 const NODE = [process.execPath, '--conditions=@whoa/source'];
@@ -100,7 +100,7 @@ const hidden = 'mount -t proc -o hidepid=2 proc /proc && exec setpriv --bounding
 
 test.runIf(IS_ROOT)('where /proc hides processes nothing is called proved', () => {
   const mark = createMark();
-  const guarded = ZOO.find(({ name }) => name === 'daemon that guards its memory')!;
+  const guarded = ESCAPES.find(({ name }) => name === 'daemon that guards its memory')!;
   const command = guarded.command(mark).replace(/; sleep .*/, '');
   const argv = [
     'unshare',
@@ -126,7 +126,7 @@ test.runIf(found.some(({ technique }) => technique === 'cgroup'))(
   'a command that moved itself out of its control group is not called ended by the kernel',
   async () => {
     await using containment = createContainment({ technique: 'cgroup' });
-    const evader = ZOO.find(({ shedsEveryTag }) => shedsEveryTag)!;
+    const evader = ESCAPES.find(({ shedsEveryTag }) => shedsEveryTag)!;
     const mount = /^\S+ (\S+) cgroup2 /m.exec(readFileSync('/proc/self/mounts', 'utf8'))![1];
     const own = /^0::(.*)$/m.exec(readFileSync('/proc/self/cgroup', 'utf8'))![1];
     const command = (mark: string): string => `echo $$ > ${mount}${own}/cgroup.procs; ${evader.command(mark)}`;

@@ -8,8 +8,8 @@ import { join } from 'node:path';
 import { afterAll, beforeAll, describe, expect, test, vi } from 'vitest';
 import type { SandboxOptions } from '../../packages/tools/src/sandbox/options.ts';
 import { createSandbox } from '../../packages/tools/src/sandbox/sandbox.ts';
+import { findMarked } from '../process-escapes/round.ts';
 import { createWorkspace, type Workspace } from '../workspace.ts';
-import { findMarked } from '../zoo/round.ts';
 import { ATTEMPTS, type Attempt, WRITE_ATTEMPTS } from './attempts.ts';
 
 const SECRET = 'SECRET-of-the-host-41f0';

@@ -7,9 +7,9 @@ import { CancellationToken, createRuntime } from '@whoa/core';
 import { createBashTool, createContainment, detectSandbox, type NetworkRequest } from '@whoa/tools';
 import { expect, onTestFinished, test } from 'vitest';
 import { BIN, createHome } from '../command/terminal.ts';
+import { ESCAPES } from '../process-escapes/escapes.ts';
+import { playRound } from '../process-escapes/round.ts';
 import { createWorkspace } from '../workspace.ts';
-import { ZOO } from '../zoo/classes.ts';
-import { playRound } from '../zoo/round.ts';
 
 const CLASSES = [
   'plain child',
@@ -35,14 +35,17 @@ test('the shell works inside, and sees nothing of the environment of the host', 
   expect(workspace.read('b.txt')).toBe('b\n');
 });
 
-test.each(ZOO.filter(({ name }) => CLASSES.includes(name)))('nothing survives inside of: $name', async (zooClass) => {
-  await using containment = createContainment({
-    sandbox: { kind: 'workspace', readable: [import.meta.dirname.replace(/containment$/, 'zoo')] },
-  });
-  const { survivors, zombies, verified } = await playRound(zooClass, containment);
-  expect({ survivors, zombies }).toEqual({ survivors: 0, zombies: 0 });
-  expect(['kernel', 'tags']).toContain(verified);
-});
+test.each(ESCAPES.filter(({ name }) => CLASSES.includes(name)))(
+  'nothing survives inside of: $name',
+  async (escapeKind) => {
+    await using containment = createContainment({
+      sandbox: { kind: 'workspace', readable: [import.meta.dirname.replace(/containment$/, 'process-escapes')] },
+    });
+    const { survivors, zombies, verified } = await playRound(escapeKind, containment);
+    expect({ survivors, zombies }).toEqual({ survivors: 0, zombies: 0 });
+    expect(['kernel', 'tags']).toContain(verified);
+  },
+);
 
 test('a cancel ends a command inside, and what it printed is kept', async () => {
   using workspace = createWorkspace();

@@ -4,20 +4,20 @@ import { tmpdir } from 'node:os';
 import { join } from 'node:path';
 import { createContainment, endLeftovers } from '@whoa/tools';
 import { expect, onTestFinished, test } from 'vitest';
-import { ZOO } from '../zoo/classes.ts';
-import { findMarked } from '../zoo/round.ts';
+import { ESCAPES } from '../process-escapes/escapes.ts';
+import { findMarked } from '../process-escapes/round.ts';
 
 const MAX_SURVIVE_MS = 1_000;
 const CLASSES = ['plain child', 'double-fork daemon', 'ignores TERM', 'env -i setsid, orphaned', 'stealth daemon'];
 
 let hosts = 0;
 
-/** Starts a host with some of the zoo, and waits until all of it is up. */
+/** Starts a host with some of the escapes, and waits until all of it is up. */
 async function startHost(
   way: string,
 ): Promise<{ host: ChildProcess; mark: string; directory: string; processes: number }> {
   const mark = `301.${process.pid}${++hosts}`;
-  const classes = ZOO.filter(({ name }) => CLASSES.includes(name));
+  const classes = ESCAPES.filter(({ name }) => CLASSES.includes(name));
   const commands = classes.map(({ command }) => command(mark));
   const host = spawn(
     process.execPath,
@@ -28,7 +28,7 @@ async function startHost(
     },
   );
   onTestFinished(() => void host.kill('SIGKILL'));
-  const processes = classes.reduce((sum, zooClass) => sum + zooClass.processes, 0);
+  const processes = classes.reduce((sum, escapeKind) => sum + escapeKind.processes, 0);
   // The host bears the mark itself.
   await until(() => findMarked(mark).length > processes, 20_000);
   return { host, mark, directory: hostDirectoryOf(host.pid!)!, processes };
@@ -127,7 +127,7 @@ test('the leftovers of a host that still runs are left alone', async () => {
 test('ending a command that is a host itself ends everything of that host, and its watchdog', async () => {
   await using containment = createContainment();
   const mark = `307.${process.pid}`;
-  const commands = ZOO.filter(({ name }) => CLASSES.includes(name)).map(({ command }) => command(mark));
+  const commands = ESCAPES.filter(({ name }) => CLASSES.includes(name)).map(({ command }) => command(mark));
   const host = join(import.meta.dirname, 'host.ts');
   const outer = await containment.start({
     argv: [process.execPath, '--conditions=@whoa/source', host, 'wait', ...commands],

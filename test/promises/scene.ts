@@ -7,7 +7,7 @@ import { type Answer, type LoopbackProvider, startLoopbackProvider } from '@whoa
 import type { HistoryEntry } from '@whoa/core/testing';
 import type { Effect } from '../../packages/core/src/testing/history.ts';
 import { createHome, type Home } from '../command/terminal.ts';
-import { findMarked } from '../zoo/round.ts';
+import { findMarked } from '../process-escapes/round.ts';
 import { EFFECTS } from './cast.ts';
 
 export interface Scene extends AsyncDisposable {

@@ -4,7 +4,7 @@ import { text } from 'node:stream/consumers';
 import type { Cell } from './table.ts';
 
 /** Who runs the commands, and where. */
-export interface Place {
+export interface Environment {
   readonly name: string;
   /** What starts a program there. */
   readonly argv: readonly string[];
@@ -15,7 +15,7 @@ const AS_NOBODY = ['setpriv', '--reuid=65534', '--regid=65534', '--clear-groups'
 const INSIDE = ['--pid', '--fork', '--kill-child', '--mount-proc', '--', '/bin/sh', '-c', '"$@"; exit $?', 'init'];
 
 /** Root and nobody where this runs as root, this user otherwise; each here and in a PID namespace of its own. */
-export const PLACES: readonly Place[] =
+export const ENVIRONMENTS: readonly Environment[] =
   process.getuid?.() === 0
     ? [
         { name: 'root', argv: [] },
@@ -29,7 +29,7 @@ export const PLACES: readonly Place[] =
       ];
 
 /** Plays every class against every containment there. */
-export async function playIn({ name, argv }: Place, rounds: number): Promise<readonly Cell[]> {
+export async function playIn({ name, argv }: Environment, rounds: number): Promise<readonly Cell[]> {
   const program = [
     process.execPath,
     '--conditions=@whoa/source',
@@ -39,6 +39,6 @@ export async function playIn({ name, argv }: Place, rounds: number): Promise<rea
   const [file, ...args] = [...argv, ...program, `${rounds}`];
   const child = spawn(file, args, { cwd: '/', stdio: ['ignore', 'pipe', 'inherit'] });
   const said = await text(child.stdout);
-  if (!said.startsWith('[')) throw new Error(`zoo: nothing was played as ${name}`);
+  if (!said.startsWith('[')) throw new Error(`process-escapes: nothing was played as ${name}`);
   return JSON.parse(said) as readonly Cell[];
 }

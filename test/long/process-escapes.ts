@@ -1,15 +1,15 @@
-// Plays the zoo for every user, here and inside another PID namespace: npm run long -- zoo [ROUNDS]
-import { PLACES, playIn } from '../zoo/places.ts';
-import { findUnreported, formatZoo } from '../zoo/table.ts';
+// Plays every escape for every user, here and inside another PID namespace: npm run long -- process-escapes [ROUNDS]
+import { ENVIRONMENTS, playIn } from '../process-escapes/environments.ts';
+import { findUnreported, formatEscapes } from '../process-escapes/table.ts';
 
 const rounds = Number(process.argv[2] ?? 30);
 let broken = 0;
-for (const place of PLACES) {
-  const cells = await playIn(place, rounds);
+for (const environment of ENVIRONMENTS) {
+  const cells = await playIn(environment, rounds);
   const unreported = findUnreported(cells).length;
   const unproved = cells.flatMap((cell) => cell.rounds).filter(({ verified }) => verified === 'no').length;
   broken += unreported;
-  console.log(`── ${place.name}\n${formatZoo(cells)}`);
+  console.log(`── ${environment.name}\n${formatEscapes(cells)}`);
   console.log(
     `${cells.length} cells, ${unreported} with survivors nobody was told of; ${unproved} of ${cells.length * rounds} ends not proved\n`,
   );

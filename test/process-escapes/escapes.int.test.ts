@@ -1,8 +1,8 @@
 import { type Containment, createContainment } from '@whoa/tools';
 import { afterAll, beforeAll, expect, test } from 'vitest';
-import { ZOO } from './classes.ts';
-import { PLACES, playIn } from './places.ts';
-import { type Cell, findClasses, findTechniques, findUnreported, formatZoo, playCell } from './table.ts';
+import { ENVIRONMENTS, playIn } from './environments.ts';
+import { ESCAPES } from './escapes.ts';
+import { type Cell, findClasses, findTechniques, findUnreported, formatEscapes, playCell } from './table.ts';
 
 const ROUNDS = 1;
 const cells: Cell[] = [];
@@ -12,16 +12,16 @@ beforeAll(async () => {
   containments = (await findTechniques()).map(({ technique }) => createContainment({ technique }));
 });
 afterAll(async () => {
-  console.log(formatZoo(cells));
+  console.log(formatEscapes(cells));
   await Promise.all(containments.map((containment) => containment[Symbol.asyncDispose]()));
 });
 
 const kept = findClasses().filter(({ shedsEveryTag }) => !shedsEveryTag);
 const [evader] = findClasses().filter(({ shedsEveryTag }) => shedsEveryTag);
 
-test.each(kept)('nothing survives and no zombie stays of: $name', async (zooClass) => {
+test.each(kept)('nothing survives and no zombie stays of: $name', async (escapeKind) => {
   for (const containment of containments) {
-    const cell = await playCell(zooClass, containment, ROUNDS);
+    const cell = await playCell(escapeKind, containment, ROUNDS);
     cells.push(cell);
     const clean = { survivors: 0, zombies: 0 };
     expect(cell.rounds, containment.technique).toMatchObject(cell.rounds.map(() => clean));
@@ -38,19 +38,21 @@ test('who sheds every tag on purpose is ended by every containment of the kernel
 });
 
 test('nobody is left unreported for other users and inside another PID namespace either', async () => {
-  const played = await Promise.all(PLACES.slice(1).map((place) => playIn(place, ROUNDS)));
+  const played = await Promise.all(ENVIRONMENTS.slice(1).map((environment) => playIn(environment, ROUNDS)));
   for (const [index, there] of played.entries()) {
-    const { name } = PLACES[index + 1]!;
-    console.log(`${name}\n${formatZoo(there)}`);
+    const { name } = ENVIRONMENTS[index + 1]!;
+    console.log(`${name}\n${formatEscapes(there)}`);
     expect(findUnreported(there), name).toEqual([]);
     expect(
       there.flatMap(({ rounds }) => rounds.map(({ verified }) => verified)),
       name,
     ).not.toContain('no');
-    expect(new Set(there.map(({ zooClass }) => zooClass.name)).size, name).toBeGreaterThanOrEqual(ZOO.length - 2);
+    expect(new Set(there.map(({ escapeKind }) => escapeKind.name)).size, name).toBeGreaterThanOrEqual(
+      ESCAPES.length - 2,
+    );
   }
 });
 
 test('there are at least 27 ways to get away', () => {
-  expect(new Set(ZOO.map(({ name }) => name)).size).toBeGreaterThanOrEqual(27);
+  expect(new Set(ESCAPES.map(({ name }) => name)).size).toBeGreaterThanOrEqual(27);
 });

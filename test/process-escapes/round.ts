@@ -1,7 +1,7 @@
 import { readdirSync, readFileSync } from 'node:fs';
 import { type CallResult, CancellationToken, createRuntime, toText } from '@whoa/core';
 import { type Containment, createBashTool } from '@whoa/tools';
-import type { ZooClass } from './classes.ts';
+import type { EscapeKind } from './escapes.ts';
 
 /** What one round showed. */
 export interface Round {
@@ -19,15 +19,17 @@ const MAX_UP_MS = 20_000;
 let rounds = 0;
 
 /** Lets a class run, stops it, and counts at once what is left: by its arguments, and not by what the containment believes. */
-export async function playRound(zooClass: ZooClass, containment: Containment): Promise<Round> {
+export async function playRound(escapeKind: EscapeKind, containment: Containment): Promise<Round> {
   const mark = `300.${process.pid}${String(++rounds).padStart(5, '0')}`;
   const runtime = createRuntime({ tools: [createBashTool({ containment })] });
-  const token = new CancellationToken({ name: zooClass.name });
+  const token = new CancellationToken({ name: escapeKind.name });
   let startedAt = performance.now();
-  const running = runtime.execute([{ id: 'zoo', tool: 'bash', input: { command: zooClass.command(mark) } }], { token });
+  const running = runtime.execute([{ id: 'escape', tool: 'bash', input: { command: escapeKind.command(mark) } }], {
+    token,
+  });
   const settled = running.catch((error: { partial: readonly CallResult[] }) => error.partial);
-  if (!zooClass.returns) {
-    await waitUntilUp(zooClass, mark);
+  if (!escapeKind.returns) {
+    await waitUntilUp(escapeKind, mark);
     startedAt = performance.now();
     token.cancel({ kind: 'user' }, { mode: 'now' });
   }
@@ -56,11 +58,11 @@ function killIfThere(pid: number): void {
   }
 }
 
-async function waitUntilUp({ name, processes }: ZooClass, mark: string): Promise<void> {
+async function waitUntilUp({ name, processes }: EscapeKind, mark: string): Promise<void> {
   const until = performance.now() + MAX_UP_MS;
   while (findMarked(mark).length < processes) {
     if (performance.now() > until)
-      throw new Error(`zoo: '${name}' did not come up: ${findMarked(mark).length} of ${processes}`);
+      throw new Error(`process-escapes: '${name}' did not come up: ${findMarked(mark).length} of ${processes}`);
     await new Promise((resolve) => setTimeout(resolve, 10));
   }
 }

@@ -1,7 +1,7 @@
 import { join } from 'node:path';
 
 /** One way in which processes get away. */
-export interface ZooClass {
+export interface EscapeKind {
   readonly name: string;
   /** A bash command; everything it starts has `mark` among its arguments. */
   readonly command: (mark: string) => string;
@@ -17,12 +17,13 @@ export interface ZooClass {
   readonly shedsEveryTag?: boolean;
 }
 
-const beast = (kind: string, mark: string): string => `perl ${join(import.meta.dirname, 'beast.pl')} ${kind} ${mark}`;
+const perlEscape = (kind: string, mark: string): string =>
+  `perl ${join(import.meta.dirname, 'escape.pl')} ${kind} ${mark}`;
 // The mark is a number of seconds, so that `sleep` bears it too.
 const sleep = (mark: string): string => `sleep ${mark}`;
 const quiet = '>/dev/null 2>&1 </dev/null';
 
-export const ZOO: readonly ZooClass[] = [
+export const ESCAPES: readonly EscapeKind[] = [
   { name: 'plain child', processes: 1, command: sleep },
   {
     name: 'background children',
@@ -41,11 +42,11 @@ export const ZOO: readonly ZooClass[] = [
     returns: true,
     command: (mark) => `setsid nohup ${sleep(mark)} ${quiet} & disown; exit 0`,
   },
-  { name: 'double-fork daemon', processes: 3, command: (mark) => `${beast('daemon', mark)}; ${sleep(mark)}; :` },
+  { name: 'double-fork daemon', processes: 3, command: (mark) => `${perlEscape('daemon', mark)}; ${sleep(mark)}; :` },
   { name: 'ignores TERM', processes: 2, command: (mark) => `trap '' TERM INT HUP; while :; do ${sleep(mark)}; done` },
-  { name: 'respawner', processes: 8, command: (mark) => `${beast('hydra', mark)}; :` },
+  { name: 'respawner', processes: 8, command: (mark) => `${perlEscape('hydra', mark)}; :` },
   // Its links are gone before one can count them; once `sleep` runs they hop.
-  { name: 'session hopper', processes: 2, command: (mark) => `${beast('hop', mark)}; ${sleep(mark)}; :` },
+  { name: 'session hopper', processes: 2, command: (mark) => `${perlEscape('hop', mark)}; ${sleep(mark)}; :` },
   {
     name: 'stdout held open, shell gone',
     processes: 1,
@@ -63,12 +64,12 @@ export const ZOO: readonly ZooClass[] = [
     processes: 3,
     command: (mark) => `(env -i setsid ${sleep(mark)} ${quiet} &); ${sleep(mark)}; :`,
   },
-  { name: 'stealth daemon', processes: 3, command: (mark) => `${beast('stealth', mark)}; ${sleep(mark)}; :` },
+  { name: 'stealth daemon', processes: 3, command: (mark) => `${perlEscape('stealth', mark)}; ${sleep(mark)}; :` },
   {
     name: 'sheds every tag on purpose',
     processes: 3,
     shedsEveryTag: true,
-    command: (mark) => `(ulimit -x 7; exec env -i setsid ${beast('stealth', mark)}); ${sleep(mark)}; :`,
+    command: (mark) => `(ulimit -x 7; exec env -i setsid ${perlEscape('stealth', mark)}); ${sleep(mark)}; :`,
   },
   { name: 'timeout 300 CMD | tail', processes: 3, command: (mark) => `timeout 300 ${sleep(mark)} | tail -n 1` },
   { name: 'set -m job', processes: 3, command: (mark) => `set -m; ${sleep(mark)} & ${sleep(mark)}; :` },
@@ -99,11 +100,11 @@ export const ZOO: readonly ZooClass[] = [
   {
     name: 'daemon that guards its memory',
     processes: 3,
-    command: (mark) => `${beast('undumpable', mark)}; ${sleep(mark)}; :`,
+    command: (mark) => `${perlEscape('undumpable', mark)}; ${sleep(mark)}; :`,
   },
-  { name: 'takes in orphans', processes: 5, command: (mark) => `${beast('subreaper', mark)}; :` },
-  { name: 'held by a tracer', processes: 4, command: (mark) => `${beast('traced', mark)}; :` },
-  { name: 'burst of forty', processes: 42, command: (mark) => `${beast('burst', mark)}; :` },
+  { name: 'takes in orphans', processes: 5, command: (mark) => `${perlEscape('subreaper', mark)}; :` },
+  { name: 'held by a tracer', processes: 4, command: (mark) => `${perlEscape('traced', mark)}; :` },
+  { name: 'burst of forty', processes: 42, command: (mark) => `${perlEscape('burst', mark)}; :` },
   {
     name: 'starts another when asked to stop',
     processes: 2,
@@ -120,6 +121,6 @@ export const ZOO: readonly ZooClass[] = [
     name: 'pid chosen by root',
     processes: 3,
     needsRoot: true,
-    command: (mark) => `${beast('chosen', mark)}; ${sleep(mark)}; :`,
+    command: (mark) => `${perlEscape('chosen', mark)}; ${sleep(mark)}; :`,
   },
 ];

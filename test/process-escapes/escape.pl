@@ -1,5 +1,5 @@
 # Processes that are hard to end. They end by themselves after 20 s and are never more than 50.
-#   beast.pl KIND MARK    (MARK is only there to be found in the process table)
+#   escape.pl KIND MARK    (MARK is only there to be found in the process table)
 use strict; use warnings; use POSIX ();
 my ($kind, $mark) = @ARGV;
 my $deadline = time + 20;

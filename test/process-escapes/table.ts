@@ -1,12 +1,12 @@
 import { spawnSync } from 'node:child_process';
 import { type Containment, createContainment, detectContainments, type Technique } from '@whoa/tools';
 import type { DetectedTechnique } from '../../packages/tools/src/process/technique.ts';
-import { ZOO, type ZooClass } from './classes.ts';
+import { ESCAPES, type EscapeKind } from './escapes.ts';
 import { playRound, type Round } from './round.ts';
 
 /** One field of the table. */
 export interface Cell {
-  readonly zooClass: ZooClass;
+  readonly escapeKind: EscapeKind;
   readonly technique: Technique;
   /** Whether this technique promises that nothing is left. */
   readonly isPromised: boolean;
@@ -20,27 +20,27 @@ export async function findTechniques(): Promise<readonly DetectedTechnique[]> {
 }
 
 /** The classes that this machine has the programs for. */
-export function findClasses(): readonly ZooClass[] {
+export function findClasses(): readonly EscapeKind[] {
   const isThere = (program: string): boolean => spawnSync('which', [program]).status === 0;
   const isRoot = process.getuid?.() === 0;
-  return ZOO.filter(
+  return ESCAPES.filter(
     ({ needs, needsRoot = false }) => (needs === undefined || isThere(needs)) && (isRoot || !needsRoot),
   );
 }
 
-export async function playCell(zooClass: ZooClass, containment: Containment, rounds: number): Promise<Cell> {
+export async function playCell(escapeKind: EscapeKind, containment: Containment, rounds: number): Promise<Cell> {
   const played: Round[] = [];
-  for (let round = 0; round < rounds; round++) played.push(await playRound(zooClass, containment));
-  const isPromised = containment.technique !== 'tags' || !zooClass.shedsEveryTag;
-  return { zooClass, technique: containment.technique, isPromised, rounds: played };
+  for (let round = 0; round < rounds; round++) played.push(await playRound(escapeKind, containment));
+  const isPromised = containment.technique !== 'tags' || !escapeKind.shedsEveryTag;
+  return { escapeKind, technique: containment.technique, isPromised, rounds: played };
 }
 
 /** Plays every class against every containment. */
-export async function playZoo(rounds: number): Promise<readonly Cell[]> {
+export async function runEscapes(rounds: number): Promise<readonly Cell[]> {
   const cells: Cell[] = [];
   for (const { technique } of await findTechniques()) {
     await using containment = createContainment({ technique });
-    for (const zooClass of findClasses()) cells.push(await playCell(zooClass, containment, rounds));
+    for (const escapeKind of findClasses()) cells.push(await playCell(escapeKind, containment, rounds));
   }
   return cells;
 }
@@ -54,12 +54,12 @@ export function findUnreported(cells: readonly Cell[]): readonly Cell[] {
 }
 
 /** Class × containment: rounds without survivors, and the median time to the result. */
-export function formatZoo(cells: readonly Cell[]): string {
+export function formatEscapes(cells: readonly Cell[]): string {
   const techniques = [...new Set(cells.map(({ technique }) => technique))];
   const lines = [['', ...techniques.map((technique) => technique.padEnd(18))]];
-  for (const name of new Set(cells.map(({ zooClass }) => zooClass.name))) {
+  for (const name of new Set(cells.map(({ escapeKind }) => escapeKind.name))) {
     const row = techniques.map((technique) => {
-      const cell = cells.find((one) => one.zooClass.name === name && one.technique === technique);
+      const cell = cells.find((one) => one.escapeKind.name === name && one.technique === technique);
       return (cell === undefined ? '' : describe(cell)).padEnd(18);
     });
     lines.push([name, ...row]);
