@@ -50,7 +50,7 @@ test.each(PAGES)('%s names files that are there', (page) => {
   for (const [, path = ''] of proseOf(page).matchAll(/`(?:node )?([\w-]+(?:\/[\w.-]+)*\.(?:ts|mjs|md))`/g)) {
     // `core/stop/token.ts` is short for the file in that package's sources.
     const places = [...folders.map((folder) => join(folder, path)), join('packages', path.replace('/', '/src/'))];
-    const isThere = places.some((place) => existsSync(join(ROOT, place)));
+    const isThere = places.some((location) => existsSync(join(ROOT, location)));
     expect(isThere || YOURS.includes(path), `${path} in ${page}`).toBe(true);
   }
 });

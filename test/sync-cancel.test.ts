@@ -198,8 +198,8 @@ test('in the hooks of a run', { timeout: 240_000 }, async () => {
   const played = await playAll(async (one, trigger) => {
     const where = JSON.stringify(one);
     const told: Told[] = [];
-    const scene = setUp(trigger);
-    const { recorder, createLead } = scene;
+    const scenario = setUp(trigger);
+    const { recorder, createLead } = scenario;
     let run: Run | undefined;
     trigger.cancel = (reason, options) => run?.cancel(reason, options) ?? { answer: 'too-late' };
     run = recorder.run(createLead([trigger.hear]).run('go', { hooks: { any: (event) => told.push(event) } }));
@@ -207,7 +207,7 @@ test('in the hooks of a run', { timeout: 240_000 }, async () => {
     const reading = (async () => {
       for await (const event of run.events) streamed.push(event);
     })();
-    const outcome = await finish(scene, run.outcome, where);
+    const outcome = await finish(scenario, run.outcome, where);
     await reading;
     expect(checkHistory(recorder.history, { undoMs: 30_000 }), where).toEqual([]);
     expectStops(told, outcome.status === 'cancelled', where);
@@ -229,8 +229,8 @@ test('in the hooks of a runtime', { timeout: 240_000 }, async () => {
   const played = await playAll(async (one, trigger) => {
     const where = JSON.stringify(one);
     const told: (Told & { readonly result?: CallResult })[] = [];
-    const scene = setUp(trigger);
-    const { world, tools, approve, recorder } = scene;
+    const scenario = setUp(trigger);
+    const { world, tools, approve, recorder } = scenario;
     const token = new CancellationToken({ clock: world.clock });
     trigger.cancel = (reason, options) => token.cancel(reason, options);
     const runtime = createRuntime({
@@ -257,7 +257,7 @@ test('in the hooks of a runtime', { timeout: 240_000 }, async () => {
       isCancelled = true;
       return error.partial as CallResult[];
     });
-    const results = await finish(scene, executing, where);
+    const results = await finish(scenario, executing, where);
     token[Symbol.dispose]();
     const ends = told.flatMap(({ type, result }) => (type === 'call-end' && result ? [result.callId] : []));
     expect(ends.toSorted(), `${where}: every call ends once`).toEqual(results.map(({ callId }) => callId).toSorted());
@@ -277,8 +277,8 @@ test.each<Policy>(['replace', 'queue', 'steer', 'reject'])(
   async (policy) => {
     const played = await playAll(async (one, trigger) => {
       const where = JSON.stringify(one);
-      const scene = setUp(trigger);
-      const { world, recorder, createLead } = scene;
+      const scenario = setUp(trigger);
+      const { world, recorder, createLead } = scenario;
       const told = new Map<string | undefined, Told[]>();
       let runs = 0;
       const agent = createLead();
@@ -305,7 +305,7 @@ test.each<Policy>(['replace', 'queue', 'steer', 'reject'])(
       const first = conversations.processMessage('c', 'one');
       await flushMicrotasks();
       const second = conversations.processMessage('c', 'two', { policy });
-      const replies: Reply[] = await finish(scene, Promise.all([first, second]), where);
+      const replies: Reply[] = await finish(scenario, Promise.all([first, second]), where);
       expect(checkHistory(recorder.history, { undoMs: 30_000 }), where).toEqual([]);
       expect(conversations.cancel('c').answer, where).toBe('too-late');
       const outcomes = replies.flatMap(({ outcome }) => outcome ?? []);

@@ -64,14 +64,14 @@ const ask = (sessionId: string, text: string) => ({ sessionId, prompt: [{ type: 
 const SLOW = [['Let me see. ', { call: 'bash', input: { command: 'echo begun; sleep 300' } }], ['All is well.']];
 
 test("a prompt in an editor is a task that 'whoa cancel' stops", async () => {
-  const place = home(SLOW);
-  const editor = edit(place, ['acp', '--yes', '--sandbox', 'none', '--model', 'scripted:script.json']);
+  const own = home(SLOW);
+  const editor = edit(own, ['acp', '--yes', '--sandbox', 'none', '--model', 'scripted:script.json']);
   const session = await editor.start();
   const answer = editor.send('session/prompt', ask(session, 'Is all well?'));
   await editor.waitFor(({ params }) => params?.update?.status === 'in_progress');
-  const task = JSON.parse(place.whoa(['tasks', '--json']).stdout) as { id: string; status: string };
+  const task = JSON.parse(own.whoa(['tasks', '--json']).stdout) as { id: string; status: string };
   expect(task).toMatchObject({ status: 'running', inputs: ['Is all well?'] });
-  const { status, stdout } = place.whoa(['cancel', task.id, '--mode', 'now', '--reason', 'lunch']);
+  const { status, stdout } = own.whoa(['cancel', task.id, '--mode', 'now', '--reason', 'lunch']);
   expect(stdout).toMatch(/user: lunch.*nothing was left behind[\s\S]*bash interrupted/);
   expect(status).toBe(0);
   expect((await answer).result).toMatchObject({ stopReason: 'cancelled' });
@@ -79,8 +79,8 @@ test("a prompt in an editor is a task that 'whoa cancel' stops", async () => {
 });
 
 test('a cancel in the editor ends the task, with the same reason in the store', async () => {
-  const place = home(SLOW);
-  const editor = edit(place, ['acp', '--yes', '--sandbox', 'none', '--model', 'scripted:script.json']);
+  const own = home(SLOW);
+  const editor = edit(own, ['acp', '--yes', '--sandbox', 'none', '--model', 'scripted:script.json']);
   const session = await editor.start();
   const answer = editor.send('session/prompt', ask(session, 'Is all well?'));
   await editor.waitFor(({ params }) => params?.update?.status === 'in_progress');
@@ -89,42 +89,42 @@ test('a cancel in the editor ends the task, with the same reason in the store', 
   );
   expect((await answer).result).toMatchObject({ stopReason: 'cancelled' });
   expect(await editor.end()).toBe(0);
-  const task = JSON.parse(place.whoa(['tasks', '--json']).stdout) as object;
+  const task = JSON.parse(own.whoa(['tasks', '--json']).stdout) as object;
   expect(task).toMatchObject({ status: 'cancelled', outcome: { reason: { kind: 'user' }, stop: { clean: true } } });
 });
 
 test('a prompt that succeeds is a task that succeeded, and signals end the command', async () => {
-  const place = home([['Fine.']]);
-  const editor = edit(place, ['acp', '--model', 'scripted:script.json']);
+  const own = home([['Fine.']]);
+  const editor = edit(own, ['acp', '--model', 'scripted:script.json']);
   const session = await editor.start();
   const { result } = await editor.send('session/prompt', ask(session, 'How?'));
   expect(result).toMatchObject({ stopReason: 'end_turn' });
   editor.child.kill('SIGTERM');
   expect(await once(editor.child, 'close')).toEqual([0, null]);
-  expect(JSON.parse(place.whoa(['tasks', '--json']).stdout)).toMatchObject({
+  expect(JSON.parse(own.whoa(['tasks', '--json']).stdout)).toMatchObject({
     status: 'success',
     outcome: { answer: 'Fine.' },
   });
 });
 
 test('a session of a command that was killed mid-answer is loaded with the partial answer and the stopped call', async () => {
-  const place = home(SLOW);
+  const own = home(SLOW);
   const command = ['acp', '--yes', '--sandbox', 'none', '--model', 'scripted:script.json'];
-  const killed = edit(place, command);
+  const killed = edit(own, command);
   const sessionId = await killed.start();
   killed.child.stdin.write(
     `${JSON.stringify({ jsonrpc: '2.0', id: 99, method: 'session/prompt', params: ask(sessionId, 'Is all well?') })}\n`,
   );
   await killed.waitFor(({ params }) => params?.update?.status === 'in_progress');
-  await waitUntilKept(place, { sessionId, text: '"unknown"' });
+  await waitUntilKept(own, { sessionId, text: '"unknown"' });
   killed.child.kill('SIGKILL');
   await once(killed.child, 'close');
 
-  const second = edit(place, command);
+  const second = edit(own, command);
   await second.send('initialize', { protocolVersion: 1, clientCapabilities: {} });
   const { result } = await second.send('session/list', {});
-  expect(result).toMatchObject({ sessions: [{ sessionId, title: 'Is all well?', cwd: place.folder.path }] });
-  await second.send('session/load', { sessionId, cwd: place.folder.path, mcpServers: [] });
+  expect(result).toMatchObject({ sessions: [{ sessionId, title: 'Is all well?', cwd: own.folder.path }] });
+  await second.send('session/load', { sessionId, cwd: own.folder.path, mcpServers: [] });
   expect(second.seen.flatMap(({ params }) => params?.update ?? [])).toMatchObject([
     { sessionUpdate: 'user_message_chunk', content: { text: 'Is all well?' } },
     { sessionUpdate: 'agent_message_chunk', content: { text: 'Let me see. ' } },
@@ -141,11 +141,11 @@ test('a missing key is told in the editor, with the variable to set', async () =
 });
 
 test('compiled code is kept before an editor can kill the command, in the folder of the person', async () => {
-  const place = home([['Fine.']]);
-  const cache = place.folder.at('cache');
-  const { NODE_DISABLE_COMPILE_CACHE: _, ...rest } = place.env;
+  const own = home([['Fine.']]);
+  const cache = own.folder.at('cache');
+  const { NODE_DISABLE_COMPILE_CACHE: _, ...rest } = own.env;
   const env = { ...rest, XDG_CACHE_HOME: cache };
-  const editor = edit({ ...place, env }, ['acp', '--model', 'scripted:script.json']);
+  const editor = edit({ ...own, env }, ['acp', '--model', 'scripted:script.json']);
   await editor.start();
   editor.child.kill('SIGKILL');
   await once(editor.child, 'close');
@@ -191,8 +191,8 @@ async function stopReading({ child, waitFor }: ReturnType<typeof edit>): Promise
 test.each(['SIGTERM', 'the end of the input'])(
   'when nothing reads the output, %s still ends the command',
   async (mode) => {
-    const place = home([[{ call: 'bash', input: { command: "yes PRINT''ED" } }], ['x']]);
-    const editor = edit(place, ['acp', '--yes', '--sandbox', 'none', '--model', 'scripted:script.json']);
+    const own = home([[{ call: 'bash', input: { command: "yes PRINT''ED" } }], ['x']]);
+    const editor = edit(own, ['acp', '--yes', '--sandbox', 'none', '--model', 'scripted:script.json']);
     const session = await editor.start();
     editor.child.stdin.write(
       `${JSON.stringify({ jsonrpc: '2.0', id: 'p', method: 'session/prompt', params: ask(session, 'go') })}\n`,

@@ -2,7 +2,7 @@
 import { execFileSync } from 'node:child_process';
 import { type Browser, chromium, type Page } from 'playwright-core';
 import { afterAll, beforeAll, expect, onTestFinished, test } from 'vitest';
-import { until } from '../promises/scene.ts';
+import { until } from '../promises/fixture.ts';
 import { startCommand } from './process.ts';
 import { createHome } from './terminal.ts';
 

@@ -38,8 +38,8 @@ function unsaved(buffers: Map<string, string>): Required<Pick<EditorFiles, 'read
 }
 
 /** Runs a prompt to its end; answers how each call ended. */
-async function ends(place: Home, files?: EditorFiles) {
-  const editor = await openEditor(place, files);
+async function ends(own: Home, files?: EditorFiles) {
+  const editor = await openEditor(own, files);
   expect(await editor.prompt('Go.')).toMatchObject({ stopReason: 'end_turn' });
   return editor.shown.flatMap((update) =>
     update.sessionUpdate === 'tool_call_update' && (update.status === 'completed' || update.status === 'failed')
@@ -49,14 +49,14 @@ async function ends(place: Home, files?: EditorFiles) {
 }
 
 test('what nobody has saved is read, edited and replaced in the editor, and the disk is left alone', async () => {
-  const place = home(
+  const own = home(
     [read('a.txt'), edit('a.txt', 'unsaved', 'edited'), write('a.txt', 'new\n'), write('sub/b.txt', 'b\n')],
     {
       'a.txt': 'saved\n',
     },
   );
-  const buffers = new Map([[place.folder.at('a.txt'), 'one\nunsaved\n']]);
-  const [seen, edited, replaced, created] = await ends(place, unsaved(buffers));
+  const buffers = new Map([[own.folder.at('a.txt'), 'one\nunsaved\n']]);
+  const [seen, edited, replaced, created] = await ends(own, unsaved(buffers));
   expect(seen).toMatchObject({ status: 'completed', rawOutput: { path: 'a.txt', firstLine: 1, lines: 2, bytes: 12 } });
   expect(JSON.stringify(seen!.content)).toContain('one\\nunsaved');
   expect(edited).toMatchObject({
@@ -71,10 +71,10 @@ test('what nobody has saved is read, edited and replaced in the editor, and the 
   });
   expect(created!.rawOutput).toMatchObject({ path: 'sub/b.txt', created: true, bytes: 2 });
   expect(Object.fromEntries(buffers)).toEqual({
-    [place.folder.at('a.txt')]: 'new\n',
-    [place.folder.at('sub/b.txt')]: 'b\n',
+    [own.folder.at('a.txt')]: 'new\n',
+    [own.folder.at('sub/b.txt')]: 'b\n',
   });
-  expect(place.folder.read('a.txt')).toBe('saved\n');
+  expect(own.folder.read('a.txt')).toBe('saved\n');
 });
 
 test('an editor that offers no files, or only one way, leaves the rest to the disk', async () => {
@@ -91,20 +91,20 @@ test('an editor that offers no files, or only one way, leaves the rest to the di
 });
 
 test('the editor is never asked about a file outside the folder, and what it refuses is told', async () => {
-  const place = home([read('../secret'), read('out'), write('/etc/whoa', 'x'), edit('out', 'a', 'b'), read('a.txt')], {
+  const own = home([read('../secret'), read('out'), write('/etc/whoa', 'x'), edit('out', 'a', 'b'), read('a.txt')], {
     'a.txt': 'saved\n',
   });
-  symlinkSync('/etc/hostname', place.folder.at('out'));
+  symlinkSync('/etc/hostname', own.folder.at('out'));
   const asked: string[] = [];
   const refuse = (path: string): never => {
     asked.push(path);
     throw new Error('private');
   };
-  const results = await ends(place, { read: refuse, write: refuse });
+  const results = await ends(own, { read: refuse, write: refuse });
   expect(results.map(({ status }) => status)).toEqual(Array(5).fill('failed'));
   expect(JSON.stringify(results.slice(0, 4).map(({ content }) => content)).match(/leads outside/g)).toHaveLength(4);
   expect(JSON.stringify(results[4]!.content)).toContain('The editor did not read the file: ');
-  expect(asked).toEqual([place.folder.at('a.txt')]);
+  expect(asked).toEqual([own.folder.at('a.txt')]);
 });
 
 test.each([7, undefined, null])('an answer of the editor that is no text (%s) is told', async (content) => {
@@ -120,7 +120,7 @@ test.each([
 ])(
   'a cancel ends a call of %s that the editor never answers, and the editor hears of it',
   async (_name, call, state) => {
-    const place = home([call], { 'a.txt': 'saved\n' });
+    const own = home([call], { 'a.txt': 'saved\n' });
     const { promise: asked, resolve: beAsked } = Promise.withResolvers<AbortSignal>();
     const hang = (signal: AbortSignal): Promise<never> => {
       beAsked(signal);
@@ -130,7 +130,7 @@ test.each([
       read: (_path, signal) => (call.call === 'read' ? hang(signal) : 'saved\n'),
       write: (_path, _content, signal) => hang(signal),
     };
-    const editor = await openEditor(place, files);
+    const editor = await openEditor(own, files);
     const answer = editor.prompt('Go.');
     const signal = await asked;
     const heard = new Promise((resolve) => signal.addEventListener('abort', resolve));
@@ -143,16 +143,16 @@ test.each([
         rawOutput: expect.objectContaining({ cancelled: true, state }) as object,
       }),
     );
-    expect(place.folder.read('a.txt')).toBe('saved\n');
+    expect(own.folder.read('a.txt')).toBe('saved\n');
   },
 );
 
 test('of a large file only the wanted lines are asked for, and an answer that is too long is told, not waited for', async () => {
   const lines = Array.from({ length: 700_000 }, (_, i) => `line ${i + 1} ${'x'.repeat(40)}`);
   const wanted: Call = { call: 'read', input: { path: 'big.log', offset: 500_000, limit: 2 } };
-  const place = home([wanted, edit('big.log', 'line 7 ', 'line seven ')], { 'big.log': lines.join('\n') });
+  const own = home([wanted, edit('big.log', 'line 7 ', 'line seven ')], { 'big.log': lines.join('\n') });
   const asked: unknown[] = [];
-  const [part, whole] = await ends(place, {
+  const [part, whole] = await ends(own, {
     read: (_, __, { line, limit }) => {
       asked.push([line, limit]);
       return line === undefined ? 'y'.repeat(33 * 1024 * 1024) : lines.slice(line - 1, line - 1 + limit!).join('\n');
@@ -166,14 +166,14 @@ test('of a large file only the wanted lines are asked for, and an answer that is
 });
 
 test('an answer of the editor that is too long fails the call at once', async () => {
-  const place = home([edit('a.txt', 'a', 'b')], { 'a.txt': 'a' });
-  const [end] = await ends(place, { read: () => 'y'.repeat(33 * 1024 * 1024) });
+  const own = home([edit('a.txt', 'a', 'b')], { 'a.txt': 'a' });
+  const [end] = await ends(own, { read: () => 'y'.repeat(33 * 1024 * 1024) });
   expect(JSON.stringify(end!.content)).toContain('longer than 33554432 bytes');
 });
 
 test('an editor that does not know ranges is read all the same', async () => {
   const text = Array.from({ length: 40_000 }, (_, i) => `line ${i + 1} ${'x'.repeat(30)}`).join('\n');
-  const place = home([{ call: 'read', input: { path: 'big.log', offset: 3, limit: 1 } }], { 'big.log': text });
-  const [end] = await ends(place, { read: () => text });
+  const own = home([{ call: 'read', input: { path: 'big.log', offset: 3, limit: 1 } }], { 'big.log': text });
+  const [end] = await ends(own, { read: () => text });
   expect(JSON.stringify(end!.content)).toMatch(/"line 3 x/);
 });

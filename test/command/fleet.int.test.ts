@@ -3,7 +3,7 @@ import { createHash } from 'node:crypto';
 import { existsSync } from 'node:fs';
 import { createRedisStore, type Followed, type TaskRecord } from '@whoa/tasks';
 import { expect, onTestFinished, test } from 'vitest';
-import { until } from '../promises/scene.ts';
+import { until } from '../promises/fixture.ts';
 import { startRedis } from '../servers/redis.ts';
 import { startCommand } from './process.ts';
 import { createHome, type Home } from './terminal.ts';

@@ -43,33 +43,33 @@ function expectInert(output: string, ...words: string[]): void {
 test('names of tools, inputs, results, words and errors of a model: run, watch, tasks', () => {
   const calls = TEXTS.slice(0, 200).map((text) => ({ call: text, input: { command: text, path: text } }));
   const known = TEXTS.slice(200, 260).map((text) => ({ call: 'read', input: { path: text } }));
-  const place = home([[...TEXTS.slice(260), ...calls], known, [{ fail: TEXTS.join(' ') }]]);
+  const own = home([[...TEXTS.slice(260), ...calls], known, [{ fail: TEXTS.join(' ') }]]);
   const prompt = ARGUMENT.slice(0, 20_000);
   expectInert(
-    onTerminal(place, ['run', '--yes', '--sandbox', 'none', '--model', 'scripted:script.json', '--', prompt]),
+    onTerminal(own, ['run', '--yes', '--sandbox', 'none', '--model', 'scripted:script.json', '--', prompt]),
     '<U+001B>',
     '✘',
   );
-  const tasks = onTerminal(place, ['tasks']);
+  const tasks = onTerminal(own, ['tasks']);
   expectInert(tasks, '<U+001B>', 'failed');
   const id = /t0-[\w-]+/.exec(tasks)![0];
-  expectInert(onTerminal(place, ['watch', id]), '<U+001B>', '✘');
-  expectInert(onTerminal(place, ['watch', id, '--json']), String.raw`\u001b`);
-  expectInert(onTerminal(place, ['tasks', '--json']), String.raw`\u001b`);
+  expectInert(onTerminal(own, ['watch', id]), '<U+001B>', '✘');
+  expectInert(onTerminal(own, ['watch', id, '--json']), String.raw`\u001b`);
+  expectInert(onTerminal(own, ['tasks', '--json']), String.raw`\u001b`);
 });
 
 test('the reason of a cancel: cancel, and the run it stops', async () => {
-  const place = home([[{ call: 'bash', input: { command: 'echo begun; sleep 300' } }]]);
-  const terminal = place.openTerminal();
+  const own = home([[{ call: 'bash', input: { command: 'echo begun; sleep 300' } }]]);
+  const terminal = own.openTerminal();
   terminal.type("whoa run --yes --sandbox none --model scripted:script.json 'Go.' 2>&1 | tee seen; echo exit:$?\n");
   await terminal.waitFor(/bash: begun|▸ bash/);
-  const id = /t0-[\w-]+/.exec(place.whoa(['tasks']).stdout)![0];
+  const id = /t0-[\w-]+/.exec(own.whoa(['tasks']).stdout)![0];
   const reason = `why ${ARGUMENT.slice(0, 20_000)}`;
-  expectInert(onTerminal(place, ['cancel', id, '--mode', 'now', '--reason', reason]), 'Stopped after', '<U+001B>');
+  expectInert(onTerminal(own, ['cancel', id, '--mode', 'now', '--reason', reason]), 'Stopped after', '<U+001B>');
   await terminal.waitFor(/exit:/);
-  expectInert(place.folder.read('seen'), 'Stopped after', '<U+001B>');
-  expectInert(onTerminal(place, ['watch', id]), 'Stopped after', '<U+001B>');
-  expectInert(onTerminal(place, ['cancel', id]), 'already ended');
+  expectInert(own.folder.read('seen'), 'Stopped after', '<U+001B>');
+  expectInert(onTerminal(own, ['watch', id]), 'Stopped after', '<U+001B>');
+  expectInert(onTerminal(own, ['cancel', id]), 'already ended');
 });
 
 /** Every option and argument of every command, given as nobody should. */
@@ -134,9 +134,9 @@ const WRONG: readonly (readonly [string, ...string[]])[] = [
 ];
 
 test.each(WRONG)('%s that is wrong is told without being obeyed', (_, ...args) => {
-  const place = home([['Done.']]);
-  expectInert(onTerminal(place, args));
-  expectInert(onTerminal(place, [...args, '--json']));
+  const own = home([['Done.']]);
+  expectInert(onTerminal(own, args));
+  expectInert(onTerminal(own, [...args, '--json']));
 });
 
 test('no option of a command is left out', () => {
@@ -158,7 +158,7 @@ test('what a configuration and its code print: doctor, run', () => {
   const config = `console.log(${JSON.stringify(TEXTS.join(' '))});
     process.emitWarning(${JSON.stringify(TEXTS.join(' '))});
     throw new Error(${JSON.stringify(TEXTS.join(' '))});`;
-  const place = home([['Done.']], { 'config/whoa/whoa.config.mjs': config });
-  expectInert(onTerminal(place, ['doctor']), '<U+001B>');
-  expectInert(onTerminal(place, ['run', '--sandbox', 'none', '--model', 'scripted:script.json', 'Go.']), '<U+001B>');
+  const own = home([['Done.']], { 'config/whoa/whoa.config.mjs': config });
+  expectInert(onTerminal(own, ['doctor']), '<U+001B>');
+  expectInert(onTerminal(own, ['run', '--sandbox', 'none', '--model', 'scripted:script.json', 'Go.']), '<U+001B>');
 });

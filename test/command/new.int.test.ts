@@ -15,9 +15,9 @@ function home(files: Record<string, string> = {}): Home {
 test.each(['fetch_weather', 'x', 'Order-2'])(
   'a new tool %s has a test, which passes as written',
   (name) => {
-    const place = home();
-    const { folder, env } = place;
-    const { status, stdout, stderr } = place.whoa(['new', 'tool', name, '--folder', 'tools']);
+    const own = home();
+    const { folder, env } = own;
+    const { status, stdout, stderr } = own.whoa(['new', 'tool', name, '--folder', 'tools']);
     expect({ status, stderr }).toEqual({ status: 0, stderr: '' });
     expect(stdout).toContain(`Created tools/${name}.ts\nCreated tools/${name}.test.ts\n`);
     symlinkSync(MODULES, folder.at('node_modules'));
@@ -30,9 +30,9 @@ test.each(['fetch_weather', 'x', 'Order-2'])(
 );
 
 test('a tool that stops hearing its signal makes the written test fail', () => {
-  const place = home();
-  const { folder, env } = place;
-  place.whoa(['new', 'tool', 'deaf']);
+  const own = home();
+  const { folder, env } = own;
+  own.whoa(['new', 'tool', 'deaf']);
   symlinkSync(MODULES, folder.at('node_modules'));
   const written = readFileSync(folder.at('deaf.ts'), 'utf8');
   folder.write('deaf.ts', written.replace('doWork(item, signal)', 'doWork(item, new AbortController().signal)'));
@@ -43,9 +43,9 @@ test('a tool that stops hearing its signal makes the written test fail', () => {
 
 test('nothing is overwritten, neither the tool nor its test', () => {
   for (const mine of ['fetch.ts', 'fetch.test.ts']) {
-    const place = home({ [mine]: 'mine' });
-    const { folder } = place;
-    const { status, stderr } = place.whoa(['new', 'tool', 'fetch']);
+    const own = home({ [mine]: 'mine' });
+    const { folder } = own;
+    const { status, stderr } = own.whoa(['new', 'tool', 'fetch']);
     expect(status).toBe(2);
     expect(stderr).toMatch(/^whoa new: .*fetch(\.test)?\.ts is there already; choose another name or --folder\n$/);
     expect(folder.read(mine)).toBe('mine');
@@ -65,10 +65,10 @@ test.each<[string[], RegExp]>([
   [['new', 'tool', '…'], /ending with no sign\n$/],
   [['new', 'tool', 'a', 'b'], /^whoa new: 'b' is too much/],
 ])('%j is refused in words that help', (args, words) => {
-  const place = home();
-  const { folder } = place;
+  const own = home();
+  const { folder } = own;
   const before = folder.list();
-  const { status, stderr } = place.whoa(args);
+  const { status, stderr } = own.whoa(args);
   expect(stderr).toMatch(words);
   expect(status).toBe(2);
   // The command keeps what it compiled of itself; nothing else is written.

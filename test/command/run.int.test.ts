@@ -48,11 +48,8 @@ function workingFolder(pid: string): string | undefined {
 }
 
 test('Ctrl-C once lets the call finish, prints the report and exits with 130', async () => {
-  const place = home([
-    [{ call: 'bash', input: { command: 'echo begun; sleep 1.5; echo whole > done.txt' } }],
-    ['Next.'],
-  ]);
-  const terminal = place.openTerminal();
+  const own = home([[{ call: 'bash', input: { command: 'echo begun; sleep 1.5; echo whole > done.txt' } }], ['Next.']]);
+  const terminal = own.openTerminal();
   start(terminal);
   await terminal.waitFor(/bash: begun/);
   terminal.press('C-c');
@@ -60,7 +57,7 @@ test('Ctrl-C once lets the call finish, prints the report and exits with 130', a
   expect(seen).toMatch(/Stopped after \d+.* ms \(user, by \S+, via Ctrl-C\); nothing was left behind/);
   expect(seen).toMatch(/drain: nothing new starts\n.*bash finished\n.*settled/);
   expect(seen).not.toContain('Next.');
-  expect(place.folder.read('done.txt')).toBe('whole\n');
+  expect(own.folder.read('done.txt')).toBe('whole\n');
 });
 
 /** An agent that leaves a process running in its containment, and whose cleanups fail. */
@@ -80,15 +77,15 @@ test.each([
   ['hangs', '() => new Promise(() => {})', 'whoa: The cleanup of the agent did not end within 2000 ms\n'],
 ])('a cleanup that %s is reported, and neither hangs the command nor leaves a process', (_how, cleanup, said) => {
   const script = [[{ call: 'bash', input: { command: 'sleep 300 & echo begun' } }], ['Done.']];
-  const place = home(script, { 'config/whoa/whoa.config.mjs': UNTIDY(cleanup) });
-  const end = place.whoa(['run', '--model', 'scripted:script.json', '--yes', '--sandbox', 'none', 'Go.']);
+  const own = home(script, { 'config/whoa/whoa.config.mjs': UNTIDY(cleanup) });
+  const end = own.whoa(['run', '--model', 'scripted:script.json', '--yes', '--sandbox', 'none', 'Go.']);
   expectEnd(end, { status: 0, stdout: 'Done.', stderr: said });
-  expect(alive(place)).toEqual([]);
+  expect(alive(own)).toEqual([]);
 });
 
 test('Ctrl-C twice interrupts the call and ends its processes', async () => {
-  const place = home(SLOW);
-  const terminal = place.openTerminal();
+  const own = home(SLOW);
+  const terminal = own.openTerminal();
   start(terminal);
   await terminal.waitFor(/bash: begun/);
   terminal.press('C-c');
@@ -96,7 +93,7 @@ test('Ctrl-C twice interrupts the call and ends its processes', async () => {
   terminal.press('C-c');
   const seen = await terminal.waitFor(/exit:130/);
   expect(seen).toMatch(/abort: what can be interrupted stops\n.*bash interrupted, \d processes ended/);
-  expect(alive(place)).toEqual([]);
+  expect(alive(own)).toEqual([]);
 });
 
 const DEAF = `
@@ -114,8 +111,8 @@ export default defineConfig({
 `;
 
 test('Ctrl-C three times abandons a deaf call, says so, and exits at once', async () => {
-  const place = home([[{ call: 'deaf' }], ['Done.']], { 'config/whoa/whoa.config.mjs': DEAF });
-  const terminal = place.openTerminal();
+  const own = home([[{ call: 'deaf' }], ['Done.']], { 'config/whoa/whoa.config.mjs': DEAF });
+  const terminal = own.openTerminal();
   start(terminal, '--agent deaf');
   await terminal.waitFor(/▸ deaf/);
   for (const hint of [/waiting for deaf, 10 s at most · Ctrl-C/, /interrupting deaf, 2 s at most/, /exit:130/]) {
@@ -126,8 +123,8 @@ test('Ctrl-C three times abandons a deaf call, says so, and exits at once', asyn
 });
 
 test('Ctrl-C three times exits even while a call may not be cut', async () => {
-  const place = home([[{ call: 'deaf' }], ['Done.']], { 'config/whoa/whoa.config.mjs': DEAF });
-  const terminal = place.openTerminal();
+  const own = home([[{ call: 'deaf' }], ['Done.']], { 'config/whoa/whoa.config.mjs': DEAF });
+  const terminal = own.openTerminal();
   start(terminal, '--agent whole');
   await terminal.waitFor(/▸ deaf/);
   terminal.press('C-c');
@@ -137,12 +134,12 @@ test('Ctrl-C three times exits even while a call may not be cut', async () => {
   terminal.press('C-c');
   const seen = await terminal.waitFor(/exit:130/);
   expect(seen).toMatch(/whoa exits in 3 s at most · Ctrl-C again exits now[\s\S]*Left while deaf has not ended/);
-  expect(JSON.parse(place.whoa(['tasks', '--json']).stdout)).toMatchObject({ status: 'cancelling' });
+  expect(JSON.parse(own.whoa(['tasks', '--json']).stdout)).toMatchObject({ status: 'cancelling' });
 });
 
 test('a cancel from another terminal stops the run, which prints the report and exits with 130', async () => {
-  const place = home(SLOW);
-  const [first, second] = [place.openTerminal(), place.openTerminal()];
+  const own = home(SLOW);
+  const [first, second] = [own.openTerminal(), own.openTerminal()];
   start(first);
   const [, id = ''] = /whoa cancel (\S+)/.exec(await first.waitFor(/bash: begun/))!;
   second.type(`whoa tasks; whoa cancel ${id} --mode now --reason 'wrong branch'; echo "exit:$?"`);
@@ -152,33 +149,33 @@ test('a cancel from another terminal stops the run, which prints the report and 
   const other = await second.waitFor(/exit:0/);
   expect(other).toMatch(/running +assistant/);
   expect(other).toMatch(/is being stopped[\s\S]*Stopped after .* \(user: wrong branch[\s\S]*settled/);
-  expect(alive(place)).toEqual([]);
-  expectEnd(place.whoa(['cancel', id]), {
+  expect(alive(own)).toEqual([]);
+  expectEnd(own.whoa(['cancel', id]), {
     status: 1,
     stdout: 'already ended: cancelled',
   });
-  expectEnd(place.whoa(['watch', id]), { status: 130, stdout: 'bash interrupted' });
+  expectEnd(own.whoa(['watch', id]), { status: 130, stdout: 'bash interrupted' });
 });
 
 test('one call is cancelled from another terminal and the run goes on', async () => {
-  const place = home(SLOW);
-  const terminal = place.openTerminal();
-  const watcher = place.openTerminal();
+  const own = home(SLOW);
+  const terminal = own.openTerminal();
+  const watcher = own.openTerminal();
   start(terminal);
   const [, id = ''] = /whoa cancel (\S+)/.exec(await terminal.waitFor(/bash: begun/))!;
   watcher.type(`whoa watch ${id}; echo "exit:$?"`);
   watcher.press('Enter');
   const [, call = ''] = /▸ bash .*\((\S+)\)/.exec(await watcher.waitFor(/▸ bash .*\)/))!;
-  expect(place.whoa(['cancel', id, '--call', 'none'])).toMatchObject({ status: 1 });
-  expect(place.whoa(['cancel', id, '--call', call]).stdout).toContain('is interrupted; the task goes on');
+  expect(own.whoa(['cancel', id, '--call', 'none'])).toMatchObject({ status: 1 });
+  expect(own.whoa(['cancel', id, '--call', call]).stdout).toContain('is interrupted; the task goes on');
   expect(await terminal.waitFor(/exit:0/)).toContain('All is well.');
   expect(await watcher.waitFor(/exit:0/)).toMatch(/bash interrupted[\s\S]*All is well\.[\s\S]*success/);
 });
 
 test('a person is asked before a command runs, and what they say against it reaches the model', async () => {
   const call = (command: string) => ({ call: 'bash', input: { command } });
-  const place = home([[call('echo one >> log')], [call('echo two >> log')], [call('echo three >> log')], ['Done.']]);
-  const terminal = place.openTerminal();
+  const own = home([[call('echo one >> log')], [call('echo two >> log')], [call('echo three >> log')], ['Done.']]);
+  const terminal = own.openTerminal();
   start(terminal, '');
   await terminal.waitFor(/echo one[\s\S]*why not:$/);
   terminal.type('y\n');
@@ -187,18 +184,18 @@ test('a person is asked before a command runs, and what they say against it reac
   expect(await terminal.waitFor(/echo three[\s\S]*why not:$/)).toContain('denied: use printf');
   terminal.press('C-c');
   expect(await terminal.waitFor(/exit:130/)).toMatch(/bash not started[\s\S]*nothing was left behind/);
-  expect(place.folder.read('log')).toBe('one\n');
+  expect(own.folder.read('log')).toBe('one\n');
 });
 
 test('what was typed before a question does not answer it, neither whole lines nor half ones', async () => {
   const call = (command: string) => ({ call: 'bash', input: { command } });
-  const place = home([
+  const own = home([
     ['Thinking. ', { waitMs: 1_500 }, call('touch one')],
     [call('touch two; sleep 1')],
     [call('touch three')],
     ['Done.'],
   ]);
-  const terminal = place.openTerminal();
+  const terminal = own.openTerminal();
   start(terminal, '');
   await terminal.waitFor(/Thinking/);
   terminal.type('y\ny');
@@ -212,13 +209,13 @@ test('what was typed before a question does not answer it, neither whole lines n
   await terminal.waitFor(/touch three[\s\S]*why not:$/);
   terminal.press('Enter');
   await terminal.waitFor(/exit:0/);
-  expect(place.folder.list().filter((name) => /^(one|two|three)$/.test(name))).toEqual(['two']);
+  expect(own.folder.list().filter((name) => /^(one|two|three)$/.test(name))).toEqual(['two']);
 });
 
 test("--yes where no sandbox works asks once, in words, and takes no 'yes' that was typed before", async () => {
   // In a home folder no sandbox works.
-  const place = home([[{ call: 'bash', input: { command: 'touch ran' } }], ['Done.']]);
-  const terminal = place.openTerminal();
+  const own = home([[{ call: 'bash', input: { command: 'touch ran' } }], ['Done.']]);
+  const terminal = own.openTerminal();
   terminal.type("whoa run --yes --model scripted:script.json 'Go.'; echo exit:$?\nyes\nyes\nye");
   const seen = await terminal.waitFor(/Type 'yes' to go on:$/);
   expect(seen).toMatch(/sandbox none: commands can read and change everything that you can \(no other works here:/);
@@ -226,28 +223,28 @@ test("--yes where no sandbox works asks once, in words, and takes no 'yes' that 
   expect(await terminal.waitFor(/exit:2/)).toContain(
     "not allowed without a sandbox; leave --yes out, or add '--sandbox",
   );
-  expect(place.folder.list()).not.toContain('ran');
+  expect(own.folder.list()).not.toContain('ran');
   terminal.type("clear; whoa run --yes --model scripted:script.json 'Go.'; echo exit:$?\n");
   await terminal.waitFor(/Type 'yes' to go on:$/);
   terminal.type('yes\n');
   await terminal.waitFor(/exit:0/);
-  expect(place.folder.list()).toContain('ran');
+  expect(own.folder.list()).toContain('ran');
 });
 
 test('an edit is asked about with a diff, page by page, and a file that changed meanwhile is not touched', async () => {
   const lines = (word: string) => Array.from({ length: 60 }, (_, i) => `${word} ${i}`).join('\n');
   const call = { call: 'write', input: { path: 'a.txt', content: `${lines('new')}\n` } };
-  const place = home([[call], ['Done.']]);
-  place.folder.write('a.txt', 'old\n');
-  const terminal = place.openTerminal();
+  const own = home([[call], ['Done.']]);
+  own.folder.write('a.txt', 'old\n');
+  const terminal = own.openTerminal();
   start(terminal, '');
   await terminal.waitFor(/changes .*a\.txt[\s\S]*-old[\s\S]*\+new 0[\s\S]*page 1 of 2[^\n]*$/);
   terminal.type('y\n');
   await terminal.waitFor(/\+new 59[\s\S]*always means: every write of [\s\S]*a\.txt[\s\S]*why not:$/);
-  place.folder.write('a.txt', 'older\n');
+  own.folder.write('a.txt', 'older\n');
   terminal.type('y\n');
   expect(await terminal.waitFor(/exit:0/)).toMatch(/changed after the change was shown/);
-  expect(place.folder.read('a.txt')).toBe('older\n');
+  expect(own.folder.read('a.txt')).toBe('older\n');
 });
 
 test('what other calls do is shown when the question is answered, not over it', async () => {
@@ -255,37 +252,37 @@ test('what other calls do is shown when the question is answered, not over it', 
     { call: 'write', input: { path: 'a.txt', content: 'x' } },
     { call: 'ls', input: {} },
   ];
-  const place = home([calls, ['Done.']]);
-  const terminal = place.openTerminal();
+  const own = home([calls, ['Done.']]);
+  const terminal = own.openTerminal();
   start(terminal, '');
   await terminal.waitFor(/why not:$/);
   // A second and more: neither the end of the other call nor a sign of life may touch the question.
-  expect(place.whoa(['tasks']).stdout).toContain('running');
+  expect(own.whoa(['tasks']).stdout).toContain('running');
   expect(terminal.see()).toMatch(/│ {3}\+x\n[\s\S]*│ path: a\.txt\n.*\n.*why not:$/);
   terminal.type('y\n');
   expect(await terminal.waitFor(/exit:0/)).toMatch(/why not: y\n[\s\S]*✔ ls[\s\S]*✔ write/);
 });
 
 test('closing the terminal stops the run and everything it started', async () => {
-  const place = home(SLOW);
-  const terminal = place.openTerminal();
+  const own = home(SLOW);
+  const terminal = own.openTerminal();
   start(terminal);
   const [, id = ''] = /whoa cancel (\S+)/.exec(await terminal.waitFor(/bash: begun/))!;
   terminal.close();
-  expectEnd(place.whoa(['watch', id]), {
+  expectEnd(own.whoa(['watch', id]), {
     status: 130,
     // Either the signal comes first or the terminal that takes no more words.
     stdout: '(disconnect: ',
   });
-  expect(alive(place)).toEqual([]);
+  expect(alive(own)).toEqual([]);
 });
 
 test('a run whose process was killed is lost until a cancel settles it', async () => {
-  const place = home(SLOW);
+  const own = home(SLOW);
   const [file = '', ...args] = BIN;
   const options = {
-    cwd: place.folder.path,
-    env: place.env,
+    cwd: own.folder.path,
+    env: own.env,
     stdio: ['ignore', 'pipe', 'inherit'] as ['ignore', 'pipe', 'inherit'],
   };
   const child = spawn(
@@ -296,33 +293,33 @@ test('a run whose process was killed is lost until a cancel settles it', async (
   for await (const chunk of child.stdout) if (String(chunk).includes('begun\\n')) break;
   child.kill('SIGKILL');
   await new Promise((resolve) => child.once('close', resolve));
-  const { id } = JSON.parse(place.whoa(['tasks', '--json']).stdout) as { id: string };
-  expectEnd(place.whoa(['cancel', id]), {
+  const { id } = JSON.parse(own.whoa(['tasks', '--json']).stdout) as { id: string };
+  expectEnd(own.whoa(['cancel', id]), {
     status: 0,
     stdout: 'bash abandoned, its outcome is unknown',
   });
-  expect(place.whoa(['tasks']).stdout).toMatch(/cancelled +assistant/);
-  expect(alive(place)).toEqual([]);
+  expect(own.whoa(['tasks']).stdout).toMatch(/cancelled +assistant/);
+  expect(alive(own)).toEqual([]);
 });
 
 test('without a terminal nobody is asked: the call is denied with a text that says so', () => {
-  const place = home([[{ call: 'bash', input: { command: 'touch made' } }], ['Fine.']]);
-  const { status, stdout, stderr } = place.whoa(['run', '--model', 'scripted:script.json', 'Make it']);
+  const own = home([[{ call: 'bash', input: { command: 'touch made' } }], ['Fine.']]);
+  const { status, stdout, stderr } = own.whoa(['run', '--model', 'scripted:script.json', 'Make it']);
   expect({ status, stdout }).toEqual({ status: 0, stdout: 'Fine.\n' });
   expect(stderr).toContain('standard input is not a terminal');
   expect(stderr).not.toContain('\x1b');
-  expect(existsSync(place.folder.at('made'))).toBe(false);
+  expect(existsSync(own.folder.at('made'))).toBe(false);
 });
 
 test('a failed run exits with 1 and says why; a prompt may come from a pipe', () => {
-  const place = home([['So ', { fail: 'the model is on fire' }]]);
-  const failed = place.whoa(['run', '--model', 'scripted:script.json'], { input: 'Is it?' });
+  const own = home([['So ', { fail: 'the model is on fire' }]]);
+  const failed = own.whoa(['run', '--model', 'scripted:script.json'], { input: 'Is it?' });
   expectEnd(failed, { status: 1, stdout: 'So \n', stderr: 'the model is on fire' });
 });
 
 test('with --json every line is an object, and the last one is the result', () => {
-  const place = home([['Fine.']]);
-  const { stdout, stderr } = place.whoa(['run', '--json', '--model', 'scripted:script.json', 'How?']);
+  const own = home([['Fine.']]);
+  const { stdout, stderr } = own.whoa(['run', '--json', '--model', 'scripted:script.json', 'How?']);
   const lines = stdout
     .trim()
     .split('\n')
@@ -330,20 +327,20 @@ test('with --json every line is an object, and the last one is the result', () =
   expect(lines.at(-1)).toMatchObject({ type: 'result', status: 'success', answer: 'Fine.' });
   expect(stderr).toBe('');
   for (const command of ['tasks', 'doctor']) {
-    for (const line of place.whoa([command, '--json']).stdout.trim().split('\n')) JSON.parse(line);
+    for (const line of own.whoa([command, '--json']).stdout.trim().split('\n')) JSON.parse(line);
   }
-  expect(JSON.parse(place.whoa(['run', '--json', 'x']).stdout.trim().split('\n').at(-1)!)).toMatchObject({
+  expect(JSON.parse(own.whoa(['run', '--json', 'x']).stdout.trim().split('\n').at(-1)!)).toMatchObject({
     type: 'error',
     code: 'AUTH_REQUIRED',
   });
 });
 
 test('a reader that goes away ends the run', async () => {
-  const place = home([['One.\n', { waitMs: 200 }, 'Two.\n', { waitMs: 200 }, 'Three.\n', { waitMs: 300_000 }]]);
+  const own = home([['One.\n', { waitMs: 200 }, 'Two.\n', { waitMs: 200 }, 'Three.\n', { waitMs: 300_000 }]]);
   const [file = '', ...args] = BIN;
   const child = spawn(file, [...args, 'run', '--model', 'scripted:script.json', 'Count'], {
-    cwd: place.folder.path,
-    env: place.env,
+    cwd: own.folder.path,
+    env: own.env,
     stdio: ['ignore', 'pipe', 'ignore'],
   });
   child.stdout.once('data', () => child.stdout.destroy());
@@ -355,8 +352,8 @@ test('a model behind HTTP is asked, and its connection is closed by Ctrl-C', asy
     script: [{ parts: [{ text: ['Once upon ', { stall: true }, 'a time'] }] }],
   });
   onTestFinished(() => provider.close());
-  const place = home([]);
-  const terminal = place.openTerminal();
+  const own = home([]);
+  const terminal = own.openTerminal();
   terminal.type(`whoa run --model compatible:${provider.url}:tiny:1b 'A story'; echo "exit:$?"`);
   terminal.press('Enter');
   await terminal.waitFor(/Once upon/);
@@ -368,7 +365,7 @@ test('a model behind HTTP is asked, and its connection is closed by Ctrl-C', asy
 
 test('a missing key names its variable; a configuration in the folder is not loaded', () => {
   const evil = `import { writeFileSync } from 'node:fs'; writeFileSync('loaded', ''); export default {};`;
-  const place = home([['Fine.']], {
+  const own = home([['Fine.']], {
     'whoa.config.ts': evil,
     'config/own.ts': evil.replace('export', 'const n: number = 1; export'),
   });
@@ -376,13 +373,13 @@ test('a missing key names its variable; a configuration in the folder is not loa
     ['anthropic:x', 'ANTHROPIC_API_KEY'],
     ['openai:x', 'OPENAI_API_KEY'],
   ] as const) {
-    expectEnd(place.whoa(['run', '--model', model, 'hi']), {
+    expectEnd(own.whoa(['run', '--model', model, 'hi']), {
       status: 2,
       stderr: `set ${variable}`,
     });
   }
-  expect(place.whoa(['run', '--model', 'scripted:script.json', 'hi'])).toMatchObject({ status: 0 });
-  expect(existsSync(place.folder.at('loaded'))).toBe(false);
-  place.whoa(['run', '--config', 'config/own.ts', '--model', 'scripted:script.json', 'hi']);
-  expect(existsSync(place.folder.at('loaded'))).toBe(true);
+  expect(own.whoa(['run', '--model', 'scripted:script.json', 'hi'])).toMatchObject({ status: 0 });
+  expect(existsSync(own.folder.at('loaded'))).toBe(false);
+  own.whoa(['run', '--config', 'config/own.ts', '--model', 'scripted:script.json', 'hi']);
+  expect(existsSync(own.folder.at('loaded'))).toBe(true);
 });

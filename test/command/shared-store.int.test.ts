@@ -97,20 +97,20 @@ describe.each(Object.entries(STORES))('with %s', (_, open) => {
 });
 
 test('a configuration that is wrong says which field and what to write, with every command', () => {
-  const place = home("export default { store: { backend: 'mysql' } };");
+  const own = home("export default { store: { backend: 'mysql' } };");
   for (const args of [['run', 'x'], ['tasks'], ['watch', 't'], ['cancel', 't'], ['acp']]) {
-    const { status, stderr } = place.whoa([...args, '--config', 'shared.config.ts']);
+    const { status, stderr } = own.whoa([...args, '--config', 'shared.config.ts']);
     expect(stderr).toMatch(/shared\.config\.ts: store: backend: 'mysql' is none of sqlite, redis, postgres, memory\n$/);
     expect(status).toBe(2);
   }
-  const { stdout, status } = place.whoa(['doctor', '--config', 'shared.config.ts']);
+  const { stdout, status } = own.whoa(['doctor', '--config', 'shared.config.ts']);
   expect(stdout).toMatch(/✘ whoa\.config\.ts: .*'mysql' is none of/);
   expect(status).toBe(1);
 });
 
 test('a store that cannot be reached is told of in one line', () => {
-  const place = home("export default { store: { backend: 'redis', url: 'redis://127.0.0.1:9', timeoutMs: 300 } };");
-  const { status, stderr } = place.whoa(['tasks', '--config', 'shared.config.ts']);
+  const own = home("export default { store: { backend: 'redis', url: 'redis://127.0.0.1:9', timeoutMs: 300 } };");
+  const { status, stderr } = own.whoa(['tasks', '--config', 'shared.config.ts']);
   expect(stderr).toMatch(/^whoa tasks: .+\n$/);
   expect(status).toBe(1);
 });

@@ -27,14 +27,14 @@ const SYS = `sys() { perl -MPOSIX -e '
 
 /** The outside: a secret, a process, sockets. Nobody inside may touch any of it. */
 class Outside implements AsyncDisposable {
-  readonly place: Workspace = createWorkspace({
+  readonly location: Workspace = createWorkspace({
     'outside/secret': SECRET,
     'ws/a.txt': 'a\n',
     'ws/.git/config': '[core]\n',
     'ws/.git/hooks/existing': '#!/bin/sh\n',
   });
   readonly process = spawn('sleep', ['1000'], { env: { PATH: process.env['PATH'], KEY: SECRET } });
-  readonly leak = openSync(this.place.at('outside/secret'), 'r');
+  readonly leak = openSync(this.location.at('outside/secret'), 'r');
   heard = 0;
   readonly #servers: Server[] = [];
   readonly #datagrams = createSocket('udp4', () => this.heard++);
@@ -51,18 +51,18 @@ class Outside implements AsyncDisposable {
       });
     const tcp = await listen({ port: 0, host: '127.0.0.1' });
     const { port } = tcp.address() as { port: number };
-    await listen({ path: this.place.at('outside/socket') });
+    await listen({ path: this.location.at('outside/socket') });
     await listen({ path: `\0whoa-test-${process.pid}` });
     await new Promise<void>((resolve) => this.#datagrams.bind(port, '127.0.0.1', resolve));
-    const names = ['.', 'ws', ...this.place.list().filter((name) => name.startsWith('ws/'))];
-    if (user === 'nobody') for (const name of names) chownSync(this.place.at(name), NOBODY, NOBODY);
+    const names = ['.', 'ws', ...this.location.list().filter((name) => name.startsWith('ws/'))];
+    if (user === 'nobody') for (const name of names) chownSync(this.location.at(name), NOBODY, NOBODY);
     this.env = {
       PATH: '/usr/local/bin:/usr/bin:/bin:/usr/sbin:/sbin',
-      OUT: this.place.at('outside'),
+      OUT: this.location.at('outside'),
       HOST_PID: `${this.process.pid}`,
       HOST_HOME: process.env['HOME'] ?? '/root',
       PORT: `${port}`,
-      SOCKET: this.place.at('outside/socket'),
+      SOCKET: this.location.at('outside/socket'),
       ABSTRACT: `whoa-test-${process.pid}`,
       MARK,
     };
@@ -71,10 +71,10 @@ class Outside implements AsyncDisposable {
   /** What there is of it. */
   get state(): unknown {
     return {
-      files: this.place.list().filter((name) => !/^ws\/.*(disk|memory|stolen)/.test(name)),
-      secret: this.place.read('outside/secret'),
-      config: this.place.read('ws/.git/config'),
-      hook: this.place.read('ws/.git/hooks/existing'),
+      files: this.location.list().filter((name) => !/^ws\/.*(disk|memory|stolen)/.test(name)),
+      secret: this.location.read('outside/secret'),
+      config: this.location.read('ws/.git/config'),
+      hook: this.location.read('ws/.git/hooks/existing'),
       process: this.process.exitCode ?? this.process.signalCode,
       heard: this.heard,
       hostname: hostname(),
@@ -89,7 +89,7 @@ class Outside implements AsyncDisposable {
     closeSync(this.leak);
     await Promise.all(this.#servers.map((server) => new Promise((resolve) => server.close(resolve))));
     await new Promise<void>((resolve) => this.#datagrams.close(resolve));
-    this.place[Symbol.dispose]();
+    this.location[Symbol.dispose]();
   }
 }
 
@@ -110,7 +110,7 @@ interface Inside {
 
 /** Runs a script inside, as somebody, exactly as a containment would start it. */
 function runInside(script: string, { outside, kind, user }: Inside): string {
-  const sandbox = createSandbox({ kind, workspace: outside.place.at('ws'), limits: LIMITS })!;
+  const sandbox = createSandbox({ kind, workspace: outside.location.at('ws'), limits: LIMITS })!;
   const argv = ['/bin/sh', '-c', `${sandbox.script}exec "$@"`, 'sh', 'bash', '-c', `${SYS}\n${script}`];
   const entrance = sandbox.enter({ argv, env: outside.env, cwd: undefined, stdio: ['ignore', 'pipe', 'pipe'], folder });
   const drop = user === 'nobody' ? ['setpriv', `--reuid=${NOBODY}`, `--regid=${NOBODY}`, '--clear-groups'] : [];
@@ -143,7 +143,7 @@ describe.each(CASES)('the sandbox $kind as $user', ({ kind, user, attempts }) =>
     expect(said).toBe('a\nkept\n\n[0]');
     const write = runInside('echo x > b.txt && echo written', { outside, kind, user });
     expect(write).toContain(kind === 'workspace' ? 'written' : 'Read-only file system');
-    rmSync(outside.place.at('ws/b.txt'), { force: true });
+    rmSync(outside.location.at('ws/b.txt'), { force: true });
   });
 
   const fitting = attempts.filter(({ isForUsers = false }) => !(isForUsers && user === 'root'));

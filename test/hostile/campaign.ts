@@ -1,6 +1,6 @@
 // Hands hostile values in at every place where a user's value enters, and says what came of it.
 import { flushMicrotasks } from '@whoa/core/testing';
-import { type Place, places } from './places.ts';
+import { type EntryPoint, entryPoints } from './entry-points.ts';
 import { modes, type Played, play, type Story, stops } from './play.ts';
 import { endless, type HostileValue, values } from './values.ts';
 
@@ -9,12 +9,12 @@ export interface HostileReport {
   /** What was refused where it was handed in. */
   refused: number;
   readonly values: number;
-  readonly places: number;
+  readonly entryPoints: number;
   /** Different values in different places in different scenes. */
   cells: number;
   /** How many of those there are for each kind of place, and for each scene. */
   readonly kinds: Record<string, number>;
-  readonly scenes: Record<string, number>;
+  readonly scenarios: Record<string, number>;
   seconds: number;
   readonly problems: { readonly what: string; count: number; readonly first: string }[];
 }
@@ -33,10 +33,10 @@ export async function playStories(stories: Iterable<Story>, options: HostileOpti
     histories: 0,
     refused: 0,
     values: values.length,
-    places: places.length,
+    entryPoints: entryPoints.length,
     cells: 0,
     kinds: {},
-    scenes: {},
+    scenarios: {},
     seconds: 0,
     problems: [],
   };
@@ -62,12 +62,12 @@ export async function playStories(stories: Iterable<Story>, options: HostileOpti
     for (const problem of result.problems) complain(problem);
     report.histories++;
     if (result.isRefused) report.refused++;
-    for (const { place, value } of story.hostile) {
-      const cell = `${place.name} × ${value.name} × ${story.scene}`;
+    for (const { entryPoint, value } of story.hostile) {
+      const cell = `${entryPoint.name} × ${value.name} × ${story.scenario}`;
       if (cells.has(cell)) continue;
       cells.add(cell);
-      report.kinds[place.kind] = (report.kinds[place.kind] ?? 0) + 1;
-      report.scenes[story.scene] = (report.scenes[story.scene] ?? 0) + 1;
+      report.kinds[entryPoint.kind] = (report.kinds[entryPoint.kind] ?? 0) + 1;
+      report.scenarios[story.scenario] = (report.scenarios[story.scenario] ?? 0) + 1;
     }
   }
   report.cells = cells.size;
@@ -87,23 +87,32 @@ function describe(error: unknown): string {
   }
 }
 
-function nameOf({ scene, hostile, stop, mode, undo, isBare }: Story): string {
-  const what = hostile.map(({ place, value }) => `${value.name} as ${place.name} (${place.kind})`).join(', ');
-  return `${scene}, ${stop}, ${mode}${undo ? ', undo' : ''}${isBare ? ', bare' : ''}: ${what}`;
+function nameOf({ scenario, hostile, stop, mode, undo, isBare }: Story): string {
+  const what = hostile
+    .map(({ entryPoint, value }) => `${value.name} as ${entryPoint.name} (${entryPoint.kind})`)
+    .join(', ');
+  return `${scenario}, ${stop}, ${mode}${undo ? ', undo' : ''}${isBare ? ', bare' : ''}: ${what}`;
 }
 
 /** Every value at every place in every scene, each stopped in one of the ways. */
 export function* matrix(): Generator<Story> {
   let count = 0;
-  for (const place of places) {
+  for (const entryPoint of entryPoints) {
     for (const value of values) {
       // A time that takes for ever to read is asked for at every step.
-      if (place.kind === 'clock' && value.isHeavy) continue;
-      for (const scene of place.scenes) {
+      if (entryPoint.kind === 'clock' && value.isHeavy) continue;
+      for (const scenario of entryPoint.scenarios) {
         // Every stop and mode comes round for every place, value and scene many times; their products would take hours.
         const [stop, mode] = [stops[count % stops.length]!, modes[count % modes.length]!];
         count += 1 + (count % 5 === 0 ? 1 : 0);
-        yield { scene, hostile: [{ place, value }], stop, mode, undo: count % 2 === 0, isBare: count % 7 === 0 };
+        yield {
+          scenario,
+          hostile: [{ entryPoint, value }],
+          stop,
+          mode,
+          undo: count % 2 === 0,
+          isBare: count % 7 === 0,
+        };
       }
     }
   }
@@ -114,16 +123,16 @@ export function* combinations(histories: number, random: () => number): Generato
   const pick = <T>(list: readonly T[]): T => list[Math.floor(random() * list.length)]!;
   const light = values.filter(({ isHeavy }) => !isHeavy);
   for (let index = 0; index < histories; index++) {
-    const first = pick(places);
-    const scene = pick(first.scenes);
-    const others = places.filter(
-      ({ scenes, kind }) => scenes.includes(scene) && kind !== 'clock' && kind !== 'setting',
+    const first = pick(entryPoints);
+    const scenario = pick(first.scenarios);
+    const others = entryPoints.filter(
+      ({ scenarios, kind }) => scenarios.includes(scenario) && kind !== 'clock' && kind !== 'setting',
     );
-    const chosen: Place[] = [first];
+    const chosen: EntryPoint[] = [first];
     // A clock that fails is not hidden: what else goes wrong then is its doing.
     while (first.kind !== 'clock' && random() < 0.5 && chosen.length < 4) chosen.push(pick(others));
     const valueFor = (): HostileValue => (random() < 0.01 && first.kind !== 'clock' ? pick(values) : pick(light));
-    const hostile = chosen.map((place) => ({ place, value: valueFor() }));
-    yield { scene, hostile, stop: pick(stops), mode: pick(modes), undo: random() < 0.5, isBare: random() < 0.3 };
+    const hostile = chosen.map((entryPoint) => ({ entryPoint, value: valueFor() }));
+    yield { scenario, hostile, stop: pick(stops), mode: pick(modes), undo: random() < 0.5, isBare: random() < 0.3 };
   }
 }

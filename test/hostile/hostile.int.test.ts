@@ -2,7 +2,7 @@ import { spawnSync } from 'node:child_process';
 import { join } from 'node:path';
 import { expect, test } from 'vitest';
 import type { HostileReport } from './campaign.ts';
-import { places } from './places.ts';
+import { entryPoints } from './entry-points.ts';
 import { values } from './values.ts';
 
 // In a process of its own: it listens to what nobody handles.
@@ -13,9 +13,9 @@ test('whatever a user hands in, wherever it enters, every promise holds', () => 
   const { problems, ...coverage } = JSON.parse(stdout || JSON.stringify({ problems: [stderr] })) as HostileReport;
   console.log(coverage);
   expect(problems).toEqual([]);
-  const inScenes = places.map(({ kind, scenes }) => ({ kind, scenes: scenes.length }));
+  const inScenarios = entryPoints.map(({ kind, scenarios }) => ({ kind, scenarios: scenarios.length }));
   const heavy = values.filter(({ isHeavy }) => isHeavy).length;
-  const cells = inScenes.map(({ kind, scenes }) => scenes * (values.length - (kind === 'clock' ? heavy : 0)));
+  const cells = inScenarios.map(({ kind, scenarios }) => scenarios * (values.length - (kind === 'clock' ? heavy : 0)));
   expect(coverage.cells).toBe(cells.reduce((sum, count) => sum + count, 0));
-  expect(Object.keys(coverage.scenes)).toHaveLength(6);
+  expect(Object.keys(coverage.scenarios)).toHaveLength(6);
 });

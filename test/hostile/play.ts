@@ -28,8 +28,8 @@ import {
 } from '@whoa/core/model';
 import { checkHistory, createRecorder, createVirtualWorld, flushMicrotasks } from '@whoa/core/testing';
 import { UNDO_MS } from '../../packages/core/src/run/undo.ts';
+import type { EntryPoint, Scenario } from './entry-points.ts';
 import { anything, createKit, type Kit } from './kit.ts';
-import type { Place, Scene } from './places.ts';
 import type { HostileValue } from './values.ts';
 
 /** `at-once`: not stopped. `at-start`: in the hook of the first call. `working`: while it works. `deaf`: it ends after the run. */
@@ -37,8 +37,8 @@ export const stops = ['at-once', 'at-start', 'working', 'deaf'] as const;
 export const modes = ['graceful', 'now', 'kill'] as const;
 
 export interface Story {
-  readonly scene: Scene;
-  readonly hostile: readonly { readonly place: Place; readonly value: HostileValue }[];
+  readonly scenario: Scenario;
+  readonly hostile: readonly { readonly entryPoint: EntryPoint; readonly value: HostileValue }[];
   readonly stop: (typeof stops)[number];
   readonly mode: (typeof modes)[number];
   readonly undo: boolean;
@@ -58,7 +58,7 @@ export async function play(story: Story): Promise<Played> {
   const stage = new Stage(story);
   let end: unknown;
   try {
-    const ending = SCENES[story.scene](stage).then(
+    const ending = SCENARIOS[story.scenario](stage).then(
       (value) => ({ value }),
       (error: unknown) => ({ error }),
     );
@@ -96,7 +96,7 @@ class Stage {
 
   constructor(story: Story) {
     this.story = story;
-    for (const { place, value } of story.hostile) place.put(this.kit, () => value.make());
+    for (const { entryPoint, value } of story.hostile) entryPoint.put(this.kit, () => value.make());
     this.world = this.#createWorld();
     this.root = new CancellationToken({ name: 'root', clock: this.virtual.clock });
     this.#released = new Promise((resolve) => (this.release = resolve));
@@ -117,11 +117,11 @@ class Stage {
   }
 
   #isHostile(name: string): boolean {
-    return this.story.hostile.some(({ place, value }) => place.name === name || value.name === name);
+    return this.story.hostile.some(({ entryPoint, value }) => entryPoint.name === name || value.name === name);
   }
 
   get hasHostileClock(): boolean {
-    return this.story.hostile.some(({ place }) => place.kind === 'clock');
+    return this.story.hostile.some(({ entryPoint }) => entryPoint.kind === 'clock');
   }
 
   arm(): void {
@@ -282,7 +282,7 @@ class Stage {
     const { value, error } = end as { value?: unknown; error?: unknown };
     const isRefused = 'error' in (end as object);
     // A guard rejects as its work does.
-    const isGuard = this.story.scene === 'guard' || this.story.scene === 'ai-sdk';
+    const isGuard = this.story.scenario === 'guard' || this.story.scenario === 'ai-sdk';
     if (isRefused && !isGuard) this.expectRefusal(error);
     else if (!isRefused && !this.hasHostileClock) this.#judgeRecord(value);
     for (const token of [...this.#tokens, this.root]) token[Symbol.dispose]();
@@ -374,7 +374,7 @@ function outcomesIn(value: unknown): Outcome[] {
   return given !== undefined && typeof given === 'object' && 'runId' in given ? [given as Outcome] : [];
 }
 
-const SCENES: Readonly<Record<Scene, (stage: Stage) => Promise<unknown>>> = {
+const SCENARIOS: Readonly<Record<Scenario, (stage: Stage) => Promise<unknown>>> = {
   wave: async (stage) => {
     const { kit, tools, world } = stage;
     const own: Record<string, (event: never) => unknown> = { ...kit.hooks };

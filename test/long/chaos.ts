@@ -3,10 +3,10 @@
 //   npm run long -- chaos [sqlite|redis|sentinel|cluster|postgres] [LIVES] [SEED]
 import { createVirtualWorld } from '@whoa/core/testing';
 import { runChaos } from '../tasks/chaos-campaign.ts';
-import { chaosPlacesNamed } from '../tasks/chaos-places.ts';
+import { chaosStoresNamed } from '../tasks/chaos-stores.ts';
 
 const [store, lives = '20000', seed = '1'] = process.argv.slice(2);
-for (const kind of chaosPlacesNamed(store)) {
+for (const kind of chaosStoresNamed(store)) {
   const world = createVirtualWorld({ seed: Number(seed) });
   const report = await runChaos(kind, { lives: Number(lives), random: () => world.random() });
   console.log(kind.name, JSON.stringify({ ...report, violations: report.violations.length }));

@@ -42,8 +42,8 @@ for (const kind of kinds.filter(({ name }) => name.includes(only))) {
 
 async function failOver(kind: Kind, fault: Fault): Promise<{ report: LedgerReport; failoverMs: number }> {
   await using sentinels = await startRedisSentinels(kind.server);
-  const place = { url: sentinels.urls, sentinel: { name: sentinels.name }, timeoutMs: 2_000, ...kind.store };
-  await using store = createRedisStore(place);
+  const location = { url: sentinels.urls, sentinel: { name: sentinels.name }, timeoutMs: 2_000, ...kind.store };
+  await using store = createRedisStore(location);
   const ledger = new Ledger();
   const working = ledger.work(store, 8);
   await wait(1_500);
@@ -65,7 +65,7 @@ async function failOver(kind: Kind, fault: Fault): Promise<{ report: LedgerRepor
   await wait(1_500);
   ledger.stop();
   await working;
-  await using fresh = createRedisStore(place);
+  await using fresh = createRedisStore(location);
   return { report: await ledger.judge(fresh), failoverMs };
 }
 

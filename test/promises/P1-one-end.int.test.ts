@@ -6,16 +6,16 @@ import { startPostgres } from '../servers/postgres.ts';
 import { startRedis } from '../servers/redis.ts';
 import { temporaryFolder } from '../tasks/child.ts';
 import { openStore } from '../tasks/open-store.ts';
-import { openScene } from './scene.ts';
+import { openFixture } from './fixture.ts';
 import { everySurface } from './surfaces/all.ts';
-import { castHere } from './surfaces/run.ts';
+import { createLocalAgent } from './surfaces/run.ts';
 
 describe.concurrent.each(everySurface())('$name', (surface) => {
   test('that is cancelled from everywhere at once ends once, and stays as it ended', async () => {
-    await using scene = await openScene([{ parts: [{ text: 'I wait. ' }, { call: 'wait', id: 'w' }] }]);
-    await using stage = await surface.open(scene);
+    await using fixture = await openFixture([{ parts: [{ text: 'I wait. ' }, { call: 'wait', id: 'w' }] }]);
+    await using stage = await surface.open(fixture);
     const show = await stage.start('go');
-    await scene.started('wait');
+    await fixture.started('wait');
     await Promise.all([1, 2, 3].map((n) => show.cancel({ message: `cancel ${n}` }, { mode: 'now' })));
     const end = await show.end();
     expect(end).toMatchObject({
@@ -30,8 +30,8 @@ describe.concurrent.each(everySurface())('$name', (surface) => {
 });
 
 test('the outcome of a run is announced once and cannot be changed by whoever holds it', async () => {
-  await using scene = await openScene();
-  const { agent, recorder, close } = castHere(scene);
+  await using fixture = await openFixture();
+  const { agent, recorder, close } = createLocalAgent(fixture);
   const run = agent.run('go');
   const outcome = await run.outcome;
   const before = JSON.stringify(outcome);
@@ -51,7 +51,7 @@ const restarts = [
     open() {
       const folder = temporaryFolder();
       const end = () => Promise.resolve(folder[Symbol.dispose]());
-      return Promise.resolve({ place: folder.file, restart: () => Promise.resolve(), [Symbol.asyncDispose]: end });
+      return Promise.resolve({ location: folder.file, restart: () => Promise.resolve(), [Symbol.asyncDispose]: end });
     },
   },
   {
@@ -62,17 +62,17 @@ const restarts = [
         await server.kill('SIGKILL');
         await server.start();
       };
-      const place = JSON.stringify({ backend: 'redis', url: server.url });
-      return { place, restart, [Symbol.asyncDispose]: () => server[Symbol.asyncDispose]() };
+      const location = JSON.stringify({ backend: 'redis', url: server.url });
+      return { location, restart, [Symbol.asyncDispose]: () => server[Symbol.asyncDispose]() };
     },
   },
   {
     name: 'Postgres',
     async open() {
       const server = await startPostgres({ durable: true });
-      const place = JSON.stringify({ backend: 'postgres', url: server.url });
+      const location = JSON.stringify({ backend: 'postgres', url: server.url });
       const restart = () => server.restart('immediate');
-      return { place, restart, [Symbol.asyncDispose]: () => server[Symbol.asyncDispose]() };
+      return { location, restart, [Symbol.asyncDispose]: () => server[Symbol.asyncDispose]() };
     },
   },
 ];
@@ -82,7 +82,7 @@ test.concurrent.each(restarts)(
   async (kind) => {
     await using shared = await kind.open();
     const tenant = 'acme';
-    await using store = openStore(shared.place);
+    await using store = openStore(shared.location);
     const receipt = await store.create({ tenant, agent: 'a', input: 'x' });
     const { id } = (receipt as { task: { id: string } }).task;
     const claimed = await store.claim(id, { worker: 'w', leaseMs: 60_000, session: 's', claim: 'c' });
@@ -93,7 +93,7 @@ test.concurrent.each(restarts)(
     const [record, journal] = [await store.get({ tenant, id }), await store.read({ tenant, id })];
     await shared.restart();
 
-    await using again = openStore(shared.place);
+    await using again = openStore(shared.location);
     const late = [
       () => again.finish(by, { status: 'failed' }),
       () => again.finish({ ...by, epoch: 2 }, { status: 'failed' }),

@@ -4,20 +4,20 @@ import { checkHistory } from '@whoa/core/testing';
 import { expect, test } from 'vitest';
 import { openStore } from '../tasks/open-store.ts';
 import { stopBetweenWrites } from '../tasks/stop-process.ts';
-import { openScene, until } from './scene.ts';
-import { castHere } from './surfaces/run.ts';
-import { followTask, MORTAL_LEASE_MS, sharedPlaces, startWorker } from './surfaces/task.ts';
+import { openFixture, until } from './fixture.ts';
+import { createLocalAgent } from './surfaces/run.ts';
+import { followTask, MORTAL_LEASE_MS, sharedStores, startWorker } from './surfaces/task.ts';
 
 test('a tool that returns after its run has ended changes nothing, and is heard of in the ledger alone', async () => {
-  await using scene = await openScene([{ parts: [{ call: 'deaf', id: 'd' }] }]);
-  const { agent, recorder, close } = castHere(scene);
+  await using fixture = await openFixture([{ parts: [{ call: 'deaf', id: 'd' }] }]);
+  const { agent, recorder, close } = createLocalAgent(fixture);
   const run = recorder.run(agent.run('go'));
-  await scene.started('deaf');
+  await fixture.started('deaf');
   run.cancel({ message: 'enough' }, { mode: 'kill' });
   const outcome = await run.outcome;
   const before = JSON.stringify(outcome);
   expect(agent.ledger.entries()).toMatchObject([{ name: 'deaf', reason: { message: 'enough' } }]);
-  writeFileSync(scene.at('wake-d'), '');
+  writeFileSync(fixture.at('wake-d'), '');
   await until(() => agent.ledger.entries()[0]?.late !== undefined);
   expect(agent.ledger.entries()[0]!.late).toMatchObject({ state: 'finished', value: { content: 'late' } });
   expect(JSON.stringify(outcome)).toBe(before);
@@ -25,32 +25,32 @@ test('a tool that returns after its run has ended changes nothing, and is heard 
   await close();
 });
 
-test.concurrent.each(sharedPlaces())(
+test.concurrent.each(sharedStores())(
   'a worker on $name that slept past its lease wakes to find its task done by another, and changes nothing',
-  async (place) => {
-    await using scene = await openScene(({ said, results }) => {
+  async (location) => {
+    await using fixture = await openFixture(({ said, results }) => {
       if (results > 0) return undefined;
       // The next worker resumes, and is told what nobody knows any more.
       return said === 'go' ? { parts: [{ text: 'I try. ' }, { call: 'deaf', id: 'd' }] } : undefined;
     });
-    const where = await place.open();
+    const where = await location.open();
     await using store = openStore(where);
-    await using sleeper = startWorker(where, scene, { leaseMs: MORTAL_LEASE_MS });
-    const receipt = await store.create({ tenant: 'acme', agent: 'cast', input: 'go' });
+    await using sleeper = startWorker(where, fixture, { leaseMs: MORTAL_LEASE_MS });
+    const receipt = await store.create({ tenant: 'acme', agent: 'tester', input: 'go' });
     const ref = { tenant: 'acme', id: (receipt as { task: { id: string } }).task.id };
-    const show = followTask(store, ref, scene);
-    await scene.started('deaf');
+    const show = followTask(store, ref, fixture);
+    await fixture.started('deaf');
     await until(async () =>
       (await store.read(ref)).some(({ event }) => (event as { type: string }).type === 'call-start'),
     );
     await stopBetweenWrites(where, sleeper.process);
 
-    await using successor = startWorker(where, scene, { leaseMs: MORTAL_LEASE_MS });
+    await using successor = startWorker(where, fixture, { leaseMs: MORTAL_LEASE_MS });
     expect(await show.end()).toMatchObject({ status: 'success', text: 'All done.' });
     const kept = [await store.get(ref), await store.read(ref)];
-    writeFileSync(scene.at('wake-d'), '');
+    writeFileSync(fixture.at('wake-d'), '');
     sleeper.process.kill('SIGCONT');
-    await until(() => scene.effects().some(({ callId, phase }) => callId === 'd' && phase === 'resolve'));
+    await until(() => fixture.effects().some(({ callId, phase }) => callId === 'd' && phase === 'resolve'));
     for (const epoch of [1, 2]) {
       const forged = { id: ref.id, epoch, session: 'forged', claim: 'forged' };
       const accepted = await store.append(forged, { after: 0, events: [{ type: 'forged' }] }).then(
@@ -63,8 +63,8 @@ test.concurrent.each(sharedPlaces())(
     expect(await Promise.all([sleeper.ended, successor.ended])).toEqual([0, 0]);
     expect([await store.get(ref), await store.read(ref)]).toEqual(kept);
     // It must not be repeated, and was not: what became of it nobody knew, and the model was told so.
-    expect(scene.effects().filter(({ callId, phase }) => callId === 'd' && phase === 'begin')).toHaveLength(1);
-    expect(JSON.stringify(scene.provider.requests.at(-1)!.body)).toContain('unknown');
+    expect(fixture.effects().filter(({ callId, phase }) => callId === 'd' && phase === 'begin')).toHaveLength(1);
+    expect(JSON.stringify(fixture.provider.requests.at(-1)!.body)).toContain('unknown');
     expect(checkHistory(await show.history())).toEqual([]);
   },
 );

@@ -9,24 +9,24 @@ import { listResources, waitForNoNewResources } from '@whoa/tools/testing';
 import { expect, test } from 'vitest';
 import { openEditor } from '../command/editor.ts';
 import { openStore } from '../tasks/open-store.ts';
-import { openScene, type Scene, until } from './scene.ts';
+import { type Fixture, openFixture, until } from './fixture.ts';
 import { startCommand } from './surfaces/command.ts';
-import { castHere } from './surfaces/run.ts';
-import { followTask, sharedPlaces, startWorker } from './surfaces/task.ts';
+import { createLocalAgent } from './surfaces/run.ts';
+import { followTask, sharedStores, startWorker } from './surfaces/task.ts';
 
 const ROUNDS = 12;
 const SETTLE_MS = 5_000;
 
 /** A shell with a tree of processes, a call that waits, and words. */
-async function openBusy(): Promise<Scene> {
+async function openBusy(): Promise<Fixture> {
   let command = '';
-  const scene = await openScene(({ results }) =>
+  const fixture = await openFixture(({ results }) =>
     results === 0
       ? { parts: [{ text: 'Much to do. ' }, { call: 'bash', id: 'b', input: { command } }, { call: 'wait', id: 'w' }] }
       : undefined,
   );
-  command = scene.tree;
-  return scene;
+  command = fixture.tree;
+  return fixture;
 }
 
 /** What one process has in the folder for temporary files. */
@@ -34,26 +34,26 @@ const tempsOf = (pid: number): string[] =>
   readdirSync(tmpdir()).filter((name) => name.startsWith('whoa-') && name.split('-').includes(`${pid}`));
 
 test(`${ROUNDS} runs stopped in every way leave nothing in this process and nothing on the token they shared`, async () => {
-  await using scene = await openBusy();
+  await using fixture = await openBusy();
   const ways: StopMode[] = ['now', 'kill', { drainMs: 20, abortMs: 2_000 }];
   const before = listResources();
   const root = new CancellationToken({ name: 'root' });
   const { signal } = new AbortController();
-  const { agent, recorder, close } = castHere(scene);
+  const { agent, recorder, close } = createLocalAgent(fixture);
   for (let round = 0; round < ROUNDS; round++) {
     const run = recorder.run(agent.run('go', round % 2 === 0 ? { token: root } : { signal }));
-    await scene.started('wait', round + 1);
+    await fixture.started('wait', round + 1);
     // A kill does not wait for a command that is just starting; then it would be named as abandoned, and truly.
-    await until(() => scene.processes().length >= 5);
+    await until(() => fixture.processes().length >= 5);
     run.cancel({ message: 'enough' }, { mode: ways[round % ways.length]! });
     expect(await run.outcome).toMatchObject({ status: 'cancelled', stop: { clean: true } });
-    expect(scene.processes()).toEqual([]);
+    expect(fixture.processes()).toEqual([]);
   }
   await close();
   expect(getEventListeners(signal, 'abort')).toEqual([]);
   recorder.look(root);
   // The provider keeps idle sockets open for a while, as fetch does; they are its business and not the run's.
-  await scene.provider.close();
+  await fixture.provider.close();
   const left = await waitForNoNewResources(before, SETTLE_MS);
   const history: HistoryEntry[] = [
     ...recorder.history,
@@ -65,24 +65,24 @@ test(`${ROUNDS} runs stopped in every way leave nothing in this process and noth
 /** The process that runs the tests has helpers of its own. */
 const isOurs = (thing: string): boolean => !/resource (MessagePort|PipeWrap|TTYWrap)/.test(thing);
 
-test.concurrent.each(sharedPlaces())(
+test.concurrent.each(sharedStores())(
   'a worker on $name that is told to stop after a cancel goes by itself and leaves nothing',
-  async (place) => {
-    await using scene = await openBusy();
-    const where = await place.open();
+  async (location) => {
+    await using fixture = await openBusy();
+    const where = await location.open();
     await using store = openStore(where);
-    await using worker = startWorker(where, scene);
-    const receipt = await store.create({ tenant: 'acme', agent: 'cast', input: 'go' });
-    const show = followTask(store, { tenant: 'acme', id: (receipt as { task: { id: string } }).task.id }, scene);
-    await scene.started('wait');
-    await until(() => scene.processes().length >= 5);
+    await using worker = startWorker(where, fixture);
+    const receipt = await store.create({ tenant: 'acme', agent: 'tester', input: 'go' });
+    const show = followTask(store, { tenant: 'acme', id: (receipt as { task: { id: string } }).task.id }, fixture);
+    await fixture.started('wait');
+    await until(() => fixture.processes().length >= 5);
     await show.cancel({ message: 'enough' }, { mode: 'now' });
     expect(await show.end()).toMatchObject({ status: 'cancelled', report: { clean: true } });
     worker.process.send('stop');
     // Nothing holds it: no timer, no socket, no child. It was not told to exit.
     expect(await worker.ended).toBe(0);
-    expect(scene.processes()).toEqual([]);
-    await until(() => scene.provider.openConnections === 0, SETTLE_MS);
+    expect(fixture.processes()).toEqual([]);
+    await until(() => fixture.provider.openConnections === 0, SETTLE_MS);
     expect(tempsOf(worker.process.pid!)).toEqual([]);
   },
 );
@@ -90,10 +90,10 @@ test.concurrent.each(sharedPlaces())(
 test.concurrent.each(['SIGINT', 'SIGTERM', 'SIGHUP', 'SIGKILL'] as const)(
   'the command that gets %s leaves no process and no temp file',
   async (signal) => {
-    await using scene = await openBusy();
-    const command = startCommand(scene, ['run', '--json', '--yes', '--sandbox', 'none', 'go']);
-    await scene.started('wait');
-    await until(() => scene.processes().length >= 5);
+    await using fixture = await openBusy();
+    const command = startCommand(fixture, ['run', '--json', '--yes', '--sandbox', 'none', 'go']);
+    await fixture.started('wait');
+    await until(() => fixture.processes().length >= 5);
     command.kill(signal);
     if (signal === 'SIGINT') {
       // Once would wait for the shell.
@@ -101,21 +101,21 @@ test.concurrent.each(['SIGINT', 'SIGTERM', 'SIGHUP', 'SIGKILL'] as const)(
       command.kill(signal);
     }
     expect((await command.over).code).toBe(signal === 'SIGKILL' ? null : 130);
-    await until(() => scene.processes().length === 0, SETTLE_MS);
+    await until(() => fixture.processes().length === 0, SETTLE_MS);
     await until(() => tempsOf(command.pid).length === 0, SETTLE_MS);
-    await until(() => scene.provider.openConnections === 0, SETTLE_MS);
+    await until(() => fixture.provider.openConnections === 0, SETTLE_MS);
   },
 );
 
 test('the agent of an editor that is closed in the middle of a prompt leaves no process and no temp file', async () => {
-  await using scene = await openBusy();
-  const editor = await openEditor(scene.home);
+  await using fixture = await openBusy();
+  const editor = await openEditor(fixture.home);
   const answer = editor.prompt('go').catch((error: unknown) => error);
-  await scene.started('wait');
-  await until(() => scene.processes().length >= 5);
+  await fixture.started('wait');
+  await until(() => fixture.processes().length >= 5);
   await editor.close();
   await answer;
-  expect(scene.processes()).toEqual([]);
+  expect(fixture.processes()).toEqual([]);
   expect(tempsOf(editor.child.pid!)).toEqual([]);
-  await until(() => scene.provider.openConnections === 0, SETTLE_MS);
+  await until(() => fixture.provider.openConnections === 0, SETTLE_MS);
 });

@@ -8,19 +8,19 @@ import { describe, expect, test } from 'vitest';
 import { getLadderMs } from '../../packages/core/src/stop/level.ts';
 import { openStore } from '../tasks/open-store.ts';
 import { stopBetweenWrites } from '../tasks/stop-process.ts';
-import { openScene } from './scene.ts';
+import { openFixture } from './fixture.ts';
 import { everySurface } from './surfaces/all.ts';
-import { followTask, MORTAL_LEASE_MS, POLL_MS, sharedPlaces, startWorker } from './surfaces/task.ts';
+import { followTask, MORTAL_LEASE_MS, POLL_MS, sharedStores, startWorker } from './surfaces/task.ts';
 
 /** A busy machine is no reason to fail. */
 const SLACK_MS = 5_000;
 
 describe.concurrent.each(everySurface())('$name', (surface) => {
   test('settles within its bound though a tool never returns, and the report names it', async () => {
-    await using scene = await openScene([{ parts: [{ call: 'deaf', id: 'd' }] }]);
-    await using stage = await surface.open(scene);
+    await using fixture = await openFixture([{ parts: [{ call: 'deaf', id: 'd' }] }]);
+    await using stage = await surface.open(fixture);
     const show = await stage.start('go');
-    await scene.started('deaf');
+    await fixture.started('deaf');
     const cancelledAt = performance.now();
     await show.cancel({ message: 'enough' }, { mode: 'now' });
     const { status, report } = await show.end();
@@ -33,21 +33,21 @@ describe.concurrent.each(everySurface())('$name', (surface) => {
   });
 });
 
-test.concurrent.each(sharedPlaces())(
+test.concurrent.each(sharedStores())(
   'a task on $name whose worker is killed, before or after its cancel, is settled by the next one',
-  async (place) => {
-    await using scene = await openScene(({ said, results }) =>
+  async (location) => {
+    await using fixture = await openFixture(({ said, results }) =>
       results === 0 ? { parts: [{ text: `${said}. ` }, { call: 'wait', id: said }] } : undefined,
     );
-    const where = await place.open();
+    const where = await location.open();
     await using store = openStore(where);
-    await using doomed = startWorker(where, scene, { leaseMs: MORTAL_LEASE_MS });
+    await using doomed = startWorker(where, fixture, { leaseMs: MORTAL_LEASE_MS });
     const create = async (input: string) => {
-      const receipt = await store.create({ tenant: 'acme', agent: 'cast', input });
-      return followTask(store, { tenant: 'acme', id: (receipt as { task: { id: string } }).task.id }, scene);
+      const receipt = await store.create({ tenant: 'acme', agent: 'tester', input });
+      return followTask(store, { tenant: 'acme', id: (receipt as { task: { id: string } }).task.id }, fixture);
     };
     const [before, after] = [await create('before'), await create('after')];
-    await scene.started('wait', 2);
+    await fixture.started('wait', 2);
     // Both in one go: the worker has no time to obey the first.
     await stopBetweenWrites(where, doomed.process);
     expect(await before.cancel({ message: 'before' }, { mode: 'graceful' })).toMatchObject({ answer: 'accepted' });
@@ -55,7 +55,7 @@ test.concurrent.each(sharedPlaces())(
     await doomed.ended;
     expect(await after.cancel({ message: 'after' }, { mode: 'graceful' })).toMatchObject({ answer: 'accepted' });
 
-    await using next = startWorker(where, scene, { leaseMs: MORTAL_LEASE_MS });
+    await using next = startWorker(where, fixture, { leaseMs: MORTAL_LEASE_MS });
     await next.hear<{ type: string }>(({ type }) => type === 'serving');
     const servingAt = performance.now();
     const ends = await Promise.all([before.end(), after.end()]);

@@ -3,17 +3,17 @@
 import { checkHistory } from '@whoa/core/testing';
 import { describe, expect, test } from 'vitest';
 import { openStore } from '../tasks/open-store.ts';
-import { openScene, until } from './scene.ts';
+import { openFixture, until } from './fixture.ts';
 import { everySurface } from './surfaces/all.ts';
-import { castHere } from './surfaces/run.ts';
-import { followTask, sharedPlaces, startWorker } from './surfaces/task.ts';
+import { createLocalAgent } from './surfaces/run.ts';
+import { followTask, sharedStores, startWorker } from './surfaces/task.ts';
 
 describe.concurrent.each(everySurface())('$name', (surface) => {
   test('answers a first cancel, a harder one and one after the end truthfully', async () => {
-    await using scene = await openScene([{ parts: [{ call: 'deaf', id: 'd' }] }]);
-    await using stage = await surface.open(scene);
+    await using fixture = await openFixture([{ parts: [{ call: 'deaf', id: 'd' }] }]);
+    await using stage = await surface.open(fixture);
     const show = await stage.start('go');
-    await scene.started('deaf');
+    await fixture.started('deaf');
     const first = await show.cancel({ message: 'first' }, { mode: 'graceful' });
     const harder = await show.cancel({ message: 'second' }, { mode: 'kill' });
     const end = await show.end();
@@ -31,32 +31,32 @@ describe.concurrent.each(everySurface())('$name', (surface) => {
 });
 
 test('a run that is cancelled in the tick that started it asks no model and calls no tool', async () => {
-  await using scene = await openScene([{ parts: [{ call: 'look', id: 'l' }] }]);
-  const { agent, recorder, close } = castHere(scene);
+  await using fixture = await openFixture([{ parts: [{ call: 'look', id: 'l' }] }]);
+  const { agent, recorder, close } = createLocalAgent(fixture);
   const run = recorder.run(agent.run('go'));
   expect(run.cancel({ message: 'at once' }).answer).toBe('accepted');
   expect(await run.outcome).toMatchObject({ status: 'cancelled', turns: 0, calls: [], text: '' });
-  expect(scene.provider.requests).toEqual([]);
-  expect(scene.effects()).toEqual([]);
+  expect(fixture.provider.requests).toEqual([]);
+  expect(fixture.effects()).toEqual([]);
   expect(checkHistory(recorder.history)).toEqual([]);
   await close();
 });
 
-test.concurrent.each(sharedPlaces())(
+test.concurrent.each(sharedStores())(
   'on $name a task that is cancelled before anybody took it is never begun',
-  async (place) => {
-    await using scene = await openScene([{ parts: [{ call: 'look', id: 'l' }] }]);
-    const where = await place.open();
+  async (location) => {
+    await using fixture = await openFixture([{ parts: [{ call: 'look', id: 'l' }] }]);
+    const where = await location.open();
     await using store = openStore(where);
-    const receipt = await store.create({ tenant: 'acme', agent: 'cast', input: 'go' });
-    const show = followTask(store, { tenant: 'acme', id: (receipt as { task: { id: string } }).task.id }, scene);
+    const receipt = await store.create({ tenant: 'acme', agent: 'tester', input: 'go' });
+    const show = followTask(store, { tenant: 'acme', id: (receipt as { task: { id: string } }).task.id }, fixture);
     expect(await show.cancel({ message: 'never mind' })).toMatchObject({ answer: 'accepted', status: 'cancelled' });
-    await using worker = startWorker(where, scene);
+    await using worker = startWorker(where, fixture);
     await worker.hear<{ type: string }>(({ type }) => type === 'serving');
     // One after it, so that we know the worker has looked.
-    const next = await store.create({ tenant: 'acme', agent: 'cast', input: 'then' });
-    await followTask(store, { tenant: 'acme', id: (next as { task: { id: string } }).task.id }, scene).end();
-    expect(scene.effects().filter(({ phase }) => phase === 'begin')).toHaveLength(1);
+    const next = await store.create({ tenant: 'acme', agent: 'tester', input: 'then' });
+    await followTask(store, { tenant: 'acme', id: (next as { task: { id: string } }).task.id }, fixture).end();
+    expect(fixture.effects().filter(({ phase }) => phase === 'begin')).toHaveLength(1);
     expect(await show.read()).toMatchObject({ status: 'cancelled', calls: [], reason: { message: 'never mind' } });
     worker.process.send('stop');
     await worker.ended;
@@ -65,22 +65,22 @@ test.concurrent.each(sharedPlaces())(
 
 const RACES = 24;
 
-test.concurrent.each(sharedPlaces())(
+test.concurrent.each(sharedStores())(
   'on $name a cancel that races the end of a task is either accepted or too late, and the end agrees',
-  async (place) => {
-    await using scene = await openScene();
-    const where = await place.open();
+  async (location) => {
+    await using fixture = await openFixture();
+    const where = await location.open();
     await using store = openStore(where);
-    await using worker = startWorker(where, scene);
+    await using worker = startWorker(where, fixture);
     await worker.hear<{ type: string }>(({ type }) => type === 'serving');
     const answers = new Map<string, number>();
     await Promise.all(
       Array.from({ length: RACES }, async (_, i) => {
-        const receipt = await store.create({ tenant: 'acme', agent: 'cast', input: `race ${i}.` });
-        const show = followTask(store, { tenant: 'acme', id: (receipt as { task: { id: string } }).task.id }, scene);
+        const receipt = await store.create({ tenant: 'acme', agent: 'tester', input: `race ${i}.` });
+        const show = followTask(store, { tenant: 'acme', id: (receipt as { task: { id: string } }).task.id }, fixture);
         // Every third before the start; the others when the model is asked, each a little later than the one before.
         if (i % 3 > 0)
-          await until(() => scene.provider.requests.some(({ body }) => JSON.stringify(body).includes(`race ${i}.`)));
+          await until(() => fixture.provider.requests.some(({ body }) => JSON.stringify(body).includes(`race ${i}.`)));
         for (let looks = 0; looks < i; looks++) await show.shown();
         const [one, two] = await Promise.all([show.cancel({ message: 'one' }), show.cancel({ message: 'two' })]);
         const { status } = await show.end();
@@ -90,7 +90,7 @@ test.concurrent.each(sharedPlaces())(
         answers.set(one.answer, (answers.get(one.answer) ?? 0) + 1);
       }),
     );
-    console.log(place.name, Object.fromEntries(answers));
+    console.log(location.name, Object.fromEntries(answers));
     worker.process.send('stop');
     await worker.ended;
   },

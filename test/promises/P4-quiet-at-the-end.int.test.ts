@@ -2,7 +2,7 @@
 // tried to get away, no stream, no tool. What could not be stopped is named, never hidden.
 import { checkHistory } from '@whoa/core/testing';
 import { describe, expect, test } from 'vitest';
-import { openScene, until } from './scene.ts';
+import { openFixture, until } from './fixture.ts';
 import { everySurface } from './surfaces/all.ts';
 
 const TREE_PROCESSES = 5;
@@ -10,7 +10,7 @@ const TREE_PROCESSES = 5;
 describe.concurrent.each(everySurface())('$name', (surface) => {
   test('has ended every process of a command, also those that left their group, when its end is there', async () => {
     let command = '';
-    await using scene = await openScene(({ results }) =>
+    await using fixture = await openFixture(({ results }) =>
       results === 0
         ? {
             parts: [
@@ -20,37 +20,37 @@ describe.concurrent.each(everySurface())('$name', (surface) => {
           }
         : undefined,
     );
-    command = scene.tree;
-    await using stage = await surface.open(scene);
+    command = fixture.tree;
+    await using stage = await surface.open(fixture);
     const show = await stage.start('go');
-    await scene.started('wait');
-    await until(() => scene.processes().length >= TREE_PROCESSES);
+    await fixture.started('wait');
+    await until(() => fixture.processes().length >= TREE_PROCESSES);
     await show.cancel({ message: 'enough' }, { mode: 'now' });
     const end = await show.end();
-    expect(scene.processes()).toEqual([]);
-    expect(scene.provider.openAnswers).toBe(0);
+    expect(fixture.processes()).toEqual([]);
+    expect(fixture.provider.openAnswers).toBe(0);
     expect(Object.fromEntries(end.calls.map(({ callId, state }) => [callId, state]))).toEqual({
       b: 'interrupted',
       w: 'interrupted',
     });
     expect(end.report).toMatchObject({ clean: true });
-    expect(scene.provider.requests).toHaveLength(1);
+    expect(fixture.provider.requests).toHaveLength(1);
     expect(checkHistory(await show.history())).toEqual([]);
   });
 });
 
 describe.concurrent.each(everySurface(['SQLite']))('$name', (surface) => {
   test('has closed the connection to the model when its end is there', async () => {
-    await using scene = await openScene([{ parts: [{ text: ['Once upon ', { stall: true }, 'a time'] }] }]);
-    await using stage = await surface.open(scene);
+    await using fixture = await openFixture([{ parts: [{ text: ['Once upon ', { stall: true }, 'a time'] }] }]);
+    await using stage = await surface.open(fixture);
     const show = await stage.start('go');
-    const request = await scene.provider.waitForRequest(0);
+    const request = await fixture.provider.waitForRequest(0);
     await request.waitForStall();
     await until(async () => (await show.shown()) === 'Once upon ');
     await show.cancel({ message: 'enough' }, { mode: 'graceful' });
     expect(await show.end()).toMatchObject({ status: 'cancelled', text: 'Once upon ' });
     expect(await request.waitForClose()).toBe('client');
-    await scene.provider.waitForQuiet();
-    expect(scene.provider.requests).toHaveLength(1);
+    await fixture.provider.waitForQuiet();
+    expect(fixture.provider.requests).toHaveLength(1);
   });
 });

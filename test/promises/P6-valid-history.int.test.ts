@@ -10,9 +10,9 @@ import { expect, test } from 'vitest';
 import { openEditor } from '../command/editor.ts';
 import { formats } from '../providers.ts';
 import { openStore } from '../tasks/open-store.ts';
-import { DONE, openScene, type Scene, until } from './scene.ts';
-import { castHere } from './surfaces/run.ts';
-import { followTask, sharedPlaces, startWorker } from './surfaces/task.ts';
+import { DONE, type Fixture, openFixture, until } from './fixture.ts';
+import { createLocalAgent } from './surfaces/run.ts';
+import { followTask, sharedStores, startWorker } from './surfaces/task.ts';
 
 /** One that finishes, one that obeys, one that is deaf, one that must finish, and one more. */
 const FIVE: Answer = {
@@ -36,28 +36,28 @@ const TOLD: Readonly<Record<string, [CallState, string]>> = {
   c5: ['not-started', 'Not started: cancelled (superseded). It had no effect.'],
 };
 
-async function allUnderWay(scene: Scene): Promise<void> {
-  for (const tool of ['wait', 'deaf', 'pay']) await scene.started(tool);
-  await until(() => scene.effects().some(({ tool, phase }) => tool === 'look' && phase === 'resolve'));
+async function allUnderWay(fixture: Fixture): Promise<void> {
+  for (const tool of ['wait', 'deaf', 'pay']) await fixture.started(tool);
+  await until(() => fixture.effects().some(({ tool, phase }) => tool === 'look' && phase === 'resolve'));
 }
 
 /** What the provider was told of each call, in the request after the cancel. */
-function toldIn(scene: Scene): string {
-  expect(scene.provider.requests.map(({ refusal }) => refusal)).toEqual([undefined, undefined]);
-  return JSON.stringify(scene.provider.requests[1]!.body);
+function toldIn(fixture: Fixture): string {
+  expect(fixture.provider.requests.map(({ refusal }) => refusal)).toEqual([undefined, undefined]);
+  return JSON.stringify(fixture.provider.requests[1]!.body);
 }
 
 test.each(formats)(
   '%s: five calls in five states, each told as it was, and the next turn is accepted',
   async (format) => {
-    await using scene = await openScene([FIVE]);
+    await using fixture = await openFixture([FIVE]);
     // Three at a time: the fifth waits for a place that it never gets.
-    const { agent, recorder, close } = castHere(scene, { format, concurrency: 3 });
-    writeFileSync(scene.at('hold-pay'), '');
+    const { agent, recorder, close } = createLocalAgent(fixture, { format, concurrency: 3 });
+    writeFileSync(fixture.at('hold-pay'), '');
     const run = recorder.run(agent.run('go'));
-    await allUnderWay(scene);
+    await allUnderWay(fixture);
     run.cancel({ kind: 'superseded', message: 'not for the model' }, { mode: { abortMs: 100 } });
-    rmSync(scene.at('hold-pay'));
+    rmSync(fixture.at('hold-pay'));
     const outcome = await run.outcome;
     const told = outcome.calls.map(({ callId, state, content }) => [callId, [state, toText(content)]]);
     expect(Object.fromEntries(told)).toEqual(TOLD);
@@ -65,26 +65,26 @@ test.each(formats)(
     expect(findRefusals(prepareMessages([...outcome.messages, { role: 'user', content: 'and now?' }]))).toEqual([]);
 
     expect(await agent.run('and now?', { history: outcome.messages }).outcome).toMatchObject({ text: DONE });
-    const request = toldIn(scene);
+    const request = toldIn(fixture);
     for (const [, content] of Object.values(TOLD)) expect(request).toContain(content.split('\n')[0]);
     for (const private_ of ['for people', 'not for the model']) expect(request).not.toContain(private_);
     await close();
   },
 );
 
-test.concurrent.each(sharedPlaces())(
+test.concurrent.each(sharedStores())(
   'a conversation on $name goes on after a task of it was cancelled in five states',
-  async (place) => {
-    await using scene = await openScene([FIVE]);
-    const where = await place.open();
+  async (location) => {
+    await using fixture = await openFixture([FIVE]);
+    const where = await location.open();
     await using store = openStore(where);
-    await using worker = startWorker(where, scene);
+    await using worker = startWorker(where, fixture);
     const say = async (input: string) => {
-      const receipt = await store.create({ tenant: 'acme', agent: 'cast', input, conversation: scene.mark });
-      return followTask(store, { tenant: 'acme', id: (receipt as { task: { id: string } }).task.id }, scene);
+      const receipt = await store.create({ tenant: 'acme', agent: 'tester', input, conversation: fixture.mark });
+      return followTask(store, { tenant: 'acme', id: (receipt as { task: { id: string } }).task.id }, fixture);
     };
     const first = await say('go');
-    await allUnderWay(scene);
+    await allUnderWay(fixture);
     await first.cancel({ kind: 'superseded' }, { mode: 'now' });
     const { calls } = await first.end();
     expect(Object.fromEntries(calls.map(({ callId, state }) => [callId, state]))).toMatchObject({
@@ -94,9 +94,9 @@ test.concurrent.each(sharedPlaces())(
       c4: 'finished',
     });
     expect(await (await say('and now?')).end()).toMatchObject({ status: 'success', text: DONE });
-    expect(toldIn(scene)).toContain(TOLD['c3']![1]);
+    expect(toldIn(fixture)).toContain(TOLD['c3']![1]);
     expect(checkHistory(await first.history())).toEqual([]);
-    const { history } = (await store.conversation({ tenant: 'acme', conversation: scene.mark }))!;
+    const { history } = (await store.conversation({ tenant: 'acme', conversation: fixture.mark }))!;
     expect(findRefusals(prepareMessages(history as unknown as Message[]))).toEqual([]);
     worker.process.send('stop');
     await worker.ended;
@@ -104,14 +104,14 @@ test.concurrent.each(sharedPlaces())(
 );
 
 test('a session in an editor goes on after a prompt of it was cancelled in five states', async () => {
-  await using scene = await openScene([FIVE]);
-  const editor = await openEditor(scene.home);
+  await using fixture = await openFixture([FIVE]);
+  const editor = await openEditor(fixture.home);
   const answer = editor.prompt('go');
-  await allUnderWay(scene);
+  await allUnderWay(fixture);
   await editor.cancel();
   expect(await answer).toMatchObject({ stopReason: 'cancelled' });
   expect(await editor.prompt('and now?')).toMatchObject({ stopReason: 'end_turn' });
-  expect(toldIn(scene)).toContain('Outcome unknown');
+  expect(toldIn(fixture)).toContain('Outcome unknown');
   // The person was shown an end of every call, too.
   const ends = editor.shown.flatMap((update) =>
     update.sessionUpdate === 'tool_call_update' && (update.status === 'completed' || update.status === 'failed')

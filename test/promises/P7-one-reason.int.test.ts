@@ -4,22 +4,22 @@ import type { CancelReason } from '@whoa/core';
 import { checkHistory } from '@whoa/core/testing';
 import { describe, expect, test } from 'vitest';
 import { openTestServer } from '../mcp-server.ts';
-import { openScene } from './scene.ts';
+import { openFixture } from './fixture.ts';
 import { commandSurface, startCommand } from './surfaces/command.ts';
-import { castHere, runSurface } from './surfaces/run.ts';
-import { sharedPlaces, taskSurface } from './surfaces/task.ts';
+import { createLocalAgent, runSurface } from './surfaces/run.ts';
+import { sharedStores, taskSurface } from './surfaces/task.ts';
 
 const SECRET = 'canary-7f3a';
 const REASON = { kind: 'superseded', message: `because ${SECRET}`, by: 'ada', via: 'the test' };
 
-describe.concurrent.each([runSurface, ...sharedPlaces().map(taskSurface)])('$name', (surface) => {
+describe.concurrent.each([runSurface, ...sharedStores().map(taskSurface)])('$name', (surface) => {
   test('gives one reason of ten everywhere, and the model learns its kind only', async () => {
-    await using scene = await openScene(({ index }) =>
+    await using fixture = await openFixture(({ index }) =>
       index === 0 ? { parts: [{ call: 'wait', id: 'w' }] } : undefined,
     );
-    await using stage = await surface.open(scene);
+    await using stage = await surface.open(fixture);
     const show = await stage.start('go');
-    await scene.started('wait');
+    await fixture.started('wait');
     const receipts = await Promise.all(
       Array.from({ length: 10 }, (_, i) =>
         show.cancel({ ...REASON, message: `${REASON.message} ${i}` }, { mode: 'now' }),
@@ -35,27 +35,27 @@ describe.concurrent.each([runSurface, ...sharedPlaces().map(taskSurface)])('$nam
       winner,
     ]);
     expect(checkHistory(await show.history())).toEqual([]);
-    expect(JSON.stringify(scene.provider.requests.map(({ body, headers }) => [body, headers]))).not.toContain(SECRET);
+    expect(JSON.stringify(fixture.provider.requests.map(({ body, headers }) => [body, headers]))).not.toContain(SECRET);
   });
 });
 
 test('a reason given in one terminal is the reason in the store and in every other terminal', async () => {
-  await using scene = await openScene([{ parts: [{ call: 'wait', id: 'w' }] }]);
-  await using stage = await commandSurface.open(scene);
+  await using fixture = await openFixture([{ parts: [{ call: 'wait', id: 'w' }] }]);
+  await using stage = await commandSurface.open(fixture);
   const show = await stage.start('go');
-  await scene.started('wait');
+  await fixture.started('wait');
   const receipt = await show.cancel({ message: SECRET }, { mode: 'now' });
   expect(receipt).toMatchObject({ answer: 'accepted', reason: { kind: 'user', message: SECRET, via: 'whoa cancel' } });
   const { reason, report } = await show.end();
   expect([reason, report?.reason]).toEqual([receipt.reason, receipt.reason]);
-  const { lines } = await startCommand(scene, ['tasks', '--json']).over;
+  const { lines } = await startCommand(fixture, ['tasks', '--json']).over;
   expect(lines).toMatchObject([{ outcome: { reason: receipt.reason } }]);
   expect(checkHistory(await show.history())).toEqual([]);
 });
 
 test('the next turn tells the model the kind of the reason, and an MCP server is told no more', async () => {
   await using server = await openTestServer('stdio');
-  await using scene = await openScene([
+  await using fixture = await openFixture([
     {
       parts: [
         { call: 'test_count', id: 'm', input: {} },
@@ -63,15 +63,15 @@ test('the next turn tells the model the kind of the reason, and an MCP server is
       ],
     },
   ]);
-  const { agent, close } = castHere(scene, { tools: server.mcp.tools });
+  const { agent, close } = createLocalAgent(fixture, { tools: server.mcp.tools });
   const run = agent.run('go');
   await server.waitForLog('began');
-  await scene.started('wait');
+  await fixture.started('wait');
   run.cancel(REASON, { mode: 'now' });
   const outcome = await run.outcome;
   expect(outcome).toMatchObject({ status: 'cancelled', reason: REASON });
   await agent.run('and now?', { history: outcome.messages }).outcome;
-  const told = JSON.stringify(scene.provider.requests.map(({ body }) => body));
+  const told = JSON.stringify(fixture.provider.requests.map(({ body }) => body));
   expect(told).toContain('(superseded)');
   expect(told + server.log()).not.toContain(SECRET);
   await close();

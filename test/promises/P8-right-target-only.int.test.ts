@@ -3,14 +3,14 @@
 import { checkHistory } from '@whoa/core/testing';
 import { describe, expect, test } from 'vitest';
 import { openStore } from '../tasks/open-store.ts';
-import { DONE, openScene, type Scene } from './scene.ts';
+import { DONE, type Fixture, openFixture } from './fixture.ts';
 import { everySurface } from './surfaces/all.ts';
-import { castHere } from './surfaces/run.ts';
-import { followTask, sharedPlaces, startWorker } from './surfaces/task.ts';
+import { createLocalAgent } from './surfaces/run.ts';
+import { followTask, sharedStores, startWorker } from './surfaces/task.ts';
 
 /** Two kinds of work: one that waits for ever and one that pays and is done. */
-const openTwo = (): Promise<Scene> =>
-  openScene(({ said, results }) => {
+const openTwo = (): Promise<Fixture> =>
+  openFixture(({ said, results }) => {
     if (results > 0) return undefined;
     return said.includes('wait')
       ? { parts: [{ call: 'wait', id: `w-${said.length}` }] }
@@ -19,10 +19,10 @@ const openTwo = (): Promise<Scene> =>
 
 describe.concurrent.each(everySurface(['SQLite']))('$name', (surface) => {
   test('goes on with the next prompt, which knows nothing of the cancel before it', async () => {
-    await using scene = await openTwo();
-    await using stage = await surface.open(scene);
+    await using fixture = await openTwo();
+    await using stage = await surface.open(fixture);
     const first = await stage.start('wait');
-    await scene.started('wait');
+    await fixture.started('wait');
     await first.cancel({ message: 'not this' }, { mode: 'now' });
     expect(await first.end()).toMatchObject({ status: 'cancelled' });
     const second = await stage.start('pay');
@@ -33,10 +33,10 @@ describe.concurrent.each(everySurface(['SQLite']))('$name', (surface) => {
 });
 
 test('a cancel of one run leaves its sisters under the same agent, token and shell alone', async () => {
-  await using scene = await openTwo();
-  const { agent, recorder, close } = castHere(scene);
+  await using fixture = await openTwo();
+  const { agent, recorder, close } = createLocalAgent(fixture);
   const runs = ['wait', 'pay.', 'wait..', 'pay...'].map((said) => recorder.run(agent.run(said)));
-  await scene.started('wait', 2);
+  await fixture.started('wait', 2);
   runs[0]!.cancel({ message: 'only this' }, { mode: 'kill' });
   expect((await runs[0]!.outcome).status).toBe('cancelled');
   expect((await Promise.all([runs[1]!.outcome, runs[3]!.outcome])).map(({ status }) => status)).toEqual([
@@ -49,36 +49,38 @@ test('a cancel of one run leaves its sisters under the same agent, token and she
   await close();
 });
 
-test.concurrent.each(sharedPlaces())(
+test.concurrent.each(sharedStores())(
   'a cancel on $name stops one task of its worker, and nothing of another tenant',
-  async (place) => {
-    await using scene = await openTwo();
-    const where = await place.open();
+  async (location) => {
+    await using fixture = await openTwo();
+    const where = await location.open();
     await using store = openStore(where);
-    await using worker = startWorker(where, scene);
+    await using worker = startWorker(where, fixture);
     const create = async (tenant: string, input: string) => {
       const receipt = await store.create({
         tenant,
-        agent: 'cast',
+        agent: 'tester',
         input,
-        conversation: `${scene.mark}.${input}`,
+        conversation: `${fixture.mark}.${input}`,
         key: 'one',
       });
-      return followTask(store, { tenant, id: (receipt as { task: { id: string } }).task.id }, scene);
+      return followTask(store, { tenant, id: (receipt as { task: { id: string } }).task.id }, fixture);
     };
     const [mine, theirs] = [await create('acme', 'wait'), await create('other', 'wait..')];
-    await scene.started('wait', 2);
+    await fixture.started('wait', 2);
     const beside = await create('acme', 'pay');
     expect(
       await store.cancel(
-        { tenant: 'acme', conversation: `${scene.mark}.wait` },
+        { tenant: 'acme', conversation: `${fixture.mark}.wait` },
         { message: 'only this' },
         { mode: 'now' },
       ),
     ).toMatchObject({
       answer: 'accepted',
     });
-    expect(await store.cancel({ tenant: 'acme', conversation: `${scene.mark}.wait..` })).toEqual({ answer: 'unknown' });
+    expect(await store.cancel({ tenant: 'acme', conversation: `${fixture.mark}.wait..` })).toEqual({
+      answer: 'unknown',
+    });
     expect(await mine.end()).toMatchObject({ status: 'cancelled' });
     expect(await beside.end()).toMatchObject({ status: 'success', text: DONE });
     expect(await theirs.read()).toMatchObject({ status: 'running' });

@@ -13,7 +13,7 @@ const ENDINGS = ['', '.ts', '.test.ts', '.int.test.ts'];
 function isThere(path: string): boolean {
   const [first = '', ...rest] = path.split('/');
   const places = [path, join('packages', first, 'src', ...rest)];
-  return places.some((place) => ENDINGS.some((ending) => existsSync(join(root, place + ending))));
+  return places.some((location) => ENDINGS.some((ending) => existsSync(join(root, location + ending))));
 }
 
 test('every promise has a paragraph and a suite of its own', () => {

@@ -13,10 +13,10 @@ import { z } from 'zod';
 import { BIN } from '../command/terminal.ts';
 import { formats } from '../providers.ts';
 import { openStore } from '../tasks/open-store.ts';
-import { openScene, until } from './scene.ts';
+import { openFixture, until } from './fixture.ts';
 import { LOCAL, openLocal, startCommand } from './surfaces/command.ts';
-import { castHere } from './surfaces/run.ts';
-import { followTask, sharedPlaces, startWorker } from './surfaces/task.ts';
+import { createLocalAgent } from './surfaces/run.ts';
+import { followTask, sharedStores, startWorker } from './surfaces/task.ts';
 
 const plain = { description: 'A tool.', inputSchema: z.object({}), effects: 'read' as const };
 
@@ -99,13 +99,13 @@ test('a failure, a time-out and a cancel in one instant are one end of a call, w
 test.each(formats)(
   '%s: usage of a reply that was whole is kept when its call is cancelled, and that of a cut one is never guessed',
   async (format) => {
-    await using scene = await openScene([
+    await using fixture = await openFixture([
       { parts: [{ call: 'wait', id: 'w' }] },
       { parts: [{ text: ['Hello ', { stall: true }] }] },
     ]);
-    const { agent, close } = castHere(scene, { format });
+    const { agent, close } = createLocalAgent(fixture, { format });
     const first = agent.run('go');
-    await scene.started('wait');
+    await fixture.started('wait');
     first.cancel({}, { mode: 'now' });
     expect((await first.outcome).usage).toEqual({ inputTokens: 11, outputTokens: 20, complete: true });
     const second = agent.run('go');
@@ -120,9 +120,9 @@ test.each(formats)(
 );
 
 test('twenty calls that fail at once leave no listener on the signal they shared', async () => {
-  await using scene = await openScene();
+  await using fixture = await openFixture();
   const { signal } = new AbortController();
-  const runtime = createRuntime({ tools: [createLsTool({ root: scene.folder })] });
+  const runtime = createRuntime({ tools: [createLsTool({ root: fixture.folder })] });
   for (let i = 0; i < 20; i++) {
     const [result] = await runtime.execute([{ id: 'l', tool: 'ls', input: { path: 'missing' } }], { signal });
     expect(result).toMatchObject({ state: 'failed' });
@@ -131,9 +131,9 @@ test('twenty calls that fail at once leave no listener on the signal they shared
 });
 
 test('the command that is told to go in the middle of an answer has printed its words and kept them', async () => {
-  await using scene = await openScene([{ parts: [{ text: ['Once ', 'upon ', { stall: true }] }] }]);
-  await using store = openLocal(scene);
-  const command = startCommand(scene, ['run', '--json', 'tell me']);
+  await using fixture = await openFixture([{ parts: [{ text: ['Once ', 'upon ', { stall: true }] }] }]);
+  await using store = openLocal(fixture);
+  const command = startCommand(fixture, ['run', '--json', 'tell me']);
   const printed = (): string =>
     (command.lines as { type: string; text?: string }[])
       .map(({ type, text }) => (type === 'text' ? text : ''))
@@ -149,23 +149,23 @@ test('the command that is told to go in the middle of an answer has printed its 
 
 test('an editor that reads nothing more can still cancel: the order does not queue behind the words', async () => {
   const words = Array.from({ length: 20_000 }, (_, i) => `word${i} and more words to fill every pipe on the way `);
-  await using scene = await openScene([{ parts: [{ text: [...words, { stall: true }] }] }]);
+  await using fixture = await openFixture([{ parts: [{ text: [...words, { stall: true }] }] }]);
   const [file = '', ...args] = BIN;
   const child = spawn(file, [...args, 'acp', '--yes', '--sandbox', 'none'], {
-    cwd: scene.folder,
-    env: scene.home.env,
+    cwd: fixture.folder,
+    env: fixture.home.env,
     stdio: ['pipe', 'pipe', 'inherit'],
   });
   const exited = once(child, 'exit');
   const send = (message: object): unknown => child.stdin.write(`${JSON.stringify({ jsonrpc: '2.0', ...message })}\n`);
   send({ id: 1, method: 'initialize', params: { protocolVersion: 1, clientCapabilities: {} } });
   await once(child.stdout, 'data');
-  send({ id: 2, method: 'session/new', params: { cwd: scene.folder, mcpServers: [] } });
+  send({ id: 2, method: 'session/new', params: { cwd: fixture.folder, mcpServers: [] } });
   const [answer] = (await once(child.stdout, 'data')) as [Buffer];
   const sessionId = /"sessionId":"([^"]+)"/.exec(answer.toString())![1];
   child.stdout.pause();
   send({ id: 3, method: 'session/prompt', params: { sessionId, prompt: [{ type: 'text', text: 'go' }] } });
-  const request = await scene.provider.waitForRequest(0);
+  const request = await fixture.provider.waitForRequest(0);
   await request.waitForCharacters(100_000);
   send({ method: 'session/cancel', params: { sessionId } });
   expect(await request.waitForClose()).toBe('client');
@@ -173,27 +173,29 @@ test('an editor that reads nothing more can still cancel: the order does not que
   await exited;
 });
 
-test.concurrent.each(sharedPlaces(['SQLite']))(
+test.concurrent.each(sharedStores(['SQLite']))(
   'a reader who goes away stops nothing, one who comes back misses nothing, and a cancel still stops it',
-  async (place) => {
+  async (location) => {
     let go = (): void => {};
     const later = new Promise<void>((resolve) => (go = resolve));
-    await using scene = await openScene([{ parts: [{ text: ['Once ', { stall: later }, 'upon ', { stall: true }] }] }]);
-    const where = await place.open();
-    await using worker = startWorker(where, scene);
+    await using fixture = await openFixture([
+      { parts: [{ text: ['Once ', { stall: later }, 'upon ', { stall: true }] }] },
+    ]);
+    const where = await location.open();
+    await using worker = startWorker(where, fixture);
     await using store = openStore(where);
-    const receipt = await store.create({ tenant: 'acme', agent: 'cast', input: 'go' });
+    const receipt = await store.create({ tenant: 'acme', agent: 'tester', input: 'go' });
     const ref = { tenant: 'acme', id: (receipt as { task: { id: string } }).task.id };
     {
       await using reader = openStore(where);
       await using watching = await reader.watch({ id: ref.id }, () => {});
-      await until(async () => (await followTask(reader, ref, scene).shown()) === 'Once ');
+      await until(async () => (await followTask(reader, ref, fixture).shown()) === 'Once ');
       expect(watching).toBeDefined();
     }
     go();
-    const show = followTask(store, ref, scene);
+    const show = followTask(store, ref, fixture);
     await until(async () => (await show.shown()) === 'Once upon ');
-    expect(scene.provider.openAnswers).toBe(1);
+    expect(fixture.provider.openAnswers).toBe(1);
     await show.cancel({ message: 'now' });
     expect(await show.end()).toMatchObject({ status: 'cancelled', text: 'Once upon ' });
     worker.process.send('stop');

@@ -21,9 +21,9 @@ type Say = (line: string) => void;
 /** Plays every scene and returns what was said. */
 export async function play(): Promise<string[]> {
   const lines: string[] = [];
-  const scenes = { tokens, listeners, longWaits, guards, details, runs, undo, subAgents, conversations, aiSdk };
-  for (const [name, scene] of Object.entries(scenes)) {
-    await scene((line) => lines.push(`${name}: ${line}`));
+  const scenarios = { tokens, listeners, longWaits, guards, details, runs, undo, subAgents, conversations, aiSdk };
+  for (const [name, scenario] of Object.entries(scenarios)) {
+    await scenario((line) => lines.push(`${name}: ${line}`));
   }
   return lines;
 }

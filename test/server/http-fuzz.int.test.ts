@@ -2,7 +2,7 @@ import { createMemoryStore } from '@whoa/tasks';
 import { expect, test } from 'vitest';
 import { fuzzTaskApi } from '../campaigns/http-fuzz.ts';
 import { openStore } from '../tasks/open-store.ts';
-import { places } from '../tasks/places.ts';
+import { storeKinds } from '../tasks/shared-stores.ts';
 
 /** What comes back when the generator does what it should: things done, refused, not found, too late. */
 const REACHED = ['200', '201', '202', '204', '400', '403', '404', '409', '413', '415', '421'];
@@ -14,14 +14,14 @@ test('20,000 requests from the document: none breaks anything, none is answered 
   await store[Symbol.asyncDispose]();
 });
 
-test.each(places)('$name keeps or refuses whatever 2,000 requests bring', async (kind) => {
-  const place = await kind.open();
-  const store = openStore(place.place);
+test.each(storeKinds)('$name keeps or refuses whatever 2,000 requests bring', async (kind) => {
+  const location = await kind.open();
+  const store = openStore(location.location);
   try {
     const counts = await fuzzTaskApi({ store, requests: 2_000, seed: 14 });
     expect(counts['201']).toBeGreaterThan(10);
   } finally {
     await store[Symbol.asyncDispose]();
-    await place[Symbol.asyncDispose]();
+    await location[Symbol.asyncDispose]();
   }
 });

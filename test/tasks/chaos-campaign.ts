@@ -6,7 +6,7 @@ import { createSteppedClock, type SteppedClock } from '../servers/stepped-clock.
 import { askUntilAnswered } from './ask-until-answered.ts';
 import { judgeChaos } from './chaos-judge.ts';
 import { type ChaosReport, type Life, TENANT } from './chaos-life.ts';
-import type { ChaosPlace, ChaosPlaceKind } from './chaos-places.ts';
+import type { ChaosStore, ChaosStoreKind } from './chaos-stores.ts';
 import { type Child, startChild, temporaryFolder } from './child.ts';
 import { openStore } from './open-store.ts';
 
@@ -24,15 +24,15 @@ const HEAL_MS = 180_000;
 
 /** Lets tasks live while workers, connections and the server fail, and judges every life by what was answered. */
 export async function runChaos(
-  kind: ChaosPlaceKind,
+  kind: ChaosStoreKind,
   { lives, random }: { readonly lives: number; readonly random: () => number },
 ): Promise<ChaosReport> {
   using folder = temporaryFolder();
   using servers = createSteppedClock();
   using workers = createSteppedClock();
-  await using place = await kind.open(servers);
+  await using location = await kind.open(servers);
   await using chaos = new Chaos({
-    place,
+    location,
     clocks: { servers, workers },
     log: `${folder.path}/log.jsonl`,
     random,
@@ -47,13 +47,13 @@ export async function runChaos(
     lives: chaos.lives.size,
     seconds,
     strikes: chaos.strikes,
-    cannot: place.cannot,
+    cannot: location.cannot,
     violations: [...chaos.violations, ...judged.violations],
   };
 }
 
 interface ChaosOptions {
-  readonly place: ChaosPlace;
+  readonly location: ChaosStore;
   readonly clocks: { readonly servers: SteppedClock; readonly workers: SteppedClock };
   readonly lives: number;
   readonly log: string;
@@ -120,20 +120,20 @@ class Chaos implements AsyncDisposable {
   }
 
   #openStore(): void {
-    const { place, clocks } = this.#options;
+    const { location, clocks } = this.#options;
     // A store in a file goes by the clock of whoever uses it.
     const clock = { ...systemClock, now: () => Date.now() + clocks.workers.aheadMs };
-    this.#stores.push(openStore(place.place, { maxAttempts: 10_000, world: { ...systemWorld, clock } }));
+    this.#stores.push(openStore(location.location, { maxAttempts: 10_000, world: { ...systemWorld, clock } }));
   }
 
   #startWorker(): Child {
-    const { place, log, clocks } = this.#options;
-    return startChild('chaos-worker', [place.place, log, `worker-${++this.#started}`], clocks.workers.env);
+    const { location, log, clocks } = this.#options;
+    return startChild('chaos-worker', [location.location, log, `worker-${++this.#started}`], clocks.workers.env);
   }
 
   #startCanceller(): Child {
-    const { place, clocks } = this.#options;
-    const child = startChild('chaos-canceller', [place.place], clocks.workers.env);
+    const { location, clocks } = this.#options;
+    const child = startChild('chaos-canceller', [location.location], clocks.workers.env);
     child.process.on('message', (message: { id?: string; receipt?: StoreCancelReceipt; error?: string }) => {
       if (message.id === undefined) return;
       this.#answered++;
@@ -193,7 +193,7 @@ class Chaos implements AsyncDisposable {
   }
 
   async #strikeOn(): Promise<void> {
-    const { place, clocks } = this.#options;
+    const { location, clocks } = this.#options;
     const strikes: Record<string, () => Promise<void>> = {
       'kill a worker': () => this.#endWorker(this.#below(WORKERS), 'SIGKILL'),
       'kill another': () => this.#endWorker(this.#below(WORKERS), 'SIGKILL'),
@@ -201,12 +201,12 @@ class Chaos implements AsyncDisposable {
       'stop a worker past its lease': () => this.#stopWorker(),
       'step the clock of the servers': () => this.#step(clocks.servers),
       'step the clock of the workers': () => this.#step(clocks.workers),
-      ...place.faults,
+      ...location.faults,
     };
     for (let grown = 1; !this.#isOver; ) {
       const isTimeToGrow = this.lives.size > (this.#options.lives * grown) / GROWTHS;
       if (isTimeToGrow) grown++;
-      const name = isTimeToGrow && place.grow?.() ? 'grow the shards' : this.#pick(Object.keys(strikes));
+      const name = isTimeToGrow && location.grow?.() ? 'grow the shards' : this.#pick(Object.keys(strikes));
       this.strikes[name] = (this.strikes[name] ?? 0) + 1;
       await (strikes[name] ?? (() => this.#moveAll()))();
       await wait(200 + this.#below(600));
@@ -221,7 +221,7 @@ class Chaos implements AsyncDisposable {
   /** Everybody is told of the shards that there are now; workers one after the other, as they are replaced. */
   async #moveAll(): Promise<void> {
     this.#openStore();
-    for (const { process } of this.#cancellers) process.send({ place: this.#options.place.place });
+    for (const { process } of this.#cancellers) process.send({ location: this.#options.location.location });
     for (let victim = 0; victim < WORKERS; victim++) await this.#endWorker(victim, 'SIGTERM');
   }
 

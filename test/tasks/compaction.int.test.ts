@@ -4,7 +4,7 @@ import { type Planner, reply } from '@whoa/core/model';
 import { createRunner, type JournalEntry, type TaskRef, type TaskStore } from '@whoa/tasks';
 import { expect, test } from 'vitest';
 import { openStore } from './open-store.ts';
-import { places } from './places.ts';
+import { storeKinds } from './shared-stores.ts';
 
 const TURNS = 4;
 const PIECES = 8;
@@ -54,12 +54,12 @@ async function readAlong(store: TaskStore, ref: TaskRef, seen: JournalEntry[]): 
   }
 }
 
-test.each(places.flatMap((kind) => [0, 3, 12, 25].map((diesAfter) => [kind.name, diesAfter, kind] as const)))(
+test.each(storeKinds.flatMap((kind) => [0, 3, 12, 25].map((diesAfter) => [kind.name, diesAfter, kind] as const)))(
   'a journal on %s that is read along over the death of its worker after %i entries holds all that was shown',
   async (_name, diesAfter, kind) => {
-    await using place = await kind.open();
-    await using store = openStore(place.place);
-    await using other = openStore(place.place);
+    await using location = await kind.open();
+    await using store = openStore(location.location);
+    await using other = openStore(location.location);
     const agents = { talkative: createAgent({ name: 'talkative', planner: talkative }) };
     const timing = { leaseMs: LEASE_MS, pollMs: 30, flushMs: 10 };
     const first = mortal(other);

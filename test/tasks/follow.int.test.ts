@@ -13,9 +13,9 @@ const SOON = { timeout: 60_000, interval: 20 };
 const TASKS = 4;
 const ROUNDS = 30;
 
-interface Place extends AsyncDisposable {
+interface SharedStore extends AsyncDisposable {
   /** For those who write. */
-  readonly place: string;
+  readonly location: string;
   /** For those who read: over a network that can be cut. */
   readonly readers: string;
   cut(): void;
@@ -23,7 +23,7 @@ interface Place extends AsyncDisposable {
   left(): Promise<unknown>;
 }
 
-const kinds: Readonly<Record<string, () => Promise<Place>>> = {
+const kinds: Readonly<Record<string, () => Promise<SharedStore>>> = {
   SQLite: openSqlite,
   Redis: openRedis,
   Postgres: openPostgres,
@@ -31,9 +31,9 @@ const kinds: Readonly<Record<string, () => Promise<Place>>> = {
 
 describe.each(Object.entries(kinds))('on %s', (_name, open) => {
   test('readers that come, go, dawdle and lose the store all see the same journal, once', async () => {
-    await using place = await open();
-    await using writer = openStore(place.place);
-    await using store = openStore(place.readers);
+    await using location = await open();
+    await using writer = openStore(location.location);
+    await using store = openStore(location.readers);
     const tasks = await Promise.all(Array.from({ length: TASKS }, () => running(writer)));
     const readers: Promise<void>[] = [];
     for (let round = 0; round < ROUNDS; round++) {
@@ -48,17 +48,17 @@ describe.each(Object.entries(kinds))('on %s', (_name, open) => {
         leaving.abort();
         await Promise.all([leaver.return!(), other]);
       }
-      if (round === ROUNDS / 2) place.cut();
+      if (round === ROUNDS / 2) location.cut();
     }
     for (const { by } of tasks) await writer.finish(by, { status: 'success' });
     await Promise.all(readers);
-    await expect.poll(() => place.left(), SOON).toEqual([]);
+    await expect.poll(() => location.left(), SOON).toEqual([]);
   });
 
   test('one who leaves and comes back at once misses nothing', async () => {
-    await using place = await open();
-    await using writer = openStore(place.place);
-    await using store = openStore(place.readers);
+    await using location = await open();
+    await using writer = openStore(location.location);
+    await using store = openStore(location.readers);
     const { ref, by } = await running(writer);
     for (let position = 1; position <= 20; position++) {
       const following = followTask(store, ref, { after: position - 1 });
@@ -67,7 +67,7 @@ describe.each(Object.entries(kinds))('on %s', (_name, open) => {
       expect(await next).toMatchObject({ value: { position } });
       await following.return!();
     }
-    await expect.poll(() => place.left(), SOON).toEqual([]);
+    await expect.poll(() => location.left(), SOON).toEqual([]);
   });
 });
 
@@ -91,10 +91,10 @@ async function readAll(following: AsyncIterator<Followed>): Promise<void> {
   while ((await following.next()).done !== true);
 }
 
-function openSqlite(): Promise<Place> {
+function openSqlite(): Promise<SharedStore> {
   const folder = temporaryFolder();
   return Promise.resolve({
-    place: folder.file,
+    location: folder.file,
     readers: folder.file,
     cut: () => {},
     left: () => Promise.resolve([]),
@@ -102,13 +102,13 @@ function openSqlite(): Promise<Place> {
   });
 }
 
-async function openRedis(): Promise<Place> {
+async function openRedis(): Promise<SharedStore> {
   const server = await startRedis();
   const proxy = await startProxy({ host: '127.0.0.1', port: server.port });
   const placeOf = (port: number): string =>
     JSON.stringify({ backend: 'redis', url: `redis://127.0.0.1:${port}` } satisfies TaskStoreConfig);
   return {
-    place: placeOf(server.port),
+    location: placeOf(server.port),
     readers: placeOf(proxy.port),
     cut: () => proxy.cut(),
     left: async () =>
@@ -120,13 +120,13 @@ async function openRedis(): Promise<Place> {
   };
 }
 
-async function openPostgres(): Promise<Place> {
+async function openPostgres(): Promise<SharedStore> {
   const server = await startPostgres();
   const { hostname, port } = new URL(server.url);
   const proxy = await startProxy({ host: hostname, port: Number(port) });
   const placeOf = (url: string): string => JSON.stringify({ backend: 'postgres', url } satisfies TaskStoreConfig);
   return {
-    place: placeOf(server.url),
+    location: placeOf(server.url),
     readers: placeOf(server.url.replace(/:\d+\//, `:${proxy.port}/`)),
     cut: () => proxy.cut(),
     left: () => query(server.url, "SELECT name FROM whoa.watchers WHERE name LIKE 'i:%'"),

@@ -4,7 +4,7 @@ import { setTimeout as wait } from 'node:timers/promises';
 import type { TaskRecord, TaskStore } from '@whoa/tasks';
 import { type Child, startChild, temporaryFolder } from './child.ts';
 import { openStore } from './open-store.ts';
-import type { PlaceKind } from './places.ts';
+import type { SharedStoreKind } from './shared-stores.ts';
 
 export interface KillReport {
   readonly kills: number;
@@ -21,14 +21,14 @@ export interface KillReport {
 
 /** Kills workers at random moments and checks, when all is over, that nothing acknowledged was lost or done twice. */
 export async function runKillCampaign(
-  kind: PlaceKind,
+  kind: SharedStoreKind,
   { kills, random }: { kills: number; random: () => number },
 ): Promise<KillReport> {
   using folder = temporaryFolder();
   await using shared = await kind.open();
-  await using store = openStore(shared.place, { maxAttempts: 10_000 });
+  await using store = openStore(shared.location, { maxAttempts: 10_000 });
   const tasks = new Map<string, { cancelled: boolean }>();
-  const start = (): Child => startChild('mortal-worker', [shared.place, folder.path, `${TURNS}`]);
+  const start = (): Child => startChild('mortal-worker', [shared.location, folder.path, `${TURNS}`]);
   let workers = [start(), start()];
   try {
     for (let killed = 0; killed < kills; killed++) {

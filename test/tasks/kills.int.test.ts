@@ -1,9 +1,9 @@
 import { createVirtualWorld } from '@whoa/core/testing';
 import { expect, test } from 'vitest';
 import { runKillCampaign } from './kill-campaign.ts';
-import { places } from './places.ts';
+import { storeKinds } from './shared-stores.ts';
 
-test.each(places)(
+test.each(storeKinds)(
   'workers on $name killed at random moments lose nothing acknowledged and repeat nothing that must not be',
   async (kind) => {
     const world = createVirtualWorld({ seed: 7 });

@@ -25,13 +25,13 @@ interface Servers extends AsyncDisposable {
   open(): Promise<{ store: TaskStore; direct: TaskStore; proxy: LossyNetwork } & AsyncDisposable>;
 }
 
-let places = 0;
+let storeKinds = 0;
 
 async function startRedisServers(): Promise<Servers> {
   const server = await startRedis();
   return {
     async open() {
-      const prefix = `lost-${places++}`;
+      const prefix = `lost-${storeKinds++}`;
       const proxy = await startProxy({ host: '127.0.0.1', port: server.port });
       const direct = createRedisStore({ url: server.url, prefix });
       const store = createRedisStore({ url: `redis://127.0.0.1:${proxy.port}`, prefix });
@@ -46,7 +46,7 @@ async function startPostgresServers(): Promise<Servers> {
   const { hostname, port } = new URL(server.url);
   return {
     async open() {
-      const schema = `lost_${places++}`;
+      const schema = `lost_${storeKinds++}`;
       const proxy = await startProxy({ host: hostname, port: Number(port) });
       const direct = createPostgresStore({ url: server.url, schema });
       const store = createPostgresStore({ url: server.url.replace(port, `${proxy.port}`), schema });
@@ -117,14 +117,14 @@ describe.each([
   let servers: Servers;
   beforeAll(async () => {
     servers = await start();
-    await using place = await servers.open();
-    await liveOnce(place.direct);
+    await using location = await servers.open();
+    await liveOnce(location.direct);
   });
   afterAll(() => servers[Symbol.asyncDispose]());
 
   test('create: with the nonce of the error it is answered as the first time, and there is one task', async () => {
-    await using place = await servers.open();
-    const { store, direct, proxy } = place;
+    await using location = await servers.open();
+    const { store, direct, proxy } = location;
     const old = await running(store, { conversation: 'c' });
     const ask = (nonce?: string) => store.create({ ...WANTED, ...CONVERSATION }, nonce === undefined ? {} : { nonce });
     const { nonce, operation } = await lose(proxy, ask);
@@ -135,8 +135,8 @@ describe.each([
   });
 
   test('create under a key: whoever created it learns that it did', async () => {
-    await using place = await servers.open();
-    const { store, direct, proxy } = place;
+    await using location = await servers.open();
+    const { store, direct, proxy } = location;
     await store.sweep();
     const ask = (nonce: string) => store.create({ ...WANTED, key: 'k' }, { nonce });
     expect((await lose(proxy, () => ask('mine'))).nonce).toBe('mine');
@@ -145,8 +145,8 @@ describe.each([
   });
 
   test('send: with the nonce of the error the command is there once, also when it has been carried out', async () => {
-    await using place = await servers.open();
-    const { store, direct, proxy } = place;
+    await using location = await servers.open();
+    const { store, direct, proxy } = location;
     const { ref, by } = await running(store);
     const { nonce } = await lose(proxy, () => store.send(ref, STEER));
     const again = () => store.send(ref, STEER, { nonce: nonce! });
@@ -158,8 +158,8 @@ describe.each([
   });
 
   test('append: the batch is written once', async () => {
-    await using place = await servers.open();
-    const { store, direct, proxy } = place;
+    await using location = await servers.open();
+    const { store, direct, proxy } = location;
     const { ref, by } = await running(store);
     await store.send(ref, STEER);
     const ask = () => store.append(by, { after: 0, events: ['one', 'two'], done: [1] });
@@ -170,8 +170,8 @@ describe.each([
   });
 
   test('append that replaces: what it replaces is gone once, and the journal is as large as it says', async () => {
-    await using place = await servers.open();
-    const { store, direct, proxy } = place;
+    await using location = await servers.open();
+    const { store, direct, proxy } = location;
     const { ref, by } = await running(store);
     await store.append(by, { after: 0, events: ['Hel', 'lo', 'kept'] });
     const ask = () => store.append(by, { after: 3, events: ['Hello'], replaces: [1, 2] });
@@ -185,8 +185,8 @@ describe.each([
   });
 
   test('claim: asked again it is the same claim, counted once', async () => {
-    await using place = await servers.open();
-    const { store, direct, proxy } = place;
+    await using location = await servers.open();
+    const { store, direct, proxy } = location;
     const { id } = taskOf(await store.create(WANTED));
     const ask = () => store.claim(id, { ...REQUEST, session: 'one', claim: 'one' });
     await lose(proxy, ask);
@@ -195,8 +195,8 @@ describe.each([
   });
 
   test('take: asked again it hands out the same tasks, and no others', async () => {
-    await using place = await servers.open();
-    const { store, direct, proxy } = place;
+    await using location = await servers.open();
+    const { store, direct, proxy } = location;
     for (let i = 0; i < 3; i++) await store.create(WANTED);
     const request = { ...REQUEST, domain: 0, session: 'one', claim: 'one', agents: [WANTED.agent], limit: 2 };
     await lose(proxy, () => store.take({ ...request, number: 1 }));
@@ -210,8 +210,8 @@ describe.each([
   });
 
   test('beat: the session is kept, and its orders come again', async () => {
-    await using place = await servers.open();
-    const { store, proxy } = place;
+    await using location = await servers.open();
+    const { store, proxy } = location;
     const { ref, by } = await running(store);
     await store.cancel(ref, { by: 'ann' });
     const ask = () => store.beat({ domain: 0, session: by.session, count: 1 });
@@ -220,8 +220,8 @@ describe.each([
   });
 
   test('cancel: the first reason stays, and the deadlines do not move', async () => {
-    await using place = await servers.open();
-    const { store, direct, proxy } = place;
+    await using location = await servers.open();
+    const { store, direct, proxy } = location;
     const { ref } = await running(store);
     const ask = () => store.cancel(ref, { by: 'ann' });
     await lose(proxy, ask);
@@ -231,8 +231,8 @@ describe.each([
   });
 
   test('cancel before the start: the task has ended, once', async () => {
-    await using place = await servers.open();
-    const { store, direct, proxy } = place;
+    await using location = await servers.open();
+    const { store, direct, proxy } = location;
     const { id } = taskOf(await store.create(WANTED));
     const ask = () => store.cancel({ tenant: TENANT, id }, { by: 'ann' });
     await lose(proxy, ask);
@@ -242,8 +242,8 @@ describe.each([
   });
 
   test('release: the task is free, and has lost no attempt', async () => {
-    await using place = await servers.open();
-    const { store, direct, proxy } = place;
+    await using location = await servers.open();
+    const { store, direct, proxy } = location;
     const { ref, by } = await running(store);
     await lose(proxy, () => store.release(by));
     expect(await store.release(by)).toEqual({ answer: 'already' });
@@ -251,8 +251,8 @@ describe.each([
   });
 
   test('a message whose creation was not answered is answered all the same, here and once', async () => {
-    await using place = await servers.open();
-    const { store, direct, proxy } = place;
+    await using location = await servers.open();
+    const { store, direct, proxy } = location;
     await store.sweep();
     const agent = createAgent({ name: 'echo', planner: { next: () => reply('heard') } });
     const sent: string[] = [];
@@ -271,8 +271,8 @@ describe.each([
   });
 
   test('finish: it has ended once, and one successor was woken', async () => {
-    await using place = await servers.open();
-    const { store, direct, proxy } = place;
+    await using location = await servers.open();
+    const { store, direct, proxy } = location;
     const { ref, by } = await running(store, { conversation: 'c' });
     const next = taskOf(await store.create({ ...WANTED, ...CONVERSATION }, { policy: 'queue' }));
     const third = taskOf(await store.create({ ...WANTED, ...CONVERSATION }, { policy: 'queue' }));

@@ -3,9 +3,9 @@ import { createSqliteStore, createTaskStore, type TaskStore, type TaskStoreConfi
 
 /** The store a child is told to use: a SQLite file, or a configuration as JSON. */
 export function openStore(
-  place: string,
+  location: string,
   more: { maxAttempts?: number; retentionMs?: number; world?: World } = {},
 ): TaskStore {
-  if (!place.startsWith('{')) return createSqliteStore({ file: place, ...more });
-  return createTaskStore({ ...(JSON.parse(place) as TaskStoreConfig), ...more });
+  if (!location.startsWith('{')) return createSqliteStore({ file: location, ...more });
+  return createTaskStore({ ...(JSON.parse(location) as TaskStoreConfig), ...more });
 }

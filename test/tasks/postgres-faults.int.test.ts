@@ -49,11 +49,11 @@ async function createRunning(store: TaskStore, count: number): Promise<string[]>
   const ids: string[] = [];
   const createSome = async (): Promise<void> => {
     while (ids.length < count) {
-      const place = ids.push('') - 1;
-      const receipt = await store.create({ tenant: 'acme', agent: 'a', input: place });
-      ids[place] = (receipt as { task: TaskRecord }).task.id;
-      const claim = { worker: 'w', leaseMs: LEASE_MS, session: 'session', claim: `${place}` };
-      await store.claim(ids[place], claim);
+      const location = ids.push('') - 1;
+      const receipt = await store.create({ tenant: 'acme', agent: 'a', input: location });
+      ids[location] = (receipt as { task: TaskRecord }).task.id;
+      const claim = { worker: 'w', leaseMs: LEASE_MS, session: 'session', claim: `${location}` };
+      await store.claim(ids[location], claim);
     }
   };
   await Promise.all(Array.from({ length: 8 }, createSome));

@@ -3,7 +3,7 @@ import { join } from 'node:path';
 import type { ClaimRef } from '@whoa/tasks/store';
 import { startChild, temporaryFolder } from './child.ts';
 import { openStore } from './open-store.ts';
-import type { PlaceKind } from './places.ts';
+import type { SharedStoreKind } from './shared-stores.ts';
 
 export interface RaceReport {
   readonly tasks: number;
@@ -12,10 +12,10 @@ export interface RaceReport {
 }
 
 /** Has three processes race to end every task, each in its own way, and checks every receipt against the end. */
-export async function runRace(kind: PlaceKind, tasks: number): Promise<RaceReport> {
+export async function runRace(kind: SharedStoreKind, tasks: number): Promise<RaceReport> {
   using folder = temporaryFolder();
   await using shared = await kind.open();
-  await using store = openStore(shared.place);
+  await using store = openStore(shared.location);
   const claims: ClaimRef[] = [];
   let started = 0;
   const createSome = async (): Promise<void> => {
@@ -32,7 +32,7 @@ export async function runRace(kind: PlaceKind, tasks: number): Promise<RaceRepor
   const claimsFile = join(folder.path, 'claims.json');
   writeFileSync(claimsFile, JSON.stringify(claims));
   const ways = ['success', 'failed', 'cancel'];
-  const children = ways.map((way) => startChild('race-writer', [shared.place, claimsFile, way]));
+  const children = ways.map((way) => startChild('race-writer', [shared.location, claimsFile, way]));
   let ready = 0;
   for (const child of children) {
     child.process.on('message', ({ type }: { type: string }) => {

@@ -1,8 +1,8 @@
 import { expect, test } from 'vitest';
-import { places } from './places.ts';
 import { runRace } from './race-campaign.ts';
+import { storeKinds } from './shared-stores.ts';
 
-test.each(places)(
+test.each(storeKinds)(
   'tasks on $name, three processes racing to end each: one end each, and every receipt is true',
   async (kind) => {
     const report = await runRace(kind, kind.raceTasks);

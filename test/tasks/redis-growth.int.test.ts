@@ -112,11 +112,11 @@ describe('shards that have grown', () => {
 
   test('grow on a Cluster, under workers that take from all of them', async () => {
     await using cluster = await startRedisCluster();
-    const place = { url: cluster.urls, cluster: true };
-    const before = createRedisStore({ ...place, shards: 2 });
+    const location = { url: cluster.urls, cluster: true };
+    const before = createRedisStore({ ...location, shards: 2 });
     const old = await Promise.all(names.map((key) => create(before, { key })));
     await before[Symbol.asyncDispose]();
-    await using grown = createRedisStore({ ...place, shards: [2, 8] });
+    await using grown = createRedisStore({ ...location, shards: [2, 8] });
     const fresh = await Promise.all(names.map(() => create(grown)));
     const request = { session: 's', worker: 'w', leaseMs: 60_000, number: 1, agents: ['a'], limit: 100 };
     const taken: string[] = [];

@@ -135,10 +135,10 @@ describe('the layout', () => {
 
   test('is kept behind Sentinels like anywhere else', async () => {
     await using sentinels = await startRedisSentinels();
-    const place = { url: sentinels.urls, sentinel: { name: sentinels.name } };
-    await using first = createRedisStore({ ...place, shards: 2 });
+    const location = { url: sentinels.urls, sentinel: { name: sentinels.name } };
+    await using first = createRedisStore({ ...location, shards: 2 });
     await create(first);
-    await using second = createRedisStore({ ...place, shards: 3 });
+    await using second = createRedisStore({ ...location, shards: 3 });
     await expect(create(second)).rejects.toMatchObject({ code: 'STORE_SETUP' });
   });
 });

@@ -250,14 +250,14 @@ test("an address that begins with rediss:// is spoken to in TLS, and a stranger'
 
 test('a failover moves the store and its listeners to the new master', async () => {
   await using sentinels = await startRedisSentinels();
-  const place = { url: sentinels.urls, sentinel: { name: sentinels.name }, timeoutMs: 20_000 };
-  await using store = createRedisStore({ ...place, replicas: { atLeast: 1 } });
+  const location = { url: sentinels.urls, sentinel: { name: sentinels.name }, timeoutMs: 20_000 };
+  await using store = createRedisStore({ ...location, replicas: { atLeast: 1 } });
   const { id, by } = await running(store);
   const heard = Promise.withResolvers<void>();
   await store.watch({ worker: 'w' }, ({ type }) => (type === 'cancel' || type === 'resync') && heard.resolve());
   await sentinels.master.kill('SIGKILL');
   // There is no second replica to wait for now, so another client without that wish cancels.
-  await using other = createRedisStore(place);
+  await using other = createRedisStore(location);
   expect(await other.cancel({ tenant: TENANT, id })).toMatchObject({ answer: 'accepted' });
   await heard.promise;
   const alone = store.append(by, { after: 0, events: ['x'] });

@@ -4,7 +4,7 @@ import { startPostgres } from '../servers/postgres.ts';
 import { query } from '../servers/postgres-kind.ts';
 import { create, running } from './held-task.ts';
 import { openStore } from './open-store.ts';
-import { places } from './places.ts';
+import { storeKinds } from './shared-stores.ts';
 
 const SOON = { timeout: 20_000, interval: 5 };
 
@@ -21,21 +21,24 @@ const countsOf: Readonly<Record<string, 'whoever ended it' | 'whoever asks'>> = 
   Postgres: 'whoever asks',
 };
 
-test.each(places)('clients that keep tasks for different times: on $name that of one of them counts', async (kind) => {
-  await using place = await kind.open();
-  await using long = openStore(place.place);
-  await using short = openStore(place.place, { retentionMs: 1 });
-  const [byLong, byShort] = [await end(long), await end(short)];
-  const [kept, forgotten] = countsOf[kind.name] === 'whoever asks' ? [byShort, byLong] : [byLong, byShort];
-  await expect.poll(() => short.get(byShort), SOON).toBeUndefined();
-  if (countsOf[kind.name] === 'whoever asks') {
-    await expect.poll(() => short.get(forgotten), SOON).toBeUndefined();
-    expect(await long.get(kept)).toMatchObject({ status: 'success' });
-  } else {
-    expect(await long.get(forgotten)).toBeUndefined();
-    expect(await short.get(kept)).toMatchObject({ status: 'success' });
-  }
-});
+test.each(storeKinds)(
+  'clients that keep tasks for different times: on $name that of one of them counts',
+  async (kind) => {
+    await using location = await kind.open();
+    await using long = openStore(location.location);
+    await using short = openStore(location.location, { retentionMs: 1 });
+    const [byLong, byShort] = [await end(long), await end(short)];
+    const [kept, forgotten] = countsOf[kind.name] === 'whoever asks' ? [byShort, byLong] : [byLong, byShort];
+    await expect.poll(() => short.get(byShort), SOON).toBeUndefined();
+    if (countsOf[kind.name] === 'whoever asks') {
+      await expect.poll(() => short.get(forgotten), SOON).toBeUndefined();
+      expect(await long.get(kept)).toMatchObject({ status: 'success' });
+    } else {
+      expect(await long.get(forgotten)).toBeUndefined();
+      expect(await short.get(kept)).toMatchObject({ status: 'success' });
+    }
+  },
+);
 
 test('who creates a task on Postgres does not pay for removing old ones', async () => {
   await using server = await startPostgres();

@@ -5,11 +5,11 @@ import { readFileSync } from 'node:fs';
  * Stops a process that uses a store, never inside a transaction on a SQLite file: it would keep the whole file locked
  * until it goes on.
  */
-export async function stopBetweenWrites(place: string, child: ChildProcess): Promise<void> {
-  if (place.startsWith('{')) return stop(child);
+export async function stopBetweenWrites(location: string, child: ChildProcess): Promise<void> {
+  if (location.startsWith('{')) return stop(child);
   // Whoever holds the file is the only one inside a transaction.
   const { DatabaseSync } = process.getBuiltinModule('node:sqlite');
-  using database = new DatabaseSync(place, { timeout: 60_000 });
+  using database = new DatabaseSync(location, { timeout: 60_000 });
   database.exec('BEGIN IMMEDIATE');
   await stop(child);
 }

@@ -3,23 +3,23 @@ import { expect, test } from 'vitest';
 import { getShard } from '../../packages/tasks/src/id.ts';
 import { startChild } from './child.ts';
 import { openStore } from './open-store.ts';
-import { places } from './places.ts';
+import { storeKinds } from './shared-stores.ts';
 import { stopBetweenWrites } from './stop-process.ts';
 
 const LEASE_MS = 1_000;
 
-test.each(places)(
+test.each(storeKinds)(
   'a worker on $name that slept past its lease wakes to find nothing of it is accepted, and ends its processes',
   async (kind) => {
     await using shared = await kind.open();
-    await using store = openStore(shared.place);
+    await using store = openStore(shared.location);
     const receipt = await store.create({ tenant: 'acme', agent: 'assistant', input: 'work' });
     const { id } = (receipt as { task: TaskRecord }).task;
     const ref = { tenant: 'acme', id };
-    await using sleeper = startChild('stopped-worker', [shared.place, id, `${LEASE_MS}`]);
+    await using sleeper = startChild('stopped-worker', [shared.location, id, `${LEASE_MS}`]);
     const { pid } = await sleeper.hear<{ type: string; pid: number }>(({ type }) => type === 'working');
     await writtenOnce(store, ref);
-    await stopBetweenWrites(shared.place, sleeper.process);
+    await stopBetweenWrites(shared.location, sleeper.process);
 
     const { task, claim } = await claimWhenFree(store, id);
     // Taken away from one session, given to another.

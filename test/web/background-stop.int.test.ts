@@ -9,30 +9,30 @@ import { createBackground, createMemoryStore, type TaskHead, type TaskStore } fr
 import { createBackgroundProcesses, createBackgroundTools, createBashTool, createContainment } from '@whoa/tools';
 import { afterAll, describe, expect, test } from 'vitest';
 import { WebSocket } from 'ws';
-import { openScene, until } from '../promises/scene.ts';
-import { sharedPlaces } from '../promises/surfaces/task.ts';
+import { openFixture, until } from '../promises/fixture.ts';
+import { sharedStores } from '../promises/surfaces/task.ts';
 import { openStore } from '../tasks/open-store.ts';
 
 const containment = createContainment();
 afterAll(() => containment[Symbol.asyncDispose]());
 
-const places = [
+const storeKinds = [
   { name: 'memory', open: () => ((one) => [one, one])(createMemoryStore()) },
-  ...sharedPlaces(['Redis']).map((place) => ({
-    name: place.name,
-    open: async () => ((where) => [openStore(where), openStore(where)])(await place.open()),
+  ...sharedStores(['Redis']).map((location) => ({
+    name: location.name,
+    open: async () => ((where) => [openStore(where), openStore(where)])(await location.open()),
   })),
 ] as readonly { name: string; open(): [TaskStore, TaskStore] | Promise<[TaskStore, TaskStore]> }[];
 
 /** The agent starts a command in the background. Told to serve it talks on without end, otherwise it is done. */
-async function openChat(place: (typeof places)[number]) {
-  const scene = await openScene(({ said, results }) => {
+async function openChat(location: (typeof storeKinds)[number]) {
+  const fixture = await openFixture(({ said, results }) => {
     if (results === 0 && /serve|start/.test(said))
-      return { parts: [{ call: 'bash', id: 'b', input: { command: scene.tree, background: true } }] };
+      return { parts: [{ call: 'bash', id: 'b', input: { command: fixture.tree, background: true } }] };
     if (/list/.test(said) && results === 0) return { parts: [{ call: 'background_list', id: 'l' }] };
     return said.includes('serve') ? { parts: [{ text: ['It runs. ', { stall: true }] }] } : undefined;
   });
-  const [own, others] = await place.open();
+  const [own, others] = await location.open();
   const background = createBackground();
   const processes = createBackgroundProcesses({ containment, keeper: background });
   const authenticate = (request: Request) => request.headers.get('x-user');
@@ -42,7 +42,7 @@ async function openChat(place: (typeof places)[number]) {
     background,
     agent: createAgent({
       name: 'assistant',
-      model: fromAiSdk(createOpenAI({ baseURL: scene.provider.url, apiKey: 'none' }).chat('gpt-4o')),
+      model: fromAiSdk(createOpenAI({ baseURL: fixture.provider.url, apiKey: 'none' }).chat('gpt-4o')),
       tools: [
         createBashTool({ containment, background: processes }),
         ...createBackgroundTools(processes),
@@ -70,7 +70,7 @@ async function openChat(place: (typeof places)[number]) {
       fetch: ((url: string, init: RequestInit) => one.fetch(new Request(url, init))) as typeof fetch,
     });
   return {
-    scene,
+    fixture,
     store: others,
     audited,
     ask,
@@ -107,21 +107,21 @@ async function openChat(place: (typeof places)[number]) {
     },
     async [Symbol.asyncDispose]() {
       await listening[Symbol.asyncDispose]();
-      for (const part of [one, other, agUi, processes, own, others, scene]) await part[Symbol.asyncDispose]();
+      for (const part of [one, other, agUi, processes, own, others, fixture]) await part[Symbol.asyncDispose]();
     },
   };
 }
 
-describe.each(places)('$name', (place) => {
+describe.each(storeKinds)('$name', (location) => {
   test('a stop of the reply leaves the background alone; a stop of the background ends it, once', async () => {
-    await using chat = await openChat(place);
+    await using chat = await openChat(location);
     for (const scope of ['foreground', 'background', 'all'])
       expect((await chat.ask('chat/c/stop', { scope })).body).toMatchObject({ answer: 'idle' });
     await chat.say('serve', { until: 'It runs. ' });
-    await until(() => chat.scene.processes().length > 0);
+    await until(() => chat.fixture.processes().length > 0);
     expect((await chat.ask('chat/c/stop', {})).body).toEqual({ answer: 'accepted' });
     await chat.task('assistant', 'cancelled');
-    expect(chat.scene.processes()).not.toEqual([]);
+    expect(chat.fixture.processes()).not.toEqual([]);
     expect((await chat.ask('chat/c/stop', { scope: 'background' }, 'eve')).body).toEqual({
       answer: 'idle',
       background: 0,
@@ -132,58 +132,58 @@ describe.each(places)('$name', (place) => {
     expect(await chat.task('whoa-background', 'cancelled')).toMatchObject({
       outcome: { reason: { kind: 'user', by: 'ada', via: 'chat', message: 'no server' }, complete: false },
     });
-    expect(chat.scene.processes()).toEqual([]);
+    expect(chat.fixture.processes()).toEqual([]);
     expect((await chat.ask('chat/c/stop', stop)).body).toEqual({ answer: 'idle', background: 0 });
     expect(chat.audited).toContain('ada cancel background accepted');
     await chat.say('next');
   });
 
   test('a stop of the background leaves the reply alone, over a WebSocket', async () => {
-    await using chat = await openChat(place);
+    await using chat = await openChat(location);
     await chat.say('serve', { until: 'It runs. ' });
-    await until(() => chat.scene.processes().length > 0);
+    await until(() => chat.fixture.processes().length > 0);
     expect(await chat.overSocket({ scope: 'background' })).toMatchObject({
       type: 'receipt',
       receipt: { answer: 'accepted', background: 1 },
     });
     await chat.task('whoa-background', 'cancelled');
-    expect(chat.scene.processes()).toEqual([]);
+    expect(chat.fixture.processes()).toEqual([]);
     expect(await chat.task('assistant', 'running')).toMatchObject({ status: 'running' });
     expect(await chat.overSocket({ scope: 'all' })).toMatchObject({ receipt: { answer: 'accepted', background: 0 } });
     expect(await chat.overSocket({ scope: 'all', runId: 'another' })).toMatchObject({ receipt: { answer: 'noted' } });
   });
 
   test('a stop of everything ends both with one reason, over AG-UI; the next message works', async () => {
-    await using chat = await openChat(place);
+    await using chat = await openChat(location);
     await chat.say('serve', { until: 'It runs. ' });
-    await until(() => chat.scene.processes().length > 0);
+    await until(() => chat.fixture.processes().length > 0);
     const stop = { scope: 'all', reason: 'enough' };
     expect((await chat.ask('ag-ui/c/stop', stop)).body).toEqual({ answer: 'accepted', background: 1 });
     const reason = { kind: 'user', by: 'ada', via: 'ag-ui', message: 'enough' };
     for (const agent of ['assistant', 'whoa-background'])
       expect(await chat.task(agent, 'cancelled')).toMatchObject({ outcome: { reason } });
-    expect(chat.scene.processes()).toEqual([]);
+    expect(chat.fixture.processes()).toEqual([]);
     await chat.say('next');
   });
 
   test('a page that reads nothing stops the background, and nobody else sees it', async () => {
-    await using chat = await openChat(place);
+    await using chat = await openChat(location);
     await chat.say('start');
-    await until(() => chat.scene.processes().length > 0);
+    await until(() => chat.fixture.processes().length > 0);
     await chat.say('list', { user: 'eve' });
-    expect(JSON.stringify(chat.scene.provider.requests.at(-1)!.body)).toContain('There are none.');
+    expect(JSON.stringify(chat.fixture.provider.requests.at(-1)!.body)).toContain('There are none.');
     await chat.say('list');
-    expect(JSON.stringify(chat.scene.provider.requests.at(-1)!.body)).toContain('bg1  running');
+    expect(JSON.stringify(chat.fixture.provider.requests.at(-1)!.body)).toContain('bg1  running');
     await chat.page('eve').stop('c', { scope: 'all' });
-    expect(chat.scene.processes()).not.toEqual([]);
+    expect(chat.fixture.processes()).not.toEqual([]);
     await chat.page().stop('c', { scope: 'all' });
     await chat.task('whoa-background', 'cancelled');
-    expect(chat.scene.processes()).toEqual([]);
+    expect(chat.fixture.processes()).toEqual([]);
   });
 });
 
 test('a scope that nobody knows, and a run in the background, are refused in words', async () => {
-  await using chat = await openChat(places[0]!);
+  await using chat = await openChat(storeKinds[0]!);
   expect(await chat.ask('chat/c/stop', { scope: 'everything' })).toMatchObject({ status: 400 });
   for (const more of [{ runId: 'r' }, { messageId: 'm' }, { rollback: true }])
     expect(await chat.ask('chat/c/stop', { scope: 'background', ...more })).toMatchObject({

@@ -4,7 +4,7 @@ import { createChatHandler, type Listening, listen, serveWebSockets } from '@who
 import { isFinalStatus, type TaskHead, type TaskStore } from '@whoa/tasks';
 import { streamText } from 'ai';
 import type { Browser, BrowserContext } from 'playwright-core';
-import { until } from '../promises/scene.ts';
+import { until } from '../promises/fixture.ts';
 import { bundlePage, type ChatPage, launchBrowser, openPage } from './chat-page.ts';
 import { fileFor } from './files.ts';
 
@@ -19,17 +19,17 @@ export interface Lab extends AsyncDisposable {
   readonly browser: Browser;
   readonly provider: LoopbackProvider;
   /** Opens a chat of its own on a store: two servers, one page. */
-  open(store: TaskStore, options?: RoomOptions): Promise<Room>;
+  open(store: TaskStore, options?: ChatSiteOptions): Promise<ChatSite>;
 }
 
-interface RoomOptions {
+interface ChatSiteOptions {
   readonly strict?: boolean;
   readonly naive?: boolean;
   readonly socket?: boolean;
 }
 
 /** One chat in a browser of its own. */
-export interface Room extends AsyncDisposable {
+export interface ChatSite extends AsyncDisposable {
   readonly id: string;
   readonly context: BrowserContext;
   readonly servers: readonly Listening[];
@@ -49,7 +49,7 @@ export interface Room extends AsyncDisposable {
   ends(): Promise<readonly string[]>;
 }
 
-let rooms = 0;
+let sites = 0;
 
 export async function openLab(): Promise<Lab> {
   const gates = new Map<string, PromiseWithResolvers<void>>();
@@ -81,7 +81,7 @@ function answerTo(body: string, gateOf: (id: string) => PromiseWithResolvers<voi
   };
 }
 
-interface RoomParts extends RoomOptions {
+interface ChatSiteParts extends ChatSiteOptions {
   readonly store: TaskStore;
   readonly browser: Browser;
   readonly script: string;
@@ -89,8 +89,15 @@ interface RoomParts extends RoomOptions {
   readonly gateOf: (id: string) => PromiseWithResolvers<void>;
 }
 
-async function createHostDirectory({ store, browser, script, url, gateOf, ...options }: RoomParts): Promise<Room> {
-  const id = `room-${++rooms}`;
+async function createHostDirectory({
+  store,
+  browser,
+  script,
+  url,
+  gateOf,
+  ...options
+}: ChatSiteParts): Promise<ChatSite> {
+  const id = `room-${++sites}`;
   const requests: string[] = [];
   const holds = new Map<string, PromiseWithResolvers<void>>();
   const handlers = [0, 1].map(() =>

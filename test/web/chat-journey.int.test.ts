@@ -4,8 +4,8 @@ import { tmpdir } from 'node:os';
 import { join } from 'node:path';
 import type { Browser, BrowserContext } from 'playwright-core';
 import { afterAll, beforeAll, describe, expect, test } from 'vitest';
-import { openScene, type Scene, until } from '../promises/scene.ts';
-import { MORTAL_LEASE_MS, sharedPlaces, startWorker } from '../promises/surfaces/task.ts';
+import { type Fixture, openFixture, until } from '../promises/fixture.ts';
+import { MORTAL_LEASE_MS, sharedStores, startWorker } from '../promises/surfaces/task.ts';
 import { type Child, startProgram } from '../tasks/child.ts';
 import { openStore } from '../tasks/open-store.ts';
 import { bundlePage, type ChatPage, launchBrowser, openPage } from './chat-page.ts';
@@ -45,11 +45,12 @@ interface Fleet extends AsyncDisposable {
   open(server: number): Promise<ChatPage>;
 }
 
-async function startFleet(where: string, scene: Scene, { kind, query = '' }: FleetOptions): Promise<Fleet> {
+async function startFleet(where: string, fixture: Fixture, { kind, query = '' }: FleetOptions): Promise<Fleet> {
   const lease = `${MORTAL_LEASE_MS}`;
   const program = join(import.meta.dirname, 'programs/chat-server.ts');
-  const servers = [1, 2].map(() => startProgram(program, [where, scene.provider.url, script, kind, lease]));
-  const workers = kind === 'agent' ? [1, 2, 3].map(() => startWorker(where, scene, { leaseMs: MORTAL_LEASE_MS })) : [];
+  const servers = [1, 2].map(() => startProgram(program, [where, fixture.provider.url, script, kind, lease]));
+  const workers =
+    kind === 'agent' ? [1, 2, 3].map(() => startWorker(where, fixture, { leaseMs: MORTAL_LEASE_MS })) : [];
   const heard = servers.map((server) => server.hear<{ type: string; url: string }>(({ type }) => type === 'listening'));
   const urls = (await Promise.all(heard)).map(({ url }) => url);
   await Promise.all(workers.map((worker) => worker.hear<{ type: string }>(({ type }) => type === 'serving')));
@@ -67,7 +68,7 @@ async function startFleet(where: string, scene: Scene, { kind, query = '' }: Fle
   };
 }
 
-describe.each(sharedPlaces(['Redis', 'Postgres']))('$name', (place) => {
+describe.each(sharedStores(['Redis', 'Postgres']))('$name', (location) => {
   test.each([
     { kind: 'agent' },
     { kind: 'own' },
@@ -80,20 +81,23 @@ describe.each(sharedPlaces(['Redis', 'Postgres']))('$name', (place) => {
     'reloaded, then stopped from another tab at another instance while a command runs (%o)',
     async (options) => {
       const { kind, query = '' }: FleetOptions = options;
-      await using scene = await openScene(({ said, results }) =>
+      await using fixture = await openFixture(({ said, results }) =>
         said.includes('go') && results === 0
           ? {
-              parts: [{ text: 'I work. ' }, { call: 'bash', id: 'b', input: { command: `echo begun; ${scene.tree}` } }],
+              parts: [
+                { text: 'I work. ' },
+                { call: 'bash', id: 'b', input: { command: `echo begun; ${fixture.tree}` } },
+              ],
             }
           : undefined,
       );
-      const where = await place.open();
+      const where = await location.open();
       await using store = openStore(where);
-      await using fleet = await startFleet(where, scene, options);
+      await using fleet = await startFleet(where, fixture, options);
       const first = await fleet.open(0);
       await first.send('go');
       await first.shows('I work. ');
-      await until(() => scene.processes().length > 0);
+      await until(() => fixture.processes().length > 0);
       await first.page.reload();
       await first.shows('I work. ');
       const second = await fleet.open(1);
@@ -109,13 +113,13 @@ describe.each(sharedPlaces(['Redis', 'Postgres']))('$name', (place) => {
         outcome: { reason: { kind: 'user', by: 'ada', via: VIA[query] } },
       });
       // What only a tool of ours can promise: also the processes that left its group are gone.
-      if (kind === 'agent') expect(scene.processes()).toEqual([]);
+      if (kind === 'agent') expect(fixture.processes()).toEqual([]);
       expect([await first.replies(), await second.replies()]).toEqual([['I work. '], ['I work. ']]);
       await first.send('next');
       await first.shows('All done.');
-      expect(scene.provider.requests.map(({ refusal }) => refusal).filter(Boolean)).toEqual([]);
-      expect(JSON.stringify(scene.provider.requests.at(-1)!.body)).toMatch(/Interrupted \(user\)/);
-      for (const pid of scene.processes()) process.kill(pid, 'SIGKILL');
+      expect(fixture.provider.requests.map(({ refusal }) => refusal).filter(Boolean)).toEqual([]);
+      expect(JSON.stringify(fixture.provider.requests.at(-1)!.body)).toMatch(/Interrupted \(user\)/);
+      for (const pid of fixture.processes()) process.kill(pid, 'SIGKILL');
     },
   );
 
@@ -123,13 +127,13 @@ describe.each(sharedPlaces(['Redis', 'Postgres']))('$name', (place) => {
     'whoever makes the reply is killed in the middle of it: another one does, and readers see it once (%s)',
     async (kind) => {
       let asked = 0;
-      await using scene = await openScene(() => {
+      await using fixture = await openFixture(() => {
         const isFirst = asked++ === 0;
         return { parts: [{ text: isFirst ? ['Once ', { stall: true }] : ['Once ', 'upon ', 'a time.'] }] };
       });
-      const where = await place.open();
+      const where = await location.open();
       await using store = openStore(where);
-      await using fleet = await startFleet(where, scene, { kind });
+      await using fleet = await startFleet(where, fixture, { kind });
       const reader = await fleet.open(1);
       const writer = await fleet.open(0);
       await writer.send('go');

@@ -7,7 +7,7 @@ import { createTaskStore, isFinalStatus, type TaskStore } from '@whoa/tasks';
 import { streamText, tool, type UIMessage, type UIMessageChunk } from 'ai';
 import { afterAll, beforeAll, expect, test } from 'vitest';
 import { z } from 'zod';
-import { until } from '../promises/scene.ts';
+import { until } from '../promises/fixture.ts';
 import { startRedis } from '../servers/redis.ts';
 
 let redis: Awaited<ReturnType<typeof startRedis>>;

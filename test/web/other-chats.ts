@@ -102,7 +102,7 @@ export function useTaskChat(conversation: string, onFinish: OnFinish): OtherChat
     messages: [...replies].map(([id, text]) => shown(id, 'assistant', text)),
     status: running.length > 0 ? 'streaming' : 'ready',
     async sendMessage({ text }) {
-      const created = await client.create({ agent: 'cast', input: text, conversation });
+      const created = await client.create({ agent: 'tester', input: text, conversation });
       if ('task' in created) await follow(created.task.id);
     },
     stop: async () => void (await client.cancelConversation(conversation, { mode: 'now' })),

@@ -4,7 +4,7 @@ import { tmpdir } from 'node:os';
 import { join } from 'node:path';
 import { createTaskClient } from '@whoa/server/task-client';
 import { expect, test } from 'vitest';
-import { linesOf } from '../promises/scene.ts';
+import { linesOf } from '../promises/fixture.ts';
 import { startRedis } from '../servers/redis.ts';
 import { type Child, startProgram } from '../tasks/child.ts';
 
@@ -25,16 +25,16 @@ async function replace(old: Child, next: () => Promise<Child>): Promise<Child> {
 
 test(`${TASKS} tasks live through a deploy: none is lost, none runs twice at once, every reader reads on`, async () => {
   await using redis = await startRedis();
-  const place = JSON.stringify({ backend: 'redis', url: redis.url });
+  const location = JSON.stringify({ backend: 'redis', url: redis.url });
   const folder = mkdtempSync(join(tmpdir(), 'whoa-deploy-'));
   const file = join(folder, 'work.jsonl');
   const startWorker = async (): Promise<Child> => {
-    const child = program('step-worker', place, file, `${STEPS}`, `${STEP_MS}`);
+    const child = program('step-worker', location, file, `${STEPS}`, `${STEP_MS}`);
     await child.hear<{ type: string }>(({ type }) => type === 'serving');
     return child;
   };
   const startServer = async (port = 0): Promise<{ child: Child; port: number }> => {
-    const child = program('task-server', place, `${port}`);
+    const child = program('task-server', location, `${port}`);
     return { child, port: (await child.hear<{ type: string; port: number }>(({ type }) => type === 'listening')).port };
   };
   const servers = await Promise.all([startServer(), startServer()]);

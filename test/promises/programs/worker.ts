@@ -2,16 +2,16 @@
 import { createRunner } from '@whoa/tasks';
 import { createBashTool, createContainment, createFileTools } from '@whoa/tools';
 import { openStore } from '../../tasks/open-store.ts';
-import { createCast } from '../cast.ts';
+import { createTestAgent } from '../test-agent.ts';
 
-const [place = '', url = '', folder = '', leaseMs = '', pollMs = ''] = process.argv.slice(2);
+const [location = '', url = '', folder = '', leaseMs = '', pollMs = ''] = process.argv.slice(2);
 const containment = createContainment();
 const tools = [createBashTool({ cwd: folder, containment }), ...createFileTools({ root: folder })];
-const { agent } = createCast({ url, folder, tools });
-const store = openStore(place);
+const { agent } = createTestAgent({ url, folder, tools });
+const store = openStore(location);
 const runner = createRunner({
   store,
-  agents: { cast: agent },
+  agents: { tester: agent },
   leaseMs: Number(leaseMs),
   pollMs: Number(pollMs),
   flushMs: 20,

@@ -3,7 +3,7 @@ import { once } from 'node:events';
 import { createInterface } from 'node:readline';
 import { createSqliteStore, type StoreCancelReceipt, type TaskStore } from '@whoa/tasks';
 import { BIN } from '../../command/terminal.ts';
-import { type Scene, until } from '../scene.ts';
+import { type Fixture, until } from '../fixture.ts';
 import type { Performance, Receipt, Surface } from './surface.ts';
 import { followTask } from './task.ts';
 
@@ -13,20 +13,20 @@ export const LOCAL = 'local';
 /** `whoa run` in a process of its own, stopped by `whoa cancel` in another. */
 export const commandSurface: Surface = {
   name: 'the command',
-  open(scene) {
-    const store = openLocal(scene);
+  open(fixture) {
+    const store = openLocal(fixture);
     const running = new Set<{ readonly kill: (signal: 'SIGKILL') => boolean; readonly over: Promise<unknown> }>();
     return Promise.resolve({
       async start(prompt) {
         const known = new Set((await store.list({ tenant: LOCAL })).tasks.map(({ id }) => id));
-        const child = startCommand(scene, ['run', '--json', '--yes', '--sandbox', 'none', prompt]);
+        const child = startCommand(fixture, ['run', '--json', '--yes', '--sandbox', 'none', prompt]);
         running.add(child);
         let id: string | undefined;
         await until(async () => {
           id = (await store.list({ tenant: LOCAL })).tasks.find((task) => !known.has(task.id))?.id;
           return id !== undefined;
         });
-        return { ...performance(scene, store, id!), shown: () => Promise.resolve(wordsIn(child.lines)) };
+        return { ...performance(fixture, store, id!), shown: () => Promise.resolve(wordsIn(child.lines)) };
       },
       async [Symbol.asyncDispose]() {
         for (const child of running) child.kill('SIGKILL');
@@ -42,13 +42,13 @@ function wordsIn(lines: readonly unknown[]): string {
   return events.map(({ type, text }) => (type === 'text' ? text : '')).join('');
 }
 
-function performance(scene: Scene, store: TaskStore, id: string): Performance {
-  const followed = followTask(store, { tenant: LOCAL, id }, scene);
+function performance(fixture: Fixture, store: TaskStore, id: string): Performance {
+  const followed = followTask(store, { tenant: LOCAL, id }, fixture);
   return {
     ...followed,
     async cancel({ message } = {}, { mode = 'graceful', undo = false } = {}) {
       const args = ['cancel', id, '--json', '--no-wait', '--mode', mode, ...(undo ? ['--undo'] : [])];
-      const child = startCommand(scene, [...args, ...(message === undefined ? [] : ['--reason', message])]);
+      const child = startCommand(fixture, [...args, ...(message === undefined ? [] : ['--reason', message])]);
       const [receipt] = (await child.over).lines as [StoreCancelReceipt];
       return receipt satisfies Receipt;
     },
@@ -56,12 +56,12 @@ function performance(scene: Scene, store: TaskStore, id: string): Performance {
 }
 
 /** The store that the terminals of this home share. */
-export function openLocal(scene: Scene): TaskStore {
-  return createSqliteStore({ file: scene.at('state/whoa/tasks.db') });
+export function openLocal(fixture: Fixture): TaskStore {
+  return createSqliteStore({ file: fixture.at('state/whoa/tasks.db') });
 }
 
 /** Starts the command; `over` says how it ended and what it printed. */
-export function startCommand({ home }: Scene, args: readonly string[]) {
+export function startCommand({ home }: Fixture, args: readonly string[]) {
   const [file = '', ...rest] = BIN;
   const child = spawn(file, [...rest, ...args], {
     cwd: home.folder.path,

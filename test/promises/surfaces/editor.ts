@@ -1,5 +1,5 @@
 import { openEditor } from '../../command/editor.ts';
-import { until } from '../scene.ts';
+import { until } from '../fixture.ts';
 import { LOCAL, openLocal } from './command.ts';
 import type { Surface } from './surface.ts';
 import { followTask } from './task.ts';
@@ -7,10 +7,10 @@ import { followTask } from './task.ts';
 /** A prompt in an editor that started `whoa acp`; its prompts are tasks of the same home. */
 export const editorSurface: Surface = {
   name: 'an editor',
-  async open(scene) {
-    const store = openLocal(scene);
+  async open(fixture) {
+    const store = openLocal(fixture);
     let kill = (): Promise<void> => Promise.resolve();
-    const editor = await openEditor(scene.home, {}, (cleanup) => (kill = cleanup));
+    const editor = await openEditor(fixture.home, {}, (cleanup) => (kill = cleanup));
     return {
       async start(prompt) {
         const known = new Set((await store.list({ tenant: LOCAL })).tasks.map(({ id }) => id));
@@ -20,7 +20,7 @@ export const editorSurface: Surface = {
           id = (await store.list({ tenant: LOCAL })).tasks.find((task) => !known.has(task.id))?.id;
           return id !== undefined;
         });
-        const followed = followTask(store, { tenant: LOCAL, id: id! }, scene);
+        const followed = followTask(store, { tenant: LOCAL, id: id! }, fixture);
         return {
           ...followed,
           shown: () => Promise.resolve(wordsIn(editor.shown)),

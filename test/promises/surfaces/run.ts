@@ -1,14 +1,14 @@
 import type { Agent, Outcome } from '@whoa/core';
 import { createBashTool, createContainment, createFileTools } from '@whoa/tools';
-import { type Cast, type CastOptions, createCast } from '../cast.ts';
-import type { Scene } from '../scene.ts';
+import type { Fixture } from '../fixture.ts';
+import { createTestAgent, type TestAgent, type TestAgentOptions } from '../test-agent.ts';
 import type { End, Performance, Surface } from './surface.ts';
 
 /** A run in this very process. */
 export const runSurface: Surface = {
   name: 'a run in this process',
-  open(scene) {
-    const { agent, recorder, close } = castHere(scene);
+  open(fixture) {
+    const { agent, recorder, close } = createLocalAgent(fixture);
     return Promise.resolve({
       start: (prompt) => Promise.resolve(perform({ agent, recorder }, prompt)),
       [Symbol.asyncDispose]: close,
@@ -17,19 +17,19 @@ export const runSurface: Surface = {
 };
 
 /** The cast in this process, with a shell and files. */
-export function castHere(
-  { provider, folder }: Scene,
-  options: Partial<CastOptions> = {},
-): Cast & { readonly close: () => Promise<void> } {
+export function createLocalAgent(
+  { provider, folder }: Fixture,
+  options: Partial<TestAgentOptions> = {},
+): TestAgent & { readonly close: () => Promise<void> } {
   const containment = createContainment();
   const tools = [createBashTool({ cwd: folder, containment }), ...createFileTools({ root: folder })];
   return {
-    ...createCast({ url: provider.url, folder, tools, ...options }),
+    ...createTestAgent({ url: provider.url, folder, tools, ...options }),
     close: async () => containment[Symbol.asyncDispose](),
   };
 }
 
-function perform({ agent, recorder }: Cast, prompt: string): Performance {
+function perform({ agent, recorder }: TestAgent, prompt: string): Performance {
   const run = recorder.run((agent satisfies Agent).run(prompt));
   return {
     id: run.id,

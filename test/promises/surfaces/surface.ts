@@ -2,11 +2,11 @@
 // at all of them.
 import type { CallResult, CancelReason, CancelReasonInit, StopMode, StopReport } from '@whoa/core';
 import type { HistoryEntry } from '@whoa/core/testing';
-import type { Scene } from '../scene.ts';
+import type { Fixture } from '../fixture.ts';
 
 export interface Surface {
   readonly name: string;
-  open(scene: Scene): Promise<Stage>;
+  open(fixture: Fixture): Promise<Stage>;
 }
 
 /** Somewhere prompts can be given, one after the other or side by side. */

@@ -5,9 +5,9 @@ import { isFinalStatus, type TaskRecord, type TaskRef, type TaskStore, type Task
 import { afterAll } from 'vitest';
 import { type Child, startProgram } from '../../tasks/child.ts';
 import { openStore } from '../../tasks/open-store.ts';
-import { type PlaceKind, places } from '../../tasks/places.ts';
-import { machineTime } from '../cast.ts';
-import { codeCache, merged, type Scene, until } from '../scene.ts';
+import { type SharedStoreKind, storeKinds } from '../../tasks/shared-stores.ts';
+import { codeCache, type Fixture, merged, until } from '../fixture.ts';
+import { machineTime } from '../test-agent.ts';
 import type { End, Performance, Surface } from './surface.ts';
 
 const TENANT = 'acme';
@@ -19,59 +19,59 @@ export const MORTAL_LEASE_MS = 3_000;
 export const POLL_MS = 100;
 
 /** A kind of place whose server the tests of one file share. */
-export interface SharedPlace {
+export interface OpenSharedStore {
   readonly name: string;
   /** Opens a place of one's own: workers of one test do not see the tasks of another. */
   open(): Promise<string>;
 }
 
 /** Places of the kinds named. A server is started when it is first needed, and stopped after the last test of the file. */
-export function sharedPlaces(names: readonly string[] = ['SQLite', 'Redis', 'Postgres']): SharedPlace[] {
-  return places
+export function sharedStores(names: readonly string[] = ['SQLite', 'Redis', 'Postgres']): OpenSharedStore[] {
+  return storeKinds
     .filter(({ name }) => names.includes(name))
     .map((kind) => {
-      const place = known.get(kind.name) ?? sharedPlace(kind);
-      known.set(kind.name, place);
-      return place;
+      const location = known.get(kind.name) ?? shareStore(kind);
+      known.set(kind.name, location);
+      return location;
     });
 }
 
 /** Every test file has this module for itself. */
-const known = new Map<string, SharedPlace>();
+const known = new Map<string, OpenSharedStore>();
 
-function sharedPlace(kind: PlaceKind): SharedPlace {
-  const opened: ReturnType<PlaceKind['open']>[] = [];
+function shareStore(kind: SharedStoreKind): OpenSharedStore {
+  const opened: ReturnType<SharedStoreKind['open']>[] = [];
   afterAll(async () => {
-    for (const place of opened) await (await place)[Symbol.asyncDispose]();
+    for (const location of opened) await (await location)[Symbol.asyncDispose]();
   });
   let count = 0;
   return {
     name: kind.name,
     async open() {
       if (kind.name === 'SQLite' || opened.length === 0) opened.push(kind.open());
-      const { place } = await opened.at(-1)!;
-      if (!place.startsWith('{')) return place;
+      const { location } = await opened.at(-1)!;
+      if (!location.startsWith('{')) return location;
       const own = `own_${++count}`;
-      const config = JSON.parse(place) as TaskStoreConfig;
+      const config = JSON.parse(location) as TaskStoreConfig;
       return JSON.stringify({ ...config, ...(config.backend === 'redis' ? { prefix: own } : { schema: own }) });
     },
   };
 }
 
 /** Tasks on a store, whose worker is another process. */
-export function taskSurface(shared: SharedPlace): Surface {
+export function taskSurface(shared: OpenSharedStore): Surface {
   return {
     name: `a task on ${shared.name}`,
-    async open(scene) {
-      const place = await shared.open();
-      const store = openStore(place);
-      const worker = startWorker(place, scene);
+    async open(fixture) {
+      const location = await shared.open();
+      const store = openStore(location);
+      const worker = startWorker(location, fixture);
       await worker.hear<{ type: string }>(({ type }) => type === 'serving');
       return {
         async start(prompt) {
-          const receipt = await store.create({ tenant: TENANT, agent: 'cast', input: prompt });
+          const receipt = await store.create({ tenant: TENANT, agent: 'tester', input: prompt });
           if (receipt.answer !== 'created') throw new Error(`created: ${receipt.answer}`);
-          return followTask(store, { tenant: TENANT, id: receipt.task.id }, scene);
+          return followTask(store, { tenant: TENANT, id: receipt.task.id }, fixture);
         },
         async [Symbol.asyncDispose]() {
           if (worker.process.connected) worker.process.send('stop');
@@ -84,16 +84,16 @@ export function taskSurface(shared: SharedPlace): Surface {
 }
 
 /** Starts a worker in a process of its own. */
-export function startWorker(place: string, { provider, folder }: Scene, { leaseMs = LEASE_MS } = {}): Child {
+export function startWorker(location: string, { provider, folder }: Fixture, { leaseMs = LEASE_MS } = {}): Child {
   const program = join(import.meta.dirname, '../programs/worker.ts');
-  return startProgram(program, [place, provider.url, folder, `${leaseMs}`, `${POLL_MS}`], {
+  return startProgram(program, [location, provider.url, folder, `${leaseMs}`, `${POLL_MS}`], {
     ...process.env,
     ...codeCache,
   });
 }
 
 /** A task as whoever created it sees it, and everything it sees. */
-export function followTask(store: TaskStore, ref: TaskRef, scene: Scene): Performance {
+export function followTask(store: TaskStore, ref: TaskRef, fixture: Fixture): Performance {
   const seen: { at: number; entry: HistoryEntry }[] = [];
   const note = (entry: HistoryEntry): void => {
     seen.push({ at: machineTime(), entry });
@@ -132,7 +132,7 @@ export function followTask(store: TaskStore, ref: TaskRef, scene: Scene): Perfor
     },
     history: async () => {
       await read();
-      return merged(seen, scene.effects());
+      return merged(seen, fixture.effects());
     },
   };
 }

@@ -10,9 +10,9 @@ interface Wish {
   readonly mode: 'graceful' | 'now' | 'kill';
 }
 
-process.on('message', (message: Wish | { readonly place: string }) => {
-  if ('place' in message) {
-    store = openStore(message.place);
+process.on('message', (message: Wish | { readonly location: string }) => {
+  if ('location' in message) {
+    store = openStore(message.location);
     return;
   }
   const { ref, mode } = message;

@@ -4,7 +4,7 @@ import { setTimeout as wait } from 'node:timers/promises';
 import { createRunner, type TaskContext } from '@whoa/tasks';
 import { openStore } from '../open-store.ts';
 
-const [place = '', log = '', worker = ''] = process.argv.slice(2);
+const [location = '', log = '', worker = ''] = process.argv.slice(2);
 const write = (line: object): void => appendFileSync(log, `${JSON.stringify(line)}\n`);
 
 async function job({ task: { id, epoch, inputs }, token, journal }: TaskContext): Promise<string> {
@@ -20,7 +20,7 @@ async function job({ task: { id, epoch, inputs }, token, journal }: TaskContext)
   return 'done';
 }
 
-const store = openStore(place, { maxAttempts: 10_000 });
+const store = openStore(location, { maxAttempts: 10_000 });
 const runner = createRunner({
   store,
   worker,

@@ -2,10 +2,10 @@
 import { createAccess, createTaskApi, createTokens, listen, OWN_RIGHTS } from '@whoa/server';
 import { openStore } from '../open-store.ts';
 
-const [place = '', sha256 = ''] = process.argv.slice(2);
+const [location = '', sha256 = ''] = process.argv.slice(2);
 const access = createAccess({
   authenticate: createTokens([{ sha256, tenant: 'acme', name: 'ann', rights: OWN_RIGHTS }]),
   audit: (event) => process.send!({ type: 'audit', event }),
 });
-const { port } = await listen(createTaskApi({ store: openStore(place), access, heartbeatMs: 500 }));
+const { port } = await listen(createTaskApi({ store: openStore(location), access, heartbeatMs: 500 }));
 process.send!({ type: 'listening', port });

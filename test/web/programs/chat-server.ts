@@ -16,8 +16,8 @@ import { z } from 'zod';
 import { openStore } from '../../tasks/open-store.ts';
 import { fileFor } from '../files.ts';
 
-const [place = '', url = '', script = '', kind = '', leaseMs = ''] = process.argv.slice(2);
-const store = openStore(place);
+const [location = '', url = '', script = '', kind = '', leaseMs = ''] = process.argv.slice(2);
+const store = openStore(location);
 const shared = { store, authenticate: () => 'ada', leaseMs: Number(leaseMs) };
 const bash = tool({
   description: 'Runs a command.',
@@ -29,10 +29,10 @@ const own: Pick<ChatHandlerOptions<{ bash: typeof bash }>, 'tools' | 'reply'> = 
   tools: { bash },
   reply: (turn) => streamText({ model: createOpenAI({ baseURL: url, apiKey: 'none' }).chat('gpt-4o'), ...turn }),
 };
-const options = { ...shared, ...(kind === 'agent' ? { agent: 'cast' } : own) };
+const options = { ...shared, ...(kind === 'agent' ? { agent: 'tester' } : own) };
 const handler = createChatHandler(options);
 const agUi = createAgUiHandler(options);
-const tasks = createTaskApi({ store, access: createAccess({ authenticate: () => 'ada' }), agents: ['cast'] });
+const tasks = createTaskApi({ store, access: createAccess({ authenticate: () => 'ada' }), agents: ['tester'] });
 const page = readFileSync(script, 'utf8');
 const listening = await listen({
   fetch: (request) => {

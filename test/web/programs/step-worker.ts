@@ -4,8 +4,8 @@ import { setTimeout as sleep } from 'node:timers/promises';
 import { createRunner } from '@whoa/tasks';
 import { openStore } from '../../tasks/open-store.ts';
 
-const [place = '', file = '', steps = '', stepMs = ''] = process.argv.slice(2);
-const store = openStore(place);
+const [location = '', file = '', steps = '', stepMs = ''] = process.argv.slice(2);
+const store = openStore(location);
 const note = (id: string, phase: 'begin' | 'end'): void =>
   appendFileSync(file, `${JSON.stringify({ id, phase, at: Number(process.hrtime.bigint()) })}\n`);
 const runner = createRunner({

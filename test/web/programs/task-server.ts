@@ -2,8 +2,8 @@
 import { createAccess, createTaskApi, listen } from '@whoa/server';
 import { openStore } from '../../tasks/open-store.ts';
 
-const [place = '', port = '0'] = process.argv.slice(2);
-const store = openStore(place);
+const [location = '', port = '0'] = process.argv.slice(2);
+const store = openStore(location);
 const limits = { maxStreams: 1_000, requestsPerSecond: 10_000, requestsBurst: 10_000 };
 const access = createAccess({ authenticate: () => 'ada', limits });
 const listening = await listen(createTaskApi({ store, access }), { port: Number(port) });

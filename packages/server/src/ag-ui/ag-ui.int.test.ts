@@ -9,14 +9,14 @@ import { listen } from '../listen.ts';
 import { createAgUiHandler } from './ag-ui-handler.ts';
 
 async function stage(kind: Kind, script: readonly Answer[]) {
-  const scene = await stageAny(kind, script, createAgUiHandler);
-  const listening = await listen(scene.handler);
+  const fixture = await stageAny(kind, script, createAgUiHandler);
+  const listening = await listen(fixture.handler);
   return {
-    ...scene,
+    ...fixture,
     url: `${listening.url}/api/ag-ui`,
     async [Symbol.asyncDispose]() {
       await listening[Symbol.asyncDispose]();
-      await scene[Symbol.asyncDispose]();
+      await fixture[Symbol.asyncDispose]();
     },
   };
 }
@@ -57,9 +57,9 @@ function judge(events: readonly BaseEvent[]): void {
 
 describe.each(KINDS)('%s', (kind) => {
   test('answers, and the next run of the thread knows it', async () => {
-    await using scene = await stage(kind, [CALL, { parts: [{ text: '42.' }] }, { parts: [{ text: 'As I said.' }] }]);
-    const page = openAgent(scene.url);
-    scene.hands.release.resolve('forty-two');
+    await using fixture = await stage(kind, [CALL, { parts: [{ text: '42.' }] }, { parts: [{ text: 'As I said.' }] }]);
+    const page = openAgent(fixture.url);
+    fixture.hands.release.resolve('forty-two');
     await page.run('u1', 'What is it?');
     judge(page.events);
     expect(types(page.events)[0]).toBe('RUN_STARTED');
@@ -67,34 +67,34 @@ describe.each(KINDS)('%s', (kind) => {
     expect(page.said()).toMatchObject(['user: What is it?', 'assistant: Let me see. ', /forty-two/, 'assistant: 42.']);
     await page.run('u2', 'And?');
     expect(page.said().at(-1)).toBe('assistant: As I said.');
-    expect(JSON.stringify(scene.provider.requests.at(-1)!.body)).toContain('forty-two');
+    expect(JSON.stringify(fixture.provider.requests.at(-1)!.body)).toContain('forty-two');
   });
 
   test('a stop ends the run as cancelled, with everything closed; the next run knows the truth', async () => {
-    await using scene = await stage(kind, [CALL, { parts: [{ text: 'Sorry.' }] }]);
-    const page = openAgent(scene.url);
+    await using fixture = await stage(kind, [CALL, { parts: [{ text: 'Sorry.' }] }]);
+    const page = openAgent(fixture.url);
     const running = page.run('u1', 'Go');
-    await scene.hands.started.promise;
+    await fixture.hands.started.promise;
     expect(await page.stop({ runId: 'run-u1' })).toMatchObject({ answer: 'accepted' });
     await running;
     judge(page.events);
     expect(page.events.at(-1)).toMatchObject({ type: 'RUN_FINISHED', outcome: { type: 'cancelled' } });
     expect(page.events).toContainEqual(expect.objectContaining({ type: 'CUSTOM', name: 'stop-report' }));
-    const { tasks } = await scene.store.list({ tenant: 'ada' });
-    expect((await scene.store.get(tasks[0]!))?.outcome?.reason).toMatchObject({ by: 'ada', via: 'ag-ui' });
+    const { tasks } = await fixture.store.list({ tenant: 'ada' });
+    expect((await fixture.store.get(tasks[0]!))?.outcome?.reason).toMatchObject({ by: 'ada', via: 'ag-ui' });
     await page.run('u2', 'Why?');
-    expect(JSON.stringify(scene.provider.requests.at(-1)!.body)).toContain('Interrupted (user)');
+    expect(JSON.stringify(fixture.provider.requests.at(-1)!.body)).toContain('Interrupted (user)');
     expect(page.said().at(-1)).toBe('assistant: Sorry.');
   });
 
   test('a client that leaves stops nothing; one that joins reads the whole run, and can stop the thread', async () => {
-    await using scene = await stage(kind, [CALL]);
-    const page = openAgent(scene.url);
+    await using fixture = await stage(kind, [CALL]);
+    const page = openAgent(fixture.url);
     const gone = page.run('u1', 'Go').catch(() => {});
-    await scene.hands.started.promise;
+    await fixture.hands.started.promise;
     page.agent.abortRun();
     await gone;
-    const other = openAgent(scene.url);
+    const other = openAgent(fixture.url);
     const called = Promise.withResolvers<void>();
     other.agent.subscribe({ onToolCallEndEvent: () => called.resolve() });
     const joined = other.agent.connectAgent();
@@ -105,43 +105,43 @@ describe.each(KINDS)('%s', (kind) => {
     expect(other.events[0]).toMatchObject({ type: 'RUN_STARTED', threadId: 't', runId: 'run-u1' });
     expect(other.said().slice(0, 2)).toEqual(['user: Go', 'assistant: Let me see. ']);
     expect(other.events.at(-1)).toMatchObject({ type: 'RUN_FINISHED', outcome: { type: 'cancelled' } });
-    const nothing = await fetch(`${scene.url}/t/connect`, { headers: { 'x-user': 'ada' } });
+    const nothing = await fetch(`${fixture.url}/t/connect`, { headers: { 'x-user': 'ada' } });
     expect(nothing.status).toBe(204);
   });
 
   test('a stop names its run: another is not touched, and one that comes later is stopped', async () => {
-    await using scene = await stage(kind, [CALL, { parts: [{ text: 'Done.' }] }]);
-    const page = openAgent(scene.url);
+    await using fixture = await stage(kind, [CALL, { parts: [{ text: 'Done.' }] }]);
+    const page = openAgent(fixture.url);
     const running = page.run('u1', 'Go');
-    await scene.hands.started.promise;
+    await fixture.hands.started.promise;
     expect(await page.stop({ runId: 'early' })).toEqual({ answer: 'noted' });
-    const later = openAgent(scene.url);
+    const later = openAgent(fixture.url);
     await later.run('u2', 'Never', 'early');
     expect(types(later.events)).toEqual(['RUN_STARTED', 'RUN_FINISHED']);
     expect(later.events.at(-1)).toMatchObject({ outcome: { type: 'cancelled' } });
-    scene.hands.release.resolve('done');
+    fixture.hands.release.resolve('done');
     await running;
     expect(page.events.at(-1)).toMatchObject({ outcome: { type: 'success' } });
   });
 
   test('nobody joins or stops the thread of another', async () => {
-    await using scene = await stage(kind, [CALL, { parts: [{ text: 'Done.' }] }]);
-    const page = openAgent(scene.url);
+    await using fixture = await stage(kind, [CALL, { parts: [{ text: 'Done.' }] }]);
+    const page = openAgent(fixture.url);
     const running = page.run('u1', 'Go');
-    await scene.hands.started.promise;
-    const eve = openAgent(scene.url, 'eve');
+    await fixture.hands.started.promise;
+    const eve = openAgent(fixture.url, 'eve');
     expect(await eve.stop({})).toEqual({ answer: 'idle' });
-    expect((await fetch(`${scene.url}/t/connect`, { headers: { 'x-user': 'eve' } })).status).toBe(204);
-    expect((await fetch(`${scene.url}/t/connect`)).status).toBe(401);
-    scene.hands.release.resolve('done');
+    expect((await fetch(`${fixture.url}/t/connect`, { headers: { 'x-user': 'eve' } })).status).toBe(204);
+    expect((await fetch(`${fixture.url}/t/connect`)).status).toBe(401);
+    fixture.hands.release.resolve('done');
     await running;
     expect(page.events.at(-1)).toMatchObject({ outcome: { type: 'success' } });
   });
 });
 
 test('a run that fails ends with an error, and says nothing that is not for users', async () => {
-  await using scene = await stage('agent', [{ status: 400, message: 'secret-key-123 is wrong' }]);
-  const page = openAgent(scene.url);
+  await using fixture = await stage('agent', [{ status: 400, message: 'secret-key-123 is wrong' }]);
+  const page = openAgent(fixture.url);
   await page.run('u1', 'Go').catch(() => {});
   judge(page.events);
   expect(page.events.at(-1)).toMatchObject({ type: 'RUN_ERROR' });
@@ -149,10 +149,10 @@ test('a run that fails ends with an error, and says nothing that is not for user
 });
 
 test('the same run asked for twice runs once', async () => {
-  await using scene = await stage('agent', [{ parts: [{ text: 'Once.' }] }]);
-  const [first, second] = [openAgent(scene.url), openAgent(scene.url)];
+  await using fixture = await stage('agent', [{ parts: [{ text: 'Once.' }] }]);
+  const [first, second] = [openAgent(fixture.url), openAgent(fixture.url)];
   await first.run('u1', 'Go', 'same');
   await second.run('u1', 'Go', 'same');
   expect(second.said()).toEqual(['user: Go', 'assistant: Once.']);
-  expect(scene.provider.requests).toHaveLength(1);
+  expect(fixture.provider.requests).toHaveLength(1);
 });

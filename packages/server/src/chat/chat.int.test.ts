@@ -35,20 +35,20 @@ function openPage(handler: ChatHandler, user = 'ada') {
 
 describe.each(KINDS)('%s', (kind) => {
   test('answers, keeps the history, and the next message knows it', async () => {
-    await using scene = await stage(kind, [
+    await using fixture = await stage(kind, [
       CALL,
       { parts: [{ text: 'It is 42.' }] },
       { parts: [{ text: 'As I said.' }] },
     ]);
-    const page = openPage(scene.handler);
-    scene.hands.release.resolve('forty-two');
+    const page = openPage(fixture.handler);
+    fixture.hands.release.resolve('forty-two');
     const first = await read(await page.send('c', say('u1', 'What is it?')));
     expect(first.stopped).toBeUndefined();
     expect(wordsOf(first.message)).toBe('Let me see. It is 42.');
     expect(JSON.stringify(first.message)).toContain('forty-two');
     const second = await read(await page.send('c', say('u2', 'And?')));
     expect(wordsOf(second.message)).toBe('As I said.');
-    const sent = JSON.stringify(scene.provider.requests.at(-1)!.body);
+    const sent = JSON.stringify(fixture.provider.requests.at(-1)!.body);
     for (const words of ['What is it?', 'Let me see. ', 'forty-two', 'It is 42.', 'And?'])
       expect(sent).toContain(words);
     const shown = await page.messages('c');
@@ -58,10 +58,10 @@ describe.each(KINDS)('%s', (kind) => {
   });
 
   test('a stop stops the call and keeps what was said; the next message knows the truth', async () => {
-    await using scene = await stage(kind, [CALL, { parts: [{ text: 'Sorry.' }] }]);
-    const page = openPage(scene.handler);
+    await using fixture = await stage(kind, [CALL, { parts: [{ text: 'Sorry.' }] }]);
+    const page = openPage(fixture.handler);
     const reading = read(await page.send('c', say('u1', 'Go')));
-    await scene.hands.started.promise;
+    await fixture.hands.started.promise;
     await page.transport.stop('c');
     const first = await reading;
     expect(first.stopped).toBe('user');
@@ -74,23 +74,23 @@ describe.each(KINDS)('%s', (kind) => {
     expect((await page.messages('c')).map(reportIn)).toEqual([[], reportIn(first.message!)]);
     const second = await read(await page.send('c', say('u2', 'Why?')));
     expect(wordsOf(second.message)).toBe('Sorry.');
-    expect(scene.provider.requests.at(-1)).toMatchObject({ refusal: undefined });
-    expect(JSON.stringify(scene.provider.requests.at(-1)!.body)).toContain('Interrupted (user)');
+    expect(fixture.provider.requests.at(-1)).toMatchObject({ refusal: undefined });
+    expect(JSON.stringify(fixture.provider.requests.at(-1)!.body)).toContain('Interrupted (user)');
   });
 
   test('a reader that leaves stops nothing; it comes back to the whole reply, under the same name', async () => {
-    await using scene = await stage(kind, [CALL, { parts: [{ text: 'Done.' }] }]);
-    const page = openPage(scene.handler);
+    await using fixture = await stage(kind, [CALL, { parts: [{ text: 'Done.' }] }]);
+    const page = openPage(fixture.handler);
     const leaving = new AbortController();
     const stream = await page.send('c', say('u1', 'Go'), leaving.signal);
     const names: (string | undefined)[] = [];
     const gone = read(stream, (chunk) => chunk.type === 'start' && names.push(chunk.messageId)).catch(() => {});
-    await scene.hands.started.promise;
+    await fixture.hands.started.promise;
     leaving.abort();
     await gone;
     const again = (await page.transport.reconnectToStream({ chatId: 'c' }))!;
     const back = read(again, (chunk) => chunk.type === 'start' && names.push(chunk.messageId));
-    scene.hands.release.resolve('later');
+    fixture.hands.release.resolve('later');
     const { message, stopped } = await back;
     expect(stopped).toBeUndefined();
     expect(wordsOf(message)).toBe('Let me see. Done.');
@@ -99,10 +99,10 @@ describe.each(KINDS)('%s', (kind) => {
   });
 
   test('a stop that comes before its message counts, and no other run is touched', async () => {
-    await using scene = await stage(kind, [CALL, { parts: [{ text: 'Hello.' }] }]);
-    const page = openPage(scene.handler);
+    await using fixture = await stage(kind, [CALL, { parts: [{ text: 'Hello.' }] }]);
+    const page = openPage(fixture.handler);
     const stop = (body: object) =>
-      scene.handler.fetch(
+      fixture.handler.fetch(
         new Request('http://app.test/api/chat/c/stop', {
           method: 'POST',
           headers: { 'content-type': 'application/json', 'x-user': 'ada' },
@@ -110,10 +110,10 @@ describe.each(KINDS)('%s', (kind) => {
         }),
       );
     const running = read(await page.send('c', say('u1', 'Go')));
-    await scene.hands.started.promise;
+    await fixture.hands.started.promise;
     expect(await (await stop({ runId: 'early' })).json()).toEqual({ answer: 'noted' });
     expect(await (await stop({ runId: 'early' })).json()).toEqual({ answer: 'too-late' });
-    const send = await scene.handler.fetch(
+    const send = await fixture.handler.fetch(
       new Request('http://app.test/api/chat', {
         method: 'POST',
         headers: { 'content-type': 'application/json', 'x-user': 'ada' },
@@ -122,20 +122,20 @@ describe.each(KINDS)('%s', (kind) => {
     );
     const events = (await send.text()).split('\n').filter((line) => line.startsWith('data: {'));
     expect(events.map((line) => (JSON.parse(line.slice(6)) as UIMessageChunk).type)).toEqual(['start', 'abort']);
-    scene.hands.release.resolve('done');
+    fixture.hands.release.resolve('done');
     expect((await running).stopped).toBeUndefined();
   });
 
   test('nobody sees the chats of another, nobody is let in without a name, and pages of others are refused', async () => {
-    await using scene = await stage(kind, [CALL, { parts: [{ text: 'Done.' }] }]);
-    const page = openPage(scene.handler);
+    await using fixture = await stage(kind, [CALL, { parts: [{ text: 'Done.' }] }]);
+    const page = openPage(fixture.handler);
     const running = read(await page.send('c', say('u1', 'Go')));
-    await scene.hands.started.promise;
-    const other = openPage(scene.handler, 'eve');
+    await fixture.hands.started.promise;
+    const other = openPage(fixture.handler, 'eve');
     expect(await other.transport.reconnectToStream({ chatId: 'c' })).toBeNull();
     expect(await other.messages('c')).toEqual([]);
     const ask = (headers: Record<string, string>, method = 'GET', path = '/c/stream') =>
-      scene.handler.fetch(new Request(`http://app.test/api/chat${path}`, { method, headers }));
+      fixture.handler.fetch(new Request(`http://app.test/api/chat${path}`, { method, headers }));
     expect((await ask({})).status).toBe(401);
     expect((await ask({ 'x-user': 'ada', origin: 'http://evil.test' })).status).toBe(403);
     // Its own pages, also behind a proxy that speaks TLS, and one that calls us by another name.
@@ -149,17 +149,17 @@ describe.each(KINDS)('%s', (kind) => {
     expect((await ask({ 'x-user': 'ada', ...foreign }, 'GET', '/c/messages')).status).toBe(403);
     expect((await ask({ 'x-user': 'ada' }, 'POST', '/c/stop')).status).toBe(415);
     expect((await ask({ 'x-user': 'ada' }, 'GET', '/c/nothing')).status).toBe(404);
-    scene.hands.release.resolve('done');
+    fixture.hands.release.resolve('done');
     expect((await running).stopped).toBeUndefined();
   });
 
   test('a reply can be made anew, and a message edited: what followed it is gone', async () => {
-    await using scene = await stage(kind, [
+    await using fixture = await stage(kind, [
       { parts: [{ text: 'One.' }] },
       { parts: [{ text: 'Two.' }] },
       { parts: [{ text: 'Three.' }] },
     ]);
-    const page = openPage(scene.handler);
+    const page = openPage(fixture.handler);
     const ask = async (trigger: 'submit-message' | 'regenerate-message', message: UIMessage, messageId?: string) => {
       const options = { trigger, chatId: 'c', messageId, messages: [message], abortSignal: undefined };
       return wordsOf((await read(await page.transport.sendMessages(options))).message);
@@ -170,14 +170,14 @@ describe.each(KINDS)('%s', (kind) => {
     expect(await words()).toEqual(['Count', 'Two.']);
     expect(await ask('submit-message', say('u1', 'Count on'), 'u1')).toBe('Three.');
     expect(await words()).toEqual(['Count on', 'Three.']);
-    expect(JSON.stringify(scene.provider.requests.at(-1)!.body)).not.toMatch(/One|Two/);
+    expect(JSON.stringify(fixture.provider.requests.at(-1)!.body)).not.toMatch(/One|Two/);
   });
 
   test('a stopped reply that is made anew is shown without the report of the first', async () => {
-    await using scene = await stage(kind, [CALL, { parts: [{ text: 'Anew.' }] }]);
-    const page = openPage(scene.handler);
+    await using fixture = await stage(kind, [CALL, { parts: [{ text: 'Anew.' }] }]);
+    const page = openPage(fixture.handler);
     const reading = read(await page.send('c', say('u1', 'Go')));
-    await scene.hands.started.promise;
+    await fixture.hands.started.promise;
     await page.transport.stop('c');
     await reading;
     const again = { trigger: 'regenerate-message', chatId: 'c', messageId: undefined, abortSignal: undefined } as const;
@@ -188,11 +188,11 @@ describe.each(KINDS)('%s', (kind) => {
   });
 
   test('a stopped turn can be taken out of the history', async () => {
-    await using scene = await stage(kind, [
+    await using fixture = await stage(kind, [
       { parts: [{ text: ['Once upon', { stall: true }] }] },
       { parts: [{ text: 'Hi.' }] },
     ]);
-    const page = openPage(scene.handler);
+    const page = openPage(fixture.handler);
     const started = Promise.withResolvers<void>();
     const reading = read(
       await page.send('c', say('u1', 'A story')),
@@ -203,6 +203,6 @@ describe.each(KINDS)('%s', (kind) => {
     expect(wordsOf((await reading).message)).toBe('Once upon');
     expect(await page.messages('c')).toEqual([]);
     await read(await page.send('c', say('u2', 'Hello')));
-    expect(JSON.stringify(scene.provider.requests.at(-1)!.body)).not.toContain('A story');
+    expect(JSON.stringify(fixture.provider.requests.at(-1)!.body)).not.toContain('A story');
   });
 });

@@ -30,16 +30,16 @@ async function askOverSocket(handler: ChatHandler): Promise<unknown> {
 
 test('a chat that rejects answers 409 while a reply is under way, and takes the next message after it', async () => {
   const script = [CALL, { parts: [{ text: 'Done.' }] }, { parts: [{ text: 'Next.' }] }];
-  await using scene = await stage('agent', script, (options) => createChatHandler({ ...options, policy: 'reject' }));
-  const first = await ask(scene.handler, 'go');
-  await scene.hands.started.promise;
-  const second = await ask(scene.handler, 'too early');
+  await using fixture = await stage('agent', script, (options) => createChatHandler({ ...options, policy: 'reject' }));
+  const first = await ask(fixture.handler, 'go');
+  await fixture.hands.started.promise;
+  const second = await ask(fixture.handler, 'too early');
   expect(second.status).toBe(409);
   expect(await second.json()).toMatchObject({ error: { code: 'rejected' } });
-  expect(await askOverSocket(scene.handler)).toMatchObject({ type: 'error', requestId: 'r', code: 'rejected' });
-  scene.hands.release.resolve('done');
+  expect(await askOverSocket(fixture.handler)).toMatchObject({ type: 'error', requestId: 'r', code: 'rejected' });
+  fixture.hands.release.resolve('done');
   expect(await first.text()).toContain('Done.');
-  expect(await (await ask(scene.handler, 'next')).text()).toContain('Next.');
+  expect(await (await ask(fixture.handler, 'next')).text()).toContain('Next.');
 });
 
 test('a store in which too much waits answers 429, with the time to wait, and makes room again', async () => {

@@ -11,10 +11,10 @@ import { serveWebSockets } from './node-upgrade.ts';
 const PING_MS = 15_000;
 
 test('a peer that answers no ping is cut off, its reply goes on, and one that answers stays', async () => {
-  await using scene = await stage('agent', [CALL, { parts: [{ text: 'Done.' }] }], createChatHandler);
+  await using fixture = await stage('agent', [CALL, { parts: [{ text: 'Done.' }] }], createChatHandler);
   const clock = new VirtualClock();
   const server = createServer();
-  const sockets = serveWebSockets(server, scene.handler, { clock });
+  const sockets = serveWebSockets(server, fixture.handler, { clock });
   onTestFinished(() => {
     sockets[Symbol.dispose]();
     server.close();
@@ -31,7 +31,7 @@ test('a peer that answers no ping is cut off, its reply goes on, and one that an
       alive.send(JSON.stringify({ ...frame, type: 'resume', id: 'none' }));
     });
   dead.send(JSON.stringify({ type: 'send', requestId: 'r', id: 'c', messages: [say('u', 'Go')], headers: {} }));
-  await scene.hands.started.promise;
+  await fixture.hands.started.promise;
   for (let pings = 0; pings < 2; pings++) {
     const asked = once(alive, 'ping');
     await clock.advance(PING_MS);
@@ -48,7 +48,7 @@ test('a peer that answers no ping is cut off, its reply goes on, and one that an
     });
   });
   alive.send(JSON.stringify({ type: 'resume', requestId: 'r', id: 'c' }));
-  scene.hands.release.resolve('done');
+  fixture.hands.release.resolve('done');
   expect(await text).toMatch(/Let me see\. .*Done\..*"finish"/s);
   alive.terminate();
 });

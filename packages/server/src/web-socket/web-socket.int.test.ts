@@ -19,15 +19,15 @@ interface ReceivedFrame {
 }
 
 async function stage(kind: Kind, script: readonly Answer[]) {
-  const scene = await stageAny(kind, script, createChatHandler);
-  const listening = await listen(scene.handler);
+  const fixture = await stageAny(kind, script, createChatHandler);
+  const listening = await listen(fixture.handler);
   const url = `${listening.url.replace('http', 'ws')}/api/chat`;
   return {
-    ...scene,
+    ...fixture,
     url,
     async [Symbol.asyncDispose]() {
       await listening[Symbol.asyncDispose]();
-      await scene[Symbol.asyncDispose]();
+      await fixture[Symbol.asyncDispose]();
     },
   };
 }
@@ -95,43 +95,43 @@ const sendFrame = (requestId: string, message: UIMessage, runId?: string) => ({
 
 describe.each(KINDS)('%s', (kind) => {
   test('answers, and the next message knows it', async () => {
-    await using scene = await stage(kind, [CALL, { parts: [{ text: '42.' }] }, { parts: [{ text: 'As I said.' }] }]);
-    using page = openPage(scene.url);
-    scene.hands.release.resolve('forty-two');
+    await using fixture = await stage(kind, [CALL, { parts: [{ text: '42.' }] }, { parts: [{ text: 'As I said.' }] }]);
+    using page = openPage(fixture.url);
+    fixture.hands.release.resolve('forty-two');
     const first = await read(await page.send('c', say('u1', 'What is it?')));
     expect(first.stopped).toBeUndefined();
     expect(wordsOf(first.message)).toBe('Let me see. 42.');
     const second = await read(await page.send('c', say('u2', 'And?')));
     expect(wordsOf(second.message)).toBe('As I said.');
     expect(page.sockets).toHaveLength(1);
-    const sent = JSON.stringify(scene.provider.requests.at(-1)!.body);
+    const sent = JSON.stringify(fixture.provider.requests.at(-1)!.body);
     for (const words of ['What is it?', 'forty-two', '42.', 'And?']) expect(sent).toContain(words);
   });
 
   test('a stop stops the call and keeps what was said; the next message knows the truth', async () => {
-    await using scene = await stage(kind, [CALL, { parts: [{ text: 'Sorry.' }] }]);
-    using page = openPage(scene.url);
+    await using fixture = await stage(kind, [CALL, { parts: [{ text: 'Sorry.' }] }]);
+    using page = openPage(fixture.url);
     const reading = read(await page.send('c', say('u1', 'Go')));
-    await scene.hands.started.promise;
+    await fixture.hands.started.promise;
     await page.transport.stop('c');
     const first = await reading;
     expect(first.stopped).toBe('user');
     expect(wordsOf(first.message)).toBe('Let me see. ');
-    const { tasks } = await scene.store.list({ tenant: 'ada' });
-    expect((await scene.store.get(tasks[0]!))?.outcome?.reason).toMatchObject({ by: 'ada', via: 'websocket' });
+    const { tasks } = await fixture.store.list({ tenant: 'ada' });
+    expect((await fixture.store.get(tasks[0]!))?.outcome?.reason).toMatchObject({ by: 'ada', via: 'websocket' });
     const second = await read(await page.send('c', say('u2', 'Why?')));
     expect(wordsOf(second.message)).toBe('Sorry.');
-    expect(JSON.stringify(scene.provider.requests.at(-1)!.body)).toContain('Interrupted (user)');
+    expect(JSON.stringify(fixture.provider.requests.at(-1)!.body)).toContain('Interrupted (user)');
   });
 
   test('the abort of the SDK and a socket that is cut stop nothing, and a page that comes back reads all of it', async () => {
-    await using scene = await stage(kind, [CALL, { parts: [{ text: 'Done.' }] }]);
-    using page = openPage(scene.url, { Transport: WebSocketChatTransport<UIMessage> as never });
+    await using fixture = await stage(kind, [CALL, { parts: [{ text: 'Done.' }] }]);
+    using page = openPage(fixture.url, { Transport: WebSocketChatTransport<UIMessage> as never });
     const names: (string | undefined)[] = [];
     const note = (chunk: { type: string; messageId?: string }) => chunk.type === 'start' && names.push(chunk.messageId);
     const leaving = new AbortController();
     const gone = read(await page.send('c', say('u1', 'Go'), { abortSignal: leaving.signal }), note);
-    await scene.hands.started.promise;
+    await fixture.hands.started.promise;
     leaving.abort();
     await gone;
     const cut = read((await page.transport.reconnectToStream({ chatId: 'c' }))!, (chunk) => {
@@ -140,7 +140,7 @@ describe.each(KINDS)('%s', (kind) => {
     });
     await expect(cut).rejects.toThrow('connection closed');
     const back = read((await page.transport.reconnectToStream({ chatId: 'c' }))!, note);
-    scene.hands.release.resolve('later');
+    fixture.hands.release.resolve('later');
     const { message, stopped } = await back;
     expect(stopped).toBeUndefined();
     expect(wordsOf(message)).toBe('Let me see. Done.');
@@ -151,11 +151,11 @@ describe.each(KINDS)('%s', (kind) => {
   });
 
   test('a stop that overtakes its message counts, and the reply under way is not touched', async () => {
-    await using scene = await stage(kind, [CALL, { parts: [{ text: 'Done.' }] }]);
-    using page = openPage(scene.url);
+    await using fixture = await stage(kind, [CALL, { parts: [{ text: 'Done.' }] }]);
+    using page = openPage(fixture.url);
     const running = read(await page.send('c', say('u1', 'Go')));
-    await scene.hands.started.promise;
-    using raw = await openRaw(scene.url);
+    await fixture.hands.started.promise;
+    using raw = await openRaw(fixture.url);
     raw.send({ type: 'stop', requestId: 's', id: 'c', runId: 'early' });
     expect(await raw.waitFor(({ type }) => type === 'receipt')).toMatchObject({ receipt: { answer: 'noted' } });
     raw.send(sendFrame('r', say('u2', 'Never'), 'early'));
@@ -163,16 +163,16 @@ describe.each(KINDS)('%s', (kind) => {
     const seen = raw.frames.filter(({ requestId }) => requestId === 'r');
     expect(seen.map(({ type, chunk }) => chunk?.type ?? type)).toEqual(['start', 'start', 'abort', 'end']);
     expect(seen.flatMap(({ sequence }) => sequence ?? [])).toEqual([0, 1]);
-    scene.hands.release.resolve('done');
+    fixture.hands.release.resolve('done');
     expect((await running).stopped).toBeUndefined();
   });
 
   test('a second page sees that it was stopped', async () => {
-    await using scene = await stage(kind, [CALL]);
-    using first = openPage(scene.url);
-    using second = openPage(scene.url);
+    await using fixture = await stage(kind, [CALL]);
+    using first = openPage(fixture.url);
+    using second = openPage(fixture.url);
     const reading = read(await first.send('c', say('u1', 'Go')));
-    await scene.hands.started.promise;
+    await fixture.hands.started.promise;
     const watching = read((await second.transport.reconnectToStream({ chatId: 'c' }))!);
     await first.transport.stop('c');
     expect((await reading).stopped).toBe('user');
@@ -180,35 +180,35 @@ describe.each(KINDS)('%s', (kind) => {
   });
 
   test('a page that has lost its socket can still stop what it read', async () => {
-    await using scene = await stage(kind, [CALL]);
-    using page = openPage(scene.url);
+    await using fixture = await stage(kind, [CALL]);
+    using page = openPage(fixture.url);
     const reading = read(await page.send('c', say('u1', 'Go')));
-    await scene.hands.started.promise;
+    await fixture.hands.started.promise;
     page.sockets[0]!.terminate();
     await expect(reading).rejects.toThrow('connection closed');
-    using other = openPage(scene.url);
+    using other = openPage(fixture.url);
     const watching = read((await other.transport.reconnectToStream({ chatId: 'c' }))!);
     await page.transport.stop('c');
     expect((await watching).stopped).toBe('user');
   });
 
   test('nobody sees the chats of another', async () => {
-    await using scene = await stage(kind, [CALL, { parts: [{ text: 'Done.' }] }]);
-    using page = openPage(scene.url);
+    await using fixture = await stage(kind, [CALL, { parts: [{ text: 'Done.' }] }]);
+    using page = openPage(fixture.url);
     const running = read(await page.send('c', say('u1', 'Go')));
-    await scene.hands.started.promise;
-    using other = openPage(scene.url, { user: 'eve' });
+    await fixture.hands.started.promise;
+    using other = openPage(fixture.url, { user: 'eve' });
     expect(await other.transport.reconnectToStream({ chatId: 'c' })).toBeNull();
-    using raw = await openRaw(scene.url, { 'x-user': 'eve' });
+    using raw = await openRaw(fixture.url, { 'x-user': 'eve' });
     raw.send({ type: 'stop', requestId: 's', id: 'c' });
     expect(await raw.waitFor(({ type }) => type === 'receipt')).toMatchObject({ receipt: { answer: 'idle' } });
-    scene.hands.release.resolve('done');
+    fixture.hands.release.resolve('done');
     expect((await running).stopped).toBeUndefined();
   });
 });
 
 test('who may not is refused before the handshake', async () => {
-  await using scene = await stage('agent', []);
+  await using fixture = await stage('agent', []);
   const status = async (url: string, headers: Record<string, string>): Promise<number> => {
     const socket = new WebSocket(url, { headers });
     socket.on('error', () => {});
@@ -216,12 +216,12 @@ test('who may not is refused before the handshake', async () => {
     socket.terminate();
     return response.statusCode;
   };
-  expect(await status(scene.url, {})).toBe(401);
-  expect(await status(scene.url, { 'x-user': 'ada', origin: 'http://evil.test' })).toBe(403);
-  expect(await status(`${scene.url}/elsewhere`, { 'x-user': 'ada' })).toBe(404);
-  using raw = await openRaw(scene.url, {
+  expect(await status(fixture.url, {})).toBe(401);
+  expect(await status(fixture.url, { 'x-user': 'ada', origin: 'http://evil.test' })).toBe(403);
+  expect(await status(`${fixture.url}/elsewhere`, { 'x-user': 'ada' })).toBe(404);
+  using raw = await openRaw(fixture.url, {
     'x-user': 'ada',
-    origin: scene.url.replace('ws', 'http').replace('/api/chat', ''),
+    origin: fixture.url.replace('ws', 'http').replace('/api/chat', ''),
   });
   expect(raw.socket.readyState).toBe(WebSocket.OPEN);
 });

@@ -13,7 +13,7 @@ import { createMcpTools } from './mcp-tools.ts';
 
 expectNothingLeft();
 
-const ODD_SERVER = join(import.meta.dirname, '../../../../test/fixtures/odd-mcp-server.ts');
+const MISBEHAVING_SERVER = join(import.meta.dirname, '../../../../test/fixtures/misbehaving-mcp-server.ts');
 
 const isAlive = (pid: number) => {
   try {
@@ -232,17 +232,17 @@ test('after closing, calls say that it is closed, and closing twice is nothing n
   expect(existsSync(opened.workspace.path)).toBe(false);
 });
 
-const openOdd = (mode: string) =>
+const openMisbehaving = (mode: string) =>
   createMcpTools({
     name: 'odd',
-    transport: { type: 'stdio', command: process.execPath, args: [ODD_SERVER, mode] },
+    transport: { type: 'stdio', command: process.execPath, args: [MISBEHAVING_SERVER, mode] },
     callMs: 60_000,
   });
 
 test.each(['null', 'text', 'other-kind'])(
   'an answer that is none (%s) ends its call at once, unknown',
   async (mode) => {
-    await using odd = await openOdd(mode);
+    await using odd = await openMisbehaving(mode);
     const result = await callTool(odd.tools[0]!, {});
     expect(result).toMatchObject({ state: 'unknown', isError: true });
     expect(result.content).toMatch(/^Outcome unknown: The MCP server 'odd' gave an answer that is none/);
@@ -254,11 +254,11 @@ test.each([
   ['other-version', "Server's protocol version is not supported: 1.0.0"],
   ['endless', 'it sent a message of more than 64000000 characters'],
 ])('a server that fails at the beginning (%s) is quoted', async (mode, words) => {
-  await expect(openOdd(mode)).rejects.toThrow(`could not be reached (${words})`);
+  await expect(openMisbehaving(mode)).rejects.toThrow(`could not be reached (${words})`);
 });
 
 test('images that are too large or no images are named and left out', async () => {
-  await using odd = await openOdd('images');
+  await using odd = await openMisbehaving('images');
   expect((await callTool(odd.tools[0]!, {})).content).toEqual([
     { type: 'image', mediaType: 'image/png', data: 'A'.repeat(4_000) },
     { type: 'text', text: '[image/png of 15000000 bytes left out]' },

@@ -10,12 +10,12 @@ import { loopbackModel } from '../providers.ts';
 /** What the tools do is written here, one JSON object a line. */
 export const EFFECTS = 'effects.log';
 
-export interface Cast {
+export interface TestAgent {
   readonly agent: Agent;
   readonly recorder: ReturnType<typeof createRecorder>;
 }
 
-export interface CastOptions extends Omit<Partial<AgentOptions>, 'name' | 'model' | 'planner' | 'tools'> {
+export interface TestAgentOptions extends Omit<Partial<AgentOptions>, 'name' | 'model' | 'planner' | 'tools'> {
   /** Where the model is. */
   readonly url: string;
   /** Where the tools work, and where their effects are written down. */
@@ -25,7 +25,7 @@ export interface CastOptions extends Omit<Partial<AgentOptions>, 'name' | 'model
   readonly tools?: readonly Tool[];
 }
 
-export function createCast({ url, folder, format = 'chat', tools = [], ...parts }: CastOptions): Cast {
+export function createTestAgent({ url, folder, format = 'chat', tools = [], ...parts }: TestAgentOptions): TestAgent {
   const recorder = createRecorder({
     onEntry(entry) {
       if (entry.seen !== 'effect') return;
@@ -35,7 +35,7 @@ export function createCast({ url, folder, format = 'chat', tools = [], ...parts 
   });
   const all = [...ownTools(folder), ...tools].map((tool) => recorder.tool(tool));
   const agent = createAgent({
-    name: 'cast',
+    name: 'tester',
     model: loopbackModel(format, url),
     tools: all,
     hooks: recorder.hooks,

@@ -8,9 +8,9 @@ import type { HistoryEntry } from '@whoa/core/testing';
 import type { Effect } from '../../packages/core/src/testing/history.ts';
 import { createHome, type Home } from '../command/terminal.ts';
 import { findMarked } from '../process-escapes/round.ts';
-import { EFFECTS } from './cast.ts';
+import { EFFECTS } from './test-agent.ts';
 
-export interface Scene extends AsyncDisposable {
+export interface Fixture extends AsyncDisposable {
   readonly provider: LoopbackProvider;
   readonly home: Home;
   /** The folder the tools work in. */
@@ -51,10 +51,10 @@ export const codeCache = { NODE_COMPILE_CACHE: join(import.meta.dirname, '../../
 
 const LOOK_MS = 5;
 const WAIT_MS = 30_000;
-let scenes = 0;
+let fixtures = 0;
 
 /** Opens a scene whose model answers so, and then says that it is done. */
-export async function openScene(answers: Answers = []): Promise<Scene> {
+export async function openFixture(answers: Answers = []): Promise<Fixture> {
   const provider = await startLoopbackProvider({
     script: ({ index, body }) =>
       (typeof answers === 'function' ? answers({ index, ...lastOf(body) }) : answers[index]) ?? {
@@ -64,7 +64,7 @@ export async function openScene(answers: Answers = []): Promise<Scene> {
   const home = createHome({ 'config/whoa/whoa.config.mjs': configFor(provider.url) });
   const { NODE_DISABLE_COMPILE_CACHE: _, ...env } = home.env;
   const folder = home.folder.path;
-  const mark = `4${String(++scenes).padStart(3, '0')}.${process.pid}`;
+  const mark = `4${String(++fixtures).padStart(3, '0')}.${process.pid}`;
   const effects = (): TimedEffect[] => linesOf(join(folder, EFFECTS)).map((line) => JSON.parse(line) as TimedEffect);
   return {
     provider,
@@ -97,9 +97,9 @@ function lastOf(body: Readonly<Record<string, unknown>>): Omit<Asked, 'index'> {
 
 /** The cast as an agent of the command and of editors. */
 function configFor(url: string): string {
-  const cast = JSON.stringify(join(import.meta.dirname, 'cast.ts'));
-  return `import { createCast } from ${cast};
-export default { agents: { cast: ({ cwd, tools }) => createCast({ url: '${url}', folder: cwd, tools }).agent } };
+  const testAgent = JSON.stringify(join(import.meta.dirname, 'test-agent.ts'));
+  return `import { createTestAgent } from ${testAgent};
+export default { agents: { cast: ({ cwd, tools }) => createTestAgent({ url: '${url}', folder: cwd, tools }).agent } };
 `;
 }
 

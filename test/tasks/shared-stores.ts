@@ -3,59 +3,59 @@ import { startRedis } from '../servers/redis.ts';
 import { temporaryFolder } from './child.ts';
 
 /** Somewhere to keep tasks that several processes can reach; `place` is what `openStore` understands. */
-interface Place extends AsyncDisposable {
-  readonly place: string;
+interface SharedStore extends AsyncDisposable {
+  readonly location: string;
 }
 
-export interface PlaceKind {
+export interface SharedStoreKind {
   readonly name: string;
   /** How many tasks a race is run over within a minute; `npm run long -- race` runs them all. */
   readonly raceTasks: number;
-  open(): Promise<Place>;
+  open(): Promise<SharedStore>;
 }
 
-const sqlite: PlaceKind = {
+const sqlite: SharedStoreKind = {
   name: 'SQLite',
   raceTasks: 20_000,
   open() {
     const folder = temporaryFolder();
     return Promise.resolve({
-      place: folder.file,
+      location: folder.file,
       [Symbol.asyncDispose]: () => Promise.resolve(folder[Symbol.dispose]()),
     });
   },
 };
 
-const redis: PlaceKind = {
+const redis: SharedStoreKind = {
   name: 'Redis',
   raceTasks: 20_000,
   async open() {
     const server = await startRedis();
     return {
-      place: JSON.stringify({ backend: 'redis', url: server.url }),
+      location: JSON.stringify({ backend: 'redis', url: server.url }),
       [Symbol.asyncDispose]: () => server[Symbol.asyncDispose](),
     };
   },
 };
 
-const postgres: PlaceKind = {
+const postgres: SharedStoreKind = {
   name: 'Postgres',
   raceTasks: 3_000,
   async open() {
     const server = await startPostgres();
     return {
-      place: JSON.stringify({ backend: 'postgres', url: server.url }),
+      location: JSON.stringify({ backend: 'postgres', url: server.url }),
       [Symbol.asyncDispose]: () => server[Symbol.asyncDispose](),
     };
   },
 };
 
 /** Every kind of place that processes can share. */
-export const places: readonly PlaceKind[] = [sqlite, redis, postgres];
+export const storeKinds: readonly SharedStoreKind[] = [sqlite, redis, postgres];
 
 /** The kind of that name, or all of them. */
-export function placesNamed(name: string | undefined): readonly PlaceKind[] {
-  const named = places.filter((kind) => name === undefined || kind.name.toLowerCase() === name.toLowerCase());
+export function storeKindsNamed(name: string | undefined): readonly SharedStoreKind[] {
+  const named = storeKinds.filter((kind) => name === undefined || kind.name.toLowerCase() === name.toLowerCase());
   if (named.length > 0) return named;
-  throw new TypeError(`'${name}' is none of ${places.map((kind) => kind.name.toLowerCase()).join(', ')}`);
+  throw new TypeError(`'${name}' is none of ${storeKinds.map((kind) => kind.name.toLowerCase()).join(', ')}`);
 }

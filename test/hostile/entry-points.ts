@@ -4,30 +4,34 @@ import { CancelledError, createInterruptedError, type ToolResult } from '@whoa/c
 import { createApprovals } from '@whoa/core/approval';
 import type { Kit } from './kit.ts';
 
-export type Scene = 'wave' | 'run' | 'sub-agent' | 'conversation' | 'guard' | 'ai-sdk';
+export type Scenario = 'wave' | 'run' | 'sub-agent' | 'conversation' | 'guard' | 'ai-sdk';
 
-export interface Place {
+export interface EntryPoint {
   /** The kind of place, and which of that kind. */
   readonly kind: string;
   readonly name: string;
-  readonly scenes: readonly Scene[];
+  readonly scenarios: readonly Scenario[];
   put(kit: Kit, value: () => unknown): void;
 }
 
-const CALLS: readonly Scene[] = ['wave', 'run', 'sub-agent', 'conversation'];
-const RUNS: readonly Scene[] = ['run', 'sub-agent', 'conversation'];
-const WORK: readonly Scene[] = [...CALLS, 'guard'];
-const ENDS: readonly Scene[] = [...WORK, 'ai-sdk'];
+const CALLS: readonly Scenario[] = ['wave', 'run', 'sub-agent', 'conversation'];
+const RUNS: readonly Scenario[] = ['run', 'sub-agent', 'conversation'];
+const WORK: readonly Scenario[] = [...CALLS, 'guard'];
+const ENDS: readonly Scenario[] = [...WORK, 'ai-sdk'];
 
 const fail = (value: () => unknown): never => {
   throw value() as Error;
 };
 
 /** All of them. */
-export const places: Place[] = [];
+export const entryPoints: EntryPoint[] = [];
 
-function add(kind: string, scenes: readonly Scene[], named: Record<string, (kit: Kit, value: () => unknown) => void>) {
-  for (const [name, put] of Object.entries(named)) places.push({ kind, name, scenes, put });
+function add(
+  kind: string,
+  scenarios: readonly Scenario[],
+  named: Record<string, (kit: Kit, value: () => unknown) => void>,
+) {
+  for (const [name, put] of Object.entries(named)) entryPoints.push({ kind, name, scenarios, put });
 }
 
 add('result', ENDS, {

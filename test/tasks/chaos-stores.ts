@@ -7,9 +7,9 @@ import type { SteppedClock } from '../servers/stepped-clock.ts';
 import { temporaryFolder } from './child.ts';
 
 /** Somewhere to keep tasks whose servers, connections and clock fail. */
-export interface ChaosPlace extends AsyncDisposable {
+export interface ChaosStore extends AsyncDisposable {
   /** What `openStore` understands, as it is now. */
-  readonly place: string;
+  readonly location: string;
   /** What can happen to the servers, by name. Each ends well again. */
   readonly faults: Readonly<Record<string, () => Promise<void>>>;
   /** Spreads tasks over more shards: whoever still knows the old `place` is refused. False when there are enough. */
@@ -18,9 +18,9 @@ export interface ChaosPlace extends AsyncDisposable {
   readonly cannot: Readonly<Record<string, string>>;
 }
 
-export interface ChaosPlaceKind {
+export interface ChaosStoreKind {
   readonly name: string;
-  open(clock: SteppedClock): Promise<ChaosPlace>;
+  open(clock: SteppedClock): Promise<ChaosStore>;
 }
 
 /** Longer than the leases of campaigns. */
@@ -33,12 +33,12 @@ const HALF_OPEN_MS = 3_000;
 const ONE_FILE = 'a file has no server, connection or replica';
 const ONE_DOMAIN = 'all of a database is one domain';
 
-const sqlite: ChaosPlaceKind = {
+const sqlite: ChaosStoreKind = {
   name: 'SQLite',
   open() {
     const folder = temporaryFolder();
     return Promise.resolve({
-      place: folder.file,
+      location: folder.file,
       faults: {},
       cannot: { restart: ONE_FILE, freeze: ONE_FILE, 'half-open': ONE_FILE, failover: ONE_FILE, reshard: ONE_DOMAIN },
       [Symbol.asyncDispose]: () => Promise.resolve(folder[Symbol.dispose]()),
@@ -46,14 +46,14 @@ const sqlite: ChaosPlaceKind = {
   },
 };
 
-const redis: ChaosPlaceKind = {
+const redis: ChaosStoreKind = {
   name: 'Redis',
   async open({ env }) {
     const server = await startRedis({ env });
     const network = await startProxy({ host: '127.0.0.1', port: server.port });
     const shards = growing([1, 2, 4, 8]);
     return {
-      get place() {
+      get location() {
         const url = `redis://127.0.0.1:${network.port}`;
         return JSON.stringify({ backend: 'redis', url, timeoutMs: TIMEOUT_MS, shards: shards.now() });
       },
@@ -81,7 +81,7 @@ const CAREFUL = [
   ['min-replicas-max-lag', '2'],
 ] as const;
 
-const sentinel: ChaosPlaceKind = {
+const sentinel: ChaosStoreKind = {
   name: 'Sentinel',
   async open({ env }) {
     const sentinels = await startRedisSentinels({ env, config: CAREFUL });
@@ -96,7 +96,7 @@ const sentinel: ChaosPlaceKind = {
     const shards = growing([1, 2, 4]);
     const store = { url: sentinels.urls, sentinel: { name: sentinels.name }, replicas: { atLeast: 1 } };
     return {
-      get place() {
+      get location() {
         return JSON.stringify({ backend: 'redis', ...store, timeoutMs: TIMEOUT_MS, shards: shards.now() });
       },
       faults: {
@@ -123,7 +123,7 @@ const sentinel: ChaosPlaceKind = {
   },
 };
 
-const cluster: ChaosPlaceKind = {
+const cluster: ChaosStoreKind = {
   name: 'Cluster',
   async open({ env }) {
     const nodes = await startRedisCluster({ env, replicas: true });
@@ -135,7 +135,7 @@ const cluster: ChaosPlaceKind = {
       return masters[next() % masters.length]!;
     };
     return {
-      get place() {
+      get location() {
         const store = { url: nodes.urls, cluster: true, timeoutMs: TIMEOUT_MS, shards: shards.now() };
         return JSON.stringify({ backend: 'redis', ...store });
       },
@@ -163,14 +163,14 @@ const cluster: ChaosPlaceKind = {
   },
 };
 
-const postgres: ChaosPlaceKind = {
+const postgres: ChaosStoreKind = {
   name: 'Postgres',
   async open({ env }) {
     const pair = await startPostgresPair({ env });
     const network = await startProxy(pair.address);
     const timeouts = { statementTimeoutMs: TIMEOUT_MS, connectTimeoutMs: TIMEOUT_MS };
     return {
-      place: JSON.stringify({ backend: 'postgres', url: pair.urlAt(network.port), ...timeouts }),
+      location: JSON.stringify({ backend: 'postgres', url: pair.urlAt(network.port), ...timeouts }),
       faults: {
         'crash the server': () => pair.primary.restart('immediate'),
         'restart the server': () => pair.primary.restart('fast'),
@@ -201,10 +201,10 @@ const postgres: ChaosPlaceKind = {
   },
 };
 
-const kinds: readonly ChaosPlaceKind[] = [sqlite, redis, sentinel, cluster, postgres];
+const kinds: readonly ChaosStoreKind[] = [sqlite, redis, sentinel, cluster, postgres];
 
 /** The kind of that name, or all of them. */
-export function chaosPlacesNamed(name: string | undefined): readonly ChaosPlaceKind[] {
+export function chaosStoresNamed(name: string | undefined): readonly ChaosStoreKind[] {
   const named = kinds.filter((kind) => name === undefined || kind.name.toLowerCase() === name.toLowerCase());
   if (named.length > 0) return named;
   throw new TypeError(`'${name}' is none of ${kinds.map((kind) => kind.name.toLowerCase()).join(', ')}`);

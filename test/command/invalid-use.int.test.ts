@@ -45,46 +45,46 @@ test.each([
 });
 
 test('a file that is no task store is named, with what to do', () => {
-  const place = home({ 'state/whoa/tasks.db': 'this is a poem, and a long one, '.repeat(100) });
+  const own = home({ 'state/whoa/tasks.db': 'this is a poem, and a long one, '.repeat(100) });
   for (const args of [RUN, ['tasks'], ['cancel', 'x']]) {
-    const { status, stderr } = place.whoa(args);
+    const { status, stderr } = own.whoa(args);
     expect(stderr).toMatch(/^whoa \w+: .*tasks\.db is broken \(file is not a database\); move it away/m);
     expect(status).toBe(1);
   }
-  expect(place.whoa(['doctor']).stdout).toMatch(/✘ SQLite: .*tasks\.db is broken/);
+  expect(own.whoa(['doctor']).stdout).toMatch(/✘ SQLite: .*tasks\.db is broken/);
 });
 
 test('a task store that another process holds is named, after a wait', () => {
-  const place = home();
-  place.whoa(['tasks']);
-  const holder = new DatabaseSync(place.folder.at('state/whoa/tasks.db'));
+  const own = home();
+  own.whoa(['tasks']);
+  const holder = new DatabaseSync(own.folder.at('state/whoa/tasks.db'));
   onTestFinished(() => holder.close());
   holder.exec('BEGIN EXCLUSIVE');
-  const { status, stderr } = place.whoa(['tasks']);
+  const { status, stderr } = own.whoa(['tasks']);
   expect(stderr).toMatch(/^whoa tasks: another process holds .*tasks\.db; try again/);
   expect(status).toBe(1);
 });
 
 test('a home that cannot be written to is named, with what to do', () => {
-  const place = home({ file: '' });
-  const env = { XDG_STATE_HOME: place.folder.at('file'), HOME: place.folder.at('file') };
-  const { status, stderr } = place.whoa(RUN, { env });
+  const own = home({ file: '' });
+  const env = { XDG_STATE_HOME: own.folder.at('file'), HOME: own.folder.at('file') };
+  const { status, stderr } = own.whoa(RUN, { env });
   expect(stderr).toMatch(
     /^whoa run: tasks cannot be kept in .*: ENOTDIR.*; set XDG_STATE_HOME to a folder of your own/m,
   );
   expect(status).toBe(1);
-  mkdirSync(place.folder.at('mine'));
-  expect(place.whoa(RUN, { env: { ...env, XDG_STATE_HOME: place.folder.at('mine') } }).stdout).toBe('Fine.\n');
+  mkdirSync(own.folder.at('mine'));
+  expect(own.whoa(RUN, { env: { ...env, XDG_STATE_HOME: own.folder.at('mine') } }).stdout).toBe('Fine.\n');
 });
 
 test('whatever the umask, nothing that is kept can be read or changed by others', () => {
-  const place = home();
+  const own = home();
   const command = [...BIN, ...RUN];
-  const env = { ...place.env, XDG_CACHE_HOME: place.folder.at('cache'), NODE_DISABLE_COMPILE_CACHE: '' };
-  const { status } = spawnSync('sh', ['-c', 'umask 000; exec "$@"', 'sh', ...command], { cwd: place.folder.path, env });
+  const env = { ...own.env, XDG_CACHE_HOME: own.folder.at('cache'), NODE_DISABLE_COMPILE_CACHE: '' };
+  const { status } = spawnSync('sh', ['-c', 'umask 000; exec "$@"', 'sh', ...command], { cwd: own.folder.path, env });
   expect(status).toBe(0);
   const folders = ['state', 'state/whoa', 'cache', 'cache/whoa', 'cache/whoa/compiled', 'state/whoa/tasks.db'];
-  const open = folders.filter((name) => (statSync(place.folder.at(name)).mode & 0o077) !== 0);
+  const open = folders.filter((name) => (statSync(own.folder.at(name)).mode & 0o077) !== 0);
   expect(open).toEqual([]);
 });
 
@@ -99,14 +99,14 @@ export default defineConfig({
 `;
 
 test('an agent that takes long to open shows a sign of life, and Ctrl-C ends the wait', async () => {
-  const place = home({ 'config/whoa/whoa.config.ts': SLOW_TO_OPEN });
-  const terminal = place.openTerminal();
+  const own = home({ 'config/whoa/whoa.config.ts': SLOW_TO_OPEN });
+  const terminal = own.openTerminal();
   terminal.type(`whoa run --model scripted:script.json 'How?'; echo "exit:$?"`);
   terminal.press('Enter');
   await terminal.waitFor(/opening the agent · \d s/);
   terminal.press('C-c');
   expect(await terminal.waitFor(/exit:130/)).toContain('Cancelled before it began.');
-  const { stderr, status } = place.whoa([...RUN, '--agent', 'none']);
+  const { stderr, status } = own.whoa([...RUN, '--agent', 'none']);
   expect(stderr).toContain('agents: the function answered no agent');
   expect(status).toBe(2);
 });
@@ -121,11 +121,11 @@ test('a store that does not answer shows a sign of life', async () => {
 });
 
 test('output that cannot be written ends the run, and says why', () => {
-  const place = home({ 'script.json': '{ "wordMs": 50, "replies": [["one two three four five six seven"]] }' });
+  const own = home({ 'script.json': '{ "wordMs": 50, "replies": [["one two three four five six seven"]] }' });
   const run = [...BIN, ...RUN].map((part) => `'${part}'`).join(' ');
   const { status, stderr } = spawnSync('bash', ['-c', `${run} > /dev/full`], {
-    cwd: place.folder.path,
-    env: place.env,
+    cwd: own.folder.path,
+    env: own.env,
     encoding: 'utf8',
   });
   expect(stderr).toMatch(/Stopped after .* \(disconnect: the output cannot be written: .*ENOSPC/);
@@ -133,18 +133,18 @@ test('output that cannot be written ends the run, and says why', () => {
 });
 
 test('a list of tasks says when there are more', () => {
-  const place = home();
-  for (let i = 0; i < 2; i++) place.whoa(RUN);
-  const { stdout, stderr } = place.whoa(['tasks', '--limit', '1']);
+  const own = home();
+  for (let i = 0; i < 2; i++) own.whoa(RUN);
+  const { stdout, stderr } = own.whoa(['tasks', '--limit', '1']);
   expect(stdout.trim().split('\n')).toHaveLength(2);
   expect(stderr).toBe('… and older ones; --limit shows more\n');
-  expect(place.whoa(['tasks', '--limit', '2']).stderr).toBe('');
+  expect(own.whoa(['tasks', '--limit', '2']).stderr).toBe('');
 });
 
 test('a list of tasks fits a narrow terminal', async () => {
-  const place = home();
-  place.whoa(RUN);
-  const terminal = place.openTerminal({ columns: 40, rows: 20 });
+  const own = home();
+  own.whoa(RUN);
+  const terminal = own.openTerminal({ columns: 40, rows: 20 });
   terminal.type('clear; whoa tasks');
   terminal.press('Enter');
   const seen = await terminal.waitFor(/success/);
@@ -153,15 +153,13 @@ test('a list of tasks fits a narrow terminal', async () => {
 
 test("Ctrl-C goes on where 'whoa cancel' has begun", async () => {
   const script = [[{ call: 'bash', input: { command: 'echo begun; sleep 300' } }], ['Next.']];
-  const place = home({ 'script.json': JSON.stringify(script) });
-  const terminal = place.openTerminal();
+  const own = home({ 'script.json': JSON.stringify(script) });
+  const terminal = own.openTerminal();
   terminal.type(`whoa run --yes --sandbox none --model scripted:script.json 'How?'; echo "exit:$?"`);
   terminal.press('Enter');
   await terminal.waitFor(/bash: begun/);
-  const { id } = JSON.parse(place.whoa(['tasks', '--json']).stdout) as { id: string };
-  expect(place.whoa(['cancel', id, '--no-wait']).stdout).toMatch(
-    /is being stopped: what runs may finish, 10 s at most/,
-  );
+  const { id } = JSON.parse(own.whoa(['tasks', '--json']).stdout) as { id: string };
+  expect(own.whoa(['cancel', id, '--no-wait']).stdout).toMatch(/is being stopped: what runs may finish, 10 s at most/);
   await terminal.waitFor(/stopping: waiting for bash · Ctrl-C again interrupts it/);
   terminal.press('C-c');
   expect(await terminal.waitFor(/exit:130/)).toMatch(/via whoa cancel[\s\S]*bash interrupted/);
