@@ -57,7 +57,11 @@ export const sidebar: DefaultTheme.SidebarItem[] = [
     ]),
     page('Providers', '/guides/providers'),
   ]),
-  section('Concepts', [page('How a stop works', '/concepts/cancellation'), page('How tasks work', '/concepts/tasks')]),
+  section('Concepts', [
+    page('How a stop works', '/concepts/cancellation'),
+    page('How tasks work', '/concepts/tasks'),
+    page('Glossary', '/glossary'),
+  ]),
   section('Operations', [
     page('Deploy', '/operations/deploy'),
     page('Choose a store', '/operations/stores'),
