@@ -28,6 +28,7 @@ const checks: readonly Check[] = [
     accepts: (output) => !output.includes('(0 modules'),
   },
   { name: 'manifests', command: ['node', 'scripts/manifests.ts'] },
+  { name: 'names', command: ['node', 'scripts/retired-names.ts'] },
   { name: 'api', command: ['node', 'scripts/api-report.ts'] },
   { name: 'dead code', command: ['knip', '--no-progress'] },
 ];
