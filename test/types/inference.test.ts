@@ -50,7 +50,12 @@ test('a tool returns text, content or a promise of them, and nothing else', () =
 });
 
 test('a tool that must finish needs a bound', () => {
-  type Base = { name: string; description: string; input: Tool<string>['input']; execute: (input: string) => string };
+  type Base = {
+    name: string;
+    description: string;
+    inputSchema: Tool<string>['inputSchema'];
+    execute: (input: string) => string;
+  };
   expectTypeOf<Base>().toExtend<ToolDefinition<string>>();
   expectTypeOf<Base & { whenCancelled: 'finish'; timeoutMs: number }>().toExtend<ToolDefinition<string>>();
   expectTypeOf<Base & { whenCancelled: 'finish' }>().not.toExtend<ToolDefinition<string>>();
