@@ -51,11 +51,13 @@ export default defineConfig({
 /** Adds the pages that scripts/reference/make.ts wrote to the section 'Reference'. */
 function withApi(section: DefaultTheme.SidebarItem): DefaultTheme.SidebarItem {
   if (section.text !== 'Reference') return section;
-  const items = globSync('**/*.md', { cwd: join(docs, API) })
-    .map((file) => file.replace(/(?:index)?\.md$/, ''))
-    .filter((name) => name !== '' && !name.includes('/namespaces/'))
-    .sort()
-    .map((name) => ({ text: name.replace(/\/$/, ''), link: `/${API}/${name}` }));
+  const items = globSync('*.md', { cwd: join(docs, API) })
+    .filter((file) => file !== 'index.md')
+    .map((file) => {
+      const [heading = ''] = readFileSync(join(docs, API, file), 'utf8').split('\n');
+      return { text: heading.replace('# ', ''), link: `/${API}/${file.replace('.md', '')}` };
+    })
+    .sort((one, other) => one.text.localeCompare(other.text));
   return { ...section, items: [...(section.items ?? []), { text: 'API', link: `/${API}/`, collapsed: true, items }] };
 }
 

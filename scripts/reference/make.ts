@@ -1,6 +1,6 @@
 // Writes the API reference of the site, docs/reference/api: one page for each entry of each package, made by TypeDoc.
 import { execFileSync } from 'node:child_process';
-import { existsSync, mkdirSync, readdirSync, readFileSync, rmSync, writeFileSync } from 'node:fs';
+import { existsSync, mkdirSync, readdirSync, readFileSync, renameSync, rmSync, writeFileSync } from 'node:fs';
 import { dirname, join, relative } from 'node:path';
 
 const here = import.meta.dirname;
@@ -77,6 +77,7 @@ writeFileSync(
     out,
     router: 'module',
     entryFileName: 'index',
+    flattenOutputFiles: true,
     readme: 'none',
     name: 'API',
     skipErrorChecking: true,
@@ -102,3 +103,13 @@ execFileSync(process.execPath, [join(here, 'node_modules/typedoc/bin/typedoc'), 
   cwd: root,
   stdio: 'inherit',
 });
+
+/** `@whoa.core.testing.md` becomes `core-testing.md`: an address that every server of static files understands. */
+const plainNames = (text: string): string =>
+  text.replaceAll(/@whoa\.([\w.-]+)\.md/g, (_, name: string) => `${name.replaceAll('.', '-')}.md`);
+
+for (const name of readdirSync(out)) {
+  const page = join(out, name);
+  writeFileSync(page, plainNames(readFileSync(page, 'utf8')));
+  renameSync(page, join(out, plainNames(name)));
+}
