@@ -48,7 +48,7 @@ test.each(PAGES)('%s names commands that are there', (page) => {
 test.each(PAGES)('%s names files that are there', (page) => {
   const folders = ['', 'examples', ...globSync('packages/*/src', { cwd: ROOT })];
   for (const [, path = ''] of proseOf(page).matchAll(/`(?:node )?([\w-]+(?:\/[\w.-]+)*\.(?:ts|mjs|md))`/g)) {
-    // `core/stop/token.ts` is short for the file in that package's sources.
+    // `core/stop/token/token.ts` is short for the file in that package's sources.
     const places = [...folders.map((folder) => join(folder, path)), join('packages', path.replace('/', '/src/'))];
     const isThere = places.some((location) => existsSync(join(ROOT, location)));
     expect(isThere || YOURS.includes(path), `${path} in ${page}`).toBe(true);

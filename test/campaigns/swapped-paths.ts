@@ -4,7 +4,7 @@ import { mkdirSync, readdirSync, readFileSync, writeFileSync } from 'node:fs';
 import { join } from 'node:path';
 import { type CallResult, createRuntime, toText } from '@whoa/core';
 import { createFileTools, createRoot } from '@whoa/tools';
-import type { RootOptions } from '../../packages/tools/src/files/root.ts';
+import type { RootOptions } from '../../packages/tools/src/files/path/root.ts';
 
 const SECRET = 'secret outside';
 

@@ -13,18 +13,18 @@ export const plantedBugs: readonly PlantedBug[] = [
     name: 'blind de-escalation',
     breaks: 'P3',
     changes: [
-      { file: 'stop/token.ts', find: 'this.#rank = Math.max(this.#rank, rank);', replace: 'this.#rank = rank;' },
-      { file: 'stop/token.ts', find: 'if (!changed) return false;', replace: '' },
-      { file: 'stop/token.ts', find: 'if (stronger) {', replace: '{' },
+      { file: 'stop/token/token.ts', find: 'this.#rank = Math.max(this.#rank, rank);', replace: 'this.#rank = rank;' },
+      { file: 'stop/token/token.ts', find: 'if (!changed) return false;', replace: '' },
+      { file: 'stop/token/token.ts', find: 'if (stronger) {', replace: '{' },
     ],
   },
   {
     name: 'second reason wins',
     breaks: 'P7',
     changes: [
-      { file: 'stop/token.ts', find: 'this.#reason ??= reason;', replace: 'this.#reason = reason;' },
+      { file: 'stop/token/token.ts', find: 'this.#reason ??= reason;', replace: 'this.#reason = reason;' },
       {
-        file: 'stop/token.ts',
+        file: 'stop/token/token.ts',
         find: 'reason: this.#reason ?? createReason(init, now)',
         replace: 'reason: createReason(init, now)',
       },
@@ -33,14 +33,14 @@ export const plantedBugs: readonly PlantedBug[] = [
   {
     name: 'listener kept',
     breaks: 'P11',
-    changes: [{ file: 'stop/listeners.ts', find: 'this.#owner.remove(this);', replace: '' }],
+    changes: [{ file: 'stop/token/listeners.ts', find: 'this.#owner.remove(this);', replace: '' }],
   },
   {
     name: 'late result accepted',
     breaks: 'P1',
     changes: [
       {
-        file: 'tool/live-call.ts',
+        file: 'tool/call/live-call.ts',
         find: "tell?.({ type: 'call-late', at: end.at, ...this.#about(), late: end });",
         replace: "tell?.({ type: 'call-end', at: end.at, result: { ...result, state: 'finished', content: 'late' } });",
       },
@@ -51,22 +51,34 @@ export const plantedBugs: readonly PlantedBug[] = [
     breaks: 'P4',
     // Checkpoints stand behind each other, so all of them have to be forgotten.
     changes: [
-      { file: 'stop/bounded.ts', find: 'if (token.isCancelled) return', replace: 'if (false as boolean) return' },
+      { file: 'stop/work/bounded.ts', find: 'if (token.isCancelled) return', replace: 'if (false as boolean) return' },
       { file: 'tool/runtime.ts', find: 'if (token.isCancelled) break;', replace: '' },
       { file: 'tool/runtime.ts', find: 'if (scope.token.isCancelled) return;', replace: '' },
       {
-        file: 'stop/bounded.ts',
+        file: 'stop/work/bounded.ts',
         find: "return own.reason ?? (token.level === 'drain' ? undefined : token.reason);",
         replace: 'return undefined;',
       },
-      { file: 'tool/start.ts', find: 'if (call.stopped) return call.endUnstarted();', replace: '' },
-      { file: 'tool/start.ts', find: "prepared.by === 'value' && !call.stopped", replace: "prepared.by === 'value'" },
-      { file: 'tool/start.ts', find: 'if (!call.stopped) return runBounded', replace: 'return runBounded' },
-      { file: 'tool/start.ts', find: 'throwIfCancelled();\n  const shown', replace: 'isCancelled;\n  const shown' },
-      { file: 'tool/start.ts', find: 'throwIfCancelled();\n  await', replace: 'isCancelled;\n  await' },
-      { file: 'tool/start.ts', find: 'throwIfCancelled();\n  const asking', replace: 'isCancelled;\n  const asking' },
+      { file: 'tool/call/start.ts', find: 'if (call.stopped) return call.endUnstarted();', replace: '' },
       {
-        file: 'tool/start.ts',
+        file: 'tool/call/start.ts',
+        find: "prepared.by === 'value' && !call.stopped",
+        replace: "prepared.by === 'value'",
+      },
+      { file: 'tool/call/start.ts', find: 'if (!call.stopped) return runBounded', replace: 'return runBounded' },
+      {
+        file: 'tool/call/start.ts',
+        find: 'throwIfCancelled();\n  const shown',
+        replace: 'isCancelled;\n  const shown',
+      },
+      { file: 'tool/call/start.ts', find: 'throwIfCancelled();\n  await', replace: 'isCancelled;\n  await' },
+      {
+        file: 'tool/call/start.ts',
+        find: 'throwIfCancelled();\n  const asking',
+        replace: 'isCancelled;\n  const asking',
+      },
+      {
+        file: 'tool/call/start.ts',
         find: "waitUntilLevel(preparing, call.waiting, 'drain')",
         replace: "waitUntilLevel(preparing, call.waiting, 'kill')",
       },

@@ -15,7 +15,7 @@ for (const folder of given.length > 0 ? given : FOLDERS) {
   const sources = `packages/core/src/${folder}`;
   const { status } = spawnSync(
     join(root, 'node_modules/.bin/stryker'),
-    ['run', '--mutate', `${sources}/*.ts,!${sources}/*.test.ts`],
+    ['run', '--mutate', `${sources}/**/*.ts,!${sources}/**/*.test.ts`],
     { cwd: root, stdio: 'inherit' },
   );
   if (status !== 0) process.exitCode = 1;

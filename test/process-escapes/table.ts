@@ -1,6 +1,6 @@
 import { spawnSync } from 'node:child_process';
 import { type Containment, createContainment, detectContainments, type Technique } from '@whoa/tools';
-import type { DetectedTechnique } from '../../packages/tools/src/process/technique.ts';
+import type { DetectedTechnique } from '../../packages/tools/src/process/containment/technique.ts';
 import { ESCAPES, type EscapeKind } from './escapes.ts';
 import { playRound, type Round } from './round.ts';
 

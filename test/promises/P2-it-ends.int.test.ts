@@ -5,7 +5,7 @@ import { LADDERS } from '@whoa/core';
 import { CLEANUP_MS } from '@whoa/core/internal';
 import { checkHistory } from '@whoa/core/testing';
 import { describe, expect, test } from 'vitest';
-import { getLadderMs } from '../../packages/core/src/stop/level.ts';
+import { getLadderMs } from '../../packages/core/src/stop/token/level.ts';
 import { openStore } from '../tasks/open-store.ts';
 import { stopBetweenWrites } from '../tasks/stop-process.ts';
 import { openFixture } from './fixture.ts';

@@ -135,7 +135,7 @@ export const plantedBugs: readonly PlantedBug[] = [
   ),
   one(
     'a worker never beats',
-    'run/domain-session.ts',
+    'run/claim/domain-session.ts',
     'if (this.#holders.size === 0) return false;',
     'if (this.#holders.size >= 0) return false;',
   ),
@@ -143,12 +143,12 @@ export const plantedBugs: readonly PlantedBug[] = [
     name: 'a worker takes an answer of an older session, and works on it',
     changes: [
       {
-        file: 'run/domain-session.ts',
+        file: 'run/claim/domain-session.ts',
         find: "if (session !== this.#id) return { answer: 'gone' };\n    this.#asking = undefined;",
         replace: 'this.#asking = undefined;',
       },
       {
-        file: 'run/domain-session.ts',
+        file: 'run/claim/domain-session.ts',
         find: 'if (session !== this.#id) {\n      holder.lose',
         replace: "if (session === '') {\n      holder.lose",
       },
@@ -156,7 +156,7 @@ export const plantedBugs: readonly PlantedBug[] = [
   },
   one(
     'a beat asked for during a beat is lost',
-    'run/domain-session.ts',
+    'run/claim/domain-session.ts',
     'this.#beating = this.#beatUntilHeard();\n    else this.#beatAgain = true;',
     'this.#beating = this.#beatUntilHeard();',
   ),
@@ -168,7 +168,7 @@ export const plantedBugs: readonly PlantedBug[] = [
   ),
   one(
     'a journal is written though the claim is known to be lost',
-    'run/journal.ts',
+    'run/journal/journal.ts',
     'if (this.#lost !== undefined) return;\n        const orders',
     'const orders',
   ),
@@ -186,7 +186,7 @@ export const plantedBugs: readonly PlantedBug[] = [
   ),
   one(
     'a session is reused after its end',
-    'run/domain-session.ts',
+    'run/claim/domain-session.ts',
     'this.#confirmed.clear();\n    this.#id = this.#newId();',
     'this.#confirmed.clear();',
   ),
@@ -228,14 +228,14 @@ export const plantedBugs: readonly PlantedBug[] = [
   ),
   one(
     'a worker goes on after its lease by its own clock',
-    'run/domain-session.ts',
+    'run/claim/domain-session.ts',
     'if (ageMs >= leaseMs) this.#end();\n    else if (ageMs >= leaseMs * FENCE) this.#fence();',
     '',
   ),
   one('a call begins in a process that was stopped or slept', 'run/agent-work.ts', 'await this.#work.checkHeld();', ''),
   one(
     'a worker that slept writes before it asks',
-    'run/domain-session.ts',
+    'run/claim/domain-session.ts',
     'return this.#lease.hasSlept ? this.#askAwake() : undefined;',
     'return undefined;',
   ),

@@ -1,6 +1,6 @@
 import { Redis, ReplyError } from 'ioredis';
 import { expect, test } from 'vitest';
-import { Connection } from '../../packages/tasks/src/stores/redis/connection.ts';
+import { Connection } from '../../packages/tasks/src/stores/redis/connection/connection.ts';
 import { startRedis } from '../servers/redis.ts';
 
 const events = { message: () => {}, lost: () => {}, slotGone: () => {} };

@@ -1,6 +1,6 @@
 import { systemClock } from '@whoa/core/embed';
 import { ModelError } from '@whoa/core/model';
-import { asText } from './as-json.ts';
+import { asText } from './messages/as-json.ts';
 
 /** What provider packages put on the errors they throw and stream. */
 interface ProviderError {

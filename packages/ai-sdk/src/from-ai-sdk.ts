@@ -6,9 +6,9 @@ import type {
   SharedV4ProviderOptions,
 } from '@ai-sdk/provider';
 import type { Model, ModelRequest } from '@whoa/core/model';
-import { toPrompt } from './prompt.ts';
-import { Reply } from './reply.ts';
-import { wellFormed } from './wire-safe.ts';
+import { toPrompt } from './messages/prompt.ts';
+import { Reply } from './messages/reply.ts';
+import { wellFormed } from './messages/wire-safe.ts';
 
 /** A model of an AI SDK provider package, of specification `v3` or `v4`. */
 export type AiSdkModel = LanguageModelV3 | LanguageModelV4;

@@ -1,11 +1,11 @@
 // Agents with AI SDK models and tools.
 export { fromAiSdk, type AiSdkModel } from './from-ai-sdk.ts';
-export { fromAiSdkTools } from './from-ai-sdk-tools.ts';
-export type { AiSdkTool } from './ai-sdk-tool.ts';
+export { fromAiSdkTools } from './tools/from-ai-sdk-tools.ts';
+export type { AiSdkTool } from './tools/ai-sdk-tool.ts';
 
 // For people who keep their own loop.
-export { createStoppableTurn, type StoppableTurn } from './stoppable-turn.ts';
-export type { SettledTurn } from './turn.ts';
-export { guardAiSdkTools } from './guard-ai-sdk-tools.ts';
-export { createCallLedger, type CallLedger, type CallRecord } from './call-ledger.ts';
-export { closeOpenCalls } from './close-open-calls.ts';
+export { createStoppableTurn, type StoppableTurn } from './turn/stoppable-turn.ts';
+export type { SettledTurn } from './turn/turn.ts';
+export { guardAiSdkTools } from './tools/guard-ai-sdk-tools.ts';
+export { createCallLedger, type CallLedger, type CallRecord } from './turn/call-ledger.ts';
+export { closeOpenCalls } from './messages/close-open-calls.ts';

@@ -1,5 +1,5 @@
-import type { CallLedger, CallRecord } from './call-ledger.ts';
-import { type CallSite, isSamePosition, isSameWork } from './call-sites.ts';
+import type { CallLedger, CallRecord } from './turn/call-ledger.ts';
+import { type CallSite, isSamePosition, isSameWork } from './turn/call-sites.ts';
 
 /** What a ledger knows of a call in a history: its record, that there is none, or that it cannot be told from others. */
 export type Match = { readonly record: CallRecord } | 'none' | 'ambiguous';

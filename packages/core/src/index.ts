@@ -1,12 +1,12 @@
 // Stop: ask work to stop, and know when it has.
-export { CancellationToken } from './stop/token.ts';
-export { guard } from './stop/guard.ts';
-export { shield } from './stop/shield.ts';
+export { CancellationToken } from './stop/token/token.ts';
+export { guard } from './stop/work/guard.ts';
+export { shield } from './stop/token/shield.ts';
 export { sleep } from './stop/wait.ts';
-export { createLedger } from './stop/ledger.ts';
-export { LADDERS, type StopMode, type StopLevel, type Ladder } from './stop/level.ts';
-export { describeReason, type CancelReason, type CancelReasonInit } from './stop/reason.ts';
-export type { CancelReceipt } from './stop/receipt.ts';
+export { createLedger } from './stop/work/ledger.ts';
+export { LADDERS, type StopMode, type StopLevel, type Ladder } from './stop/token/level.ts';
+export { describeReason, type CancelReason, type CancelReasonInit } from './stop/token/reason.ts';
+export type { CancelReceipt } from './stop/token/receipt.ts';
 
 // Errors.
 export { CancelledError, isCancelledError } from './stop/errors.ts';
@@ -27,12 +27,12 @@ export { toText, type ToolResult, type CallResult, type Content, type Json } fro
 // Agents: a model at work on one input.
 export { createAgent, type Agent } from './run/agent.ts';
 export { createAgentTool } from './run/sub-agent.ts';
-export { formatStopReport, type StopReport } from './run/report.ts';
+export { formatStopReport, type StopReport } from './run/report/report.ts';
 export type { AgentOptions, RunOptions } from './run/setup.ts';
 export type { Run } from './run/run.ts';
-export type { RunEvent } from './run/events.ts';
-export type { Outcome } from './run/outcome.ts';
-export type { Message, Usage } from './run/message.ts';
+export type { RunEvent } from './run/report/events.ts';
+export type { Outcome } from './run/report/outcome.ts';
+export type { Message, Usage } from './run/history/message.ts';
 
 // Conversations: one live run at a time, and what a newer message does to it.
 export { createConversations, type Conversations } from './conversation/conversations.ts';

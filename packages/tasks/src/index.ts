@@ -1,5 +1,5 @@
 // Stores: where tasks live.
-export { createTaskStore, type TaskStoreConfig } from './factory.ts';
+export { createTaskStore, type TaskStoreConfig } from './stores/factory.ts';
 export { createMemoryStore } from './stores/memory.ts';
 export { createSqliteStore } from './stores/sqlite.ts';
 export { createRedisStore } from './stores/redis.ts';
@@ -30,7 +30,7 @@ export { createTaskApprovals, type TaskApprovals } from './run/approvals.ts';
 export { createBackground, type Background, createBackgroundKey } from './run/background.ts';
 
 // Following a task from anywhere.
-export { followTask, type Followed } from './follow.ts';
+export { followTask, type Followed } from './follow/follow.ts';
 
 // Conversations on a store.
 export { createStoreConversations, type StoreConversations } from './conversation/conversations.ts';

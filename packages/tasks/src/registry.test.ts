@@ -3,15 +3,15 @@ import { createVirtualWorld, flushMicrotasks } from '@whoa/core/testing';
 import { expect, test } from 'vitest';
 import { alterStore } from '../test/altered-store.ts';
 import { expireSessions } from '../test/claimed.ts';
-import { createTaskStore } from './factory.ts';
 import {
   type CancellationRegistry,
   type CancellationRegistryOptions,
   createCancellationRegistry,
   type Registration,
 } from './registry.ts';
-import { createCancelMessage, createEventChannel } from './run/channel.ts';
+import { createCancelMessage, createEventChannel } from './run/claim/channel.ts';
 import { createRunner } from './run/store-runner.ts';
+import { createTaskStore } from './stores/factory.ts';
 import { createMemoryStore } from './stores/memory.ts';
 
 function setUp(options: Partial<CancellationRegistryOptions> = {}) {

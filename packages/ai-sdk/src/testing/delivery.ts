@@ -1,7 +1,7 @@
 import type { ServerResponse } from 'node:http';
 import type { RequestRecord } from './request-record.ts';
 import { type Answer, type Fault, type Frame, isFault } from './script.ts';
-import { frame, type Wire } from './wire.ts';
+import { frame, type Wire } from './wire/wire.ts';
 
 export interface Delivery {
   readonly answer: Answer;

@@ -1,11 +1,11 @@
 import { toText } from '@whoa/core';
 import type { ModelMessage } from '@whoa/core/model';
 import { decodeSignature } from '../signature.ts';
-import type { ProviderRefusal, StrictOptions } from './strict.ts';
-import { validateAnthropic } from './strict-anthropic.ts';
-import { validateChat } from './strict-chat.ts';
-import { validateResponses } from './strict-responses.ts';
-import type { WireFormat } from './wire.ts';
+import type { ProviderRefusal, StrictOptions } from './strict/strict.ts';
+import { validateAnthropic } from './strict/strict-anthropic.ts';
+import { validateChat } from './strict/strict-chat.ts';
+import { validateResponses } from './strict/strict-responses.ts';
+import type { WireFormat } from './wire/wire.ts';
 
 /** What each vendor would refuse about the body of a request. Pure: no server is needed. */
 export const strictValidators: Readonly<

@@ -3,12 +3,12 @@ import type { AddressInfo, Socket } from 'node:net';
 import { deliver, deliverWhole } from './delivery.ts';
 import { type LoopbackRequest, RequestRecord } from './request-record.ts';
 import type { Answer } from './script.ts';
-import { fieldsOf } from './strict.ts';
+import { fieldsOf } from './strict/strict.ts';
 import { whole } from './whole.ts';
-import type { Wire } from './wire.ts';
-import { anthropicWire } from './wire-anthropic.ts';
-import { chatWire } from './wire-chat.ts';
-import { responsesWire } from './wire-responses.ts';
+import type { Wire } from './wire/wire.ts';
+import { anthropicWire } from './wire/wire-anthropic.ts';
+import { chatWire } from './wire/wire-chat.ts';
+import { responsesWire } from './wire/wire-responses.ts';
 
 /** What to answer: one after the other, or by looking at the request. */
 export type Script = readonly Answer[] | ((request: LoopbackRequest) => Answer);

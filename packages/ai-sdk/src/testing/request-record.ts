@@ -1,6 +1,6 @@
 import type { IncomingHttpHeaders } from 'node:http';
-import type { ProviderRefusal } from './strict.ts';
-import type { WireFormat } from './wire.ts';
+import type { ProviderRefusal } from './strict/strict.ts';
+import type { WireFormat } from './wire/wire.ts';
 
 /** One request as the provider saw it, and what became of its answer. */
 export interface LoopbackRequest {

@@ -1,5 +1,5 @@
 import { type Answer, type AnswerPart, argumentsOf, type Fault, finishOf, isFault, USAGE, wordsIn } from './script.ts';
-import type { FrameContext, WireFormat } from './wire.ts';
+import type { FrameContext, WireFormat } from './wire/wire.ts';
 
 type Part = Exclude<AnswerPart, Fault>;
 type Body = Readonly<Record<string, unknown>>;

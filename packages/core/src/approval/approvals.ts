@@ -1,4 +1,4 @@
-import type { ApprovalReply, ApprovalRequest, Approve } from '../tool/call.ts';
+import type { ApprovalReply, ApprovalRequest, Approve } from '../tool/call/call.ts';
 import { type ApprovalQuestion, coverageOf, describeRequest } from './question.ts';
 
 /** What a person said. `always` and `never` hold for what the question says they cover. */

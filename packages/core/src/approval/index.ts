@@ -2,7 +2,7 @@
 
 // Ask a person before a call runs.
 export { createApprovals, type ApprovalAnswer, type Ask, type Judge } from './approvals.ts';
-export type { Approve, ApprovalRequest } from '../tool/call.ts';
+export type { Approve, ApprovalRequest } from '../tool/call/call.ts';
 
 // Show the question, with nothing hidden.
 export { type ApprovalQuestion, formatQuestion, formatCallTitle, describeLocation } from './question.ts';

@@ -1,4 +1,4 @@
-import type { ApprovalRequest } from '../tool/call.ts';
+import type { ApprovalRequest } from '../tool/call/call.ts';
 import type { Effects } from '../tool/result.ts';
 import type { CallPreview } from '../tool/tool.ts';
 import { toVisibleLine, toVisibleText } from './visible.ts';

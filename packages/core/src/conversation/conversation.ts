@@ -1,13 +1,13 @@
 import type { Agent } from '../run/agent.ts';
-import type { RunEvent } from '../run/events.ts';
-import type { Message, UserMessage } from '../run/message.ts';
-import type { Outcome } from '../run/outcome.ts';
+import type { Message, UserMessage } from '../run/history/message.ts';
+import type { RunEvent } from '../run/report/events.ts';
+import type { Outcome } from '../run/report/outcome.ts';
 import type { Run } from '../run/run.ts';
 import type { World } from '../stop/clock.ts';
 import { createListener, type Hooks, reportFailure } from '../stop/hooks.ts';
-import { createReason, type GivenReason } from '../stop/reason.ts';
-import type { CancelOptions, CancelReceipt } from '../stop/receipt.ts';
-import { CancellationToken } from '../stop/token.ts';
+import { createReason, type GivenReason } from '../stop/token/reason.ts';
+import type { CancelOptions, CancelReceipt } from '../stop/token/receipt.ts';
+import { CancellationToken } from '../stop/token/token.ts';
 import { describeCancelled } from './describe.ts';
 import {
   type ConversationEffect,

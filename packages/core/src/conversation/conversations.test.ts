@@ -1,9 +1,9 @@
 import { expect, test } from 'vitest';
 import { z } from 'zod';
 import { createAgent } from '../run/agent.ts';
-import type { Message } from '../run/message.ts';
-import { callTools, type Planner, reply } from '../run/planner.ts';
-import { CancellationToken } from '../stop/token.ts';
+import type { Message } from '../run/history/message.ts';
+import { callTools, type Planner, reply } from '../run/reply/planner.ts';
+import { CancellationToken } from '../stop/token/token.ts';
 import { sleep } from '../stop/wait.ts';
 import { checkHistory } from '../testing/checker.ts';
 import { createRecorder } from '../testing/recorder.ts';

@@ -1,9 +1,7 @@
-import { readInput } from '../run/given-messages.ts';
-import type { Message, RunInput } from '../run/message.ts';
+import { readInput } from '../run/history/given-messages.ts';
+import type { Message, RunInput } from '../run/history/message.ts';
 import { systemWorld, type World, worldRule } from '../stop/clock.ts';
 import { createHookDispatcher } from '../stop/hooks.ts';
-import type { GivenReason } from '../stop/reason.ts';
-import type { CancelOptions, CancelReceipt } from '../stop/receipt.ts';
 import {
   callback,
   count,
@@ -17,7 +15,9 @@ import {
   readSettings,
   required,
 } from '../stop/settings.ts';
-import { SOURCE_RULES } from '../stop/source.ts';
+import type { GivenReason } from '../stop/token/reason.ts';
+import type { CancelOptions, CancelReceipt } from '../stop/token/receipt.ts';
+import { SOURCE_RULES } from '../stop/token/source.ts';
 import {
   Conversation,
   type ConversationEvent,

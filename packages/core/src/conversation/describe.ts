@@ -1,4 +1,4 @@
-import type { CancelReason } from '../stop/reason.ts';
+import type { CancelReason } from '../stop/token/reason.ts';
 import type { CallResult } from '../tool/result.ts';
 
 /** What is known of a run that was cancelled: a part of its outcome, also where only a store has it. */

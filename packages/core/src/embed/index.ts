@@ -5,14 +5,14 @@ export { type Clock, systemClock, type World, systemWorld } from '../stop/clock.
 
 // Waiting, stopping and cleaning up.
 export { waitUntilLevel } from '../stop/wait.ts';
-export { createReason } from '../stop/reason.ts';
-export type { CancelOptions } from '../stop/receipt.ts';
-export type { Ledger } from '../stop/ledger.ts';
-export { type Cleanup, type CleanupList, createCleanupList, CleanupError } from '../stop/cleanup.ts';
+export { createReason } from '../stop/token/reason.ts';
+export type { CancelOptions } from '../stop/token/receipt.ts';
+export type { Ledger } from '../stop/work/ledger.ts';
+export { type Cleanup, type CleanupList, createCleanupList, CleanupError } from '../stop/work/cleanup.ts';
 
 // The parts of tools and messages.
-export type { WorkContext } from '../stop/bounded.ts';
+export type { WorkContext } from '../stop/work/bounded.ts';
 export type { InputSchema } from '../tool/schema.ts';
 export type { Effects, CallState, ContentPart } from '../tool/result.ts';
 export type { CallPreview } from '../tool/tool.ts';
-export type { UserMessage, AssistantMessage } from '../run/message.ts';
+export type { UserMessage, AssistantMessage } from '../run/history/message.ts';

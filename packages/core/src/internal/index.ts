@@ -4,17 +4,17 @@
 export * as settings from '../stop/settings.ts';
 export { worldRule } from '../stop/clock.ts';
 export { MESSAGE_RULES, POLICY_RULE } from '../conversation/conversations.ts';
-export { SOURCE_RULES } from '../stop/source.ts';
+export { SOURCE_RULES } from '../stop/token/source.ts';
 
 // Limits.
-export { CLEANUP_MS } from '../stop/cleanup.ts';
+export { CLEANUP_MS } from '../stop/work/cleanup.ts';
 export { UNDO_MS } from '../run/undo.ts';
-export { MAX_SHIELD_MS } from '../stop/shield.ts';
+export { MAX_SHIELD_MS } from '../stop/token/shield.ts';
 export { MAX_WAITING_MESSAGES } from '../conversation/policy.ts';
 export { MAX_DETAILS_BYTES } from '../tool/bounds.ts';
 
 // Levels and ladders.
-export { rankLevel, toPreset, createStopSchedule } from '../stop/level.ts';
+export { rankLevel, toPreset, createStopSchedule } from '../stop/token/level.ts';
 
 // Errors and how they are described.
 export { CallTimeoutError, OutcomeUnknownError } from '../stop/errors.ts';
@@ -28,8 +28,8 @@ export { type Hooks, type HookError, createHookDispatcher, createListener, repor
 export type { RuntimeEvent } from '../tool/events.ts';
 
 // Keys.
-export { ExclusiveKeys } from '../tool/exclusive.ts';
+export { ExclusiveKeys } from '../tool/call/exclusive.ts';
 
 // Histories.
-export { HistoryBuilder, type OpenCall } from '../run/history-builder.ts';
-export { wordsOf } from '../run/message.ts';
+export { HistoryBuilder, type OpenCall } from '../run/history/history-builder.ts';
+export { wordsOf } from '../run/history/message.ts';

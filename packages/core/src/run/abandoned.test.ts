@@ -7,11 +7,11 @@ import { createScriptedModel } from '../testing/scripted-model.ts';
 import { createVirtualWorld, flushMicrotasks } from '../testing/virtual-world.ts';
 import { defineTool, type Tool, type ToolDefinition } from '../tool/tool.ts';
 import { type Agent, createAgent } from './agent.ts';
-import type { RunEvent } from './events.ts';
-import type { Model, ModelPart } from './model.ts';
-import { ModelError } from './model.ts';
-import { reply } from './planner.ts';
-import { formatStopReport } from './report.ts';
+import type { Model, ModelPart } from './reply/model.ts';
+import { ModelError } from './reply/model.ts';
+import { reply } from './reply/planner.ts';
+import type { RunEvent } from './report/events.ts';
+import { formatStopReport } from './report/report.ts';
 import type { AgentOptions } from './setup.ts';
 import { createAgentTool } from './sub-agent.ts';
 

@@ -1,18 +1,18 @@
 import { expect, test } from 'vitest';
 import { z } from 'zod';
 import { CancelledError } from '../stop/errors.ts';
-import { CancellationToken } from '../stop/token.ts';
+import { CancellationToken } from '../stop/token/token.ts';
 import { checkHistory } from '../testing/checker.ts';
 import { createRecorder } from '../testing/recorder.ts';
 import { createVirtualWorld, flushMicrotasks } from '../testing/virtual-world.ts';
-import type { Call } from '../tool/call.ts';
+import type { Call } from '../tool/call/call.ts';
 import { defineTool, type Tool, type ToolContext } from '../tool/tool.ts';
 import { createAgent } from './agent.ts';
 import { MAX_TURNS } from './budget.ts';
-import type { RunEvent } from './events.ts';
-import type { AssistantMessage, Message } from './message.ts';
-import { callTools, type Planner, type PlannerContext, reply, type Step } from './planner.ts';
-import { formatStopReport } from './report.ts';
+import type { AssistantMessage, Message } from './history/message.ts';
+import { callTools, type Planner, type PlannerContext, reply, type Step } from './reply/planner.ts';
+import type { RunEvent } from './report/events.ts';
+import { formatStopReport } from './report/report.ts';
 import type { AgentParts } from './setup.ts';
 
 type Script = (history: readonly Message[], context: PlannerContext) => Step | Promise<Step>;

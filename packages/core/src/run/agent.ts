@@ -1,11 +1,11 @@
 import { systemWorld, type World } from '../stop/clock.ts';
-import { createLedger, type Ledger } from '../stop/ledger.ts';
-import { ExclusiveKeys } from '../tool/exclusive.ts';
+import { createLedger, type Ledger } from '../stop/work/ledger.ts';
+import { ExclusiveKeys } from '../tool/call/exclusive.ts';
 import type { Tool } from '../tool/tool.ts';
-import { readInput } from './given-messages.ts';
-import type { RunInput } from './message.ts';
-import { createModelPlanner } from './model-planner.ts';
-import type { Planner } from './planner.ts';
+import { readInput } from './history/given-messages.ts';
+import type { RunInput } from './history/message.ts';
+import { createModelPlanner } from './reply/model-planner.ts';
+import type { Planner } from './reply/planner.ts';
 import { type Run, startRun } from './run.ts';
 import { type AgentOptions, type RunOptions, readAgentOptions, readRunOptions } from './setup.ts';
 

@@ -1,7 +1,7 @@
 import { expect, test } from 'vitest';
 import { createVirtualWorld, flushMicrotasks } from '../testing/virtual-world.ts';
 import { createAgent } from './agent.ts';
-import { callTools, type Planner, reply } from './planner.ts';
+import { callTools, type Planner, reply } from './reply/planner.ts';
 import type { RunOptions } from './setup.ts';
 
 function start(beforeTurn: RunOptions['beforeTurn']) {

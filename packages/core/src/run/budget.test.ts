@@ -1,6 +1,6 @@
 import { expect, test } from 'vitest';
 import { type Budgets, MAX_TURNS, overspent } from './budget.ts';
-import { Transcript } from './transcript.ts';
+import { Transcript } from './history/transcript.ts';
 
 function spent(budgets: Budgets, turn: number, calls: number): string | undefined {
   const transcript = new Transcript();

@@ -1,6 +1,6 @@
-import type { CancelReasonInit } from '../stop/reason.ts';
 import { count, group, type Rule, timeLimitMs } from '../stop/settings.ts';
-import type { Transcript } from './transcript.ts';
+import type { CancelReasonInit } from '../stop/token/reason.ts';
+import type { Transcript } from './history/transcript.ts';
 
 /** What a run may spend. A run that would spend more is cancelled, with that as its reason. */
 export interface Budgets {

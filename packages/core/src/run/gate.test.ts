@@ -1,7 +1,7 @@
 import { expect, test } from 'vitest';
 import { createVirtualWorld } from '../testing/virtual-world.ts';
-import type { RunEvent, UnstampedEvent } from './events.ts';
 import { RunGate } from './gate.ts';
+import type { RunEvent, UnstampedEvent } from './report/events.ts';
 
 const words = (text: string): UnstampedEvent => ({ type: 'text', text });
 const runEnd = { type: 'run-end', outcome: {} } as UnstampedEvent;

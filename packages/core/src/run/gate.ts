@@ -1,7 +1,7 @@
 import type { Clock } from '../stop/clock.ts';
-import { EventLog } from './event-log.ts';
-import { AFTER_THE_END, type RunEvent, type UnstampedEvent } from './events.ts';
-import { StopReporter } from './reporter.ts';
+import { EventLog } from './report/event-log.ts';
+import { AFTER_THE_END, type RunEvent, type UnstampedEvent } from './report/events.ts';
+import { StopReporter } from './report/reporter.ts';
 
 export interface GateOptions {
   readonly runId: string;

@@ -1,8 +1,8 @@
 import { expect, test } from 'vitest';
 import { createVirtualWorld, flushMicrotasks } from '../testing/virtual-world.ts';
 import { createAgent } from './agent.ts';
-import type { AssistantMessage } from './message.ts';
-import { callTools, type Planner, type PlannerContext, reply, type Step } from './planner.ts';
+import type { AssistantMessage } from './history/message.ts';
+import { callTools, type Planner, type PlannerContext, reply, type Step } from './reply/planner.ts';
 import type { AgentParts, RunOptions } from './setup.ts';
 
 function start(next: Planner['next'], options: Partial<AgentParts> & Pick<RunOptions, 'beforeTurn'> = {}) {

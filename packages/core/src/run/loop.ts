@@ -1,22 +1,22 @@
-import { runBounded } from '../stop/bounded.ts';
-import { CLEANUP_MS } from '../stop/cleanup.ts';
 import { CancelledError, isCancelledError } from '../stop/errors.ts';
 import { LoopYielder } from '../stop/loop-yielder.ts';
 import { isList, unexpected } from '../stop/settings.ts';
-import type { CancellationToken } from '../stop/token.ts';
+import type { CancellationToken } from '../stop/token/token.ts';
 import { waitUntilLevel } from '../stop/wait.ts';
-import { type Call, readCalls } from '../tool/call.ts';
+import { runBounded } from '../stop/work/bounded.ts';
+import { CLEANUP_MS } from '../stop/work/cleanup.ts';
+import { type Call, readCalls } from '../tool/call/call.ts';
 import type { CallResult } from '../tool/result.ts';
 import type { Runtime } from '../tool/runtime.ts';
 import { type Budgets, overspent } from './budget.ts';
-import { type CallIds, TurnCallIds } from './call-ids.ts';
-import type { TurnEvent, UnstampedEvent } from './events.ts';
-import { recordReply } from './given-messages.ts';
-import type { Leftovers } from './leftovers.ts';
-import type { AssistantMessage, Message } from './message.ts';
-import type { Planner, Step } from './planner.ts';
+import { type CallIds, TurnCallIds } from './history/call-ids.ts';
+import { recordReply } from './history/given-messages.ts';
+import type { AssistantMessage, Message } from './history/message.ts';
+import type { Transcript } from './history/transcript.ts';
+import type { Planner, Step } from './reply/planner.ts';
+import type { TurnEvent, UnstampedEvent } from './report/events.ts';
+import type { Leftovers } from './report/leftovers.ts';
 import type { Steering } from './steering.ts';
-import type { Transcript } from './transcript.ts';
 
 /** Makes a long history short enough for the model's window; returns it unchanged if it already is. */
 export type Compact = (

@@ -2,14 +2,14 @@ import { expect, test } from 'vitest';
 import { z } from 'zod';
 import { createConversations } from '../conversation/conversations.ts';
 import { SettingsError } from '../stop/settings.ts';
-import { CancellationToken } from '../stop/token.ts';
+import { CancellationToken } from '../stop/token/token.ts';
 import { createScriptedModel } from '../testing/scripted-model.ts';
 import { createVirtualWorld } from '../testing/virtual-world.ts';
 import { createRuntime } from '../tool/runtime.ts';
 import { defineTool, type Tool } from '../tool/tool.ts';
 import { type Agent, createAgent } from './agent.ts';
-import { createModelPlanner } from './model-planner.ts';
-import { reply } from './planner.ts';
+import { createModelPlanner } from './reply/model-planner.ts';
+import { reply } from './reply/planner.ts';
 import { createAgentTool } from './sub-agent.ts';
 
 const model = createScriptedModel([['hello']]);

@@ -5,8 +5,8 @@ import { createScriptedModel } from '../testing/scripted-model.ts';
 import { createVirtualWorld } from '../testing/virtual-world.ts';
 import { defineTool, type Tool } from '../tool/tool.ts';
 import { createAgent } from './agent.ts';
-import type { Message } from './message.ts';
-import { callTools, type Planner, reply, type Step } from './planner.ts';
+import type { Message } from './history/message.ts';
+import { callTools, type Planner, reply, type Step } from './reply/planner.ts';
 
 const never = new Promise<never>(() => {});
 

@@ -3,7 +3,7 @@ import { z } from 'zod';
 import { createVirtualWorld, flushMicrotasks } from '../testing/virtual-world.ts';
 import { defineTool, type Tool } from '../tool/tool.ts';
 import { createAgent } from './agent.ts';
-import { callTools, type Planner, reply } from './planner.ts';
+import { callTools, type Planner, reply } from './reply/planner.ts';
 import type { AgentParts } from './setup.ts';
 import { createAgentTool } from './sub-agent.ts';
 

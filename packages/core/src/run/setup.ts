@@ -1,7 +1,5 @@
 import type { World } from '../stop/clock.ts';
 import type { Hooks } from '../stop/hooks.ts';
-import type { Ledger } from '../stop/ledger.ts';
-import { type StopMode, stopMode } from '../stop/level.ts';
 import {
   anything,
   callback,
@@ -13,21 +11,23 @@ import {
   required,
   SettingsError,
 } from '../stop/settings.ts';
-import { shieldMs } from '../stop/shield.ts';
-import { SOURCE_RULES } from '../stop/source.ts';
-import type { CancellationToken } from '../stop/token.ts';
-import type { Approve, BeforeCall } from '../tool/call.ts';
-import type { NESTED, NestedContext } from '../tool/nested.ts';
+import { type StopMode, stopMode } from '../stop/token/level.ts';
+import { shieldMs } from '../stop/token/shield.ts';
+import { SOURCE_RULES } from '../stop/token/source.ts';
+import type { CancellationToken } from '../stop/token/token.ts';
+import type { Ledger } from '../stop/work/ledger.ts';
+import type { Approve, BeforeCall } from '../tool/call/call.ts';
+import type { NESTED, NestedContext } from '../tool/call/nested.ts';
 import type { Redact } from '../tool/redact.ts';
 import { SHARED_RULES } from '../tool/runtime.ts';
 import { type Tool, toolsRule } from '../tool/tool.ts';
 import { type Budgets, budgetsRule } from './budget.ts';
-import type { RunEvent } from './events.ts';
+import type { Message } from './history/message.ts';
 import type { BeforeTurn, Compact } from './loop.ts';
-import type { Message } from './message.ts';
-import type { Model } from './model.ts';
-import { MODEL_RULES, type RetryOptions } from './model-planner.ts';
-import type { Planner } from './planner.ts';
+import type { Model } from './reply/model.ts';
+import { MODEL_RULES, type RetryOptions } from './reply/model-planner.ts';
+import type { Planner } from './reply/planner.ts';
+import type { RunEvent } from './report/events.ts';
 import type { BeforeUndo } from './undo.ts';
 
 /** What an agent is made of: a model, or a planner of your own. */

@@ -1,6 +1,6 @@
 import { expect, test } from 'vitest';
-import { CancellationToken } from '../stop/token.ts';
-import type { UserMessage } from './message.ts';
+import { CancellationToken } from '../stop/token/token.ts';
+import type { UserMessage } from './history/message.ts';
 import { Steering } from './steering.ts';
 
 const say = (content: string): UserMessage => ({ role: 'user', content });

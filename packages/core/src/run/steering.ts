@@ -1,5 +1,5 @@
-import type { CancellationToken } from '../stop/token.ts';
-import type { UserMessage } from './message.ts';
+import type { CancellationToken } from '../stop/token/token.ts';
+import type { UserMessage } from './history/message.ts';
 
 export interface SteerOptions {
   /** Withdraws the message, unless it has been delivered. */

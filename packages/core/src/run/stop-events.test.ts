@@ -1,8 +1,8 @@
 import { expect, test } from 'vitest';
 import { createVirtualWorld, flushMicrotasks } from '../testing/virtual-world.ts';
 import { createAgent } from './agent.ts';
-import type { RunEvent } from './events.ts';
-import { reply } from './planner.ts';
+import { reply } from './reply/planner.ts';
+import type { RunEvent } from './report/events.ts';
 import type { Run } from './run.ts';
 
 const told = (events: readonly RunEvent[]) =>

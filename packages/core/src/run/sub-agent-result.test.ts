@@ -1,10 +1,10 @@
 import { expect, test } from 'vitest';
 import { z } from 'zod';
 import { CancelledError } from '../stop/errors.ts';
-import { CancellationToken } from '../stop/token.ts';
+import { CancellationToken } from '../stop/token/token.ts';
 import { createScriptedModel, type ScriptedReply } from '../testing/scripted-model.ts';
 import { createVirtualWorld, flushMicrotasks } from '../testing/virtual-world.ts';
-import { NESTED } from '../tool/nested.ts';
+import { NESTED } from '../tool/call/nested.ts';
 import { defineTool, type Tool, type ToolContext, type ToolDefinition } from '../tool/tool.ts';
 import { type Agent, createAgent } from './agent.ts';
 import { createAgentTool } from './sub-agent.ts';

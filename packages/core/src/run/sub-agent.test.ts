@@ -1,6 +1,6 @@
 import { expect, test } from 'vitest';
 import { z } from 'zod';
-import { CancellationToken } from '../stop/token.ts';
+import { CancellationToken } from '../stop/token/token.ts';
 import { checkHistory } from '../testing/checker.ts';
 import { createRecorder } from '../testing/recorder.ts';
 import { createScriptedModel, type ScriptedReply } from '../testing/scripted-model.ts';

@@ -1,15 +1,15 @@
 import { CancelledError } from '../stop/errors.ts';
 import { having, readSettings, required, text } from '../stop/settings.ts';
-import { keptCallOf } from '../tool/kept.ts';
-import { NESTED, type NestedRun } from '../tool/nested.ts';
+import { keptCallOf } from '../tool/call/kept.ts';
+import { NESTED, type NestedRun } from '../tool/call/nested.ts';
 import { describeError } from '../tool/normalize.ts';
 import type { CallResult, Json, ToolResult } from '../tool/result.ts';
 import { toText } from '../tool/result.ts';
 import type { InputSchema } from '../tool/schema.ts';
 import { defineTool, type Tool } from '../tool/tool.ts';
 import type { Agent } from './agent.ts';
-import { wordsOf } from './message.ts';
-import type { Outcome } from './outcome.ts';
+import { wordsOf } from './history/message.ts';
+import type { Outcome } from './report/outcome.ts';
 import type { Run } from './run.ts';
 
 export interface AgentToolOptions {

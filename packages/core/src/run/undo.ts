@@ -1,13 +1,13 @@
-import { shield } from '../stop/shield.ts';
-import type { CancellationToken } from '../stop/token.ts';
+import { shield } from '../stop/token/shield.ts';
+import type { CancellationToken } from '../stop/token/token.ts';
 import { waitUntilLevel } from '../stop/wait.ts';
-import type { ExclusiveKeys } from '../tool/exclusive.ts';
-import { keptCallOf } from '../tool/kept.ts';
-import { NESTED, type UndoWithin } from '../tool/nested.ts';
+import type { ExclusiveKeys } from '../tool/call/exclusive.ts';
+import { keptCallOf } from '../tool/call/kept.ts';
+import { NESTED, type UndoWithin } from '../tool/call/nested.ts';
 import type { CallResult } from '../tool/result.ts';
 import type { Tool } from '../tool/tool.ts';
-import type { UnstampedEvent } from './events.ts';
-import type { UndoState } from './report.ts';
+import type { UnstampedEvent } from './report/events.ts';
+import type { UndoState } from './report/report.ts';
 
 /** All undos of a run share this time. */
 export const UNDO_MS = 30_000;

@@ -2,7 +2,7 @@ import { execFileSync } from 'node:child_process';
 import { expect, test, vi } from 'vitest';
 import { createVirtualWorld } from '../testing/virtual-world.ts';
 import { systemClock, systemWorld, worldRule } from './clock.ts';
-import { CancellationToken } from './token.ts';
+import { CancellationToken } from './token/token.ts';
 
 test('the machine’s clock tells the time since the epoch and never goes back', () => {
   const first = systemClock.now();

@@ -1,4 +1,4 @@
-import { type CancelReason, describeReason } from './reason.ts';
+import { type CancelReason, describeReason } from './token/reason.ts';
 
 // Two copies of this package may meet in one process, so errors are known by a brand and not by their class.
 const CANCELLED = Symbol.for('@whoa/core/cancelled');

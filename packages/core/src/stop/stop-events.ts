@@ -1,7 +1,7 @@
-import type { StopLevel } from './level.ts';
-import type { CancelReason } from './reason.ts';
-import type { CancelReceipt } from './receipt.ts';
-import type { CancellationToken } from './token.ts';
+import type { StopLevel } from './token/level.ts';
+import type { CancelReason } from './token/reason.ts';
+import type { CancelReceipt } from './token/receipt.ts';
+import type { CancellationToken } from './token/token.ts';
 
 /** What is told of a cancel. */
 export type StopEvent =

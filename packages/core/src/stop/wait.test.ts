@@ -1,6 +1,6 @@
 import { expect, test } from 'vitest';
 import { createVirtualWorld } from '../testing/virtual-world.ts';
-import { CancellationToken } from './token.ts';
+import { CancellationToken } from './token/token.ts';
 import { sleep, waitUntilLevel } from './wait.ts';
 
 function setUp() {

@@ -1,6 +1,6 @@
 import { type Clock, isNever, NEVER } from './clock.ts';
-import { rankLevel, type StopLevel } from './level.ts';
-import type { CancellationToken } from './token.ts';
+import { rankLevel, type StopLevel } from './token/level.ts';
+import type { CancellationToken } from './token/token.ts';
 
 /** How a wait ended: the work did, or the token reached the level first. */
 export type WaitEnd<T> =

@@ -2,9 +2,9 @@
 import { expect, test } from 'vitest';
 import { z } from 'zod';
 import { createAgent } from '../run/agent.ts';
-import type { Message } from '../run/message.ts';
-import type { Outcome } from '../run/outcome.ts';
-import { CancellationToken } from '../stop/token.ts';
+import type { Message } from '../run/history/message.ts';
+import type { Outcome } from '../run/report/outcome.ts';
+import { CancellationToken } from '../stop/token/token.ts';
 import { defineTool, type Tool } from '../tool/tool.ts';
 import { checkHistory } from './checker.ts';
 import type { Effect, HistoryEntry, TaskSeen } from './history.ts';

@@ -1,7 +1,7 @@
-import type { RunEvent } from '../run/events.ts';
-import type { Outcome } from '../run/outcome.ts';
-import type { CancelReason } from '../stop/reason.ts';
-import type { CancelReceipt } from '../stop/receipt.ts';
+import type { RunEvent } from '../run/report/events.ts';
+import type { Outcome } from '../run/report/outcome.ts';
+import type { CancelReason } from '../stop/token/reason.ts';
+import type { CancelReceipt } from '../stop/token/receipt.ts';
 
 /** One thing that one observer saw. The order of entries is the order in which they were seen. */
 export type HistoryEntry =

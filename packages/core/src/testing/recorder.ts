@@ -1,8 +1,8 @@
-import type { RunEvent } from '../run/events.ts';
+import type { RunEvent } from '../run/report/events.ts';
 import type { Run } from '../run/run.ts';
 import type { Hooks } from '../stop/hooks.ts';
-import type { CancelReason } from '../stop/reason.ts';
-import type { CancellationToken } from '../stop/token.ts';
+import type { CancelReason } from '../stop/token/reason.ts';
+import type { CancellationToken } from '../stop/token/token.ts';
 import type { Tool, ToolContext } from '../tool/tool.ts';
 import type { Effect, HistoryEntry } from './history.ts';
 

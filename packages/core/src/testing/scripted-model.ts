@@ -1,4 +1,4 @@
-import type { Model, ModelPart, ModelRequest } from '../run/model.ts';
+import type { Model, ModelPart, ModelRequest } from '../run/reply/model.ts';
 import { type Clock, systemClock } from '../stop/clock.ts';
 
 /**

@@ -1,5 +1,5 @@
 import { isDeepStrictEqual } from 'node:util';
-import type { CancelReason } from '../stop/reason.ts';
+import type { CancelReason } from '../stop/token/reason.ts';
 import type { CallResult } from '../tool/result.ts';
 import { CallBook } from './call-book.ts';
 import { isHeldLater } from './draft.ts';

@@ -1,5 +1,5 @@
-import type { RunEvent } from '../run/events.ts';
-import { type Message, wordsOf } from '../run/message.ts';
+import { type Message, wordsOf } from '../run/history/message.ts';
+import type { RunEvent } from '../run/report/events.ts';
 
 /** What people were shown of each reply, in order. */
 export class Words {

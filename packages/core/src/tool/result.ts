@@ -1,4 +1,4 @@
-import type { CancelReason } from '../stop/reason.ts';
+import type { CancelReason } from '../stop/token/reason.ts';
 
 /** Any JSON value. */
 export type Json = string | number | boolean | null | readonly Json[] | { readonly [key: string]: Json | undefined };

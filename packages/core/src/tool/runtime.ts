@@ -1,11 +1,7 @@
-import { CLEANUP_MS } from '../stop/cleanup.ts';
 import { systemWorld, type World, worldRule } from '../stop/clock.ts';
 import { CancelledError } from '../stop/errors.ts';
 import { createHookDispatcher, type Hooks } from '../stop/hooks.ts';
-import { createLedger, type Ledger, ledgerRule } from '../stop/ledger.ts';
 import { LoopYielder } from '../stop/loop-yielder.ts';
-import type { GivenReason } from '../stop/reason.ts';
-import type { CancelOptions } from '../stop/receipt.ts';
 import {
   callback,
   count,
@@ -17,20 +13,24 @@ import {
   required,
   rule,
 } from '../stop/settings.ts';
-import { shieldMs } from '../stop/shield.ts';
-import { SOURCE_RULES } from '../stop/source.ts';
 import { tellStops } from '../stop/stop-events.ts';
-import { CancellationToken } from '../stop/token.ts';
+import type { GivenReason } from '../stop/token/reason.ts';
+import type { CancelOptions } from '../stop/token/receipt.ts';
+import { shieldMs } from '../stop/token/shield.ts';
+import { SOURCE_RULES } from '../stop/token/source.ts';
+import { CancellationToken } from '../stop/token/token.ts';
 import { waitUntilLevel } from '../stop/wait.ts';
-import { type Approve, type BeforeCall, type Call, type CallScope, readCalls } from './call.ts';
-import { lost } from './ending.ts';
+import { CLEANUP_MS } from '../stop/work/cleanup.ts';
+import { createLedger, type Ledger, ledgerRule } from '../stop/work/ledger.ts';
+import { type Approve, type BeforeCall, type Call, type CallScope, readCalls } from './call/call.ts';
+import { lost } from './call/ending.ts';
+import { ExclusiveKeys } from './call/exclusive.ts';
+import { type CallCancelReceipt, LiveCall } from './call/live-call.ts';
+import { NESTED, type ParentRun } from './call/nested.ts';
+import { runCall } from './call/start.ts';
 import type { RuntimeEvent } from './events.ts';
-import { ExclusiveKeys } from './exclusive.ts';
-import { type CallCancelReceipt, LiveCall } from './live-call.ts';
-import { NESTED, type ParentRun } from './nested.ts';
 import type { Redact } from './redact.ts';
 import type { CallResult } from './result.ts';
-import { runCall } from './start.ts';
 import { type Tool, toolsRule } from './tool.ts';
 import { PlanError, planWaves } from './waves.ts';
 

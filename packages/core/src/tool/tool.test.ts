@@ -1,6 +1,6 @@
 import { expect, test } from 'vitest';
 import { z } from 'zod';
-import { CancellationToken } from '../stop/token.ts';
+import { CancellationToken } from '../stop/token/token.ts';
 import { createVirtualWorld } from '../testing/virtual-world.ts';
 import { createRuntime } from './runtime.ts';
 import { createInterruptedError, defineTool, type Tool, toolsRule } from './tool.ts';

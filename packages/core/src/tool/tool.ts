@@ -1,4 +1,3 @@
-import { checkFinishBound, type WorkContext } from '../stop/bounded.ts';
 import { CancelledError } from '../stop/errors.ts';
 import {
   callback,
@@ -15,9 +14,10 @@ import {
   text,
   unexpected,
 } from '../stop/settings.ts';
-import { shieldMs } from '../stop/shield.ts';
-import type { CancellationToken } from '../stop/token.ts';
-import { NESTED, type NestedContext, type NestedRun } from './nested.ts';
+import { shieldMs } from '../stop/token/shield.ts';
+import type { CancellationToken } from '../stop/token/token.ts';
+import { checkFinishBound, type WorkContext } from '../stop/work/bounded.ts';
+import { NESTED, type NestedContext, type NestedRun } from './call/nested.ts';
 import type { Effects, ToolResult } from './result.ts';
 import { type InputSchema, inputSchema } from './schema.ts';
 

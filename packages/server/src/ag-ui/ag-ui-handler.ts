@@ -2,7 +2,7 @@ import { isFinalStatus, type TaskRecord } from '@whoa/tasks';
 import { Hono } from 'hono';
 import { may, refuseRight } from '../access/access.ts';
 import type { Principal } from '../access/principal.ts';
-import { HttpError } from '../api/http-error.ts';
+import { HttpError } from '../api/http/http-error.ts';
 import type { Chat } from '../chat/chat.ts';
 import { answerQuestion, approveRequest, bodyOf, checked, notAsked } from '../chat/chat-request.ts';
 import { createAdmit, shareRoutes } from '../chat/chat-routes.ts';

@@ -2,11 +2,11 @@ import { z } from '@hono/zod-openapi';
 import type { CancelReasonInit } from '@whoa/core';
 import type { ConversationRef, StoreCancelReceipt, TaskRef } from '@whoa/tasks';
 import type { Principal } from '../access/principal.ts';
-import { askStore } from './ask-store.ts';
-import { defineEndpoint, type Endpoint } from './endpoint.ts';
-import { HttpError, unknownTask } from './http-error.ts';
-import type { ApiParts } from './parts.ts';
-import { CANCEL_FIELDS, CANCEL_RECEIPT, type CancelBody, NAME, STATUS, TASK_PARAMS } from './schemas.ts';
+import { askStore } from './http/ask-store.ts';
+import { defineEndpoint, type Endpoint } from './http/endpoint.ts';
+import { HttpError, unknownTask } from './http/http-error.ts';
+import type { ApiParts } from './http/parts.ts';
+import { CANCEL_FIELDS, CANCEL_RECEIPT, type CancelBody, NAME, STATUS, TASK_PARAMS } from './http/schemas.ts';
 
 const MAX_BULK = 1_000;
 const CANCELLING_AT_ONCE = 16;

@@ -3,12 +3,12 @@ import type { Json } from '@whoa/core';
 import { createReason } from '@whoa/core/embed';
 import type { TaskCommand, TaskRef } from '@whoa/tasks';
 import type { AuditEvent, Principal } from '../access/principal.ts';
-import { askStore } from './ask-store.ts';
 import { reasonBy } from './cancel.ts';
-import { defineEndpoint, type Endpoint } from './endpoint.ts';
-import { HttpError, unknownTask } from './http-error.ts';
-import type { ApiParts } from './parts.ts';
-import { CALL_PARAMS, CANCEL_FIELDS, SEND_RECEIPT, TASK_PARAMS } from './schemas.ts';
+import { askStore } from './http/ask-store.ts';
+import { defineEndpoint, type Endpoint } from './http/endpoint.ts';
+import { HttpError, unknownTask } from './http/http-error.ts';
+import type { ApiParts } from './http/parts.ts';
+import { CALL_PARAMS, CANCEL_FIELDS, SEND_RECEIPT, TASK_PARAMS } from './http/schemas.ts';
 
 const MAX_WHY_CHARACTERS = 10_000;
 const RESPONSES = {

@@ -1,8 +1,8 @@
 import { z } from '@hono/zod-openapi';
-import { defineEndpoint, type Endpoint } from './endpoint.ts';
-import { HttpError } from './http-error.ts';
-import type { ApiParts } from './parts.ts';
-import { TASK_PARAMS } from './schemas.ts';
+import { defineEndpoint, type Endpoint } from './http/endpoint.ts';
+import { HttpError } from './http/http-error.ts';
+import type { ApiParts } from './http/parts.ts';
+import { TASK_PARAMS } from './http/schemas.ts';
 
 const MAX_MESSAGES = 1_000;
 

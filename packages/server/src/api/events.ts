@@ -1,10 +1,10 @@
 import { z } from '@hono/zod-openapi';
 import { type Followed, followTask } from '@whoa/tasks';
-import { defineEndpoint, type Endpoint } from './endpoint.ts';
-import { HttpError, unknownTask } from './http-error.ts';
-import type { ApiParts } from './parts.ts';
-import { TASK_PARAMS } from './schemas.ts';
-import { eventStream } from './sse.ts';
+import { defineEndpoint, type Endpoint } from './http/endpoint.ts';
+import { HttpError, unknownTask } from './http/http-error.ts';
+import type { ApiParts } from './http/parts.ts';
+import { TASK_PARAMS } from './http/schemas.ts';
+import { eventStream } from './http/sse.ts';
 
 /** The id of the last event: who comes back with it has seen everything. */
 const END_ID = 'end';

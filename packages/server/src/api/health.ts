@@ -2,8 +2,8 @@ import { z } from '@hono/zod-openapi';
 import type { Clock } from '@whoa/core/embed';
 import type { TaskStore } from '@whoa/tasks';
 import { refuse } from '../access/refusal.ts';
-import { defineEndpoint, type Endpoint } from './endpoint.ts';
-import type { ApiParts } from './parts.ts';
+import { defineEndpoint, type Endpoint } from './http/endpoint.ts';
+import type { ApiParts } from './http/parts.ts';
 
 /** A store that takes longer is not ready. */
 const READY_MS = 2_000;

@@ -1,7 +1,7 @@
 import { z } from '@hono/zod-openapi';
 import type { Login } from '../access/login.ts';
-import { defineEndpoint, type Endpoint } from './endpoint.ts';
-import { HttpError } from './http-error.ts';
+import { defineEndpoint, type Endpoint } from './http/endpoint.ts';
+import { HttpError } from './http/http-error.ts';
 
 const DONE = { 204: { description: 'Done; the cookie says so.' } };
 

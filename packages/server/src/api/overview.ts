@@ -1,7 +1,7 @@
 import { z } from '@hono/zod-openapi';
-import { defineEndpoint, type Endpoint } from './endpoint.ts';
-import type { ApiParts } from './parts.ts';
-import { MOMENT, NAME } from './schemas.ts';
+import { defineEndpoint, type Endpoint } from './http/endpoint.ts';
+import type { ApiParts } from './http/parts.ts';
+import { MOMENT, NAME } from './http/schemas.ts';
 
 const MAX_TENANTS = 1_000;
 const MAX_WORKERS = 1_000;

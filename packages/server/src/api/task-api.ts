@@ -8,13 +8,13 @@ import { refuse } from '../access/refusal.ts';
 import { cancelEndpoints } from './cancel.ts';
 import { commandEndpoints } from './commands.ts';
 import { conversationEndpoint } from './conversations.ts';
-import { defineEndpoint, type Endpoint, invalid, mount } from './endpoint.ts';
 import { eventsEndpoint } from './events.ts';
 import { healthEndpoints } from './health.ts';
-import { responseTo } from './http-error.ts';
+import { defineEndpoint, type Endpoint, invalid, mount } from './http/endpoint.ts';
+import { responseTo } from './http/http-error.ts';
+import type { ApiParts } from './http/parts.ts';
 import { loginEndpoints } from './login.ts';
 import { overviewEndpoints } from './overview.ts';
-import type { ApiParts } from './parts.ts';
 import { taskEndpoints } from './tasks.ts';
 
 const HEARTBEAT_MS = 15_000;

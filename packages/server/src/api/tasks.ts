@@ -1,11 +1,11 @@
 import { z } from '@hono/zod-openapi';
 import type { Json } from '@whoa/core';
 import type { CreateReceipt, ListFilter } from '@whoa/tasks';
-import { askStore } from './ask-store.ts';
-import { defineEndpoint, type Endpoint } from './endpoint.ts';
-import { HttpError, unknownTask } from './http-error.ts';
-import type { ApiParts } from './parts.ts';
-import { NAME, STATUS, TASK, TASK_PARAMS } from './schemas.ts';
+import { askStore } from './http/ask-store.ts';
+import { defineEndpoint, type Endpoint } from './http/endpoint.ts';
+import { HttpError, unknownTask } from './http/http-error.ts';
+import type { ApiParts } from './http/parts.ts';
+import { NAME, STATUS, TASK, TASK_PARAMS } from './http/schemas.ts';
 
 const MAX_LIST = 1_000;
 const CURSOR = z

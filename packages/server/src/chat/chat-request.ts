@@ -4,8 +4,8 @@ import { z } from 'zod';
 import type { Access } from '../access/access.ts';
 import type { Principal } from '../access/principal.ts';
 import type { Refusal } from '../access/refusal.ts';
-import { invalid } from '../api/endpoint.ts';
-import { HttpError, whyNoJson } from '../api/http-error.ts';
+import { invalid } from '../api/http/endpoint.ts';
+import { HttpError, whyNoJson } from '../api/http/http-error.ts';
 import type { Chat, ChatMessage, ChatStopReceipt, StopScope } from './chat.ts';
 
 const name = z.string().min(1).max(200);

@@ -3,7 +3,7 @@ import { type Context, Hono } from 'hono';
 import type { Access } from '../access/access.ts';
 import type { Principal, Right } from '../access/principal.ts';
 import { refuse } from '../access/refusal.ts';
-import { responseTo } from '../api/http-error.ts';
+import { responseTo } from '../api/http/http-error.ts';
 import type { Chat } from './chat.ts';
 import {
   answerQuestion,

@@ -19,8 +19,8 @@ import { type AskedQuestion, readQuestions } from './questions.ts';
 import type { ReplyEvent } from './reply-event.ts';
 import { standingEffects } from './standing-effects.ts';
 import { withStopReports } from './stop-reports.ts';
-import { uiMessagesOf, userMessageOf } from './ui-messages.ts';
-import { UiTranslator } from './ui-translator.ts';
+import { uiMessagesOf, userMessageOf } from './ui/ui-messages.ts';
+import { UiTranslator } from './ui/ui-translator.ts';
 
 /** A message of a person, as it comes over any of the doors. */
 export interface ChatMessage {

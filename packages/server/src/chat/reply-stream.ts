@@ -1,7 +1,7 @@
 import { systemWorld } from '@whoa/core/embed';
 import type { Access } from '../access/access.ts';
 import type { Principal } from '../access/principal.ts';
-import { eventStream } from '../api/sse.ts';
+import { eventStream } from '../api/http/sse.ts';
 
 /** A connection that says nothing is closed by proxies. */
 const HEARTBEAT_MS = 15_000;

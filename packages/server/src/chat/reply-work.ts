@@ -10,9 +10,9 @@ import { waitUntilLevel } from '@whoa/core/embed';
 import { describeError, describeStoppedCall } from '@whoa/core/internal';
 import type { HeldWork, TaskOutcome } from '@whoa/tasks';
 import type { ModelMessage, ToolSet, UIMessage, UIMessageChunk } from 'ai';
-import { ChunkWriter } from './chunk-writer.ts';
 import type { ReplyEvent } from './reply-event.ts';
-import { closingChunks, openCallsIn, resumePoint } from './ui-chunks.ts';
+import { ChunkWriter } from './ui/chunk-writer.ts';
+import { closingChunks, openCallsIn, resumePoint } from './ui/ui-chunks.ts';
 
 type HeldContext = Parameters<HeldWork['hold']>[0];
 

@@ -1,6 +1,6 @@
 import type { UIMessageChunk } from 'ai';
 import { z } from 'zod';
-import { HttpError } from '../api/http-error.ts';
+import { HttpError } from '../api/http/http-error.ts';
 import type { ChatStopReceipt } from '../chat/chat.ts';
 import {
   type ApproveRequest,

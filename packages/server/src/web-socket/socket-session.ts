@@ -2,7 +2,7 @@ import type { Clock } from '@whoa/core/embed';
 import type { TaskRef } from '@whoa/tasks';
 import type { Access } from '../access/access.ts';
 import type { Principal, Right } from '../access/principal.ts';
-import { HttpError, responseTo } from '../api/http-error.ts';
+import { HttpError, responseTo } from '../api/http/http-error.ts';
 import type { Chat } from '../chat/chat.ts';
 import { answerQuestion, errorOf, LAST_MESSAGE, messageOf, replyFor, stopChat } from '../chat/chat-request.ts';
 import { type ClientFrame, readFrame, requestIdOf, type ServerFrame } from './frames.ts';

@@ -4,4 +4,9 @@
 export { createCancellationRegistry, type CancellationRegistry, type Registration } from '../registry.ts';
 
 // Cancel by event, or by asking.
-export { createEventChannel, type EventChannel, createCancelMessage, type CancelMessage } from '../run/channel.ts';
+export {
+  createEventChannel,
+  type EventChannel,
+  createCancelMessage,
+  type CancelMessage,
+} from '../run/claim/channel.ts';

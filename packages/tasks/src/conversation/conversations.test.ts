@@ -6,7 +6,7 @@ import { z } from 'zod';
 import type { CancelledWork } from '../../../core/src/conversation/describe.ts';
 import type { HookError } from '../../../core/src/stop/hooks.ts';
 import { alterStore } from '../../test/altered-store.ts';
-import { createCancelMessage, createEventChannel } from '../run/channel.ts';
+import { createCancelMessage, createEventChannel } from '../run/claim/channel.ts';
 import { createRunner } from '../run/store-runner.ts';
 import type { TaskStore } from '../store.ts';
 import { createMemoryStore } from '../stores/memory.ts';

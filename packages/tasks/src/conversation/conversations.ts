@@ -11,7 +11,7 @@ import {
 import { type CancelOptions, systemWorld, type World } from '@whoa/core/embed';
 import { createHookDispatcher, MESSAGE_RULES, POLICY_RULE, settings } from '@whoa/core/internal';
 import { LeaseLostError } from '../errors.ts';
-import { askAgain } from '../run/ask-again.ts';
+import { askAgain } from '../run/claim/ask-again.ts';
 import { type Runner, type RunnerEvent, type RunnerOptions, StoreFullError } from '../run/runner.ts';
 import { RUNNER_RULES } from '../run/runner-rules.ts';
 import { createRunner } from '../run/store-runner.ts';

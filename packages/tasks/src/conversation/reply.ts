@@ -1,8 +1,8 @@
 import { createReason } from '@whoa/core/embed';
 import type { CancelledWork } from '@whoa/core/internal';
 import { describeCancelled, describeEarlyStatus, reportFailure } from '@whoa/core/internal';
-import { readJournal } from '../run/read-journal.ts';
-import { standingOf } from '../run/resume.ts';
+import { readJournal } from '../run/journal/read-journal.ts';
+import { standingOf } from '../run/recovery/resume.ts';
 import type { RunnerOptions } from '../run/runner.ts';
 import type { TaskStore } from '../store.ts';
 import type { TaskRecord } from '../task.ts';

@@ -3,8 +3,8 @@ import { expect, test } from 'vitest';
 import { type Around, alterStore } from '../../test/altered-store.ts';
 import { claimFor } from '../../test/claimed.ts';
 import { StoreBusyError } from '../errors.ts';
-import { type Followed, type FollowOptions, followTask } from '../follow.ts';
 import { createMemoryStore } from '../stores/memory.ts';
+import { type Followed, type FollowOptions, followTask } from './follow.ts';
 
 /** The longest that a reader waits for something no hint came of. */
 const HEALED_MS = 10_000;

@@ -1,9 +1,9 @@
 import type { CancelReason } from '@whoa/core';
 import { createReason } from '@whoa/core/embed';
-import type { StopRequest } from '../driver.ts';
 import { LIMITS } from '../rules/rules.ts';
 import { isFinalStatus } from '../status.ts';
 import type { SendReceipt, StoreCancelReceipt } from '../store.ts';
+import type { StopRequest } from '../stores/driver.ts';
 import { type ConversationRef, isWatched, type TaskCommand, type TaskRef } from '../task.ts';
 import { endUnstarted, hasStarted, leaveQueue } from './queue.ts';
 import { giveOrder } from './stage.ts';

@@ -1,8 +1,8 @@
 import type { Json } from '@whoa/core';
 import { createReason } from '@whoa/core/embed';
-import type { CreateRequest } from '../driver.ts';
 import { LIMITS, SIZES } from '../rules/rules.ts';
 import type { CreateReceipt } from '../store.ts';
+import type { CreateRequest } from '../stores/driver.ts';
 import { admit, admitKeyed, conversationOf, endUnstarted, receiptFor } from './queue.ts';
 import { comeNext, putOff } from './stage.ts';
 import { headOf, hintOf, type KeptTask, type Moment } from './tables.ts';

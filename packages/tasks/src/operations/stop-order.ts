@@ -1,7 +1,7 @@
 import type { CancelReason, StopLevel } from '@whoa/core';
 import { rankLevel } from '@whoa/core/internal';
-import type { StopRequest } from '../driver.ts';
 import { nextStatus } from '../status.ts';
+import type { StopRequest } from '../stores/driver.ts';
 import type { StopOrder } from '../task.ts';
 import { giveOrder, settleSoon } from './stage.ts';
 import type { KeptTask, Moment } from './tables.ts';

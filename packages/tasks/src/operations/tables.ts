@@ -1,9 +1,9 @@
 import type { Json } from '@whoa/core';
-import type { ListRequest, StoreRules } from '../driver.ts';
 import type { SeenWaiter } from '../overview.ts';
 import { SETTLE } from '../rules/rules.ts';
 import type { TaskStatus } from '../status.ts';
 import type { Hint } from '../store.ts';
+import type { ListRequest, StoreRules } from '../stores/driver.ts';
 import type { ConversationRecord, ConversationRef, JournalEntry, TaskHead } from '../task.ts';
 
 /** A task as a local store keeps it: its head, and what only the store and its worker may know. */

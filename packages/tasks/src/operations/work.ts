@@ -1,10 +1,10 @@
 import type { Json } from '@whoa/core';
 import { createReason } from '@whoa/core/embed';
 import type { ClaimRef, Orders } from '../delivery.ts';
-import type { DriverBatch, End } from '../driver.ts';
 import { JournalFullError, JournalGapError, LeaseLostError } from '../errors.ts';
 import { isFinalStatus, nextStatus } from '../status.ts';
 import type { FinishReceipt, ReleaseReceipt } from '../store.ts';
+import type { DriverBatch, End } from '../stores/driver.ts';
 import type { JournalEntry } from '../task.ts';
 import { ordersFor } from './orders.ts';
 import { conversationOf, endUnstarted, leaveQueue } from './queue.ts';

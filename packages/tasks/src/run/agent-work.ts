@@ -13,10 +13,10 @@ import {
 import type { World } from '@whoa/core/embed';
 import type { Hooks, RuntimeEvent } from '@whoa/core/internal';
 import type { JournalEntry, TaskOutcome, TaskRecord } from '../task.ts';
-import { describeError } from './entry.ts';
-import type { Journal } from './journal.ts';
+import { describeError } from './journal/entry.ts';
+import type { Journal } from './journal/journal.ts';
 import { outcomeOfRun, saidIn } from './outcome.ts';
-import { fateOf, lostResult, resumeNotice, type Standing, standingOf, wordsIn } from './resume.ts';
+import { fateOf, lostResult, resumeNotice, type Standing, standingOf, wordsIn } from './recovery/resume.ts';
 import { messageOf } from './work.ts';
 
 type RunInput = Parameters<Agent['run']>[0];

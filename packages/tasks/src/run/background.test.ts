@@ -1,8 +1,8 @@
 import type { CancellationToken } from '@whoa/core';
 import { expect, test } from 'vitest';
-import { createTaskStore } from '../factory.ts';
-import { followTask } from '../follow.ts';
+import { followTask } from '../follow/follow.ts';
 import type { TaskStore } from '../store.ts';
+import { createTaskStore } from '../stores/factory.ts';
 import type { TaskRef } from '../task.ts';
 import { type Background, cancelBackground, createBackground, createBackgroundKey } from './background.ts';
 import { createRunner } from './store-runner.ts';

@@ -8,14 +8,14 @@ import type { TaskStore } from '../store.ts';
 import type { JournalEntry, NumberedCommand, StopOrder, TaskOutcome, TaskRecord } from '../task.ts';
 import { runAgent } from './agent-work.ts';
 import type { TaskApprovals } from './approvals.ts';
+import type { DomainSession, Holder } from './claim/domain-session.ts';
+import { isSameStop, ladderOf } from './claim/stop-order.ts';
 import { Commands } from './commands.ts';
 import { setDeadline } from './deadline.ts';
-import type { DomainSession, Holder } from './domain-session.ts';
-import { Journal } from './journal.ts';
+import { Journal } from './journal/journal.ts';
+import { readJournal } from './journal/read-journal.ts';
 import { outcomeOfWork } from './outcome.ts';
-import { readJournal } from './read-journal.ts';
-import { settleTask } from './settle-task.ts';
-import { isSameStop, ladderOf } from './stop-order.ts';
+import { settleTask } from './recovery/settle-task.ts';
 import { type HeldContext, isAgent, isHeldWork, type TaskFunction, type Work } from './work.ts';
 
 /** A store that cannot be reached is asked again this often while the end of a task is written. */

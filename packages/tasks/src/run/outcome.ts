@@ -1,7 +1,7 @@
 import { isDeepStrictEqual } from 'node:util';
 import { type CancellationToken, isCancelledError, type Json, type Message, type Outcome } from '@whoa/core';
 import type { TaskOutcome } from '../task.ts';
-import { describeError, entryFor } from './entry.ts';
+import { describeError, entryFor } from './journal/entry.ts';
 
 /** A run's outcome as a store keeps it; `known` is the history as the store has it. */
 export function outcomeOfRun(outcome: Outcome, known: readonly Json[]): TaskOutcome {

@@ -2,7 +2,7 @@ import { createAgent, SettingsError } from '@whoa/core';
 import { reply } from '@whoa/core/model';
 import { expect, test } from 'vitest';
 import { createStoreConversations } from '../conversation/conversations.ts';
-import { createTaskStore, type TaskStoreConfig } from '../factory.ts';
+import { createTaskStore, type TaskStoreConfig } from '../stores/factory.ts';
 import { createMemoryStore } from '../stores/memory.ts';
 import { createRunner } from './store-runner.ts';
 

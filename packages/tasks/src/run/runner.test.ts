@@ -10,7 +10,7 @@ import type { TaskStore } from '../store.ts';
 import { createMemoryStore } from '../stores/memory.ts';
 import { UnknownOutcomeError } from '../unknown-outcome.ts';
 import { createTaskApprovals, type TaskApprovals } from './approvals.ts';
-import { createCancelMessage, createEventChannel } from './channel.ts';
+import { createCancelMessage, createEventChannel } from './claim/channel.ts';
 import type { RunnerEvent, RunnerOptions } from './runner.ts';
 import { createRunner } from './store-runner.ts';
 import type { Work } from './work.ts';

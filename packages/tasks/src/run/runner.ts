@@ -6,8 +6,8 @@ import type { CreateReceipt, TaskStore } from '../store.ts';
 import type { NewTask, TaskRef, TaskResponse } from '../task.ts';
 import type { TaskApprovals } from './approvals.ts';
 import type { Background } from './background.ts';
-import type { EventChannel } from './channel.ts';
-import type { CancellationChecker } from './checker.ts';
+import type { EventChannel } from './claim/channel.ts';
+import type { CancellationChecker } from './claim/checker.ts';
 import type { Work } from './work.ts';
 
 /** What a runner tells its hooks. */

@@ -6,14 +6,16 @@ import { LeaseLostError } from '../errors.ts';
 import { getShardOrFirst } from '../id.ts';
 import type { FinalStatus } from '../status.ts';
 import { type NewTask, type TaskHead, type TaskRef, type TaskResponse, toTaskResponse } from '../task.ts';
-import { askAgain } from './ask-again.ts';
 import { withBackground } from './background.ts';
-import type { EventChannel } from './channel.ts';
-import type { CancellationChecker } from './checker.ts';
-import { DomainSession } from './domain-session.ts';
+import { askAgain } from './claim/ask-again.ts';
+import type { EventChannel } from './claim/channel.ts';
+import type { CancellationChecker } from './claim/checker.ts';
+import { DomainSession } from './claim/domain-session.ts';
+import { OrderListener } from './claim/order-listener.ts';
+import { Sweeper } from './claim/sweeper.ts';
+import { TakeLoop } from './claim/take-loop.ts';
 import { Execution } from './execution.ts';
-import { OrderListener } from './order-listener.ts';
-import { readJournal } from './read-journal.ts';
+import { readJournal } from './journal/read-journal.ts';
 import {
   letIn,
   type Runner,
@@ -23,8 +25,6 @@ import {
   type WorkOptions,
 } from './runner.ts';
 import { CONCURRENCY_RULES, RUNNER_RULES, WORK_RULES } from './runner-rules.ts';
-import { Sweeper } from './sweeper.ts';
-import { TakeLoop } from './take-loop.ts';
 import type { Work } from './work.ts';
 
 type OnEvent = (event: RunEvent) => void;

@@ -1,8 +1,8 @@
 // For those who write a store.
 
 // Write a store: a driver behind the one front that checks arguments.
-export { createCheckedStore, createStoreRules } from '../checked-store.ts';
-export type { StoreDriver, StoreRules } from '../driver.ts';
+export { createCheckedStore, createStoreRules } from '../stores/checked/checked-store.ts';
+export type { StoreDriver, StoreRules } from '../stores/driver.ts';
 export type { StoreOptions } from '../store.ts';
 
 // What a driver is asked and returns.

@@ -1,4 +1,3 @@
-import type { ListRequest, StoreDriver, StoreRules } from '../driver.ts';
 import { applyCancel, applyCancelConversation, applySend, applyWatch } from '../operations/cancel.ts';
 import { applyCreate } from '../operations/create.ts';
 import { loadOf } from '../operations/orders.ts';
@@ -11,6 +10,7 @@ import { LIMITS } from '../rules/rules.ts';
 import { byStatus } from '../status.ts';
 import type { Hint, ListPage, WatchFilter } from '../store.ts';
 import type { ConversationRecord, ConversationRef, TaskRef } from '../task.ts';
+import type { ListRequest, StoreDriver, StoreRules } from './driver.ts';
 
 /** A session that is over, or holds nothing, is remembered so long. */
 const SESSION_RETENTION_MS = 24 * 3_600_000;

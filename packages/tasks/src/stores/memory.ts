@@ -1,11 +1,11 @@
 import type { Json } from '@whoa/core';
 import { systemWorld, type World } from '@whoa/core/embed';
-import { createCheckedStore, createStoreRules } from '../checked-store.ts';
-import type { ListRequest } from '../driver.ts';
 import type { Conversation, DomainState, KeptTask, Queries, Session, Tables } from '../operations/tables.ts';
 import { LIMITS } from '../rules/rules.ts';
 import type { Hint, StoreOptions, TaskStore } from '../store.ts';
 import type { ConversationRef, JournalEntry } from '../task.ts';
+import { createCheckedStore, createStoreRules } from './checked/checked-store.ts';
+import type { ListRequest } from './driver.ts';
 import { createLocalDriver } from './local.ts';
 import { TaskIndexes } from './memory/index-tables.ts';
 import { Watchers } from './watchers.ts';

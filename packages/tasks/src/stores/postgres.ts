@@ -1,10 +1,10 @@
 import { systemWorld, type World } from '@whoa/core/embed';
-import { createCheckedStore, createStoreRules } from '../checked-store.ts';
 import type { TaskStore } from '../store.ts';
-import { checkDuration, checkLimit } from './checks.ts';
-import { Database } from './postgres/database.ts';
+import { createCheckedStore, createStoreRules } from './checked/checked-store.ts';
+import { checkDuration, checkLimit } from './checked/checks.ts';
+import { Database } from './postgres/connection/database.ts';
 import { checkSchema } from './postgres/layout.ts';
-import { ChangeNotifier } from './postgres/notifier.ts';
+import { ChangeNotifier } from './postgres/notify/notifier.ts';
 import {
   CONNECT_TIMEOUT_MS,
   MAX_CONNECTIONS,

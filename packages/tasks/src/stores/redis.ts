@@ -1,5 +1,4 @@
 import type { Json } from '@whoa/core';
-import { createCheckedStore, createStoreRules } from '../checked-store.ts';
 import type {
   Beat,
   BeatAnswer,
@@ -10,17 +9,6 @@ import type {
   TakeAnswer,
   TakeRequest,
 } from '../delivery.ts';
-import type {
-  CreateRequest,
-  DriverBatch,
-  End,
-  ListRequest,
-  ReadRequest,
-  ShardedTask,
-  StopRequest,
-  StoreDriver,
-  StoreRules,
-} from '../driver.ts';
 import { JournalFullError, JournalGapError, LeaseLostError, StoreBusyError } from '../errors.ts';
 import { createTaskId } from '../id.ts';
 import type {
@@ -35,9 +23,22 @@ import type {
   WatchFilter,
 } from '../store.ts';
 import type { ConversationRecord, ConversationRef, JournalEntry, TaskCommand, TaskRecord, TaskRef } from '../task.ts';
+import { createCheckedStore, createStoreRules } from './checked/checked-store.ts';
+import type {
+  CreateRequest,
+  DriverBatch,
+  End,
+  ListRequest,
+  ReadRequest,
+  ShardedTask,
+  StopRequest,
+  StoreDriver,
+  StoreRules,
+} from './driver.ts';
 import { Calls } from './redis/calls.ts';
 import { type ChannelRef, Channels } from './redis/channels.ts';
-import type { Reply } from './redis/connection.ts';
+import type { Reply } from './redis/connection/connection.ts';
+import { Shards } from './redis/connection/shards.ts';
 import {
   checkOptions,
   generationsOf,
@@ -47,9 +48,9 @@ import {
   TIMEOUT_MS,
   tagOf,
 } from './redis/options.ts';
-import { countsOf, tenantsOf, workersOf } from './redis/overview-replies.ts';
-import { pageOf } from './redis/pages.ts';
-import { conversationOf, entriesOf } from './redis/read-replies.ts';
+import { countsOf, tenantsOf, workersOf } from './redis/replies/overview-replies.ts';
+import { pageOf } from './redis/replies/pages.ts';
+import { conversationOf, entriesOf } from './redis/replies/read-replies.ts';
 import {
   beatAnswerOf,
   cancelReceiptOf,
@@ -63,9 +64,8 @@ import {
   sendReceiptOf,
   sweepAnswerOf,
   takeAnswerOf,
-} from './redis/replies.ts';
+} from './redis/replies/replies.ts';
 import { SCRIPTS, type Script } from './redis/scripts.ts';
-import { Shards } from './redis/shards.ts';
 
 /**
  * Creates a store in Redis or Valkey, for any number of machines. It connects on first use.

@@ -1,5 +1,5 @@
 import { StoreClosedError } from '../errors.ts';
-import { checkLimit, checkName } from './checks.ts';
+import { checkLimit, checkName } from './checked/checks.ts';
 import { Database, type Row } from './sqlite/database.ts';
 import { getDefaultPath, prepareFile } from './sqlite/database-file.ts';
 

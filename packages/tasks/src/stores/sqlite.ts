@@ -1,6 +1,6 @@
 import { type Clock, systemClock, type World } from '@whoa/core/embed';
-import { createCheckedStore, createStoreRules } from '../checked-store.ts';
 import type { Hint, StoreOptions, TaskStore, WatchFilter } from '../store.ts';
+import { createCheckedStore, createStoreRules } from './checked/checked-store.ts';
 import { createLocalDriver, type Engine } from './local.ts';
 import { Database, isBusy } from './sqlite/database.ts';
 import { getDefaultPath, prepareFile } from './sqlite/database-file.ts';

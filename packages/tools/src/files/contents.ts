@@ -1,9 +1,9 @@
 import { join } from 'node:path';
 import { CancelledError, createInterruptedError, type ToolContext } from '@whoa/core';
 import { waitUntilLevel } from '@whoa/core/embed';
-import { type ReplaceOptions, replaceFile } from './replace-file.ts';
-import { notAFile, type ResolvedPath } from './resolved-path.ts';
-import type { Root } from './root.ts';
+import { type ReplaceOptions, replaceFile } from './change/replace-file.ts';
+import { notAFile, type ResolvedPath } from './path/resolved-path.ts';
+import type { Root } from './path/root.ts';
 
 /**
  * Where the text of files is if not on the disk: in an editor, say, with changes that nobody has saved. What it does not

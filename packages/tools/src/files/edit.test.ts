@@ -3,9 +3,9 @@ import { CancellationToken, createRuntime, type Tool } from '@whoa/core';
 import { expect, test } from 'vitest';
 import { expectNothingLeft } from '../../../../test/nothing-left.ts';
 import { callTool, createWorkspace } from '../../../../test/workspace.ts';
+import { replaceFile } from './change/replace-file.ts';
 import { applyEdits, createEditTool } from './edit.ts';
-import { replaceFile } from './replace-file.ts';
-import { createRoot } from './root.ts';
+import { createRoot } from './path/root.ts';
 
 expectNothingLeft();
 

@@ -1,14 +1,14 @@
 import type { Tool } from '@whoa/core';
 import { z } from 'zod';
-import { checkShown, previewChange, readBefore } from './change.ts';
+import { checkShown, previewChange, readBefore } from './change/change.ts';
+import { changeUnderLock } from './change/file-lock.ts';
+import { diffOf } from './change/unified-diff.ts';
 import { writeContent } from './contents.ts';
-import { changeUnderLock } from './file-lock.ts';
 import { defineFileTool } from './file-tool.ts';
+import { notAFile, type ResolvedPath } from './path/resolved-path.ts';
+import { rootFrom } from './path/root.ts';
 import type { TextToolOptions } from './read.ts';
-import { notAFile, type ResolvedPath } from './resolved-path.ts';
-import { rootFrom } from './root.ts';
 import { count } from './text.ts';
-import { diffOf } from './unified-diff.ts';
 
 const MAX_EDITED_BYTES = 32_000_000;
 const MAX_EDITS = 100;

@@ -1,10 +1,10 @@
 import type { Tool } from '@whoa/core';
 import { createEditTool } from './edit.ts';
-import { createFindTool } from './find.ts';
-import { createGrepTool } from './grep.ts';
-import { createLsTool } from './ls.ts';
+import { rootFrom } from './path/root.ts';
 import { createReadTool, type TextToolOptions } from './read.ts';
-import { rootFrom } from './root.ts';
+import { createFindTool } from './search/find.ts';
+import { createGrepTool } from './search/grep.ts';
+import { createLsTool } from './search/ls.ts';
 import { createWriteTool } from './write.ts';
 
 /**

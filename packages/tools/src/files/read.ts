@@ -5,9 +5,9 @@ import { type CancellationToken, createInterruptedError, type Tool, type ToolRes
 import { z } from 'zod';
 import { type FileContents, type FileInCall, readElsewhere } from './contents.ts';
 import { defineFileTool } from './file-tool.ts';
-import { holding } from './holding.ts';
-import { notAFile, openToRead } from './resolved-path.ts';
-import { type Root, rootFrom } from './root.ts';
+import { holding } from './path/holding.ts';
+import { notAFile, openToRead } from './path/resolved-path.ts';
+import { type Root, rootFrom } from './path/root.ts';
 import { count, cutLine, isBinary } from './text.ts';
 
 const MAX_LINES = 2_000;

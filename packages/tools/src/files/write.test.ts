@@ -4,7 +4,7 @@ import { expect, test } from 'vitest';
 import { mkfifoSync } from '../../../../test/mkfifo.ts';
 import { expectNothingLeft } from '../../../../test/nothing-left.ts';
 import { callTool, createWorkspace, type Workspace } from '../../../../test/workspace.ts';
-import { createRoot } from './root.ts';
+import { createRoot } from './path/root.ts';
 import { createWriteTool } from './write.ts';
 
 expectNothingLeft();

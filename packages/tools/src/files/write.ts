@@ -1,13 +1,13 @@
 import type { Json, Tool } from '@whoa/core';
 import { z } from 'zod';
-import { checkShown, previewChange, readBefore } from './change.ts';
+import { checkShown, previewChange, readBefore } from './change/change.ts';
+import { changeUnderLock } from './change/file-lock.ts';
+import { diffOf } from './change/unified-diff.ts';
 import { writeContent } from './contents.ts';
-import { changeUnderLock } from './file-lock.ts';
 import { defineFileTool } from './file-tool.ts';
+import { rootFrom } from './path/root.ts';
 import type { TextToolOptions } from './read.ts';
-import { rootFrom } from './root.ts';
 import { count } from './text.ts';
-import { diffOf } from './unified-diff.ts';
 
 /** An old version larger than this is not read for the diff. */
 const MAX_COMPARED_BYTES = 1_000_000;

@@ -1,7 +1,7 @@
 import { type CancellationToken, guard, type Tool } from '@whoa/core';
 import { type Clock, systemClock } from '@whoa/core/embed';
-import type { Containment } from '../process/containment.ts';
-import { createContainment } from '../process/create-containment.ts';
+import type { Containment } from '../process/containment/containment.ts';
+import { createContainment } from '../process/containment/create-containment.ts';
 import { McpConnection } from './connection.ts';
 import { startServersIn } from './server-process.ts';
 import { toolFromMcp } from './tool-from-mcp.ts';

@@ -1,6 +1,6 @@
 import type { Readable, Writable } from 'node:stream';
 import { setTimeout as sleep } from 'node:timers/promises';
-import type { Containment } from '../process/containment.ts';
+import type { Containment } from '../process/containment/containment.ts';
 import { createShellEnvironment } from '../shell/environment.ts';
 
 export interface ServerCommand {

@@ -1,6 +1,6 @@
-import type { Fence } from './fence.ts';
-import type { ProcessIdentity, ProcessStatus } from './identity.ts';
-import { nameOf, type Scope } from './scope.ts';
+import type { Fence } from './containment/fence.ts';
+import type { ProcessIdentity, ProcessStatus } from './identity/identity.ts';
+import { nameOf, type Scope } from './identity/scope.ts';
 import { type SignalAnswer, signalGroup, signalProcess } from './signal.ts';
 
 /** What is known when the last step was taken. `tags`: no process that bears a tag is left; `kernel`: none at all. */

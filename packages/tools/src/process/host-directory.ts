@@ -1,9 +1,9 @@
 import { lstatSync, mkdtempSync, readdirSync, readFileSync, readlinkSync, rmSync, writeFileSync } from 'node:fs';
 import { tmpdir } from 'node:os';
 import { join } from 'node:path';
-import { identify, isRunning, type ProcessIdentity } from './identity.ts';
-import { type PidMoment, readPidMoment } from './pid-clock.ts';
-import { type HostTag, readTags, tagKey } from './tags.ts';
+import { identify, isRunning, type ProcessIdentity } from './identity/identity.ts';
+import { type PidMoment, readPidMoment } from './identity/pid-clock.ts';
+import { type HostTag, readTags, tagKey } from './identity/tags.ts';
 
 /** What a host writes down about itself, so that others can tidy up after it. */
 export interface HostRecord {

@@ -2,10 +2,10 @@ import { readdirSync, rmdirSync, writeFileSync } from 'node:fs';
 import { join } from 'node:path';
 import type { Ended } from './ending.ts';
 import { findAbandonedHostDirectories, type HostRecord, removeHostDirectory } from './host-directory.ts';
-import type { ProcessIdentity } from './identity.ts';
-import { Scope } from './scope.ts';
+import type { ProcessIdentity } from './identity/identity.ts';
+import { Scope } from './identity/scope.ts';
+import { tagKey } from './identity/tags.ts';
 import { Sweeper } from './sweeper.ts';
-import { tagKey } from './tags.ts';
 
 const MAX_TRIES = 10;
 

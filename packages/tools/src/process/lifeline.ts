@@ -4,8 +4,8 @@ import type { Socket } from 'node:net';
 import { extname } from 'node:path';
 import { fileURLToPath } from 'node:url';
 import type { HostRecord } from './host-directory.ts';
-import type { ProcessIdentity } from './identity.ts';
-import { outerTags } from './tags.ts';
+import type { ProcessIdentity } from './identity/identity.ts';
+import { outerTags } from './identity/tags.ts';
 
 /** Who ends it again and again gets no more than one a while, and so many in a row; then one with the next command. */
 const MIN_RESTART_MS = 100;

@@ -1,4 +1,4 @@
-import { type ProcessIdentity, readStatus } from './identity.ts';
+import { type ProcessIdentity, readStatus } from './identity/identity.ts';
 
 export type SignalAnswer = 'sent' | 'gone' | 'refused';
 

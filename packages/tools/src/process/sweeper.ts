@@ -1,8 +1,8 @@
 import { setImmediate } from 'node:timers/promises';
-import { Attribution } from './attribution.ts';
+import type { Fence } from './containment/fence.ts';
 import { type Ended, Ending } from './ending.ts';
-import type { Fence } from './fence.ts';
-import type { Scope } from './scope.ts';
+import { Attribution } from './identity/attribution.ts';
+import type { Scope } from './identity/scope.ts';
 
 /** The longest pause between two looks while something is being ended. */
 const TICK_MS = 4;

@@ -3,8 +3,8 @@
 import { constants, setPriority } from 'node:os';
 import { createInterface } from 'node:readline';
 import type { HostRecord } from './host-directory.ts';
+import { Scope } from './identity/scope.ts';
 import { tidyUpAfter } from './leftovers.ts';
-import { Scope } from './scope.ts';
 import { Sweeper } from './sweeper.ts';
 
 /** Runs the watchdog in this process. It resolves when the host is gone and everything of it too. */

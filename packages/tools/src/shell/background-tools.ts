@@ -1,6 +1,6 @@
 import { defineTool, type Tool } from '@whoa/core';
 import { z } from 'zod';
-import { conciseText } from '../process/capture.ts';
+import { conciseText } from '../process/output/capture.ts';
 import type { BackgroundProcess, BackgroundProcesses } from './background.ts';
 import { cleanupDetails, MAX_CHARACTERS } from './result.ts';
 

@@ -1,7 +1,7 @@
 import { CancellationToken, createRuntime, type Tool, toText } from '@whoa/core';
 import { afterAll, expect, test } from 'vitest';
-import { createContainment } from '../process/create-containment.ts';
-import { identify, isRunning } from '../process/identity.ts';
+import { createContainment } from '../process/containment/create-containment.ts';
+import { identify, isRunning } from '../process/identity/identity.ts';
 import { createBackgroundProcesses } from './background.ts';
 import { createBackgroundTools } from './background-tools.ts';
 import { createBashTool } from './bash.ts';

@@ -1,9 +1,9 @@
 import { CancellationToken, type StopMode } from '@whoa/core';
 import type { WorkContext } from '@whoa/core/embed';
 import { toPreset } from '@whoa/core/internal';
-import type { CapturedOutput } from '../process/capture.ts';
-import { GRACE_MS } from '../process/contained.ts';
-import type { Containment } from '../process/containment.ts';
+import { GRACE_MS } from '../process/containment/contained.ts';
+import type { Containment } from '../process/containment/containment.ts';
+import type { CapturedOutput } from '../process/output/capture.ts';
 import { type LiveShell, runShell, type ShellEnd, type ShellOptions } from './run-shell.ts';
 
 export interface BackgroundOptions {

@@ -6,7 +6,7 @@ import { type CallResult, CancellationToken, createRuntime, isCancelledError, to
 import type { CancelOptions } from '@whoa/core/embed';
 import { afterAll, beforeAll, expect, test } from 'vitest';
 import type { CallEvent } from '../../../core/src/tool/events.ts';
-import { createContainment } from '../process/create-containment.ts';
+import { createContainment } from '../process/containment/create-containment.ts';
 import { type BashToolOptions, createBashTool } from './bash.ts';
 
 const containment = createContainment();

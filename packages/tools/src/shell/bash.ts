@@ -1,8 +1,8 @@
 import { createInterruptedError, defineTool, type Tool, type ToolContext, type ToolResult } from '@whoa/core';
 import { z } from 'zod';
-import { GRACE_MS } from '../process/contained.ts';
-import type { Containment } from '../process/containment.ts';
-import { createContainment } from '../process/create-containment.ts';
+import { GRACE_MS } from '../process/containment/contained.ts';
+import type { Containment } from '../process/containment/containment.ts';
+import { createContainment } from '../process/containment/create-containment.ts';
 import type { SandboxKind } from '../sandbox/options.ts';
 import type { BackgroundProcesses } from './background.ts';
 import { createShellEnvironment, type EnvironmentOptions } from './environment.ts';

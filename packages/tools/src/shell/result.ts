@@ -1,6 +1,6 @@
 import type { Json, ToolResult } from '@whoa/core';
-import { type CapturedOutput, conciseText } from '../process/capture.ts';
-import type { CleanupReport } from '../process/contained.ts';
+import type { CleanupReport } from '../process/containment/contained.ts';
+import { type CapturedOutput, conciseText } from '../process/output/capture.ts';
 import type { ShellEnd } from './run-shell.ts';
 
 /** How many characters of an output a model is shown. */

@@ -1,8 +1,8 @@
 import type { CancellationToken } from '@whoa/core';
 import { waitUntilLevel } from '@whoa/core/embed';
-import { Capture, type CapturedOutput } from '../process/capture.ts';
-import type { CleanupReport, ContainedProcess, EndOptions, ProcessExit } from '../process/contained.ts';
-import type { Containment } from '../process/containment.ts';
+import type { CleanupReport, ContainedProcess, EndOptions, ProcessExit } from '../process/containment/contained.ts';
+import type { Containment } from '../process/containment/containment.ts';
+import { Capture, type CapturedOutput } from '../process/output/capture.ts';
 
 export interface ShellOptions {
   readonly containment: Containment;

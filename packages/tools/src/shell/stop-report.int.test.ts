@@ -1,7 +1,7 @@
 import { createAgent, formatStopReport, type Tool } from '@whoa/core';
 import { callTools } from '@whoa/core/model';
 import { expect, test } from 'vitest';
-import { createContainment } from '../process/create-containment.ts';
+import { createContainment } from '../process/containment/create-containment.ts';
 import { createBashTool } from './bash.ts';
 
 const command = 'setsid sleep 309 & echo up; wait';

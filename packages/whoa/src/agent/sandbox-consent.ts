@@ -1,5 +1,5 @@
 import type { Screen } from '../terminal/screen.ts';
-import { askForLine } from '../terminal/typed-line.ts';
+import { askForLine } from '../terminal/text/typed-line.ts';
 
 const QUESTION = 'Every call is allowed, and no sandbox holds commands.';
 const PROMPT = "Type 'yes' to go on: ";

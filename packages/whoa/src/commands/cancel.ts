@@ -6,8 +6,8 @@ import { findTask } from '../tasks/find-task.ts';
 import { isLost, shortId } from '../tasks/local-tasks.ts';
 import { openTaskSource } from '../tasks/open-task-source.ts';
 import { listTasks, type TaskSource } from '../tasks/task-source.ts';
-import { oneLine } from '../terminal/plain-text.ts';
 import { Screen } from '../terminal/screen.ts';
+import { oneLine } from '../terminal/text/plain-text.ts';
 
 const help = `whoa cancel TASK... [options]
 whoa cancel --all [options]

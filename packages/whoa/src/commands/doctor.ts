@@ -15,8 +15,8 @@ import {
   parseModelName,
 } from '../model/model-name.ts';
 import { openStore } from '../tasks/local-tasks.ts';
-import { oneLine } from '../terminal/plain-text.ts';
 import { Screen } from '../terminal/screen.ts';
+import { oneLine } from '../terminal/text/plain-text.ts';
 
 const help = `whoa doctor [--config FILE] [--json]
 

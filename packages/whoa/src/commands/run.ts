@@ -20,11 +20,11 @@ import { type Command, EXIT, type Own, readArguments, UsageError } from '../comm
 import { loadConfig } from '../config/load.ts';
 import { LOCAL_TENANT, openStore, shortId } from '../tasks/local-tasks.ts';
 import { createTerminalAsk } from '../terminal/ask.ts';
-import { inWords } from '../terminal/durations.ts';
 import { listenForInterrupts } from '../terminal/interrupts.ts';
-import { oneLine } from '../terminal/plain-text.ts';
 import { RunView } from '../terminal/run-view.ts';
 import { Screen } from '../terminal/screen.ts';
+import { inWords } from '../terminal/text/durations.ts';
+import { oneLine } from '../terminal/text/plain-text.ts';
 
 const help = `whoa run [options] "prompt"     (or the prompt on standard input)
 

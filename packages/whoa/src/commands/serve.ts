@@ -13,8 +13,8 @@ import { readServerTokens } from '../serve/server-tokens.ts';
 import { openSharedStore, openStore } from '../tasks/local-tasks.ts';
 import { commandName } from '../terminal/command-name.ts';
 import { waitForEnd } from '../terminal/interrupts.ts';
-import { oneLine } from '../terminal/plain-text.ts';
 import { Screen } from '../terminal/screen.ts';
+import { oneLine } from '../terminal/text/plain-text.ts';
 import { startWorker } from '../worker/start-worker.ts';
 
 const help = `whoa serve [options]

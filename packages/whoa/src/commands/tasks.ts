@@ -6,10 +6,10 @@ import { openTaskSource } from '../tasks/open-task-source.ts';
 import { STATUSES, showCounts, showWorkers } from '../tasks/show-overview.ts';
 import { listTasks, type TaskSource } from '../tasks/task-source.ts';
 import { commandName } from '../terminal/command-name.ts';
-import { inWords } from '../terminal/durations.ts';
-import { oneLine } from '../terminal/plain-text.ts';
 import { Screen } from '../terminal/screen.ts';
-import { formatTable } from '../terminal/table.ts';
+import { inWords } from '../terminal/text/durations.ts';
+import { oneLine } from '../terminal/text/plain-text.ts';
+import { formatTable } from '../terminal/text/table.ts';
 
 const help = `whoa tasks [options]
 

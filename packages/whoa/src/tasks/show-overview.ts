@@ -1,9 +1,9 @@
 import type { TaskCounts, TaskStatus, WorkerPage } from '@whoa/tasks';
 import { EXIT } from '../command.ts';
-import { inWords } from '../terminal/durations.ts';
-import { oneLine } from '../terminal/plain-text.ts';
 import type { Screen } from '../terminal/screen.ts';
-import { formatTable } from '../terminal/table.ts';
+import { inWords } from '../terminal/text/durations.ts';
+import { oneLine } from '../terminal/text/plain-text.ts';
+import { formatTable } from '../terminal/text/table.ts';
 import { shortId } from './local-tasks.ts';
 import type { TaskSource } from './task-source.ts';
 

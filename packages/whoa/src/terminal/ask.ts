@@ -6,8 +6,8 @@ import {
   formatQuestion,
 } from '@whoa/core/approval';
 import type { Screen } from './screen.ts';
-import { askForLine, type TypedInput } from './typed-line.ts';
-import { wrapLine } from './wrap.ts';
+import { askForLine, type TypedInput } from './text/typed-line.ts';
+import { wrapLine } from './text/wrap.ts';
 
 export interface TerminalAskOptions {
   readonly screen: Screen;

@@ -1,9 +1,9 @@
 import type { CallResult, RunEvent, StopLevel } from '@whoa/core';
 import { toText } from '@whoa/core';
 import type { Style } from './boundary.ts';
-import { inWords } from './durations.ts';
-import { oneLine } from './plain-text.ts';
 import type { Screen } from './screen.ts';
+import { inWords } from './text/durations.ts';
+import { oneLine } from './text/plain-text.ts';
 
 const MAX_CHARACTERS = 200;
 const ROOM_FOR_THE_REST = 24;

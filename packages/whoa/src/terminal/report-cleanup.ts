@@ -1,5 +1,5 @@
 import type { CleanupError } from '@whoa/core/embed';
-import { oneLine } from './plain-text.ts';
+import { oneLine } from './text/plain-text.ts';
 
 const MAX_CHARACTERS = 400;
 

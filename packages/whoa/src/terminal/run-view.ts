@@ -4,8 +4,8 @@ import { shortId } from '../tasks/local-tasks.ts';
 import { commandName } from './command-name.ts';
 import { describeInput, eventLine } from './event-line.ts';
 import { LevelDeadlines } from './level-deadlines.ts';
-import { oneLine } from './plain-text.ts';
 import type { Screen } from './screen.ts';
+import { oneLine } from './text/plain-text.ts';
 
 export interface RunViewOptions {
   readonly tools: readonly Tool[];

@@ -2,8 +2,8 @@ import type { StopMode } from '@whoa/core';
 import { createRunner, type RunnerEvent, type TaskStore } from '@whoa/tasks';
 import type { OpenAgents } from '../agent/open-agents.ts';
 import { shortId } from '../tasks/local-tasks.ts';
-import { oneLine } from '../terminal/plain-text.ts';
 import type { Screen } from '../terminal/screen.ts';
+import { oneLine } from '../terminal/text/plain-text.ts';
 
 const READY_MS = 2_000;
 const MAX_LINE_CHARACTERS = 300;

@@ -1,13 +1,13 @@
 import type { Json } from '@whoa/core';
 import type { ClaimRef } from '../../delivery.ts';
-import type { CreateRequest, End, StopRequest } from '../../driver.ts';
 import { LIMITS } from '../../rules/rules.ts';
 import type { FinalStatus } from '../../status.ts';
 import type { CreateReceipt, StoreCancelReceipt } from '../../store.ts';
 import type { TaskRecord, TaskRef } from '../../task.ts';
+import type { CreateRequest, End, StopRequest } from '../driver.ts';
 import { Batcher } from './batcher.ts';
 import type { DatabaseFunctions } from './functions.ts';
-import { MAX_PAYLOAD_BYTES } from './hints.ts';
+import { MAX_PAYLOAD_BYTES } from './notify/hints.ts';
 
 export interface Finish {
   readonly claim: ClaimRef;

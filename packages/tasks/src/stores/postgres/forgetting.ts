@@ -1,4 +1,4 @@
-import type { StoreRules } from '../../driver.ts';
+import type { StoreRules } from '../driver.ts';
 import type { DatabaseFunctions } from './functions.ts';
 
 /** What is old is forgotten after so many tasks were created, so many at once. */

@@ -1,7 +1,7 @@
 import type { ClaimRef } from '../../delivery.ts';
 import { LeaseLostError } from '../../errors.ts';
-import type { Database } from './database.ts';
-import type { ChangeNotifier } from './notifier.ts';
+import type { Database } from './connection/database.ts';
+import type { ChangeNotifier } from './notify/notifier.ts';
 import { checkText } from './text.ts';
 
 /** A function of the database and what it is given. */

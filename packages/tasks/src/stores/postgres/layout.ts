@@ -1,6 +1,6 @@
 import { createHash } from 'node:crypto';
 import { StoreSetupError } from '../../errors.ts';
-import type { Connection } from './driver.ts';
+import type { Connection } from './connection/driver.ts';
 import { BATCH } from './sql/batch.ts';
 import { CANCEL } from './sql/cancel.ts';
 import { CREATE } from './sql/create.ts';

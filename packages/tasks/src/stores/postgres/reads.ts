@@ -1,8 +1,8 @@
-import type { ListRequest, ReadRequest, StoreRules } from '../../driver.ts';
 import type { SeenWorkers } from '../../overview.ts';
 import type { TaskStatus } from '../../status.ts';
 import type { ListPage } from '../../store.ts';
 import type { ConversationRecord, ConversationRef, JournalEntry, TaskRecord, TaskRef } from '../../task.ts';
+import type { ListRequest, ReadRequest, StoreRules } from '../driver.ts';
 import { type DatabaseFunctions, MAX_INT } from './functions.ts';
 import { headOf, present, recordOf, type ShownHead, type ShownRecord } from './rows.ts';
 import { checkNames, checkText } from './text.ts';

@@ -12,7 +12,6 @@ import type {
   TakeRequest,
   TaskLoad,
 } from '../../delivery.ts';
-import type { CreateRequest, DriverBatch, End, StopRequest, StoreDriver, StoreRules } from '../../driver.ts';
 import { JournalFullError, JournalGapError } from '../../errors.ts';
 import type { FinalStatus } from '../../status.ts';
 import type {
@@ -25,13 +24,14 @@ import type {
   WatchFilter,
 } from '../../store.ts';
 import type { ConversationRef, TaskCommand, TaskRecord, TaskRef } from '../../task.ts';
+import type { CreateRequest, DriverBatch, End, StopRequest, StoreDriver, StoreRules } from '../driver.ts';
 import type { Watchers } from '../watchers.ts';
 import type { Batcher } from './batcher.ts';
 import { type Cancel, cancelBatch, createBatch, type Finish, finishBatch } from './batches.ts';
-import type { Database } from './database.ts';
+import type { Database } from './connection/database.ts';
 import { Forgetting } from './forgetting.ts';
 import { checkClaim, DatabaseFunctions, MAX_INT } from './functions.ts';
-import type { ChangeNotifier } from './notifier.ts';
+import type { ChangeNotifier } from './notify/notifier.ts';
 import { Reads } from './reads.ts';
 import {
   ordersOf,

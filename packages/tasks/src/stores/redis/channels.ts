@@ -2,8 +2,8 @@ import { setTimeout as wait } from 'node:timers/promises';
 import type { Hint, WatchFilter } from '../../store.ts';
 import { Watchers } from '../watchers.ts';
 import type { Calls } from './calls.ts';
-import type { Connection } from './connection.ts';
-import { hintOf } from './hint.ts';
+import type { Connection } from './connection/connection.ts';
+import { hintOf } from './replies/hint.ts';
 
 /** A connection that only listens is asked whether it still lives when it was silent for this long. */
 const SILENT_MS = 5_000;

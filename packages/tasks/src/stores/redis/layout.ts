@@ -1,8 +1,8 @@
 import { StoreSetupError } from '../../errors.ts';
-import type { Connection, Sent } from './connection.ts';
+import type { Connection, Sent } from './connection/connection.ts';
 import { FORMAT } from './lua/task.ts';
 import { generationsOf, PREFIX, type RedisStoreOptions, tagOf } from './options.ts';
-import { codeOf } from './refusals.ts';
+import { codeOf } from './replies/refusals.ts';
 import { SCRIPTS, type Script } from './scripts.ts';
 
 const ASK_MS = 2_000;

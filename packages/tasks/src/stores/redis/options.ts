@@ -1,8 +1,8 @@
 import type { ConnectionOptions } from 'node:tls';
 import type { World } from '@whoa/core/embed';
-import type { StoreRules } from '../../driver.ts';
 import type { StoreOptions } from '../../store.ts';
-import { checkDuration, checkLimit } from '../checks.ts';
+import { checkDuration, checkLimit } from '../checked/checks.ts';
+import type { StoreRules } from '../driver.ts';
 
 export interface RedisStoreOptions extends StoreOptions {
   /**

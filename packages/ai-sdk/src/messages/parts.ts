@@ -1,0 +1,147 @@
+import type { LanguageModelV4StreamPart, SharedV4ProviderMetadata } from '@ai-sdk/provider';
+import type { ModelPart } from '@whoa/core/model';
+import { brokenOff, modelErrorFrom } from '../errors.ts';
+import { encodeSignature, hasThoughtSignature, isProof, mergeMetadata } from '../signature.ts';
+import { earlyUsage } from './early-usage.ts';
+
+type Part = LanguageModelV4StreamPart;
+type Reasoning = Extract<Part, { type: 'reasoning-start' | 'reasoning-delta' | 'reasoning-end' }>;
+type Finish = Extract<Part, { type: 'finish' }>;
+
+/** Translates the parts of one reply from the AI SDK's words into ours. */
+export class PartReader {
+  readonly #model: string;
+  readonly #thoughts = new Map<string, { metadata: SharedV4ProviderMetadata; shown: boolean }>();
+  readonly #started = new Set<string>();
+  #hasCalls = false;
+  #hasContent = false;
+
+  constructor(model: string) {
+    this.#model = model;
+  }
+
+  /** Whether any of the reply has arrived. */
+  get hasContent(): boolean {
+    return this.#hasContent;
+  }
+
+  /** What one part means to us: nothing, or a few parts. Throws `ModelError` where it reports a failure. */
+  read(part: Part): readonly ModelPart[] {
+    switch (part.type) {
+      case 'text-delta':
+        return part.delta === '' ? [] : this.#content({ type: 'text', text: part.delta });
+      case 'reasoning-start':
+      case 'reasoning-delta':
+      case 'reasoning-end':
+        return this.#reasoning(part);
+      case 'tool-input-start':
+        return part.providerExecuted ? [] : this.#startCall(part.id, part.toolName);
+      case 'tool-input-delta':
+        return this.#started.has(part.id) && part.delta !== ''
+          ? [{ type: 'call-arguments', callId: part.id, text: part.delta }]
+          : [];
+      case 'tool-call':
+        return part.providerExecuted ? [] : this.#endCall(part);
+      case 'raw': {
+        const usage = earlyUsage(part.rawValue);
+        return usage === undefined ? [] : [usage];
+      }
+      case 'finish':
+        return this.#finish(part);
+      case 'error':
+        throw modelErrorFrom(part.error, { model: this.#model, hasContent: this.#hasContent });
+      default:
+        return [];
+    }
+  }
+
+  #content(part: ModelPart): readonly ModelPart[] {
+    this.#hasContent = true;
+    return [part];
+  }
+
+  #reasoning(part: Reasoning): readonly ModelPart[] {
+    const thought = this.#thoughts.get(part.id) ?? { metadata: {}, shown: false };
+    this.#thoughts.set(part.id, thought);
+    thought.metadata = mergeMetadata(thought.metadata, part.providerMetadata);
+    if (part.type === 'reasoning-start') {
+      // What OpenAI shows when a thought begins is not yet the whole of it.
+      for (const fields of Object.values(thought.metadata)) delete fields['reasoningEncryptedContent'];
+      return [];
+    }
+    if (part.type === 'reasoning-delta') {
+      if (part.delta === '') return [];
+      thought.shown = true;
+      return this.#content({ type: 'thinking', text: part.delta });
+    }
+    this.#thoughts.delete(part.id);
+    const proven = isProof(thought.metadata);
+    if (!proven) return thought.shown ? [{ type: 'thinking-end' }] : [];
+    return [{ type: 'thinking-end', signature: encodeSignature({ metadata: thought.metadata }) }];
+  }
+
+  #startCall(callId: string, tool: string): readonly ModelPart[] {
+    this.#started.add(callId);
+    return this.#content({ type: 'call-start', callId, tool });
+  }
+
+  #endCall(part: Extract<Part, { type: 'tool-call' }>): readonly ModelPart[] {
+    const { toolCallId: callId, toolName: tool, providerMetadata } = part;
+    const isNew = !this.#started.has(callId);
+    this.#hasCalls = true;
+    return [
+      ...(isNew
+        ? [...this.#startCall(callId, tool), { type: 'call-arguments', callId, text: part.input } as const]
+        : []),
+      ...(hasThoughtSignature(providerMetadata)
+        ? [{ type: 'thinking-end', signature: encodeSignature({ metadata: providerMetadata, callId }) } as const]
+        : []),
+      { type: 'call-end', callId, tool, input: inputFrom(part.input) },
+    ];
+  }
+
+  #finish({ usage, finishReason }: Finish): readonly ModelPart[] {
+    const inputTokens = usage.inputTokens.total;
+    const outputTokens = usage.outputTokens.total;
+    // Packages of specification v3 have no word for a stream that just ends: they give no reason and no count.
+    const saysNothing = finishReason.unified === 'other' && finishReason.raw === undefined;
+    const isCut = saysNothing && inputTokens === undefined && outputTokens === undefined;
+    if (finishReason.unified === 'interrupted' || isCut) throw brokenOff(this.#model);
+    return [
+      {
+        type: 'usage',
+        ...(inputTokens !== undefined && { inputTokens }),
+        ...(outputTokens !== undefined && { outputTokens }),
+      },
+      { type: 'finish', stopReason: this.#stopReason(finishReason.unified) },
+    ];
+  }
+
+  #stopReason(
+    unified: Exclude<Finish['finishReason']['unified'], 'interrupted'>,
+  ): Extract<ModelPart, { type: 'finish' }>['stopReason'] {
+    switch (unified) {
+      case 'length':
+        return 'length';
+      case 'error':
+      case 'content-filter':
+        return 'error';
+      case 'tool-calls':
+        return 'tool-use';
+      // Some servers say `stop`, or nothing, after calls.
+      case 'stop':
+      case 'other':
+        return this.#hasCalls ? 'tool-use' : 'stop';
+    }
+  }
+}
+
+/** The arguments of a call. Text that is no JSON stays text: validation then tells the model what was wrong with it. */
+function inputFrom(text: string): unknown {
+  if (text.trim() === '') return {};
+  try {
+    return JSON.parse(text);
+  } catch {
+    return text;
+  }
+}

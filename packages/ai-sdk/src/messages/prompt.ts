@@ -1,0 +1,129 @@
+import type { LanguageModelV4Message, LanguageModelV4Prompt, SharedV4ProviderMetadata } from '@ai-sdk/provider';
+import { type Content, toText } from '@whoa/core';
+import type { ContentPart } from '@whoa/core/embed';
+import type { ModelMessage, ModelRequest } from '@whoa/core/model';
+import { decodeSignature } from '../signature.ts';
+import { safeName, wellFormed } from './wire-safe.ts';
+
+type Of<Role extends LanguageModelV4Message['role']> = Extract<LanguageModelV4Message, { role: Role }>;
+type ResultPart = Extract<Of<'tool'>['content'][number], { type: 'tool-result' }>;
+type ToolMessage = Extract<ModelMessage, { role: 'tool' }>;
+type Image = Extract<ContentPart, { type: 'image' }>;
+
+export interface PromptOptions {
+  readonly version: 'v3' | 'v4';
+  /** Whether a tool's result can hold an image; where not, it is shown in a message of its own. */
+  readonly imagesInResults: boolean;
+}
+
+/** Puts a request into the AI SDK's words. Tools that a model made up keep a name that it can be reminded of. */
+export function toPrompt({ instructions, messages }: ModelRequest, options: PromptOptions): LanguageModelV4Prompt {
+  const prompt: LanguageModelV4Prompt = [];
+  if (instructions !== undefined && instructions !== '') prompt.push({ role: 'system', content: instructions });
+  for (let index = 0; index < messages.length; ) {
+    const message = messages[index]!;
+    if (message.role !== 'tool') {
+      prompt.push(...(message.role === 'user' ? [user(message.content, options)] : assistant(message.content)));
+      index++;
+      continue;
+    }
+    // The results of one reply belong into one message, else some providers see answers that come too late.
+    const results: ToolMessage[] = [];
+    for (let next = messages[index]; next?.role === 'tool'; next = messages[++index]) results.push(next);
+    prompt.push({ role: 'tool', content: results.map((one) => result(one, options)) });
+    if (!options.imagesInResults) prompt.push(...shownApart(results, options));
+  }
+  return wellFormed(prompt);
+}
+
+function user(content: Content, { version }: PromptOptions): Of<'user'> {
+  return {
+    role: 'user',
+    content: partsOf(content).map((part) => (part.type === 'text' ? textPart(part) : filePart(part, version))),
+  };
+}
+
+/** No provider takes a reply without words or calls, so one that was cut off while thinking leaves nothing. */
+function assistant(content: Extract<ModelMessage, { role: 'assistant' }>['content']): Of<'assistant'>[] {
+  const parts: Of<'assistant'>['content'] = [];
+  // A proof names its call as the provider did and stands before it; the next call may have the same name.
+  const proofs = new Map<string, SharedV4ProviderMetadata>();
+  for (const part of content) {
+    const signed = part.type === 'thinking' && part.signature ? decodeSignature(part.signature) : undefined;
+    if (signed?.callId !== undefined) proofs.set(signed.callId, signed.metadata);
+    else if (part.type === 'thinking' && signed !== undefined)
+      parts.push({ type: 'reasoning', text: part.text, providerOptions: signed.metadata });
+    else if (part.type === 'text' && part.text.trim() !== '') parts.push(textPart(part));
+    else if (part.type === 'call') {
+      const givenId = part.providerId ?? part.callId;
+      const proof = proofs.get(givenId);
+      proofs.delete(givenId);
+      parts.push({
+        type: 'tool-call',
+        toolCallId: part.callId,
+        toolName: safeName(part.tool),
+        input: inputObject(part.input),
+        ...(proof && { providerOptions: proof }),
+      });
+    }
+  }
+  return parts.some(({ type }) => type !== 'reasoning') ? [{ role: 'assistant', content: parts }] : [];
+}
+
+/** Arguments that were no JSON object are shown as what they were: providers take nothing but objects. */
+function inputObject(input: unknown): unknown {
+  return typeof input === 'object' && input !== null && !Array.isArray(input) ? input : { invalidArguments: input };
+}
+
+function result({ callId, tool, content, isError }: ToolMessage, options: PromptOptions): ResultPart {
+  return {
+    type: 'tool-result',
+    toolCallId: callId,
+    toolName: safeName(tool),
+    output: outputOf(content, isError, options),
+  };
+}
+
+function outputOf(content: Content, isError: boolean, options: PromptOptions): ResultPart['output'] {
+  const parts = partsOf(content);
+  const images = parts.filter((part) => part.type === 'image');
+  if (images.length === 0 || !options.imagesInResults) {
+    const note = images.length === 0 ? '' : '\n(Shown in the next message.)';
+    return { type: isError ? 'error-text' : 'text', value: toText(content) + note };
+  }
+  // Only texts can be marked as an error, so beside images the text says it.
+  const heading = isError ? [textPart({ text: 'The call failed.' })] : [];
+  const value = parts.map((part) => (part.type === 'text' ? textPart(part) : resultImage(part, options.version)));
+  return { type: 'content', value: [...heading, ...value] };
+}
+
+function shownApart(results: readonly ToolMessage[], { version }: PromptOptions): Of<'user'>[] {
+  const content = results.flatMap(({ callId, content: shown }) => {
+    const images = partsOf(shown).filter((part) => part.type === 'image');
+    const heading = textPart({ text: `Shown by call ${callId}:` });
+    return images.length === 0 ? [] : [heading, ...images.map((image) => filePart(image, version))];
+  });
+  return content.length === 0 ? [] : [{ role: 'user', content }];
+}
+
+function partsOf(content: Content): readonly ContentPart[] {
+  return typeof content === 'string' ? [{ type: 'text', text: content }] : content;
+}
+
+function textPart({ text }: { text: string }): { type: 'text'; text: string } {
+  return { type: 'text', text };
+}
+
+type FilePart = Extract<Of<'user'>['content'][number], { type: 'file' }>;
+type ResultFile = Extract<Extract<ResultPart['output'], { type: 'content' }>['value'][number], { type: 'file' }>;
+
+// The two versions of the specification differ in how they hold a file; everything else is the same.
+function filePart({ mediaType, data }: Image, version: 'v3' | 'v4'): FilePart {
+  if (version === 'v3') return { type: 'file', mediaType, data } as unknown as FilePart;
+  return { type: 'file', mediaType, data: { type: 'data', data } };
+}
+
+function resultImage({ mediaType, data }: Image, version: 'v3' | 'v4'): ResultFile {
+  if (version === 'v3') return { type: 'image-data', mediaType, data } as unknown as ResultFile;
+  return { type: 'file', mediaType, data: { type: 'data', data } };
+}

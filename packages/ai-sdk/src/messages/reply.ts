@@ -1,0 +1,155 @@
+import type { LanguageModelV4StreamPart } from '@ai-sdk/provider';
+import { systemClock } from '@whoa/core/embed';
+import { ModelError, type ModelPart } from '@whoa/core/model';
+import { brokenOff, modelErrorFrom } from '../errors.ts';
+import { PartReader } from './parts.ts';
+
+type Part = LanguageModelV4StreamPart;
+
+export interface ReplyOptions {
+  readonly model: string;
+  /** Sends the request. The signal it is given is the reply's own. */
+  readonly open: (signal: AbortSignal) => PromiseLike<{ readonly stream: ReadableStream<Part> }>;
+  readonly signal: AbortSignal;
+}
+
+/**
+ * One reply as it streams in. Written by hand and not as a generator: a generator's `return()` waits for the read that is
+ * under way, which on a silent connection is for ever.
+ *
+ * The request runs under a signal of our own. So the connection closes with the reply however it ends, also where a
+ * provider package forgets its streams after a failure, and nobody else ever listens on the caller's signal.
+ */
+export class Reply implements AsyncIterableIterator<ModelPart, undefined> {
+  readonly #options: ReplyOptions;
+  readonly #reader: PartReader;
+  readonly #connection = new AbortController();
+  readonly #waiting: ModelPart[] = [];
+  #stream: ReadableStreamDefaultReader<Part> | undefined;
+  #interrupt: (() => void) | undefined;
+  #isFinished = false;
+  #isStopped = false;
+  #isEnded = false;
+
+  constructor(options: ReplyOptions) {
+    this.#options = options;
+    this.#reader = new PartReader(options.model);
+  }
+
+  [Symbol.asyncIterator](): this {
+    return this;
+  }
+
+  async next(): Promise<IteratorResult<ModelPart, undefined>> {
+    for (;;) {
+      // What has been read is handed over, whatever happened since.
+      const part = this.#waiting.shift();
+      if (part !== undefined) return { done: false, value: part };
+      if (this.#isStopped) this.#throwOnce();
+      if (this.#isEnded) return { done: true, value: undefined };
+      try {
+        await this.#advance();
+      } catch (error) {
+        this.#end();
+        if (this.#isFinished) continue;
+        // Ask the signal first: under a cancel, packages throw all sorts of things.
+        this.#throwOnce();
+        throw error instanceof ModelError
+          ? error
+          : modelErrorFrom(error, { model: this.#options.model, hasContent: this.#reader.hasContent });
+      }
+    }
+  }
+
+  return(): Promise<IteratorResult<ModelPart, undefined>> {
+    this.#waiting.length = 0;
+    this.#isStopped = false;
+    this.#end();
+    return Promise.resolve({ done: true, value: undefined });
+  }
+
+  /** Reads one part of the stream, opening it first. */
+  async #advance(): Promise<void> {
+    this.#stream ??= await this.#opened();
+    if (this.#stream === undefined) return;
+    const read = await this.#readNext(this.#stream);
+    if (read === undefined) return;
+    if (read.done) {
+      this.#end();
+      if (!this.#isFinished) throw brokenOff(this.#options.model);
+      return;
+    }
+    this.#waiting.push(...this.#reader.read(read.value));
+    this.#isFinished ||= read.value.type === 'finish';
+  }
+
+  /** A reply that is complete does not wait for a provider that leaves its connection open. */
+  async #readNext(
+    stream: ReadableStreamDefaultReader<Part>,
+  ): Promise<Awaited<ReturnType<typeof stream.read>> | undefined> {
+    const limit = this.#isFinished ? systemClock.setTimer(CLOSE_MS, () => this.#end()) : undefined;
+    try {
+      return await this.#unlessInterrupted(stream.read());
+    } finally {
+      limit?.[Symbol.dispose]();
+    }
+  }
+
+  async #opened(): Promise<ReadableStreamDefaultReader<Part> | undefined> {
+    const { signal, open } = this.#options;
+    signal.throwIfAborted();
+    signal.addEventListener('abort', this.#stop, { once: true });
+    const opening = (async () => (await open(this.#connection.signal)).stream.getReader())();
+    const stream = await this.#unlessInterrupted(opening);
+    // A package that does not listen may still come back with a stream that nobody wants any more.
+    if (stream === undefined) opening.then(cancel, () => {});
+    return stream;
+  }
+
+  /** Waits for one thing; `undefined` when the reply is ended first. Keeps no trace of itself on anything that lives on. */
+  #unlessInterrupted<T>(work: Promise<T>): Promise<T | undefined> {
+    return new Promise((resolve, reject) => {
+      this.#interrupt = () => resolve(undefined);
+      work.then(resolve, reject);
+    });
+  }
+
+  readonly #stop = (): void => {
+    // A reply that is complete stays complete.
+    this.#isStopped = !this.#isFinished;
+    this.#end();
+  };
+
+  #throwOnce(): void {
+    this.#isStopped = false;
+    this.#options.signal.throwIfAborted();
+  }
+
+  #end(): void {
+    if (this.#isEnded) return;
+    this.#isEnded = true;
+    const { signal } = this.#options;
+    signal.removeEventListener('abort', this.#stop);
+    // Wake the reader first: what it does next then need not queue behind everything that a broken stream sets off.
+    this.#interrupt?.();
+    this.#connection.abort(abortReasonOf(signal));
+    if (this.#stream !== undefined) cancel(this.#stream);
+  }
+}
+
+/** How long a stream may stay open behind a complete reply. */
+const CLOSE_MS = 500;
+
+const OVER = new DOMException('The reply is over', { name: 'AbortError' });
+
+/** Packages take any reason but an `AbortError` for a failure. */
+function abortReasonOf({ aborted, reason }: AbortSignal): DOMException {
+  if (!aborted) return OVER;
+  if (reason instanceof DOMException && reason.name === 'AbortError') return reason;
+  return new DOMException('The reply was stopped', { name: 'AbortError', cause: reason });
+}
+
+/** Lets go of a stream. Never wait for it: a deaf one does not answer. */
+function cancel(stream: ReadableStreamDefaultReader<Part>): void {
+  stream.cancel().catch(() => {});
+}

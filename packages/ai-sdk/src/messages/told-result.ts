@@ -1,0 +1,75 @@
+import { describeError, describeStoppedCall, isEchoOfCancel } from '@whoa/core/internal';
+import type { Match } from '../matching-records.ts';
+import type { CallLedger, CallRecord } from '../turn/call-ledger.ts';
+import type { AiSdkPart, CallSite } from '../turn/call-sites.ts';
+import { asJson, asText } from './as-json.ts';
+import { wellFormed } from './wire-safe.ts';
+
+export type Output =
+  | { readonly type: 'text' | 'error-text'; readonly value: string }
+  | { readonly type: 'json'; readonly value: unknown };
+
+interface Known {
+  readonly match: Match;
+  readonly ledger: CallLedger | undefined;
+  /** Whether the ledger was there when the call was asked for. */
+  readonly isWatched: boolean;
+}
+
+/** What a model is told of a call whose loop has no result for it. */
+export function outputFor(site: CallSite, { match, ledger, isWatched }: Known): Output {
+  if (typeof match === 'object') return wellFormed(outputOf(match.record));
+  if (match === 'ambiguous')
+    return failed('Outcome unknown: several calls had the same id, so which result is its own cannot be told.');
+  // A guarded tool is written down before it begins, so a call that is not written down never began.
+  if (isWatched && ledger?.hasTool(site.tool))
+    return failed('Not started: the run was stopped first. It had no effect.');
+  // Remembered, so that it is still unknown when the ledger knows more calls and more tools.
+  const { toolCallId, tool, input, position, twin } = site;
+  const record = ledger?.begin({ toolCallId, tool, trace: { input, position, twin } });
+  if (record !== undefined) ledger?.update(record.callId, { state: 'unknown' });
+  return failed(UNSEEN);
+}
+
+const UNSEEN = 'Outcome unknown: the run was stopped while this call was open. It may have taken effect.';
+
+const STOPPED: ReadonlySet<CallRecord['state']> = new Set(['interrupted', 'not-started', 'unknown']);
+
+/** A loop turns the end of a stopped call into some error, and the AI SDK's UI stream hides its text. */
+export function isMasked({ output }: AiSdkPart, match: Match): boolean {
+  return typeof match === 'object' && STOPPED.has(match.record.state) && output?.type.startsWith('error') === true;
+}
+
+function outputOf({ state, output, error, reason, late }: CallRecord): Output {
+  switch (state) {
+    case 'finished':
+      return succeeded(output);
+    case 'failed':
+      return failed(describeError(error));
+    case 'interrupted':
+    case 'not-started':
+      return failed(reason === undefined ? state : describeStoppedCall(state, reason, { error: reportedBy(error) }));
+    case 'running':
+      return failed('Outcome unknown: it is still running though the run was stopped. It may yet take effect.');
+    case 'unknown':
+      if (late?.state === 'finished')
+        return failed(`It was cancelled, but still finished later: ${asText(late.value)}`);
+      if (late?.state === 'failed') return failed(`It was cancelled and failed later: ${describeError(late.error)}`);
+      return failed(reason === undefined ? UNSEEN : describeStoppedCall(state, reason));
+  }
+}
+
+/** What a tool said as it was interrupted, unless that is only that it stopped. */
+function reportedBy(error: unknown): string | undefined {
+  return error === undefined || isEchoOfCancel(error) ? undefined : describeError(error);
+}
+
+function succeeded(value: unknown): Output {
+  return typeof value === 'string'
+    ? { type: 'text', value }
+    : { type: 'json', value: JSON.parse(asJson(value ?? null)) as unknown };
+}
+
+function failed(value: string): Output {
+  return { type: 'error-text', value };
+}

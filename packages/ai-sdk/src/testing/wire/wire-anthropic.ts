@@ -1,0 +1,102 @@
+import {
+  type Answer,
+  type AnswerPart,
+  argumentsOf,
+  chunksOf,
+  type Fault,
+  type Frame,
+  finishOf,
+  isFault,
+  USAGE,
+  wordsIn,
+} from '../script.ts';
+import { validateAnthropic } from '../strict/strict-anthropic.ts';
+import { type FrameContext, frame, type Wire } from './wire.ts';
+
+/** Anthropic Messages, as it streams. */
+export const anthropicWire: Wire = {
+  format: 'anthropic',
+  path: '/messages',
+  frames,
+  failure: (status, { message }) => ({ type: 'error', error: { type: errorType(status), message } }),
+  overloaded: () => event({ type: 'error', error: { type: 'overloaded_error', message: 'Overloaded' } }),
+  validate: validateAnthropic,
+};
+
+type Event = { readonly type: string } & Readonly<Record<string, unknown>>;
+
+function event(data: Event, words?: string): Frame {
+  return frame(data, { event: data.type, ...(words !== undefined && { words }) });
+}
+
+const STOP_REASONS = { stop: 'end_turn', length: 'max_tokens', 'tool-use': 'tool_use' };
+
+function* frames(answer: Answer, context: FrameContext): Generator<Frame | Fault> {
+  const { parts = [], usage = USAGE } = answer;
+  yield event({
+    type: 'message_start',
+    message: {
+      id: `msg_${context.id}`,
+      type: 'message',
+      role: 'assistant',
+      model: context.model,
+      content: [],
+      stop_reason: null,
+      stop_sequence: null,
+      // The input is counted at once, the output as far as it has come: one token.
+      usage: { input_tokens: usage.inputTokens, output_tokens: 1 },
+    },
+  });
+  let index = 0;
+  for (const part of parts) {
+    if (isFault(part)) yield part;
+    else yield* block(part, index++, context);
+  }
+  const delta = { stop_reason: STOP_REASONS[finishOf(answer)], stop_sequence: null };
+  yield event({ type: 'message_delta', delta, usage: { output_tokens: usage.outputTokens } });
+  yield event({ type: 'message_stop' });
+}
+
+function* block(part: Exclude<AnswerPart, Fault>, index: number, context: FrameContext): Generator<Frame | Fault> {
+  const start = (content_block: Event): Frame => event({ type: 'content_block_start', index, content_block });
+  function* deltas(type: string, field: string, chunks: ReturnType<typeof chunksOf>): Generator<Frame | Fault> {
+    for (const chunk of chunks) {
+      if (typeof chunk !== 'string') yield chunk;
+      else yield event({ type: 'content_block_delta', index, delta: { type, [field]: chunk } }, chunk);
+    }
+  }
+  if ('text' in part) {
+    yield start({ type: 'text', text: '' });
+    yield* deltas('text_delta', 'text', chunksOf(part.text));
+  } else if ('thinking' in part) {
+    yield start({ type: 'thinking', thinking: '' });
+    yield* deltas('thinking_delta', 'thinking', chunksOf(part.thinking));
+    const signature = part.signature ?? `sig_${context.id}_${index}_${wordsIn(part.thinking).length}`;
+    if (signature !== false) {
+      context.issue(signature);
+      yield event({ type: 'content_block_delta', index, delta: { type: 'signature_delta', signature } });
+    }
+  } else if ('redacted' in part) {
+    context.issue(part.redacted);
+    yield start({ type: 'redacted_thinking', data: part.redacted });
+  } else {
+    yield start({ type: 'tool_use', id: part.id ?? `toolu_${context.id}_${index}`, name: part.call, input: {} });
+    yield* deltas('input_json_delta', 'partial_json', chunksOf(argumentsOf(part)));
+  }
+  yield event({ type: 'content_block_stop', index });
+}
+
+function errorType(status: number): string {
+  switch (status) {
+    case 400:
+      return 'invalid_request_error';
+    case 401:
+      return 'authentication_error';
+    case 429:
+      return 'rate_limit_error';
+    case 529:
+      return 'overloaded_error';
+    default:
+      return 'api_error';
+  }
+}

@@ -1,0 +1,129 @@
+import { CancellationToken, createRuntime } from '@whoa/core';
+import { jsonSchema, tool } from 'ai';
+import { describe, expect, test } from 'vitest';
+import { z } from 'zod';
+import type { CallEvent } from '../../../core/src/tool/events.ts';
+import type { AiSdkTool } from './ai-sdk-tool.ts';
+import { type FromAiSdkToolsOptions, fromAiSdkTools } from './from-ai-sdk-tools.ts';
+
+async function callOnce(given: AiSdkTool, input: unknown, options: FromAiSdkToolsOptions = {}) {
+  const events: CallEvent[] = [];
+  const hooks = { any: (event: { type: string }) => events.push(event as CallEvent) };
+  const runtime = createRuntime({ tools: fromAiSdkTools({ it: given }, options), hooks });
+  const [result] = await runtime.execute([{ id: 'a', tool: 'it', input }]);
+  return { ...result!, events };
+}
+
+test('a tool of the AI SDK works for an agent of ours', async () => {
+  const add = tool({
+    description: 'Adds',
+    inputSchema: z.object({ a: z.number(), b: z.number() }),
+    execute: ({ a, b }, { toolCallId, abortSignal }) => ({ sum: a + b, toolCallId, aborted: abortSignal?.aborted }),
+  });
+  const { state, content, details, isError } = await callOnce(add, { a: 1, b: 2 });
+  expect({ state, isError }).toEqual({ state: 'finished', isError: false });
+  expect(details).toEqual({ sum: 3, toolCallId: 'a', aborted: false });
+  expect(content).toBe(JSON.stringify(details));
+  expect(fromAiSdkTools({ add })[0]).toMatchObject({ name: 'add', description: 'Adds', effects: 'execute' });
+});
+
+test('an input that does not fit is told to the model', async () => {
+  const add = tool({ inputSchema: z.object({ a: z.number() }), execute: () => 'never' });
+  expect(await callOnce(add, { a: 'one' })).toMatchObject({ state: 'not-started', isError: true });
+  const checked = tool({
+    inputSchema: jsonSchema<{ a: number }>(
+      { type: 'object', properties: { a: { type: 'number' } } },
+      {
+        validate: (value) =>
+          typeof (value as { a?: unknown }).a === 'number'
+            ? { success: true, value: value as { a: number } }
+            : { success: false, error: new Error('a must be a number') },
+      },
+    ),
+    execute: ({ a }) => `got ${a}`,
+  });
+  expect(await callOnce(checked, { a: 1 })).toMatchObject({ state: 'finished', content: 'got 1' });
+  expect((await callOnce(checked, {})).content).toMatch(/a must be a number/);
+  expect(fromAiSdkTools({ checked })[0]?.inputJsonSchema).toMatchObject({ type: 'object' });
+});
+
+test('what the tool shows the model, with images and errors, is what the model gets', async () => {
+  const inputSchema = z.object({});
+  const shot = tool({
+    inputSchema,
+    execute: () => ({ png: 'AAAA' }),
+    toModelOutput: ({ output }) => ({
+      type: 'content',
+      value: [
+        { type: 'text', text: 'Here:' },
+        { type: 'file', mediaType: 'image/png', data: { type: 'data', data: output.png } },
+      ],
+    }),
+  });
+  expect(await callOnce(shot, {})).toMatchObject({
+    content: [
+      { type: 'text', text: 'Here:' },
+      { type: 'image', mediaType: 'image/png', data: 'AAAA' },
+    ],
+    details: { png: 'AAAA' },
+  });
+  const wrong = tool({
+    inputSchema,
+    execute: () => 'raw',
+    toModelOutput: () => ({ type: 'error-text', value: 'It went wrong' }),
+  });
+  expect(await callOnce(wrong, {})).toMatchObject({ content: 'It went wrong', isError: true });
+});
+
+test('a tool that streams shows what it has so far; the last is its result', async () => {
+  const counting = tool({
+    inputSchema: z.object({}),
+    async *execute() {
+      yield 'one';
+      await Promise.resolve();
+      yield 'two';
+    },
+  });
+  const { content, events } = await callOnce(counting, {});
+  expect(content).toBe('two');
+  expect(events.filter(({ type }) => type === 'call-update')).toHaveLength(2);
+});
+
+test('it hears of a cancel through its signal', async () => {
+  using token = new CancellationToken();
+  const started = Promise.withResolvers<void>();
+  const wait: AiSdkTool = tool({
+    inputSchema: z.object({}),
+    execute: (_, { abortSignal }) =>
+      new Promise<string>((_resolve, reject) => {
+        abortSignal!.addEventListener('abort', () => reject(abortSignal!.reason as Error), { once: true });
+        started.resolve();
+      }),
+  });
+  const runtime = createRuntime({ tools: fromAiSdkTools({ wait }) });
+  const execution = runtime.execute([{ id: 'a', tool: 'wait', input: {} }], { token });
+  const ending = execution.catch((error: unknown) => error);
+  await started.promise;
+  token.cancel({ kind: 'user' }, { mode: 'now' });
+  expect(await ending).toMatchObject({ partial: [{ state: 'interrupted' }] });
+});
+
+describe('settings', () => {
+  const book: AiSdkTool = {
+    inputSchema: z.object({}),
+    description: ({ context }: { context: string }) => context,
+    execute: () => '',
+  };
+
+  test('say what a tool can bear, and its context reaches it', () => {
+    const settings = { book: { whenCancelled: 'finish', timeoutMs: 5_000, effects: 'write' } } as const;
+    const [first] = fromAiSdkTools({ book }, { settings, context: 'Books' });
+    expect(first).toMatchObject({ whenCancelled: 'finish', timeoutMs: 5_000, effects: 'write', description: 'Books' });
+  });
+
+  test('what cannot work is refused by name', () => {
+    expect(() => fromAiSdkTools({ book }, { settings: { bok: {} } })).toThrow(/no tool 'bok'/);
+    expect(() => fromAiSdkTools({ browse: {} })).toThrow(/'browse' has no execute/);
+    expect(() => fromAiSdkTools({ odd: { execute: () => '', inputSchema: {} } })).toThrow(/inputSchema of 'odd'/);
+  });
+});

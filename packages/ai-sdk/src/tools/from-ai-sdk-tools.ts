@@ -1,0 +1,141 @@
+import {
+  type Content,
+  defineTool,
+  type Json,
+  type Tool,
+  type ToolContext,
+  type ToolDefinition,
+  type ToolResult,
+} from '@whoa/core';
+import type { ContentPart, Effects, InputSchema } from '@whoa/core/embed';
+import { asJson, asText } from '../messages/as-json.ts';
+import { type AiSdkTool, checkNames, type Execute, isAsyncIterable, type ToolBound } from './ai-sdk-tool.ts';
+
+/** What an AI SDK tool cannot say of itself. */
+type AiSdkToolSettings = ToolBound & { readonly effects?: Effects; readonly replay?: 'safe' | 'never' };
+
+export interface FromAiSdkToolsOptions {
+  /** By the name of the tool. */
+  readonly settings?: Readonly<Record<string, AiSdkToolSettings>>;
+  /** Handed to every tool as its `context`. */
+  readonly context?: unknown;
+}
+
+/**
+ * Turns tools written for the AI SDK into tools for an agent. They learn of a cancel through `abortSignal`, as they do there.
+ *
+ * @returns One tool for each entry, in the same order.
+ * @throws TypeError when a tool has no `execute`, a name is not legal, or `settings` names a tool that is not there.
+ *
+ * @example
+ * ```ts
+ * import { fromAiSdkTools } from '@whoa/ai-sdk';
+ * import { createAgent } from '@whoa/core';
+ * import { tool } from 'ai';
+ * import { z } from 'zod';
+ *
+ * const search = tool({ inputSchema: z.object({ query: z.string() }), execute: ({ query }) => `Nothing about ${query}` });
+ * const agent = createAgent({
+ *   name: 'assistant',
+ *   model,
+ *   tools: fromAiSdkTools({ search }, { settings: { search: { effects: 'read' } } }),
+ * });
+ * ```
+ */
+export function fromAiSdkTools(
+  tools: Readonly<Record<string, AiSdkTool>>,
+  options: FromAiSdkToolsOptions = {},
+): Tool[] {
+  const { settings = {}, context } = options;
+  checkNames('settings', settings, tools);
+  return Object.entries(tools).map(([name, tool]) => {
+    if (tool.execute === undefined) {
+      throw new TypeError(`tools: '${name}' has no execute; only tools that run in this process can be used here`);
+    }
+    const execute = tool.execute.bind(tool) as Execute;
+    const definition: ToolDefinition<unknown> = {
+      ...settings[name],
+      name,
+      description: descriptionOf(tool, context),
+      ...schemaOf(name, tool.inputSchema),
+      async execute(input, call) {
+        const callOptions = { toolCallId: call.callId, abortSignal: call.signal, messages: [], context };
+        const output = await lastOf(execute(input, callOptions), call);
+        return resultOf(tool, { toolCallId: call.callId, input, output });
+      },
+    };
+    return defineTool(definition);
+  });
+}
+
+function descriptionOf({ description = '' }: AiSdkTool, context: unknown): string {
+  return typeof description === 'string' ? description : description({ context } as never);
+}
+
+/** The result of a call. What a streaming tool shows on the way is shown on. */
+async function lastOf(result: unknown, { update }: ToolContext): Promise<unknown> {
+  if (!isAsyncIterable(result)) return result;
+  let last: unknown;
+  for await (const shown of result) {
+    last = shown;
+    update(plainResult(shown));
+  }
+  return last;
+}
+
+interface Output {
+  readonly toolCallId: string;
+  readonly input: unknown;
+  readonly output: unknown;
+}
+
+async function resultOf(tool: AiSdkTool, about: Output): Promise<ToolResult> {
+  const plain = plainResult(about.output);
+  if (tool.toModelOutput === undefined) return plain;
+  const shown = (await tool.toModelOutput(about as never)) as { readonly type: string; readonly value?: unknown };
+  const content = shown.type === 'content' ? partsOf(shown.value) : asText(shown.value ?? '');
+  return { ...plain, content, isError: shown.type.startsWith('error') };
+}
+
+/** Words are for the model; anything else is shown to it as JSON and kept whole for people. */
+function plainResult(output: unknown): ToolResult {
+  const details = typeof output === 'string' ? undefined : (JSON.parse(asJson(output ?? null)) as Json);
+  return { content: asText(output ?? null), ...(details !== undefined && { details }) };
+}
+
+function partsOf(value: unknown): Content {
+  return (Array.isArray(value) ? (value as unknown[]) : []).map((part): ContentPart => {
+    const { type, text, data, mediaType } = part as Readonly<Record<string, unknown>>;
+    const inner = typeof data === 'object' && data !== null ? (data as { readonly data?: unknown }).data : data;
+    if (type === 'text' && typeof text === 'string') return { type, text };
+    if (typeof inner === 'string' && typeof mediaType === 'string' && mediaType.startsWith('image/'))
+      return { type: 'image', mediaType, data: inner };
+    return { type: 'text', text: asJson(part) };
+  });
+}
+
+/** The schema object that `jsonSchema()` and `zodSchema()` of the AI SDK make. */
+interface AiSdkSchema {
+  readonly jsonSchema?: unknown;
+  readonly validate?: (value: unknown) => unknown;
+}
+
+function schemaOf(name: string, given: unknown): Pick<Tool, 'inputSchema' | 'inputJsonSchema'> {
+  if (typeof given === 'object' && given !== null && '~standard' in given) return { inputSchema: given as InputSchema };
+  const schema = (typeof given === 'function' ? (given as () => unknown)() : given) as AiSdkSchema | undefined;
+  const json = schema?.jsonSchema;
+  if (typeof json !== 'object' || json === null || 'then' in json) {
+    throw new TypeError(
+      `tools: the inputSchema of '${name}' is neither a Standard Schema (zod, valibot, arktype) nor jsonSchema({ … })`,
+    );
+  }
+  const validate = async (value: unknown): Promise<{ value: unknown } | { issues: { message: string }[] }> => {
+    if (schema?.validate === undefined) return { value };
+    const result = (await schema.validate(value)) as { success: boolean; value?: unknown; error?: Error };
+    return result.success ? { value: result.value } : { issues: [{ message: result.error?.message ?? 'invalid' }] };
+  };
+  return {
+    inputSchema: { '~standard': { version: 1, vendor: 'ai-sdk', validate } },
+    inputJsonSchema: json as Record<string, unknown>,
+  };
+}

@@ -1,0 +1,334 @@
+import { getEventListeners } from 'node:events';
+import { CancellationToken, CancelledError, isCancelledError } from '@whoa/core';
+import { CallTimeoutError } from '@whoa/core/internal';
+import { createVirtualWorld, flushMicrotasks } from '@whoa/core/testing';
+import { describe, expect, test, vi } from 'vitest';
+import { createCallLedger } from '../turn/call-ledger.ts';
+import type { AiSdkCallOptions, Execute } from './ai-sdk-tool.ts';
+import { type GuardToolsOptions, guardAiSdkTools } from './guard-ai-sdk-tools.ts';
+
+function setUp(execute: Execute, options: Partial<GuardToolsOptions> = {}) {
+  const { clock } = createVirtualWorld();
+  const token = new CancellationToken({ clock });
+  const calls = createCallLedger();
+  const tools = guardAiSdkTools({ slow: { description: 'Slow', execute } }, { token, calls, ...options });
+  const run = (call: Partial<AiSdkCallOptions> = {}) => tools.slow.execute({ x: 1 }, { toolCallId: 'a', ...call });
+  return { clock, token, calls, tools, run };
+}
+
+async function settle(work: unknown): Promise<{ value?: unknown; error?: unknown }> {
+  try {
+    return { value: await work };
+  } catch (error) {
+    return { error };
+  }
+}
+
+test('a tool that is left alone returns and fails as it would', async () => {
+  const { run, calls, token } = setUp((input, options) => Promise.resolve({ input, ...options }));
+  expect(await run({ messages: [] })).toMatchObject({ input: { x: 1 }, toolCallId: 'a', messages: [] });
+  expect(calls.find('a')).toMatchObject({ tool: 'slow', state: 'finished', output: { input: { x: 1 } } });
+  const boom = new Error('boom');
+  const failing = setUp(() => {
+    throw boom;
+  });
+  expect(await settle(failing.run())).toEqual({ error: boom });
+  expect(failing.calls.find('a')).toMatchObject({ toolCallId: 'a', tool: 'slow', state: 'failed', error: boom });
+  expect(token.statistics).toEqual({ children: 0, listeners: 0 });
+});
+
+describe('a deaf tool', () => {
+  test('is waited for no longer than the ladder; its late result reaches only the ledger', async () => {
+    const held = Promise.withResolvers<string>();
+    const { run, clock, token, calls } = setUp(() => held.promise);
+    let isQuiet = false;
+    const ending = settle(run());
+    const quiet = calls.waitForQuiet().then(() => (isQuiet = true));
+    token.cancel({ kind: 'user' }, { mode: 'now' });
+    await clock.advance(1_999);
+    expect(isQuiet).toBe(false);
+    await clock.advance(1);
+    const { error } = await ending;
+    await quiet;
+    expect(error).toMatchObject({ code: 'CANCELLED', partial: { state: 'unknown' }, reason: { kind: 'user' } });
+    expect(calls.find('a')).toMatchObject({ state: 'unknown', reason: { kind: 'user' } });
+    held.resolve('at last');
+    await flushMicrotasks();
+    expect(calls.find('a')).toMatchObject({ state: 'unknown', late: { state: 'finished', value: 'at last' } });
+    expect(clock.pending).toBe(0);
+  });
+
+  test('past its own time limit it is given up and the loop goes on', async () => {
+    const { run, clock, calls } = setUp(() => new Promise(() => {}), { bounds: { slow: { timeoutMs: 300 } } });
+    const ending = settle(run());
+    await clock.advance(2_300);
+    expect((await ending).error).toBeInstanceOf(CallTimeoutError);
+    expect(calls.find('a')).toMatchObject({ state: 'unknown', reason: { kind: 'deadline' } });
+  });
+
+  test('the signal of the loop alone bounds it too', async () => {
+    const { clock } = createVirtualWorld();
+    using token = new CancellationToken({ clock });
+    const controller = new AbortController();
+    const { run } = setUp(() => new Promise(() => {}), { token });
+    const ending = settle(run({ abortSignal: controller.signal }));
+    controller.abort();
+    await clock.advance(2_000);
+    expect(isCancelledError((await ending).error)).toBe(true);
+    expect(getEventListeners(controller.signal, 'abort')).toHaveLength(0);
+  });
+});
+
+test('a tool that listens is interrupted at once', async () => {
+  const { run, token, calls } = setUp(
+    (_, { abortSignal }) =>
+      new Promise((_resolve, reject) =>
+        abortSignal!.addEventListener('abort', () => reject(abortSignal!.reason as Error), { once: true }),
+      ),
+  );
+  const ending = settle(run());
+  token.cancel({ kind: 'superseded' }, { mode: 'now' });
+  token.cancel({ kind: 'user' }, { mode: 'kill' });
+  expect((await ending).error).toMatchObject({ partial: { state: 'interrupted' }, reason: { kind: 'superseded' } });
+  expect(calls.find('a')).toMatchObject({ state: 'interrupted', reason: { kind: 'superseded' } });
+});
+
+test('cancelled before it starts, it does not start', async () => {
+  const execute = vi.fn();
+  const { run, token, calls } = setUp(execute);
+  token.cancel({ kind: 'user' });
+  expect((await settle(run())).error).toMatchObject({ code: 'CANCELLED' });
+  expect(execute).not.toHaveBeenCalled();
+  expect(calls.find('a')).toMatchObject({ state: 'not-started' });
+});
+
+test('a drain lets it finish', async () => {
+  const held = Promise.withResolvers<string>();
+  const { run, token, clock } = setUp(() => held.promise);
+  const ending = settle(run());
+  token.cancel({ kind: 'user' });
+  await clock.advance(9_000);
+  held.resolve('done');
+  expect(await ending).toEqual({ value: 'done' });
+});
+
+test('a tool that must finish is not told, and the cancel that waits for it says so', async () => {
+  const held = Promise.withResolvers<string>();
+  const onWait = vi.fn();
+  let signal: AbortSignal | undefined;
+  const { run, token, clock, calls } = setUp(
+    (_, { abortSignal }) => {
+      signal = abortSignal;
+      return held.promise;
+    },
+    { bounds: { slow: { whenCancelled: 'finish', timeoutMs: 10_000 } }, onWait },
+  );
+  const ending = settle(run());
+  token.cancel({ kind: 'user' }, { mode: 'kill' });
+  await clock.advance(9_999);
+  expect(signal?.aborted).toBe(false);
+  expect(onWait).toHaveBeenCalledExactlyOnceWith(
+    expect.objectContaining({ toolCallId: 'a', tool: 'slow', level: 'kill' }),
+  );
+  held.resolve('booked');
+  expect(await ending).toEqual({ value: 'booked' });
+  expect(calls.find('a')).toMatchObject({ state: 'finished', output: 'booked' });
+});
+
+describe('a tool that streams', () => {
+  async function take(stream: unknown, seen: unknown[]): Promise<void> {
+    for await (const value of stream as AsyncIterable<unknown>) seen.push(value);
+  }
+
+  test('shows what it has on the way; the last is its result', async () => {
+    const { run, calls } = setUp(async function* () {
+      yield 'one';
+      await flushMicrotasks();
+      yield 'two';
+    });
+    const seen: unknown[] = [];
+    await take(run(), seen);
+    expect(seen).toEqual(['one', 'two']);
+    expect(calls.find('a')).toMatchObject({ state: 'finished', output: 'two' });
+  });
+
+  test('is never made to wait for its reader, who then misses the oldest', async () => {
+    const { run, calls } = setUp(async function* () {
+      for (let step = 0; step < 1_000; step++) yield await Promise.resolve(step);
+    });
+    const stream = run();
+    await calls.waitForQuiet();
+    const seen: unknown[] = [];
+    await take(stream, seen);
+    expect(seen).toHaveLength(100);
+    expect(seen.at(-1)).toBe(999);
+  });
+
+  test('that fails fails after what it had shown', async () => {
+    const { run } = setUp(async function* () {
+      yield 'one';
+      await flushMicrotasks();
+      throw new Error('boom');
+    });
+    const seen: unknown[] = [];
+    await expect(take(run(), seen)).rejects.toThrow('boom');
+    expect(seen).toEqual(['one']);
+  });
+
+  test('and ends before its reader begins to read leaves no rejection behind', async () => {
+    // An unhandled rejection fails the file.
+    const failing = setUp(async function* () {
+      await Promise.resolve();
+      yield* [];
+      throw new Error('boom');
+    });
+    const failed = failing.run();
+    await flushMicrotasks();
+    await expect(take(failed, [])).rejects.toThrow('boom');
+
+    const { run, token, calls } = setUp(async function* (_, { abortSignal }) {
+      yield 'one';
+      await new Promise((_resolve, reject) =>
+        abortSignal!.addEventListener('abort', () => reject(abortSignal!.reason as Error), { once: true }),
+      );
+    });
+    run();
+    await flushMicrotasks();
+    token.cancel({ kind: 'user' }, { mode: 'now' });
+    await flushMicrotasks();
+    expect(calls.find('a')).toMatchObject({ state: 'interrupted' });
+  });
+
+  test('goes on when its reader leaves, who need not wait for it', async () => {
+    const held = Promise.withResolvers<void>();
+    const { run, calls } = setUp(async function* () {
+      yield 'one';
+      await held.promise;
+      yield 'two';
+    });
+    const reader = (run() as AsyncIterable<unknown>)[Symbol.asyncIterator]();
+    expect(await reader.next()).toEqual({ done: false, value: 'one' });
+    const pending = reader.next();
+    expect(await reader.return?.()).toEqual({ done: true, value: undefined });
+    expect(await pending).toEqual({ done: true, value: undefined });
+    expect(calls.find('a')).toMatchObject({ state: 'running' });
+    held.resolve();
+    await calls.waitForQuiet();
+    expect(calls.find('a')).toMatchObject({ state: 'finished', output: 'two' });
+  });
+
+  test('and is deaf ends with the ladder, and what it says later reaches nobody', async () => {
+    const held = Promise.withResolvers<void>();
+    const left = Promise.withResolvers<void>();
+    const { run, clock, token, calls } = setUp(async function* () {
+      try {
+        yield 'one';
+        await held.promise;
+        yield 'two';
+      } finally {
+        left.resolve();
+      }
+    });
+    const seen: unknown[] = [];
+    const ending = settle(take(run(), seen));
+    await flushMicrotasks();
+    token.cancel({ kind: 'user' }, { mode: 'now' });
+    await clock.advance(2_000);
+    expect((await ending).error).toMatchObject({ partial: { state: 'unknown' } });
+    held.resolve();
+    await left.promise;
+    expect(seen).toEqual(['one']);
+    expect(calls.find('a')).toMatchObject({ state: 'unknown' });
+  });
+});
+
+test('nothing is left on a token or a signal after 500 calls', async () => {
+  const { run, token, clock } = setUp(() => 'quick');
+  const { signal } = new AbortController();
+  for (let round = 0; round < 500; round++) await run({ toolCallId: `call-${round}`, abortSignal: signal });
+  expect(token.statistics).toEqual({ children: 0, listeners: 0 });
+  expect(getEventListeners(signal, 'abort')).toHaveLength(0);
+  expect(clock.pending).toBe(0);
+});
+
+test('tools that run elsewhere stay as they are; bounds for a tool that is not there are refused', () => {
+  const elsewhere = { description: 'In the browser' };
+  expect(guardAiSdkTools({ elsewhere }, {}).elsewhere).toBe(elsewhere);
+  expect(() => guardAiSdkTools({ elsewhere }, { bounds: { elsewere: { timeoutMs: 1 } } })).toThrow(
+    /no tool 'elsewere'; the tools are elsewhere/,
+  );
+});
+
+test('a ledger forgets the oldest ended calls first and never one that runs', () => {
+  const calls = createCallLedger({ maxRecords: 2 });
+  for (const toolCallId of ['a', 'b', 'c']) {
+    const { callId } = calls.begin({ toolCallId, tool: 't' });
+    if (toolCallId !== 'a') calls.update(callId, { state: 'finished' });
+  }
+  expect(calls.records().map(({ toolCallId }) => toolCallId)).toEqual(['a', 'c']);
+});
+
+test('a late result of a call changes nothing of a newer call with the same id', async () => {
+  const held = [Promise.withResolvers<string>(), Promise.withResolvers<string>()];
+  const calls = createCallLedger();
+  let started = 0;
+  const tools = { book: { execute: () => held[started++]!.promise } };
+  using first = new CancellationToken();
+  using second = new CancellationToken();
+  const run = (token: CancellationToken) =>
+    settle((guardAiSdkTools(tools, { token, calls }).book.execute as Execute)({}, { toolCallId: 'call_0' }));
+  const given = run(first);
+  first.cancel({ kind: 'user' }, { mode: 'kill' });
+  await given;
+  const ending = run(second);
+  let isQuiet = false;
+  const quiet = calls.waitForQuiet().then(() => (isQuiet = true));
+  held[0]!.resolve('first, late');
+  await flushMicrotasks();
+  expect(isQuiet).toBe(false);
+  expect(calls.find('call_0')).toMatchObject({ state: 'running' });
+  expect(calls.records()[0]).toMatchObject({ state: 'unknown', late: { value: 'first, late' } });
+  held[1]!.resolve('second');
+  expect(await ending).toEqual({ value: 'second' });
+  await quiet;
+  expect(calls.records().map(({ state, output }) => [state, output])).toEqual([
+    ['unknown', undefined],
+    ['finished', 'second'],
+  ]);
+});
+
+test('a tool that fails with the cancel of something else has failed', async () => {
+  using other = new CancellationToken();
+  other.cancel({ kind: 'user', message: 'not ours' });
+  const error = new CancelledError(other.reason!, { partial: { state: 'interrupted' } });
+  const { run, calls } = setUp(() => Promise.reject(error));
+  expect(await settle(run())).toEqual({ error });
+  expect(calls.find('a')).toMatchObject({ state: 'failed', error });
+});
+
+test('what an interrupted tool threw is kept', async () => {
+  const { run, token, calls } = setUp(
+    (_, { abortSignal }) =>
+      new Promise((_resolve, reject) =>
+        abortSignal!.addEventListener('abort', () => reject(new Error('half written')), { once: true }),
+      ),
+  );
+  const ending = settle(run());
+  token.cancel({ kind: 'user' }, { mode: 'now' });
+  await ending;
+  expect(calls.find('a')).toMatchObject({ state: 'interrupted', error: { message: 'half written' } });
+});
+
+test('a tool that stops at its own time limit was interrupted by it', async () => {
+  const { run, clock, calls } = setUp(
+    (_, { abortSignal }) =>
+      new Promise((_resolve, reject) =>
+        abortSignal!.addEventListener('abort', () => reject(abortSignal!.reason as Error), { once: true }),
+      ),
+    { bounds: { slow: { timeoutMs: 300 } } },
+  );
+  const ending = settle(run());
+  await clock.advance(300);
+  expect((await ending).error).toBeInstanceOf(CallTimeoutError);
+  expect(calls.find('a')).toMatchObject({ state: 'interrupted', reason: { kind: 'deadline' } });
+});

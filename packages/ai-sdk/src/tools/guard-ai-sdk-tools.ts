@@ -1,0 +1,151 @@
+import { type CancellationToken, type CancelReason, guard, isCancelledError, type StopLevel } from '@whoa/core';
+import { createReason, type Ledger, systemClock, type WorkContext } from '@whoa/core/embed';
+import { CallTimeoutError, settings } from '@whoa/core/internal';
+import { type CallLedger, type CallRecord, createCallLedger } from '../turn/call-ledger.ts';
+import type { AiSdkMessage } from '../turn/call-sites.ts';
+import { Relay } from '../turn/relay.ts';
+import { type AiSdkTool, checkNames, type Execute, isAsyncIterable, type ToolBound } from './ai-sdk-tool.ts';
+
+export interface GuardToolsOptions {
+  /** Where every call is written down; give it to `closeOpenCalls`. */
+  readonly calls?: CallLedger;
+  /** How single tools bear a cancel; the others are interrupted and have no time limit. */
+  readonly bounds?: Readonly<Record<string, ToolBound>>;
+  /** A cancel has to wait for this call. */
+  readonly onWait?: (call: WaitedCall) => void;
+  /** Who may cancel the calls, besides the loop's own `abortSignal`. */
+  readonly token?: CancellationToken;
+}
+
+/** A call that a cancel has to wait for: its tool must `finish`. */
+export interface WaitedCall {
+  readonly callId: string;
+  readonly toolCallId: string;
+  readonly tool: string;
+  readonly level: StopLevel;
+  readonly reason: CancelReason;
+}
+
+/**
+ * Guards the tools of your own loop (`streamText`, `generateText`, an AI SDK agent): each call is bounded, fenced and
+ * reported. A tool that ignores its signal can no longer hold a run up, and its late result is ignored.
+ *
+ * @returns The same tools, guarded.
+ * @throws TypeError when `bounds` names a tool that is not there.
+ *
+ * @example
+ * ```ts
+ * import { createCallLedger, guardAiSdkTools } from '@whoa/ai-sdk';
+ * import { streamText } from 'ai';
+ *
+ * const calls = createCallLedger();
+ * const guarded = guardAiSdkTools(tools, { token, calls });
+ * streamText({ model, tools: guarded, prompt: 'Hello', abortSignal: token.signal });
+ * ```
+ */
+export function guardAiSdkTools<Tools extends Readonly<Record<string, AiSdkTool>>>(
+  tools: Tools,
+  options: GuardToolsOptions,
+): Tools {
+  return guardTools(tools, options);
+}
+
+/** The same, for a caller who wants to know of every call and its end. */
+export function guardTools<Tools extends Readonly<Record<string, AiSdkTool>>>(
+  tools: Tools,
+  options: GuardToolsOptions & { readonly onCall?: (callId: string, ending: Promise<unknown>) => void },
+): Tools {
+  const { bounds = {}, calls = createCallLedger() } = options;
+  checkNames('bounds', bounds, tools);
+  const guarded = Object.entries(tools).map(([name, tool]) => {
+    // Tools without `execute` run somewhere else, out of our reach.
+    if (tool.execute === undefined) return [name, tool];
+    calls.addTool(name);
+    const execute = tool.execute.bind(tool) as Execute;
+    return [name, { ...tool, execute: guardExecute(name, execute, { ...options, calls }) }];
+  });
+  return Object.fromEntries(guarded) as Tools;
+}
+
+type Guarding = Parameters<typeof guardTools>[1] & { readonly calls: CallLedger };
+
+function guardExecute(name: string, execute: Execute, options: Guarding): Execute {
+  return (input, call) => {
+    let relay: Relay | undefined;
+    const work = ({ signal }: WorkContext): unknown => {
+      const result = execute(input, { ...call, abortSignal: signal });
+      if (!isAsyncIterable(result)) return result;
+      relay = new Relay();
+      return relay.drain(result);
+    };
+    const { toolCallId, messages } = call;
+    const record = options.calls.begin({ toolCallId, tool: name, input, messages: listOf(messages) });
+    // `guard` calls its work before it first waits, so a tool that streams has shown itself when this returns.
+    const ending = runGuarded(work, { record, signal: call.abortSignal, options });
+    options.onCall?.(record.callId, ending);
+    return relay === undefined ? ending : relay.until(ending);
+  };
+}
+
+function listOf(messages: unknown): readonly AiSdkMessage[] | undefined {
+  return settings.isList(messages) ? (messages as readonly AiSdkMessage[]) : undefined;
+}
+
+interface GuardedCall {
+  readonly record: CallRecord;
+  readonly signal: AbortSignal | undefined;
+  readonly options: Guarding;
+}
+
+async function runGuarded(work: (context: WorkContext) => unknown, guarded: GuardedCall): Promise<unknown> {
+  const { record, signal, options } = guarded;
+  const { calls, token, bounds, onWait } = options;
+  const { callId, toolCallId, tool } = record;
+  let thrown: { readonly error: unknown } | undefined;
+  let isGivenUp = false;
+  const ledger: Ledger = {
+    abandon({ reason }) {
+      isGivenUp = true;
+      calls.update(callId, { state: 'unknown', reason });
+    },
+    returned: (_key, late) => void calls.update(callId, { late }),
+    entries: () => [],
+  };
+  const watched = async (context: WorkContext): Promise<unknown> => {
+    try {
+      return await work(context);
+    } catch (error) {
+      thrown = { error };
+      throw error;
+    }
+  };
+  try {
+    const output = await guard(watched, {
+      name: tool,
+      ...bounds?.[tool],
+      ...(token && { token }),
+      ...(signal && { signal }),
+      ...(onWait && { onWait: (level, reason) => onWait({ callId, toolCallId, tool, level, reason }) }),
+      ledger,
+    });
+    calls.update(callId, { state: 'finished', output });
+    return output;
+  } catch (error) {
+    // What was given up on is written down already, with what became of it.
+    if (!isGivenUp) calls.update(callId, endOf(error, thrown));
+    throw error;
+  }
+}
+
+/** How a call ended that was not given up on. What its tool has thrown is a failure, also if it looks like a cancel. */
+function endOf(error: unknown, thrown: { readonly error: unknown } | undefined): Partial<CallRecord> {
+  if (thrown !== undefined && error === thrown.error) return { state: 'failed', error };
+  const reported = thrown === undefined ? {} : { error: thrown.error };
+  if (error instanceof CallTimeoutError) {
+    const reason = createReason({ kind: 'deadline', message: error.message }, systemClock.now());
+    return { state: 'interrupted', reason, ...reported };
+  }
+  if (!isCancelledError(error)) return { state: 'failed', error };
+  const { state } = error.partial as { readonly state: 'interrupted' | 'not-started' };
+  return { state, reason: error.reason, ...reported };
+}

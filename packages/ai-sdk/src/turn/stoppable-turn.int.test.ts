@@ -1,0 +1,220 @@
+// One turn of the real `ai` package, majors 5 to 7, against the strict loopback provider.
+import { CancellationToken } from '@whoa/core';
+import { flushMicrotasks } from '@whoa/core/testing';
+import { describe, expect, test } from 'vitest';
+import { aiVersions, type TurnInput } from '../../../../test/ai-versions.ts';
+import { formats } from '../../../../test/providers.ts';
+import { createCallLedger } from '../index.ts';
+import { type Answer, startLoopbackProvider } from '../testing/index.ts';
+
+const mode = { abortMs: 30 };
+const say = (text: string) => ({ id: text, role: 'user', parts: [{ type: 'text', text }] });
+const bothCalls: Answer = { parts: [{ text: 'Both.' }, { call: 'slow', id: 'c1' }, { call: 'fast', id: 'c2' }] };
+const answer: Answer = { parts: [{ text: 'I see.' }] };
+
+/** A tool that ignores its signal until it is let go, and one that returns at once. */
+function tools() {
+  const started = Promise.withResolvers<void>();
+  const held = Promise.withResolvers<string>();
+  const fastEnded = Promise.withResolvers<void>();
+  return {
+    slow: () => {
+      started.resolve();
+      return held.promise;
+    },
+    fast: () => {
+      fastEnded.resolve();
+      return 'fast result';
+    },
+    release: held.resolve,
+    running: Promise.all([started.promise, fastEnded.promise]),
+  };
+}
+
+const versions = aiVersions.flatMap((version) => formats.map((format) => [version.major, format, version] as const));
+
+describe.each(versions)('ai %i, %s', (_, format, version) => {
+  test('a deaf tool: settled when the ladder ends, fenced, and the next turn is told the truth', async () => {
+    await using provider = await startLoopbackProvider({ script: [bothCalls, answer] });
+    const { release, running, ...executors } = tools();
+    const calls = createCallLedger();
+    const base: Omit<TurnInput, 'history' | 'token'> = { url: provider.url, format, calls, ...executors };
+    using token = new CancellationToken();
+    const ending = version.stream({ ...base, history: [say('Go')], token });
+    await running;
+    token.cancel({ kind: 'user' }, { mode });
+    const first = await ending;
+    expect(first.settled).toMatchObject({
+      reason: { kind: 'user' },
+      calls: [
+        { tool: 'slow', state: 'unknown' },
+        { tool: 'fast', state: 'finished', output: 'fast result' },
+      ],
+    });
+    expect(token.statistics).toEqual({ children: 0, listeners: 0 });
+    release('mail sent');
+    await flushMicrotasks();
+    expect(first.settled.calls[0]).not.toHaveProperty('late');
+    expect(calls.find('c1')).toMatchObject({ state: 'unknown', late: { value: 'mail sent' } });
+    using next = new CancellationToken();
+    const second = await version.stream({ ...base, history: [...first.history, say('And?')], token: next });
+    expect(provider.requests.map(({ refusal }) => refusal)).toEqual([undefined, undefined]);
+    const sent = JSON.stringify(provider.requests[1]!.body);
+    for (const words of ['Both.', 'fast result', 'still finished later: mail sent']) expect(sent).toContain(words);
+    expect(JSON.stringify(second.history.at(-1))).toContain('I see.');
+    expect(second.settled).toEqual({ calls: [] });
+    expect(next.statistics).toEqual({ children: 0, listeners: 0 });
+  });
+
+  test('a tool that must finish is waited for, and its result is kept', async () => {
+    await using provider = await startLoopbackProvider({ script: [bothCalls, answer] });
+    const { release, running, ...executors } = tools();
+    using token = new CancellationToken();
+    const calls = createCallLedger();
+    const mustFinish = { slow: { timeoutMs: 10_000 } };
+    const base = { url: provider.url, format, calls, ...executors, mustFinish };
+    const ending = version.stream({ ...base, history: [say('Go')], token });
+    await running;
+    token.cancel({ kind: 'user' }, { mode });
+    release('charged');
+    const { settled, history } = await ending;
+    expect(settled.calls[0]).toMatchObject({ tool: 'slow', state: 'finished', output: 'charged' });
+    using next = new CancellationToken();
+    await version.stream({ ...base, history: [...history, say('And?')], token: next });
+    expect(provider.requests[1]).toMatchObject({ refusal: undefined });
+    expect(JSON.stringify(provider.requests[1]!.body)).toContain('charged');
+  });
+
+  test('words are never waited for: a graceful cancel closes the reply at once', async () => {
+    const pause: Answer = { parts: [{ text: ['Once upon', { stall: true }] }] };
+    await using provider = await startLoopbackProvider({ script: [pause] });
+    const { release: _release, running: _running, ...executors } = tools();
+    using token = new CancellationToken();
+    const base = { url: provider.url, format, calls: createCallLedger(), ...executors };
+    const ending = version.stream({ ...base, history: [say('Go')], token });
+    await provider.waitForRequest(0);
+    const cancelledAt = performance.now();
+    token.cancel({ kind: 'user' }, { mode: 'graceful' });
+    expect((await ending).settled).toMatchObject({ reason: { kind: 'user' }, calls: [] });
+    expect(performance.now() - cancelledAt).toBeLessThan(5_000);
+  });
+
+  test('generateText settles when the ladder ends', async () => {
+    await using provider = await startLoopbackProvider({ script: [bothCalls] });
+    const { running, slow, fast } = tools();
+    using token = new CancellationToken();
+    const calls = createCallLedger();
+    const ending = version.generate({ url: provider.url, format, calls, slow, fast, history: [say('Go')], token });
+    await running;
+    token.cancel({ kind: 'user' }, { mode });
+    expect(await ending).toMatchObject({
+      reason: { kind: 'user' },
+      calls: [{ state: 'unknown' }, { state: 'finished' }],
+    });
+    expect(token.statistics).toEqual({ children: 0, listeners: 0 });
+  });
+});
+
+describe.each(aiVersions.map((version) => [version.major, version] as const))('ai %i', (_, version) => {
+  const format = 'anthropic';
+
+  test('stopped in the middle of the words: the words are kept and the connection is closed', async () => {
+    const words: Answer = { parts: [{ text: ['Once ', 'upon ', { stall: true }, 'a time'] }] };
+    await using provider = await startLoopbackProvider({ script: [words, answer] });
+    const { slow, fast } = tools();
+    using token = new CancellationToken();
+    const calls = createCallLedger();
+    const base = { url: provider.url, format, calls, slow, fast } as const;
+    const shown = Promise.withResolvers<void>();
+    const onPart = (type: string) => type === 'text-delta' && shown.resolve();
+    const ending = version.stream({ ...base, history: [say('Go')], onPart, token });
+    await shown.promise;
+    token.cancel({ kind: 'user' }, { mode: 'now' });
+    const { settled, history, seen } = await ending;
+    expect(settled).toMatchObject({ reason: { kind: 'user' }, calls: [] });
+    expect(seen.at(-1)).toBe('abort');
+    expect(await provider.requests[0]!.waitForClose()).toBe('client');
+    using next = new CancellationToken();
+    await version.stream({ ...base, history: [...history, say('And?')], token: next });
+    expect(JSON.stringify(provider.requests[1]!.body)).toContain('Once ');
+  });
+
+  test('cancelled before it starts: nothing is sent, and it settles', async () => {
+    await using provider = await startLoopbackProvider({ script: [] });
+    const { slow, fast } = tools();
+    using token = new CancellationToken();
+    token.cancel({ kind: 'user' }, { mode: 'now' });
+    const base = {
+      url: provider.url,
+      format,
+      calls: createCallLedger(),
+      slow,
+      fast,
+      history: [say('Go')],
+      token,
+    } as const;
+    expect((await version.stream(base)).settled).toMatchObject({ reason: { kind: 'user' }, calls: [] });
+    expect(await version.generate(base)).toMatchObject({ reason: { kind: 'user' }, calls: [] });
+    expect(provider.requests).toHaveLength(0);
+  });
+
+  test('a drain lets the call under way finish and asks the model for nothing more', async () => {
+    await using provider = await startLoopbackProvider({ script: [bothCalls] });
+    const { release, running, slow, fast } = tools();
+    using token = new CancellationToken();
+    const input = {
+      url: provider.url,
+      format,
+      calls: createCallLedger(),
+      slow,
+      fast,
+      history: [say('Go')],
+      token,
+    } as const;
+    const ending = version.stream(input);
+    await running;
+    token.cancel({ kind: 'user' });
+    token.cancel({ kind: 'shutdown' });
+    release('done');
+    const { settled } = await ending;
+    expect(settled).toMatchObject({ reason: { kind: 'user' }, calls: [{ output: 'done' }, { state: 'finished' }] });
+    expect(provider.requests).toHaveLength(1);
+  });
+
+  test('a provider that fails ends the turn too', async () => {
+    await using provider = await startLoopbackProvider({ script: [{ status: 500 }, { status: 500 }] });
+    const { slow, fast } = tools();
+    using token = new CancellationToken();
+    const input = {
+      url: provider.url,
+      format,
+      calls: createCallLedger(),
+      slow,
+      fast,
+      history: [say('Go')],
+      token,
+    } as const;
+    expect((await version.stream(input)).settled).toEqual({ calls: [] });
+    expect(await version.generate(input)).toEqual({ calls: [] });
+    expect(token.statistics).toEqual({ children: 0, listeners: 0 });
+  });
+
+  test('a provider that counts its calls anew in every step is sent each id once, with its own result', async () => {
+    const step = (at: number): Answer => ({ parts: [{ call: 'fast', id: 'call_0', input: { at } }] });
+    await using provider = await startLoopbackProvider({ script: [step(1), step(2), answer] });
+    using token = new CancellationToken();
+    const { settled } = await version.stream({
+      url: provider.url,
+      format,
+      calls: createCallLedger(),
+      slow: () => 'never',
+      fast: ({ at }) => `result ${at}`,
+      history: [say('Go')],
+      token,
+    });
+    expect(settled.calls.map(({ output }) => output)).toEqual(['result 1', 'result 2']);
+    expect(provider.requests.map(({ refusal }) => refusal)).toEqual([undefined, undefined, undefined]);
+    const sent = JSON.stringify(provider.requests[2]!.body);
+    expect(sent).toMatch(/"call_0".*result 1.*"call_0-2".*result 2/);
+  });
+});

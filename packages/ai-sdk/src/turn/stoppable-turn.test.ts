@@ -1,0 +1,172 @@
+import { getEventListeners } from 'node:events';
+import { CancellationToken } from '@whoa/core';
+import { createVirtualWorld, flushMicrotasks } from '@whoa/core/testing';
+import { describe, expect, test } from 'vitest';
+import type { Execute } from '../tools/ai-sdk-tool.ts';
+import { createCallLedger } from './call-ledger.ts';
+import { createStoppableTurn, type StoppableTurnOptions } from './stoppable-turn.ts';
+
+const history = [{ role: 'user', content: 'Go' }];
+
+function setUp(
+  execute: Execute = () => 'done',
+  options: Partial<StoppableTurnOptions<{ work: { execute: Execute } }, (typeof history)[0]>> = {},
+) {
+  const { clock } = createVirtualWorld();
+  const token = new CancellationToken({ clock });
+  const calls = createCallLedger();
+  const turn = createStoppableTurn({ history, tools: { work: { execute } }, calls, token, ...options });
+  const state = { isSettled: false };
+  const watch = () => {
+    turn.settled.then(
+      () => (state.isSettled = true),
+      () => {},
+    );
+    return flushMicrotasks();
+  };
+  const run = () => turn.tools.work.execute({}, { toolCallId: 'a', messages: history });
+  return { clock, token, calls, turn, run, watch, state };
+}
+
+/** What `streamText` does with the turn's stream, read to its end. */
+function openStream(turn: ReturnType<typeof setUp>['turn']) {
+  const { readable, writable } = turn.experimental_transform() as TransformStream<string, string>;
+  const writer = writable.getWriter();
+  const reading = (async () => {
+    const seen: string[] = [];
+    for await (const part of readable) seen.push(part);
+    return seen;
+  })();
+  return { writer, reading };
+}
+
+test('it spreads what a loop takes, and nothing else', () => {
+  const { turn } = setUp();
+  expect(Object.keys({ ...turn }).sort()).toEqual([
+    'abortSignal',
+    'experimental_transform',
+    'messages',
+    'prepareStep',
+    'providerOptions',
+    'stopWhen',
+    'tools',
+  ]);
+  expect(turn.messages).toEqual(history);
+});
+
+describe('settled', () => {
+  test('waits for the end of the stream, however early it is awaited', async () => {
+    const { turn, run, watch, state, token } = setUp();
+    const awaiting = watch();
+    const { writer, reading } = openStream(turn);
+    await awaiting;
+    await writer.write('a');
+    expect(await run()).toBe('done');
+    expect(state.isSettled).toBe(false);
+    await writer.write('b');
+    await writer.close();
+    expect(await reading).toEqual(['a', 'b']);
+    expect(await turn.settled).toMatchObject({ calls: [{ tool: 'work', state: 'finished' }] });
+    expect(token.statistics).toEqual({ children: 0, listeners: 0 });
+  });
+
+  test('waits for a call that outlives the stream', async () => {
+    const held = Promise.withResolvers<string>();
+    const { turn, run, watch, state } = setUp(() => held.promise);
+    const { writer, reading } = openStream(turn);
+    const ending = run();
+    await writer.close();
+    await reading;
+    await watch();
+    expect(state.isSettled).toBe(false);
+    held.resolve('done');
+    await ending;
+    expect(await turn.settled).toMatchObject({ calls: [{ state: 'finished' }] });
+  });
+
+  test('is the end of the ladder at the latest, when no one reads the stream and the tool is deaf', async () => {
+    const { turn, run, watch, state, token, clock } = setUp(() => new Promise(() => {}));
+    const { writable } = turn.experimental_transform() as TransformStream<string, string>;
+    const writing = writable
+      .getWriter()
+      .write('unread')
+      .catch(() => {});
+    const ending = Promise.resolve(run()).catch(() => {});
+    await watch();
+    token.cancel({ kind: 'user' });
+    await clock.advance(11_999);
+    expect(state.isSettled).toBe(false);
+    await clock.advance(1);
+    expect(await turn.settled).toMatchObject({ reason: { kind: 'user' }, calls: [{ state: 'unknown' }] });
+    await ending;
+    expect(clock.pending).toBe(0);
+    expect(writing).toBeInstanceOf(Promise);
+  });
+
+  test('without a stream comes when it is awaited and no call runs; a call after it is refused', async () => {
+    const { turn, run, calls } = setUp();
+    expect(await run()).toBe('done');
+    const settled = await turn.settled;
+    expect(settled.calls).toHaveLength(1);
+    await expect(run()).rejects.toMatchObject({ code: 'CANCELLED', reason: { kind: 'parent' } });
+    expect(settled.calls).toHaveLength(1);
+    expect(calls.records().map(({ state }) => state)).toEqual(['finished', 'not-started']);
+  });
+
+  test('cannot be changed, and says the same however often it is asked', async () => {
+    const { turn, token } = setUp();
+    token.cancel({ kind: 'user' }, { mode: 'now' });
+    const { settled } = turn;
+    const first = await settled;
+    token.cancel({ kind: 'shutdown' }, { mode: 'kill' });
+    expect(await settled).toBe(first);
+    expect(await settled.finally(() => {})).toBe(first);
+    expect(await settled.catch(() => {})).toBe(first);
+    expect(Object.isFrozen(first)).toBe(true);
+    expect(Object.isFrozen(first.calls)).toBe(true);
+  });
+
+  test('leaves nothing on the signal of a request', async () => {
+    const controller = new AbortController();
+    const turn = createStoppableTurn({ history, tools: {}, calls: createCallLedger(), signal: controller.signal });
+    expect(getEventListeners(controller.signal, 'abort')).toHaveLength(1);
+    await turn.settled;
+    expect(getEventListeners(controller.signal, 'abort')).toHaveLength(0);
+  });
+
+  test('an abort without a stream disposes the turn, though no one waits for it', () => {
+    const { token, turn, clock } = setUp();
+    token.cancel({ kind: 'user' }, { mode: 'now' });
+    expect(turn.abortSignal.aborted).toBe(true);
+    expect(token.statistics).toEqual({ children: 0, listeners: 0 });
+    token[Symbol.dispose]();
+    expect(clock.pending).toBe(0);
+  });
+});
+
+test('the loop stops at its number of steps, or when the turn is cancelled at any level', () => {
+  const { turn, token } = setUp(undefined, { maxSteps: 2 });
+  expect(turn.stopWhen({ steps: [1] })).toBe(false);
+  expect(turn.stopWhen({ steps: [1, 2] })).toBe(true);
+  token.cancel({ kind: 'user' });
+  expect(turn.stopWhen({ steps: [] })).toBe(true);
+});
+
+test('what is sent in a later step is closed and valid too', () => {
+  const { turn } = setUp();
+  const open = { role: 'assistant', content: [{ type: 'tool-call', toolCallId: 'a b', toolName: 'work', input: {} }] };
+  const { messages } = turn.prepareStep({ messages: [...history, open] });
+  expect(messages.map(({ role }) => role)).toEqual(['user', 'assistant', 'tool']);
+  expect(JSON.stringify(messages)).not.toContain('a b');
+});
+
+test.each<[string, Record<string, unknown>, RegExp]>([
+  ['nothing that could stop it', { token: undefined }, /^token: .* needs a token or a signal/],
+  ['a tool that is not there', { mustFinish: { wrok: { timeoutMs: 1 } } }, /mustFinish: there is no tool 'wrok'/],
+  ['no bound', { mustFinish: { work: {} } }, /mustFinish\.work\.timeoutMs: expected .*, got undefined/],
+  ['a bound that never ends', { mustFinish: { work: { timeoutMs: Infinity } } }, /timeoutMs: .* got Infinity/],
+  ['no steps', { maxSteps: 0 }, /^maxSteps: expected a number of at least 1, got 0/],
+  ['a number that is none', { maxSteps: Number.NaN }, /^maxSteps: .* got NaN/],
+])('%s is refused when the turn is made', (_, wrong, words) => {
+  expect(() => setUp(undefined, wrong)).toThrow(words);
+});

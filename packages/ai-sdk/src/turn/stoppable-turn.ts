@@ -1,0 +1,134 @@
+import { CancellationToken } from '@whoa/core';
+import { MAX_SHIELD_MS } from '@whoa/core/internal';
+import { closeOpenCalls } from '../messages/close-open-calls.ts';
+import { type AiSdkTool, checkNames } from '../tools/ai-sdk-tool.ts';
+import { guardTools, type WaitedCall } from '../tools/guard-ai-sdk-tools.ts';
+import type { CallLedger } from './call-ledger.ts';
+import type { AiSdkMessage } from './call-sites.ts';
+import { type SettledTurn, Turn } from './turn.ts';
+
+type Tools = Readonly<Record<string, AiSdkTool>>;
+
+export interface StoppableTurnOptions<T extends Tools, Message extends AiSdkMessage> {
+  /** The messages so far, as `convertToModelMessages` returns them. */
+  readonly history: readonly Message[];
+  readonly tools: T;
+  /** One per conversation: what became of every call, also of those that the loop forgets. */
+  readonly calls: CallLedger;
+  /** Tools that must not be cut in half, each with the time it may take. */
+  readonly mustFinish?: { readonly [Name in keyof T]?: { readonly timeoutMs: number } };
+  /** How many steps the loop may take. Defaults to 20. */
+  readonly maxSteps?: number;
+  /** A cancel has to wait for this call. */
+  readonly onWait?: (call: WaitedCall) => void;
+  /** Who may stop the turn: a token, a signal (which means `now`), or both. */
+  readonly token?: CancellationToken;
+  readonly signal?: AbortSignal;
+}
+
+/** Spreads into `streamText` or `generateText`. `settled` stays behind when it is spread. */
+export interface StoppableTurn<T extends Tools, Message extends AiSdkMessage> {
+  /** The history, closed and valid. */
+  readonly messages: Message[];
+  /** The tools, guarded. */
+  readonly tools: T;
+  readonly abortSignal: AbortSignal;
+  /** True once the turn is cancelled or has taken all its steps. */
+  readonly stopWhen: (options: { readonly steps: readonly unknown[] }) => boolean;
+  /** Keeps what is sent in later steps as valid as the history. */
+  readonly prepareStep: <M extends AiSdkMessage>(options: { readonly messages: readonly M[] }) => { messages: M[] };
+  /**
+   * Has OpenAI's Responses API keep nothing. Else the AI SDK sends references to what is kept there, and a reply that was cut
+   * off is not: the next turn would be refused.
+   */
+  readonly providerOptions: { readonly [provider in 'openai' | 'azure']: { store: false } };
+  /** Passes everything on and sees when the stream is over; `streamText` alone uses it. */
+  // biome-ignore lint/suspicious/noExplicitAny: the parts are those of whichever `ai` it is spread into.
+  readonly experimental_transform: () => TransformStream<any, any>;
+  /**
+   * Resolves when the turn is over and none of its calls runs any more: each has ended or was given up on. Then everything
+   * that the turn made is disposed, and a call that starts all the same is refused.
+   *
+   * A `streamText` turn is over when its stream ends, also if this is awaited earlier. `generateText` tells us of no end, so
+   * await this after it.
+   */
+  readonly settled: Promise<SettledTurn>;
+}
+
+const MAX_STEPS = 20;
+
+/**
+ * Prepares one turn of your own loop so that it stops when told: within the time of its ladder, with a history that is valid
+ * and true for the next turn.
+ *
+ * @returns What to spread into `streamText` or `generateText`, and `settled`, which resolves when the turn has ended.
+ * @throws TypeError when there is neither a token nor a signal, or `mustFinish` names a tool that is not there.
+ *
+ * @example
+ * ```ts
+ * import { createCallLedger, createStoppableTurn } from '@whoa/ai-sdk';
+ * import { type ModelMessage, streamText } from 'ai';
+ *
+ * const calls = createCallLedger();
+ * const history: ModelMessage[] = [{ role: 'user', content: 'Charge the card' }];
+ * const turn = createStoppableTurn({ token, history, tools, calls });
+ * const result = streamText({ model, ...turn });
+ * for await (const text of result.textStream) process.stdout.write(text);
+ * await turn.settled;
+ * ```
+ */
+export function createStoppableTurn<T extends Tools, Message extends AiSdkMessage>(
+  options: StoppableTurnOptions<T, Message>,
+): StoppableTurn<T, Message> {
+  const { history, tools, calls, mustFinish = {}, maxSteps = MAX_STEPS, onWait } = options;
+  checkOptions(options);
+  const messages = closeOpenCalls(history, calls);
+  const turn = new Turn(tokenOf(options), calls);
+  const { token } = turn;
+  const bounds = Object.entries(mustFinish as Readonly<Record<string, { readonly timeoutMs: number }>>).map(
+    ([name, { timeoutMs }]) => [name, { whenCancelled: 'finish', timeoutMs }] as const,
+  );
+  const guarded = guardTools(tools, {
+    calls,
+    bounds: Object.fromEntries(bounds),
+    ...(onWait && { onWait }),
+    onCall: (callId, ending) => turn.watchCall(callId, ending),
+    token,
+  });
+  const spread = {
+    messages,
+    tools: guarded,
+    abortSignal: token.signal,
+    stopWhen: ({ steps }: { readonly steps: readonly unknown[] }) => token.isCancelled || steps.length >= maxSteps,
+    prepareStep: <M extends AiSdkMessage>({ messages: sent }: { readonly messages: readonly M[] }) => ({
+      messages: closeOpenCalls(sent, calls),
+    }),
+    providerOptions: { openai: { store: false }, azure: { store: false } },
+    experimental_transform: () => turn.watchStream(),
+  };
+  return Object.defineProperty(spread, 'settled', { value: turn.settled, enumerable: false }) as StoppableTurn<
+    T,
+    Message
+  >;
+}
+
+/** The turn's own token, so that it can be disposed whatever it was made from. */
+function tokenOf({ token: parent, signal }: Pick<StoppableTurnOptions<Tools, AiSdkMessage>, 'token' | 'signal'>) {
+  const options = { parent, name: 'turn' };
+  return signal === undefined ? new CancellationToken(options) : CancellationToken.from(signal, options);
+}
+
+function checkOptions({ tools, mustFinish = {}, maxSteps, token, signal }: StoppableTurnOptions<Tools, AiSdkMessage>) {
+  if (token === undefined && signal === undefined)
+    throw new TypeError('token: a stoppable turn needs a token or a signal, else nothing can stop it');
+  if (maxSteps !== undefined && !(maxSteps >= 1))
+    throw new RangeError(`maxSteps: expected a number of at least 1, got ${maxSteps}`);
+  checkNames('mustFinish', mustFinish, tools);
+  for (const [name, bound] of Object.entries(mustFinish)) {
+    const timeoutMs: unknown = bound?.timeoutMs;
+    if (typeof timeoutMs === 'number' && timeoutMs > 0 && timeoutMs <= MAX_SHIELD_MS) continue;
+    throw new RangeError(
+      `mustFinish.${name}.timeoutMs: expected milliseconds from 1 to ${MAX_SHIELD_MS}, got ${String(timeoutMs)}`,
+    );
+  }
+}

@@ -1,0 +1,113 @@
+import type { ModelMessage, ModelPart } from '../reply/model.ts';
+import type { Step } from '../reply/planner.ts';
+import type { AssistantPart, Message } from './message.ts';
+
+/** What every provider accepts as the id of a call. */
+const SAFE = /^[A-Za-z0-9_-]{1,64}$/;
+const MAX_ID_CHARACTERS = 64;
+
+/**
+ * Gives every call an id of its own, safe for every provider: the one it came with if that is safe and free. Providers and
+ * planners count anew now and then, and one id for two calls would mix up their results, their undos and what people see.
+ */
+export class CallIds {
+  readonly #taken = new Set<string>();
+  /** The number to try next, by the id that was asked for: a thousand calls under one id must not cost a million looks. */
+  readonly #next = new Map<string, number>();
+
+  /** No call gets an id that stands in these messages. */
+  reserve(messages: readonly (Message | ModelMessage)[]): void {
+    for (const message of messages) {
+      if (message.role === 'tool') this.#taken.add(message.callId);
+      if (message.role !== 'assistant') continue;
+      for (const part of message.content) if (part.type === 'call') this.#taken.add(part.callId);
+    }
+  }
+
+  take(given: unknown): string {
+    const wanted = safeId(given);
+    let id = wanted;
+    for (let n = this.#next.get(wanted) ?? 2; this.#taken.has(id); n++) {
+      id = `${wanted.slice(0, MAX_ID_CHARACTERS - `-${n}`.length)}-${n}`;
+      this.#next.set(wanted, n + 1);
+    }
+    this.#taken.add(id);
+    return id;
+  }
+}
+
+function safeId(given: unknown): string {
+  if (typeof given !== 'string' || given === '') return 'call';
+  return SAFE.test(given) ? given : given.replaceAll(/[^A-Za-z0-9_-]/g, '_').slice(0, MAX_ID_CHARACTERS);
+}
+
+/** The ids of the calls of one streamed reply: all parts of a call agree, and two calls under one id are two. */
+export class ReplyCallIds {
+  readonly #ids: CallIds;
+  /** Calls that have begun, by the id the provider gave them. */
+  readonly #started = new Map<string, string>();
+
+  constructor(ids: CallIds) {
+    this.#ids = ids;
+  }
+
+  own(part: ModelPart): ModelPart {
+    if (part.type === 'call-start') return named(part, this.#begin(part.callId));
+    if (part.type !== 'call-arguments' && part.type !== 'call-end') return part;
+    const callId = this.#started.get(part.callId) ?? this.#begin(part.callId);
+    if (part.type === 'call-end') this.#started.delete(part.callId);
+    return named(part, callId);
+  }
+
+  #begin(given: string): string {
+    const callId = this.#ids.take(given);
+    this.#started.set(given, callId);
+    return callId;
+  }
+}
+
+function named<Part extends ModelPart & { readonly callId: string }>(part: Part, callId: string): Part {
+  return part.callId === callId ? part : { ...part, callId, providerId: part.callId };
+}
+
+/** The ids of the calls of one turn, whoever planned it: what was announced, what is asked for, and what it needs. */
+export class TurnCallIds {
+  readonly #ids: CallIds;
+  readonly #own = new Map<string, string>();
+
+  constructor(ids: CallIds) {
+    this.#ids = ids;
+  }
+
+  own(given: string): string {
+    let own = this.#own.get(given);
+    if (own === undefined) this.#own.set(given, (own = this.#ids.take(given)));
+    return own;
+  }
+
+  /** The same step under ids of our own. Calls that its message does not hold are added to it: nothing runs unseen. */
+  ofStep({ message, calls }: Step): Step {
+    const named = new Set<string>();
+    const content = message.content.map((part): AssistantPart => {
+      if (part.type !== 'call') return part;
+      named.add(part.callId);
+      return this.#part(part);
+    });
+    for (const { id: callId, tool, input } of calls) {
+      if (!named.has(callId)) content.push(this.#part({ type: 'call', callId, tool, input }));
+    }
+    return {
+      message: { ...message, content },
+      calls: calls.map((call) => ({
+        ...call,
+        id: this.own(call.id),
+        ...(call.dependsOn && { dependsOn: call.dependsOn.map((id) => this.#own.get(id) ?? id) }),
+      })),
+    };
+  }
+
+  #part(part: AssistantPart & { type: 'call' }): AssistantPart {
+    const callId = this.own(part.callId);
+    return callId === part.callId ? part : { ...part, callId, providerId: part.providerId ?? part.callId };
+  }
+}

@@ -1,0 +1,111 @@
+import type { ModelPart } from '../reply/model.ts';
+import type { AssistantMessage, AssistantPart, ReplySource, StopReason, Usage } from './message.ts';
+
+/** Puts a streamed reply together. What it has is a valid message at any moment. */
+export class ReplyBuilder {
+  readonly #source: ReplySource;
+  readonly #parts: AssistantPart[] = [];
+  #usage: { inputTokens?: number; outputTokens?: number } | undefined;
+  #stopReason: StopReason | undefined;
+  #isThinking = false;
+  #hasStarted = false;
+
+  constructor({ provider, api, model }: ReplySource = {}) {
+    this.#source = { ...(provider && { provider }), ...(api && { api }), ...(model && { model }) };
+  }
+
+  /** Whether the provider said that the reply is over. */
+  get isFinished(): boolean {
+    return this.#stopReason !== undefined;
+  }
+
+  get stopReason(): StopReason | undefined {
+    return this.#stopReason;
+  }
+
+  /** Whether anything has come at all. */
+  get hasStarted(): boolean {
+    return this.#hasStarted;
+  }
+
+  add(part: ModelPart): void {
+    this.#hasStarted = true;
+    const last = this.#parts.at(-1);
+    switch (part.type) {
+      case 'text':
+        if (last?.type === 'text') this.#replaceLast({ ...last, text: last.text + part.text });
+        else this.#parts.push({ type: 'text', text: part.text });
+        break;
+      case 'thinking':
+        if (last?.type === 'thinking' && this.#isThinking) {
+          this.#replaceLast({ ...last, text: last.text + part.text });
+        } else this.#parts.push({ type: 'thinking', text: part.text });
+        this.#isThinking = true;
+        break;
+      case 'thinking-end':
+        if (part.signature !== undefined) this.#sign(part.signature);
+        this.#isThinking = false;
+        break;
+      case 'call-end':
+        this.#parts.push(callOf(part));
+        break;
+      case 'usage':
+        this.#usage = { ...this.#usage, ...countsIn(part) };
+        break;
+      case 'finish':
+        this.#stopReason = part.stopReason;
+        break;
+      // A call that is not complete leaves no trace.
+      case 'call-start':
+      case 'call-arguments':
+        break;
+    }
+  }
+
+  /** The reply as the provider finished it. */
+  finished(): AssistantMessage {
+    const calls = this.#parts.some(({ type }) => type === 'call');
+    return this.#message(this.#parts, calls ? 'tool-use' : (this.#stopReason ?? 'stop'), true);
+  }
+
+  /** The reply as far as it came. Its calls are left out: a reply that was cut off asked for nothing. */
+  cut(stopReason: 'aborted' | 'error'): AssistantMessage {
+    return this.#message(
+      this.#parts.filter(({ type }) => type !== 'call'),
+      stopReason,
+      false,
+    );
+  }
+
+  #message(content: readonly AssistantPart[], stopReason: StopReason, complete: boolean): AssistantMessage {
+    const usage: Usage | undefined =
+      this.#usage || !complete
+        ? { inputTokens: this.#usage?.inputTokens ?? 0, outputTokens: this.#usage?.outputTokens ?? 0, complete }
+        : undefined;
+    return { role: 'assistant', content, stopReason, ...(usage && { usage }), ...this.#source };
+  }
+
+  #sign(signature: string): void {
+    const last = this.#parts.at(-1);
+    // Redacted thinking comes as a signature without words.
+    if (last?.type === 'thinking' && this.#isThinking) this.#replaceLast({ ...last, signature });
+    else this.#parts.push({ type: 'thinking', text: '', signature });
+  }
+
+  #replaceLast(part: AssistantPart): void {
+    this.#parts[this.#parts.length - 1] = part;
+  }
+}
+
+function callOf({ callId, providerId, tool, input }: ModelPart & { type: 'call-end' }): AssistantPart {
+  return { type: 'call', callId, ...(providerId !== undefined && { providerId }), tool, input };
+}
+
+/** The counts that are counts: a provider that reports nonsense has reported nothing. */
+function countsIn({ inputTokens, outputTokens }: { inputTokens?: number; outputTokens?: number }) {
+  return { ...(isCount(inputTokens) && { inputTokens }), ...(isCount(outputTokens) && { outputTokens }) };
+}
+
+function isCount(value: unknown): value is number {
+  return typeof value === 'number' && Number.isFinite(value) && value >= 0;
+}

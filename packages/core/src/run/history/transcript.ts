@@ -1,0 +1,82 @@
+import { isList, unexpected } from '../../stop/settings.ts';
+import type { CallResult } from '../../tool/result.ts';
+import { readMessage } from './given-messages.ts';
+import { HistoryBuilder } from './history-builder.ts';
+import {
+  type AssistantMessage,
+  addUsage,
+  type Message,
+  NO_USAGE,
+  recordMessage,
+  toolMessage,
+  type Usage,
+  type UserMessage,
+  wordsOf,
+} from './message.ts';
+
+/** The history of one run as it grows, in frozen messages, and what it has used. `close` gives every call a result. */
+export class Transcript {
+  readonly #history = new HistoryBuilder();
+  readonly #onUsage: ((usage: Usage) => void) | undefined;
+  #usage: Usage = NO_USAGE;
+  #text = '';
+
+  constructor(onUsage?: (usage: Usage) => void) {
+    this.#onUsage = onUsage;
+  }
+
+  get messages(): readonly Message[] {
+    return this.#history.messages;
+  }
+
+  get calls(): readonly CallResult[] {
+    return this.#history.results;
+  }
+
+  get usage(): Usage {
+    return this.#usage;
+  }
+
+  /** The words of the last reply. */
+  get text(): string {
+    return this.#text;
+  }
+
+  /** Takes over what was said before. Throws `SettingsError` if that is no history. */
+  begin(history: readonly Message[], input: UserMessage): void {
+    this.replace(history);
+    this.addUser(input);
+  }
+
+  addUser(message: UserMessage): void {
+    this.#history.addUser(recordMessage(message));
+  }
+
+  /** Returns the message as it stands in the record. */
+  addReply(reply: AssistantMessage): AssistantMessage {
+    const message = recordMessage(reply);
+    if (message.usage) this.addUsage(message.usage);
+    this.#text = wordsOf(message);
+    this.#history.addReply(message);
+    return message;
+  }
+
+  addUsage(usage: Usage): void {
+    this.#usage = addUsage(this.#usage, usage);
+    this.#onUsage?.(usage);
+  }
+
+  addResult(result: CallResult): void {
+    if (this.#history.isOpen(result.callId)) this.#history.addResult(result, toolMessage(result));
+  }
+
+  /** Gives every call that still has no result one that says it was not started. */
+  close(describeStoppedCall: (call: { id: string; tool: string }) => CallResult): void {
+    for (const { callId, tool } of this.#history.openCalls) this.addResult(describeStoppedCall({ id: callId, tool }));
+  }
+
+  replace(messages: readonly Message[]): void {
+    if (!isList(messages)) throw unexpected('history', messages, 'a list of messages');
+    this.#history.replace(messages.map((message, index) => readMessage(message, `history[${index}]`)));
+  }
+}

@@ -1,0 +1,142 @@
+import { type World, worldRule } from '../../stop/clock.ts';
+import { count, group, pauseMs, type Rules, readSettings, required, text, timeLimitMs } from '../../stop/settings.ts';
+import { sleep } from '../../stop/wait.ts';
+import type { Call } from '../../tool/call/call.ts';
+import { type Tool, toolsRule } from '../../tool/tool.ts';
+import { type AssistantMessage, addUsage, NO_USAGE, type Usage } from '../history/message.ts';
+import { describeTools, prepareMessages } from '../history/prepare.ts';
+import { type Model, type ModelError, modelRule } from './model.ts';
+import type { Planner, PlannerContext } from './planner.ts';
+import { ReplyError, streamReply } from './stream-reply.ts';
+
+/** How often and how long a model is asked again. */
+export interface RetryOptions {
+  /** How often a request is sent at most. */
+  readonly maxAttempts?: number;
+  /** The first wait between two attempts; it doubles each time, with some chance in it. */
+  readonly backoffMs?: number;
+  /** No wait is longer; a provider that asks for more is not waited for. */
+  readonly maxBackoffMs?: number;
+  /** A provider that sends nothing for this long has stopped answering. */
+  readonly idleMs?: number;
+}
+
+const DEFAULT_RETRY: Required<RetryOptions> = { maxAttempts: 4, backoffMs: 500, maxBackoffMs: 60_000, idleMs: 120_000 };
+
+export interface ModelPlannerOptions {
+  readonly model: Model;
+  readonly instructions?: string | undefined;
+  readonly tools: readonly Tool[];
+  readonly retry?: RetryOptions | undefined;
+  /** A reply that is longer fails; `MAX_REPLY_CHARACTERS` by default. */
+  readonly maxReplyCharacters?: number | undefined;
+  readonly world: World;
+}
+
+/** More than any model says at once: a stream that never ends must not fill the memory. */
+const MAX_REPLY_CHARACTERS = 4_000_000;
+
+/** The settings of an agent that asks a model. */
+export const MODEL_RULES: Rules<Pick<ModelPlannerOptions, 'model' | 'instructions' | 'retry' | 'maxReplyCharacters'>> =
+  {
+    model: modelRule,
+    instructions: text,
+    retry: group<RetryOptions>({
+      maxAttempts: count(),
+      backoffMs: pauseMs,
+      maxBackoffMs: timeLimitMs,
+      idleMs: timeLimitMs,
+    }),
+    maxReplyCharacters: count(),
+  };
+
+/** The planner that asks a model. */
+export function createModelPlanner(given: ModelPlannerOptions): Planner {
+  const options = readSettings<ModelPlannerOptions>(given, {
+    ...MODEL_RULES,
+    model: required(modelRule),
+    tools: required(toolsRule),
+    world: required(worldRule),
+  });
+  const { model, instructions, world, maxReplyCharacters = MAX_REPLY_CHARACTERS } = options;
+  const retry = { ...DEFAULT_RETRY, ...options.retry };
+  const tools = describeTools(options.tools);
+  return {
+    async next(history, context) {
+      const request = {
+        messages: prepareMessages(history),
+        tools,
+        ...(instructions !== undefined && { instructions: instructions.toWellFormed() }),
+      };
+      const limits = { idleMs: retry.idleMs, maxReplyCharacters };
+      let spent: Usage | undefined;
+      for (let attempt = 1; ; attempt++) {
+        try {
+          const message = spending(await streamReply(model, request, { ...context, ...limits }), spent);
+          return { message, calls: callsOf(message) };
+        } catch (error) {
+          const failed = error as ReplyError;
+          const partial = spending(failed.partial, spent);
+          if (failed.hasStarted) spent = partial.usage;
+          const mayRetry = await waitToRetry(failed, attempt, { ...context, retry, world });
+          if (mayRetry) continue;
+          // Cancelled between two attempts: what they cost is not lost with them.
+          if (context.token.isCancelled) return { message: spending(NOTHING_SAID, spent), calls: [] };
+          const { cause, hasShown, hasStarted } = failed;
+          throw new ReplyError(cause, { partial, hasShown, hasStarted });
+        }
+      }
+    },
+  };
+}
+
+const NOTHING_SAID: AssistantMessage = { role: 'assistant', content: [], stopReason: 'aborted' };
+
+/** The message with what was spent before it. */
+function spending(message: AssistantMessage, before: Usage | undefined): AssistantMessage {
+  return before === undefined ? message : { ...message, usage: addUsage(before, message.usage ?? NO_USAGE) };
+}
+
+interface Retries {
+  readonly retry: Required<RetryOptions>;
+  readonly world: World;
+}
+
+/** Waits until the request may be sent again. Answers whether it may. */
+async function waitToRetry(error: ReplyError, attempt: number, context: PlannerContext & Retries): Promise<boolean> {
+  const { token, world, tell } = context;
+  const delayMs = delayBefore(error, attempt, context);
+  if (delayMs === undefined) return false;
+  tell({ type: 'turn-retry', attempt, delayMs, error: error.message });
+  try {
+    await sleep(delayMs, { clock: world.clock, token });
+    return true;
+  } catch {
+    return false;
+  }
+}
+
+/**
+ * How long to wait before the next attempt; `undefined` if there should be none. Nobody may have seen anything yet: words
+ * that were shown are not said twice.
+ */
+function delayBefore(error: ReplyError, attempt: number, { retry, world }: Retries): number | undefined {
+  if (attempt >= retry.maxAttempts || error.hasShown) return undefined;
+  const { cause } = error;
+  if (!isModelError(cause) || !cause.isRetryable) return undefined;
+  if (cause.retryAfterMs !== undefined)
+    return cause.retryAfterMs <= retry.maxBackoffMs ? cause.retryAfterMs : undefined;
+  const grown = Math.min(retry.backoffMs * 2 ** (attempt - 1), retry.maxBackoffMs);
+  return Math.round(grown * (0.5 + world.random() / 2));
+}
+
+// By its code and not by its class: an adapter may have been built against another copy of this package.
+function isModelError(error: unknown): error is ModelError {
+  return error instanceof Error && 'code' in error && error.code === 'MODEL_ERROR';
+}
+
+function callsOf(message: AssistantMessage): Call[] {
+  return message.content.flatMap((part) =>
+    part.type === 'call' ? [{ id: part.callId, tool: part.tool, input: part.input }] : [],
+  );
+}

@@ -1,0 +1,87 @@
+import { LoopYielder } from '../../stop/loop-yielder.ts';
+import type { CancellationToken } from '../../stop/token/token.ts';
+import { waitUntilLevel } from '../../stop/wait.ts';
+import { type Model, ModelError, type ModelPart, type ModelRequest } from './model.ts';
+
+/** A reply that is whole has this long to close its stream. */
+const CLOSING_MS = 1_000;
+
+/** One open stream of a model, read part by part and closed at once when it is no longer wanted, whatever it does. */
+export class ModelStream {
+  readonly #token: CancellationToken;
+  /** The stream's own token: its signal ends with the stream, whoever ends it. */
+  readonly #wire: CancellationToken;
+  readonly #yielder: LoopYielder;
+  readonly #iterator: AsyncIterator<ModelPart>;
+  #idleMs: number;
+  #readAt: number;
+  #idleTimer: Disposable;
+  /** The part that is being waited for. */
+  #pending: PromiseLike<unknown> | undefined;
+  #isOpen = true;
+
+  constructor(model: Model, request: ModelRequest, { token, idleMs }: { token: CancellationToken; idleMs: number }) {
+    this.#token = token;
+    this.#wire = token.child('stream');
+    this.#yielder = new LoopYielder(token.clock);
+    this.#idleMs = idleMs;
+    this.#readAt = token.clock.now();
+    try {
+      this.#iterator = model.stream(request, { signal: this.#wire.signal })[Symbol.asyncIterator]();
+    } catch (error) {
+      this.#wire[Symbol.dispose]();
+      throw error;
+    }
+    this.#idleTimer = this.#watchIdle(idleMs);
+  }
+
+  /** The next part; `undefined` when the stream has ended or is no longer wanted. Throws when it failed or fell silent. */
+  async next(): Promise<ModelPart | undefined> {
+    const pause = this.#yielder.yieldIfDue();
+    if (pause !== undefined) await waitUntilLevel(pause, this.#token, 'drain');
+    if (this.#token.isCancelled) return undefined;
+    this.#readAt = this.#token.clock.now();
+    const part = this.#iterator.next();
+    this.#pending = part;
+    const end = await waitUntilLevel(part, this.#wire, 'drain');
+    if (end.by !== 'level') this.#pending = undefined;
+    if (end.by === 'error' || (end.by === 'value' && end.value.done)) this.#isOpen = false;
+    if (this.#token.isCancelled) return undefined;
+    if (end.by === 'level') {
+      throw new ModelError(`The model sent nothing for ${this.#idleMs} ms`, { isRetryable: true });
+    }
+    if (end.by === 'error') throw end.error;
+    return end.value.done ? undefined : end.value.value;
+  }
+
+  /** The reply is whole: what is left of the stream is not waited for as long as for a word. */
+  expectEnd(): void {
+    this.#idleMs = Math.min(this.#idleMs, CLOSING_MS);
+    this.#idleTimer[Symbol.dispose]();
+    this.#idleTimer = this.#watchIdle(this.#idleMs);
+  }
+
+  /** Closes stream and connection. Returns what settles when the stream has really ended, if it has not yet. */
+  close(): Promise<unknown> | undefined {
+    this.#idleTimer[Symbol.dispose]();
+    this.#yielder[Symbol.dispose]();
+    this.#wire.cancel({ kind: 'parent', message: 'the reply is over' }, { mode: 'kill' });
+    this.#wire[Symbol.dispose]();
+    // Never wait here: a generator that is stuck in a read does not return.
+    return this.#isOpen ? Promise.allSettled([this.#pending, this.#returned()]) : undefined;
+  }
+
+  async #returned(): Promise<void> {
+    await this.#iterator.return?.();
+  }
+
+  /** One timer that follows the reads: a stream has thousands of parts. */
+  #watchIdle(ms: number): Disposable {
+    const { clock } = this.#token;
+    return clock.setTimer(ms, () => {
+      const leftMs = this.#readAt + this.#idleMs - clock.now();
+      if (leftMs > 0) this.#idleTimer = this.#watchIdle(leftMs);
+      else this.#wire.cancel({ kind: 'deadline' }, { mode: 'kill' });
+    });
+  }
+}

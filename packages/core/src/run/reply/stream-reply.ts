@@ -1,0 +1,113 @@
+import type { CancellationToken } from '../../stop/token/token.ts';
+import { describeError } from '../../tool/normalize.ts';
+import { CallIds, ReplyCallIds } from '../history/call-ids.ts';
+import type { AssistantMessage } from '../history/message.ts';
+import { ReplyBuilder } from '../history/reply-builder.ts';
+import type { TurnEvent } from '../report/events.ts';
+import { type Model, ModelError, type ModelPart, type ModelRequest } from './model.ts';
+import { ModelStream } from './model-stream.ts';
+
+export interface StreamReplyOptions {
+  readonly token: CancellationToken;
+  readonly tell: (event: TurnEvent) => void;
+  readonly leaveRunning?: ((name: string, ended: PromiseLike<unknown>) => void) | undefined;
+  /** A provider that sends nothing for this long has stopped answering. */
+  readonly idleMs: number;
+  /** A reply that is longer is broken off. */
+  readonly maxReplyCharacters: number;
+}
+
+/** Thrown when a reply broke off. `partial` is what it had; `hasShown` says whether anybody saw any of it. */
+export class ReplyError extends Error {
+  override readonly name: string = 'ReplyError';
+  readonly code: string = 'REPLY_BROKE_OFF';
+  readonly partial: AssistantMessage;
+  readonly hasShown: boolean;
+  /** Whether any of it had come: then it may have cost something. */
+  readonly hasStarted: boolean;
+
+  constructor(cause: unknown, reply: Pick<ReplyError, 'partial' | 'hasShown' | 'hasStarted'>) {
+    super(describeError(cause), { cause });
+    this.partial = reply.partial;
+    this.hasShown = reply.hasShown;
+    this.hasStarted = reply.hasStarted;
+  }
+}
+
+/**
+ * One streamed reply under a token. Words are never protected: at any level the stream is closed at once, the connection
+ * too, and what had come is the reply, with `aborted` as its `stopReason`. Once the reply is whole, nothing that its stream
+ * does can spoil it.
+ */
+export async function streamReply(
+  model: Model,
+  request: ModelRequest,
+  options: StreamReplyOptions,
+): Promise<AssistantMessage> {
+  const { token, tell, maxReplyCharacters } = options;
+  const builder = new ReplyBuilder(model.source);
+  const ids = ownIdsAfter(request);
+  let hasShown = false;
+  // The arguments of calls included.
+  let characters = 0;
+  let stream: ModelStream | undefined;
+  try {
+    stream = new ModelStream(model, request, options);
+    for (let part = await stream.next(); part !== undefined; part = await stream.next()) {
+      const own = ids.own(checkPart(part));
+      characters += 'text' in own ? own.text.length : 0;
+      if (characters > maxReplyCharacters) throw tooLong(maxReplyCharacters);
+      builder.add(own);
+      if (builder.stopReason === 'error') throw new ModelError('The model broke its reply off', { isRetryable: false });
+      if (builder.isFinished) stream.expectEnd();
+      const event = eventOf(own);
+      if (event === undefined) continue;
+      hasShown = true;
+      tell(event);
+    }
+    if (!builder.isFinished && token.isCancelled) return builder.cut('aborted');
+    if (!builder.isFinished) throw new ModelError('The stream ended before the reply did', { isRetryable: true });
+    return builder.finished();
+  } catch (error) {
+    if (builder.isFinished && builder.stopReason !== 'error') return builder.finished();
+    if (token.isCancelled) return builder.cut('aborted');
+    throw new ReplyError(error, { partial: builder.cut('error'), hasShown, hasStarted: builder.hasStarted });
+  } finally {
+    const ending = stream?.close();
+    if (ending !== undefined) options.leaveRunning?.('model stream', ending);
+  }
+}
+
+function tooLong(maxReplyCharacters: number): ModelError {
+  return new ModelError(`The reply is longer than maxReplyCharacters of ${maxReplyCharacters}`, { isRetryable: false });
+}
+
+/** Ids for the calls of a reply, unlike those the request holds. */
+function ownIdsAfter({ messages }: ModelRequest): ReplyCallIds {
+  const ids = new CallIds();
+  ids.reserve(messages);
+  return new ReplyCallIds(ids);
+}
+
+const TEXTS: Readonly<Record<string, readonly string[]>> = {
+  text: ['text'],
+  thinking: ['text'],
+  'call-start': ['callId', 'tool'],
+  'call-arguments': ['callId', 'text'],
+  'call-end': ['callId', 'tool'],
+};
+
+/** A part that every field of can be relied on: adapters are written by others. */
+function checkPart(part: ModelPart): ModelPart {
+  const fields = TEXTS[part.type] ?? [];
+  const bad = fields.find((field) => typeof (part as unknown as Record<string, unknown>)[field] !== 'string');
+  if (bad === undefined) return part;
+  throw new ModelError(`The model sent a '${part.type}' whose ${bad} is no text`, { isRetryable: false });
+}
+
+/** What people may see of a part, as it comes. */
+function eventOf(part: ModelPart): TurnEvent | undefined {
+  if (part.type === 'text' || part.type === 'thinking') return { type: part.type, text: part.text };
+  if (part.type === 'call-start') return { type: 'call-planned', callId: part.callId, tool: part.tool };
+  return undefined;
+}

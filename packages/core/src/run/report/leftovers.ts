@@ -1,0 +1,51 @@
+import type { Clock } from '../../stop/clock.ts';
+
+/** What has been asked to end has this long to do so before it is given up on. */
+const LEFT_MS = 1_000;
+
+/** Work of a run that has been asked to end and has not yet. */
+export interface Left {
+  readonly name: string;
+  /** Settles when it ends. */
+  readonly ended: Promise<unknown>;
+  /** When the wait for it is over. */
+  readonly until: number;
+}
+
+/** Keeps count of what a run has asked to end: it is waited for a little, and named if it still runs when the run settles. */
+export class Leftovers {
+  readonly #clock: Clock;
+  readonly #running = new Set<Left>();
+
+  constructor(clock: Clock) {
+    this.#clock = clock;
+  }
+
+  /** What still runs. */
+  get running(): readonly Left[] {
+    return [...this.#running];
+  }
+
+  readonly add = (name: string, ended: PromiseLike<unknown>, waitMs: number = LEFT_MS): void => {
+    const left = { name, ended: Promise.resolve(ended), until: this.#clock.now() + waitMs };
+    const forget = (): unknown => this.#running.delete(left);
+    this.#running.add(left);
+    left.ended.then(forget, forget);
+  };
+
+  /** Resolves when nothing is left, or everything that is has had its time; nothing if there is nothing to wait for. */
+  settle(): Promise<void> | undefined {
+    return this.#running.size === 0 ? undefined : this.#settle();
+  }
+
+  async #settle(): Promise<void> {
+    for (const left of this.#running) {
+      const leftMs = left.until - this.#clock.now();
+      if (leftMs <= 0) continue;
+      const elapsed = Promise.withResolvers<void>();
+      const timer = this.#clock.setTimer(leftMs, elapsed.resolve);
+      await Promise.race([left.ended, elapsed.promise]).catch(() => {});
+      timer[Symbol.dispose]();
+    }
+  }
+}

@@ -1,0 +1,35 @@
+import type { CancelReason } from '../../stop/token/reason.ts';
+import type { CallResult } from '../../tool/result.ts';
+import type { Message, Usage, UserMessage } from '../history/message.ts';
+import type { StopReport } from './report.ts';
+
+interface OutcomeBase {
+  readonly runId: string;
+  readonly agent: string;
+  /** The words of the last reply, as far as it came. */
+  readonly text: string;
+  /** The history with everything this run added: valid as the history of the next run, however this one ended. */
+  readonly messages: readonly Message[];
+  readonly calls: readonly CallResult[];
+  readonly usage: Usage;
+  readonly turns: number;
+  /** Messages given to `steer` that the run ended without reading. */
+  readonly undelivered: readonly UserMessage[];
+  readonly startedAt: number;
+  readonly endedAt: number;
+}
+
+/** How a run ended, with everything it produced. Frozen. */
+export type Outcome = OutcomeBase &
+  (
+    | { readonly status: 'success' }
+    | { readonly status: 'failed'; readonly error: unknown }
+    | {
+        readonly status: 'cancelled';
+        readonly reason: CancelReason;
+        readonly stop: StopReport;
+        /** The work was done, or had failed, before the stop took hold. */
+        readonly complete: boolean;
+        readonly error?: unknown;
+      }
+  );

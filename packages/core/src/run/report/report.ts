@@ -1,0 +1,112 @@
+import type { StopLevel } from '../../stop/token/level.ts';
+import { type CancelReason, describeReason } from '../../stop/token/reason.ts';
+import type { CallState } from '../../tool/result.ts';
+
+/** How an undo ended. `unknown`: it did not end in time. */
+export type UndoState = 'undone' | 'failed' | 'unknown';
+
+/** What one call did between the cancel and the end. */
+export interface StoppedCall {
+  /** Calls of a sub-agent are named by the way to them: `c1/c7`, `researcher › bash`. */
+  readonly callId: string;
+  readonly tool: string;
+  /** `unknown` means abandoned: it was still running when the wait for it ended. */
+  readonly state: CallState;
+  /** Milliseconds after the cancel; negative if it had ended before. */
+  readonly afterMs: number;
+  /** The cancel had to wait for it, because it must not be cut in half. */
+  readonly waitedFor: boolean;
+  readonly undo?: UndoState;
+  /** Operating-system processes the call ended, if it had any. */
+  readonly processesEnded?: number;
+  /** Processes that could not be proved ended. */
+  readonly survivors?: number;
+  /** This machine offers no proof that the call's processes have ended. */
+  readonly unverified?: true;
+}
+
+/** What each thing did between the cancel and settled. Frozen when the run settles. */
+export interface StopReport {
+  readonly reason: CancelReason;
+  readonly settledAfterMs: number;
+  readonly levels: readonly { readonly level: StopLevel; readonly afterMs: number }[];
+  /** The reply that was cut off, if one was. */
+  readonly reply?: { readonly characters: number; readonly afterMs: number };
+  readonly calls: readonly StoppedCall[];
+  readonly cleanupErrors: readonly string[];
+  /** What is no call and was still running at the end: the planner, the model's stream, a question, a cleanup. */
+  readonly abandoned?: readonly { readonly name: string; readonly afterMs: number }[];
+  /** Nothing was abandoned, nothing survived or went unproved, every cleanup ended well. */
+  readonly clean: boolean;
+}
+
+/**
+ * Formats a stop report for people: one sentence, then a line for each thing.
+ *
+ * @returns The text, without a newline at its end.
+ *
+ * @example
+ * ```ts
+ * import { formatStopReport } from '@whoa/core';
+ *
+ * const outcome = await agent.run('Tell me a story').outcome;
+ * if (outcome.status === 'cancelled') console.log(formatStopReport(outcome.stop));
+ * ```
+ */
+export function formatStopReport(report: StopReport): string {
+  const { abandoned: work = [] } = report;
+  const abandoned = report.calls.filter((call) => call.state === 'unknown').length + work.length;
+  const left = report.clean
+    ? 'nothing was left behind'
+    : abandoned > 0
+      ? `${abandoned} abandoned`
+      : 'not everything is tidy';
+  const { by, via } = report.reason;
+  const who = [by && `by ${by}`, via && `via ${via}`].filter(Boolean).join(', ');
+  const lines = [
+    `Stopped after ${report.settledAfterMs} ms (${describeReason(report.reason)}${who && `, ${who}`}); ${left}.`,
+  ];
+  const happened: { afterMs: number; what: string }[] = report.levels.map(({ level, afterMs }) => ({
+    afterMs,
+    what: LEVEL_WORDS[level],
+  }));
+  if (report.reply) {
+    happened.push({ afterMs: report.reply.afterMs, what: `reply closed after ${report.reply.characters} characters` });
+  }
+  for (const call of report.calls) happened.push({ afterMs: call.afterMs, what: `${call.tool} ${describeCall(call)}` });
+  for (const { name, afterMs } of work) happened.push({ afterMs, what: `${name} abandoned, it may still run` });
+  happened.push({ afterMs: report.settledAfterMs, what: 'settled' });
+  // A stable sort keeps what happened in the same instant in the order written above.
+  for (const { afterMs, what } of happened.toSorted((a, b) => a.afterMs - b.afterMs)) {
+    lines.push(`  ${`${afterMs >= 0 ? '+' : ''}${afterMs} ms`.padStart(12)}  ${what}`);
+  }
+  for (const error of report.cleanupErrors) lines.push(`  ${'cleanup'.padStart(12)}  ${error}`);
+  return lines.join('\n');
+}
+
+const LEVEL_WORDS: Record<StopLevel, string> = {
+  drain: 'drain: nothing new starts',
+  abort: 'abort: what can be interrupted stops',
+  kill: 'kill: nothing more is waited for',
+};
+
+const STATE_WORDS: Record<CallState, string> = {
+  finished: 'finished',
+  failed: 'failed',
+  interrupted: 'interrupted',
+  'not-started': 'not started',
+  unknown: 'abandoned, its outcome is unknown',
+};
+
+function describeCall(call: StoppedCall): string {
+  const words = [`${STATE_WORDS[call.state]}${call.waitedFor ? ' (waited for: it must not be cut)' : ''}`];
+  if (call.processesEnded) words.push(`${count(call.processesEnded)} ended`);
+  if (call.survivors) words.push(`${count(call.survivors)} may survive`);
+  if (call.unverified) words.push('not verified');
+  if (call.undo) words.push(call.undo === 'undone' ? 'undone' : `undo ${call.undo}`);
+  return words.join(', ');
+}
+
+function count(processes: number): string {
+  return processes === 1 ? '1 process' : `${processes} processes`;
+}

@@ -1,0 +1,97 @@
+import { boundedMs, group, isObject, type Rule, unexpected } from '../settings.ts';
+
+/**
+ * How hard a piece of work is asked to stop.
+ *
+ * - `drain`: start nothing new; what is under way may finish.
+ * - `abort`: signals fire; what can be interrupted stops now and hands over what it has.
+ * - `kill`: stop waiting; what has not ended is abandoned, recorded and fenced.
+ */
+export type StopLevel = 'drain' | 'abort' | 'kill';
+
+const LEVELS: readonly StopLevel[] = ['drain', 'abort', 'kill'];
+const RANKS: Readonly<Record<StopLevel, number>> = { drain: 1, abort: 2, kill: 3 };
+
+/**
+ * Orders levels.
+ *
+ * @returns 0 for "not cancelled", then more for each level.
+ */
+export function rankLevel(level: StopLevel | undefined): number {
+  return level === undefined ? 0 : RANKS[level];
+}
+
+/** The level of a rank; `undefined` for 0. */
+export function levelAt(rank: number): StopLevel | undefined {
+  return LEVELS[rank - 1];
+}
+
+/** How long each level may last before the next. A ladder starts at the first level it names, `kill` if it names none. */
+export interface Ladder {
+  readonly drainMs?: number;
+  readonly abortMs?: number;
+}
+
+/** A ladder, or the name of a preset. */
+export type StopMode = Ladder | 'graceful' | 'now' | 'kill';
+
+/** The presets: `graceful` lets calls under way finish, `now` interrupts them, `kill` waits for nobody. */
+export const LADDERS: { readonly graceful: Ladder; readonly now: Ladder; readonly kill: Ladder } = {
+  graceful: { drainMs: 10_000, abortMs: 2_000 },
+  now: { abortMs: 2_000 },
+  kill: {},
+};
+
+/**
+ * Finds the preset that starts at a level.
+ *
+ * @returns The name of the preset.
+ */
+export function toPreset(level: StopLevel): 'graceful' | 'now' | 'kill' {
+  return level === 'drain' ? 'graceful' : level === 'abort' ? 'now' : 'kill';
+}
+
+/** No level may last longer than this: a stop that takes hours is not a stop. */
+const MAX_LEVEL_MS = 3_600_000;
+
+/** A ladder pinned to a moment: where it starts and when each later level is due. */
+export interface StopSchedule {
+  readonly level: StopLevel;
+  readonly abortAt: number;
+  readonly killAt: number;
+}
+
+/**
+ * Pins a ladder to `now`.
+ *
+ * @returns When each level begins.
+ */
+export function createStopSchedule(mode: StopMode, now: number): StopSchedule {
+  const known = stopMode(mode, 'mode') as StopMode;
+  const { drainMs, abortMs } = typeof known === 'string' ? LADDERS[known] : known;
+  const abortAt = now + (drainMs ?? 0);
+  const killAt = abortAt + (abortMs ?? 0);
+  const level = drainMs !== undefined ? 'drain' : abortMs !== undefined ? 'abort' : 'kill';
+  return { level, abortAt, killAt };
+}
+
+/** The stricter of two schedules, level by level. */
+export function earliest(a: StopSchedule, b: StopSchedule): StopSchedule {
+  return { ...a, abortAt: Math.min(a.abortAt, b.abortAt), killAt: Math.min(a.killAt, b.killAt) };
+}
+
+/** The longest a ladder may take from the cancel to `kill`. */
+export function getLadderMs(mode: StopMode): number {
+  return createStopSchedule(mode, 0).killAt;
+}
+
+const levelMs = /*#__PURE__*/ boundedMs({ orZero: true, max: MAX_LEVEL_MS });
+const ladder = /*#__PURE__*/ group<Ladder>({ drainMs: levelMs, abortMs: levelMs });
+
+/** The rule for a setting that is a ladder or the name of a preset. */
+export const stopMode: Rule = (value, field) => {
+  if (typeof value === 'string' ? Object.hasOwn(LADDERS, value) : isObject(value)) {
+    return typeof value === 'string' ? value : ladder(value, field);
+  }
+  throw unexpected(field, value, "'graceful', 'now', 'kill' or { drainMs, abortMs }");
+};

@@ -1,0 +1,31 @@
+import { boundedMs, type Rule } from '../settings.ts';
+import { CancellationToken } from './token.ts';
+
+/** No shield lasts longer than this. */
+export const MAX_SHIELD_MS = 600_000;
+
+/** The rule for a bound of work that must not be cut. */
+export const shieldMs: Rule = boundedMs({ max: MAX_SHIELD_MS });
+
+/**
+ * Creates a token that ignores its parent: for work that must not be cut in half. It still has a deadline: after `boundMs`
+ * it is killed. Dispose it when the work has ended.
+ *
+ * @returns The shielded token.
+ * @throws {@link SettingsError} when `boundMs` is not a duration, or longer than a shield may last.
+ *
+ * @example
+ * ```ts
+ * import { shield } from '@whoa/core';
+ *
+ * using shielded = shield(token, { boundMs: 5_000, name: 'commit' });
+ * await fetch('https://bank.example.com/commit', { method: 'POST', signal: shielded.signal });
+ * ```
+ */
+export function shield(parent: CancellationToken, options: { boundMs: number; name?: string }): CancellationToken {
+  const { boundMs, name = `${parent.name} (shielded)` } = options;
+  shieldMs(boundMs, 'boundMs');
+  const token = new CancellationToken({ parent, name, inheritFrom: 'nothing' });
+  token.cancelAfter(boundMs, { kind: 'deadline', message: `${name} took longer than ${boundMs} ms` }, { mode: 'kill' });
+  return token;
+}

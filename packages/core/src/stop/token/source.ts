@@ -1,0 +1,41 @@
+import type { Clock } from '../clock.ts';
+import { isObject, type Rule, type Rules, unexpected } from '../settings.ts';
+import { CancellationToken } from './token.ts';
+
+/** Who may cancel something from outside: a token, a signal (which means `now`), or both. */
+export interface CancelSource {
+  readonly token?: CancellationToken | undefined;
+  readonly signal?: AbortSignal | undefined;
+}
+
+const token: Rule = (value, field) => {
+  if (value instanceof CancellationToken) return value;
+  throw unexpected(field, value, isSignal(value) ? 'a CancellationToken; hand a signal over as `signal`' : TOKEN);
+};
+
+const signal: Rule = (value, field) => {
+  if (isSignal(value)) return value;
+  throw unexpected(
+    field,
+    value,
+    value instanceof CancellationToken ? 'an AbortSignal; hand a token over as `token`' : SIGNAL,
+  );
+};
+
+const TOKEN = 'a CancellationToken (of this copy of @whoa/core)';
+const SIGNAL = 'an AbortSignal';
+
+/** The rules for the options `token` and `signal`. */
+export const SOURCE_RULES: Rules<CancelSource> = { token, signal };
+
+function isSignal(value: unknown): value is AbortSignal {
+  if (!isObject(value)) return false;
+  const { aborted, addEventListener } = value as Partial<AbortSignal>;
+  return typeof aborted === 'boolean' && typeof addEventListener === 'function';
+}
+
+/** The token of some work: cancelled by whoever may cancel it. Dispose it when the work has ended. */
+export function tokenFor(source: CancelSource, options: { name: string; clock?: Clock }): CancellationToken {
+  const all = { parent: source.token, ...options };
+  return source.signal === undefined ? new CancellationToken(all) : CancellationToken.from(source.signal, all);
+}

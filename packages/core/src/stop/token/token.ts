@@ -1,0 +1,299 @@
+import { type Clock, isNever, NEVER, systemClock } from '../clock.ts';
+import { CancelledError } from '../errors.ts';
+import { Owned } from '../work/owned.ts';
+import { createStopSchedule, earliest, levelAt, rankLevel, type StopLevel, type StopSchedule } from './level.ts';
+import { type CancelListener, CancelListeners, warnOfListener } from './listeners.ts';
+import { abortErrorOf, type CancelReason, createReason, type GivenReason, whenAborted } from './reason.ts';
+import { type CancelOptions, type CancelReceipt, readCancelOptions } from './receipt.ts';
+
+/** What a token is made with. */
+export interface TokenOptions {
+  readonly parent?: CancellationToken | undefined;
+  readonly name?: string | undefined;
+  /** Time for ladders and deadlines; the parent's unless given. */
+  readonly clock?: Clock | undefined;
+  /** The lowest level inherited from the parent: `drain` takes all, `abort` sits drains out, `nothing` is a shield. */
+  readonly inheritFrom?: StopLevel | 'nothing' | undefined;
+  /** The lowest level that a cancel from above arrives as. `abort`: for words and questions, which a drain does not wait for. */
+  readonly minimumLevel?: StopLevel | undefined;
+  /** Told about listeners that throw; the parent's unless given, a process warning at the root. */
+  readonly onListenerError?: ((error: unknown) => void) | undefined;
+}
+
+const ABORT = rankLevel('abort');
+const KILL = rankLevel('kill');
+const NOTHING = KILL + 1;
+
+/**
+ * Asks one piece of work, and everything under it, to stop.
+ *
+ * Tokens form a tree. A cancel marks the whole subtree before it calls the first listener, so a half-cancelled tree is never
+ * visible. A cancelled token stays cancelled, its level only rises, and its first reason is the only one.
+ *
+ * Dispose a token when its work has ended: that unlinks it, and cancels what is still alive under it.
+ *
+ * @example
+ * ```ts
+ * import { CancellationToken } from '@whoa/core';
+ * using token = new CancellationToken();
+ * token.onCancel((level, reason) => console.log(level, reason.kind));
+ * token.cancel({ kind: 'user' });
+ * ```
+ */
+export class CancellationToken implements Disposable {
+  readonly name: string;
+  readonly #clock: Clock;
+  readonly #onListenerError: (error: unknown) => void;
+  readonly #inheritFrom: number;
+  readonly #minimumRank: number;
+
+  #rank = 0;
+  #reason: CancelReason | undefined;
+  #undo = false;
+  #schedule: StopSchedule | undefined;
+  #step: (Disposable & { readonly keepAlive: boolean }) | undefined;
+  #ended = false;
+
+  // Siblings are linked through each other: a child leaves a parent of 100,000 in constant time and holds no set.
+  #parent: CancellationToken | undefined;
+  #firstChild: CancellationToken | undefined;
+  #next: CancellationToken | undefined;
+  #previous: CancellationToken | undefined;
+
+  #controller: AbortController | undefined;
+  #listeners: CancelListeners | undefined;
+  #owned: Owned | undefined;
+
+  constructor(options: TokenOptions = {}) {
+    const { parent } = options;
+    this.name = options.name ?? 'token';
+    this.#clock = options.clock ?? parent?.clock ?? systemClock;
+    this.#onListenerError = options.onListenerError ?? (parent ? parent.#onListenerError : warnOfListener);
+    this.#inheritFrom = options.inheritFrom === 'nothing' ? NOTHING : rankLevel(options.inheritFrom ?? 'drain');
+    this.#minimumRank = rankLevel(options.minimumLevel);
+    if (parent !== undefined && this.#inheritFrom !== NOTHING) this.#join(parent);
+  }
+
+  /** A token that is cancelled (`now`) when somebody's signal aborts. Dispose it to take the listener off the signal. */
+  static from(signal: AbortSignal, options: TokenOptions = {}): CancellationToken {
+    const token = new CancellationToken({ name: 'signal', ...options });
+    token.#own(whenAborted(signal, (reason) => token.cancel(reason, { mode: 'now' })));
+    return token;
+  }
+
+  /** True from the first cancel, at any level. */
+  get isCancelled(): boolean {
+    return this.#rank !== 0;
+  }
+
+  get level(): StopLevel | undefined {
+    return levelAt(this.#rank);
+  }
+
+  get reason(): CancelReason | undefined {
+    return this.#reason;
+  }
+
+  /** Whether the cancel asked for undo. */
+  get undo(): boolean {
+    return this.#undo;
+  }
+
+  get clock(): Clock {
+    return this.#clock;
+  }
+
+  /** For the outside world: fires at `abort`. Made on first use. */
+  get signal(): AbortSignal {
+    if (this.#controller === undefined) {
+      this.#controller = new AbortController();
+      this.#holdProcess();
+      this.#fireSignal();
+    }
+    return this.#controller.signal;
+  }
+
+  cancel(init: GivenReason = {}, options: CancelOptions = {}): CancelReceipt {
+    const now = this.#clock.now();
+    const { mode, undo } = readCancelOptions(options, 'graceful');
+    const schedule = createStopSchedule(mode, now);
+    if (this.#ended) return { answer: 'too-late' };
+    const first = this.#rank === 0;
+    const rank = rankLevel(schedule.level);
+    const sooner = schedule.abortAt < this.#due('abort') || schedule.killAt < this.#due('kill');
+    const stronger = rank > this.#rank || sooner || (undo && !this.#undo);
+    if (stronger) {
+      this.#schedule = this.#schedule ? earliest(this.#schedule, schedule) : schedule;
+      this.#raise({ rank, undo, reason: this.#reason ?? createReason(init, now) });
+    }
+    const answer = first ? 'accepted' : stronger ? 'escalated' : 'already';
+    return { answer, level: this.level!, reason: this.#reason!, killAt: this.#due('kill') };
+  }
+
+  /** Cancels after `ms`, after `Infinity` never, unless this token, or what is returned, is disposed first. */
+  cancelAfter(ms: number, init: GivenReason = {}, options: CancelOptions = {}): Disposable {
+    if (isNever(ms)) return NEVER;
+    const timer = this.#own(
+      this.#clock.setTimer(ms, () => {
+        timer[Symbol.dispose]();
+        this.cancel(init, options);
+      }),
+    );
+    return timer;
+  }
+
+  throwIfCancelled(): void {
+    if (this.#reason !== undefined) throw new CancelledError(this.#reason);
+  }
+
+  child(options?: string | Omit<TokenOptions, 'parent'>): CancellationToken {
+    if (options === undefined) return new CancellationToken({ parent: this });
+    const named = typeof options === 'string' ? { name: options } : options;
+    return new CancellationToken({ ...named, parent: this });
+  }
+
+  onCancel(listener: CancelListener): Disposable {
+    // After the end nothing new can happen, so the listener is told what did happen and is not kept.
+    const listeners = this.#ended ? new CancelListeners() : (this.#listeners ??= new CancelListeners());
+    const subscription = listeners.add(listener);
+    if (this.#reason !== undefined) subscription.tell(this.level!, this.#reason, this.#onListenerError);
+    this.#holdProcess();
+    return subscription;
+  }
+
+  [Symbol.dispose](): void {
+    if (this.#ended) return;
+    this.#ended = true;
+    this.#step?.[Symbol.dispose]();
+    this.#step = undefined;
+    this.#listeners?.clear();
+    this.#owned?.[Symbol.dispose]();
+    this.#leave();
+    // Nothing outlives its owner: what still lives under an ended token is stopped, not forgotten.
+    for (let child = this.#firstChild; child !== undefined; child = this.#firstChild) {
+      child.#leave();
+      child.cancel(this.#reason ?? { kind: 'parent', message: `${this.name} ended` }, { mode: 'now' });
+    }
+  }
+
+  /** Live links and listeners, for leak checks. */
+  get statistics(): { readonly children: number; readonly listeners: number } {
+    let children = 0;
+    for (let child = this.#firstChild; child !== undefined; child = child.#next) children++;
+    return { children, listeners: this.#listeners?.size ?? 0 };
+  }
+
+  #join(parent: CancellationToken): void {
+    if (parent.#ended) {
+      this.cancel(parent.#reason ?? { kind: 'parent', message: `${parent.name} ended` }, { mode: 'now' });
+      return;
+    }
+    this.#parent = parent;
+    this.#next = parent.#firstChild;
+    if (this.#next) this.#next.#previous = this;
+    parent.#firstChild = this;
+    this.#inherit();
+    parent.#holdProcess();
+  }
+
+  #leave(): void {
+    const parent = this.#parent;
+    if (parent === undefined) return;
+    if (this.#previous) this.#previous.#next = this.#next;
+    else parent.#firstChild = this.#next;
+    if (this.#next) this.#next.#previous = this.#previous;
+    this.#parent = this.#next = this.#previous = undefined;
+    parent.#holdProcess();
+  }
+
+  /** Marks the subtree, sets the next step of the ladder, and only then calls listeners: they may do anything. */
+  #raise(to: { rank: number; undo: boolean; reason: CancelReason }): void {
+    const marked: CancellationToken[] = [];
+    // Walk by links and not by recursion: a chain may be 100,000 deep.
+    let node: CancellationToken = this;
+    let entering = true;
+    for (;;) {
+      if (entering && (node === this ? node.#mark(to.rank, to.undo, to.reason) : node.#inherit())) {
+        if (node.#controller !== undefined || node.#listeners !== undefined) marked.push(node);
+        if (node.#firstChild !== undefined) {
+          node = node.#firstChild;
+          continue;
+        }
+      }
+      if (node === this) break;
+      entering = node.#next !== undefined;
+      node = node.#next ?? node.#parent!;
+    }
+    this.#setStep();
+    this.#holdProcess();
+    for (const token of marked) token.#notify();
+  }
+
+  /** Takes over what has happened to the parent, as far as this token listens to it. */
+  #inherit(): boolean {
+    const parent = this.#parent!;
+    if (parent.#reason === undefined || parent.#rank < this.#inheritFrom) return false;
+    return this.#mark(Math.max(parent.#rank, this.#minimumRank), parent.#undo, parent.#reason);
+  }
+
+  /** Returns whether anything changed; where nothing did, nothing below can change either. */
+  #mark(rank: number, undo: boolean, reason: CancelReason): boolean {
+    const changed = rank > this.#rank || (undo && !this.#undo);
+    if (!changed) return false;
+    this.#rank = Math.max(this.#rank, rank);
+    this.#undo ||= undo;
+    this.#reason ??= reason;
+    // There is nothing left to climb to, whoever's ladder this was.
+    if (this.#rank === KILL && this.#step !== undefined) this.#setStep();
+    return true;
+  }
+
+  #notify(): void {
+    this.#fireSignal();
+    this.#listeners?.tell(this.level!, this.#reason!, this.#onListenerError);
+  }
+
+  #fireSignal(): void {
+    if (this.#rank >= ABORT) this.#controller?.abort(abortErrorOf(this.#reason!));
+  }
+
+  #setStep(): void {
+    this.#step?.[Symbol.dispose]();
+    this.#step = undefined;
+    if (this.#rank === KILL || this.#schedule === undefined) return;
+    const [rank, at] = this.#rank < ABORT ? [ABORT, this.#schedule.abortAt] : [KILL, this.#schedule.killAt];
+    const keepAlive = this.#hasSomebodyToTell;
+    const climb = (): void => this.#raise({ rank, undo: this.#undo, reason: this.#reason! });
+    const timer = this.#clock.setTimer(Math.max(0, at - this.#clock.now()), climb, { keepAlive });
+    this.#step = { keepAlive, [Symbol.dispose]: () => timer[Symbol.dispose]() };
+  }
+
+  /** Alone, a waiting ladder must not keep the process alive; with somebody to tell, it must. */
+  #holdProcess(): void {
+    if (this.#step === undefined) return;
+    if (this.#listeners) this.#listeners.onEmpty ??= () => this.#holdProcess();
+    if (this.#step.keepAlive !== this.#hasSomebodyToTell) this.#setStep();
+  }
+
+  get #hasSomebodyToTell(): boolean {
+    const hasSignalToFire = this.#controller !== undefined && this.#rank < ABORT;
+    return hasSignalToFire || this.#firstChild !== undefined || this.#listeners?.isEmpty === false;
+  }
+
+  /** When a level is due here: by this token's own ladder or by one above it. */
+  #due(level: 'abort' | 'kill'): number {
+    let due = Infinity;
+    for (let token: CancellationToken | undefined = this; token !== undefined; token = token.#parent) {
+      const schedule = token.#schedule;
+      if (schedule !== undefined) due = Math.min(due, level === 'abort' ? schedule.abortAt : schedule.killAt);
+      if (token.#inheritFrom > rankLevel(level)) break;
+    }
+    return due;
+  }
+
+  #own(thing: Disposable): Disposable {
+    this.#owned ??= new Owned();
+    if (this.#ended) this.#owned[Symbol.dispose]();
+    return this.#owned.add(thing);
+  }
+}

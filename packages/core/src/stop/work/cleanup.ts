@@ -1,0 +1,111 @@
+import type { Clock } from '../clock.ts';
+import { shield } from '../token/shield.ts';
+import { CancellationToken } from '../token/token.ts';
+import { waitUntilLevel } from '../wait.ts';
+
+/** Something to tidy up. The signal fires when the time for cleaning up is over. */
+export type Cleanup = (context: { readonly signal: AbortSignal }) => unknown;
+
+/** Cleanups share this bound: what is not tidy by then is reported, not waited for. */
+export const CLEANUP_MS = 2_000;
+
+/** A cleanup that threw, rejected, or did not end in time. */
+export class CleanupError extends Error {
+  override readonly name: string = 'CleanupError';
+  readonly code: string = 'CLEANUP_FAILED';
+}
+
+/** What one piece of work must tidy up. Runs in reverse order, shielded from the cancel that caused it, and bounded. */
+export class Cleanups {
+  #stack: Cleanup[] | undefined;
+  readonly #work: { onCleanupError(error: CleanupError, running?: Promise<unknown>): void };
+  #isClosed = false;
+
+  constructor(work: { onCleanupError(error: CleanupError, running?: Promise<unknown>): void }) {
+    this.#work = work;
+  }
+
+  /** Registers a cleanup. Abandoned work that registers one after its end has it run at once. */
+  readonly defer = (cleanup: Cleanup): void => {
+    if (this.#isClosed) this.#attemptUnawaited(cleanup);
+    else (this.#stack ??= []).push(cleanup);
+  };
+
+  /** The work has ended. Answers whether there is anything to run. */
+  close(): boolean {
+    this.#isClosed = true;
+    return this.#stack !== undefined;
+  }
+
+  /** Runs them all. Those that do not end well and in time are reported. */
+  async run(token: CancellationToken, boundMs: number): Promise<void> {
+    const stack = this.#stack!;
+    const shielded = shield(token, { boundMs, name: `cleanup of ${token.name}` });
+    try {
+      for (let cleanup = stack.pop(); cleanup !== undefined; cleanup = stack.pop()) {
+        if (shielded.isCancelled) {
+          this.#attemptUnawaited(cleanup);
+          continue;
+        }
+        const attempt = this.#attempt(cleanup, shielded.signal);
+        const end = await waitUntilLevel(attempt, shielded, 'kill');
+        if (end.by === 'value') continue;
+        if (end.by === 'error') this.#work.onCleanupError(end.error as CleanupError);
+        else this.#work.onCleanupError(this.#tooLate(token, boundMs), attempt);
+      }
+    } finally {
+      shielded[Symbol.dispose]();
+    }
+  }
+
+  async #attempt(cleanup: Cleanup, signal: AbortSignal): Promise<void> {
+    try {
+      await cleanup({ signal });
+    } catch (error) {
+      throw new CleanupError('A cleanup failed', { cause: error });
+    }
+  }
+
+  #attemptUnawaited(cleanup: Cleanup): void {
+    this.#attempt(cleanup, AbortSignal.abort()).catch((error: CleanupError) => this.#work.onCleanupError(error));
+  }
+
+  #tooLate(token: CancellationToken, boundMs: number): CleanupError {
+    return new CleanupError(`The cleanup of ${token.name} did not end within ${boundMs} ms`);
+  }
+}
+
+/** Things to tidy up in the end, whatever happens. */
+export interface CleanupList extends AsyncDisposable {
+  /** Adds one. After the list was disposed it runs at once. */
+  readonly defer: (cleanup: Cleanup) => void;
+}
+
+interface CleanupListOptions {
+  /** Whose they are, for errors. */
+  readonly name: string;
+  /** Called with what threw or did not end in time. */
+  readonly onError: (error: CleanupError) => void;
+  /** How long they may take together; 2 s by default. */
+  readonly boundMs?: number;
+  readonly clock?: Clock;
+}
+
+/**
+ * Creates a list that runs its cleanups when it is disposed: the last one first, all within one bound. One that throws or
+ * hangs does not keep the others from running. Disposing never throws.
+ *
+ * @returns The list.
+ */
+export function createCleanupList({ name, onError, boundMs = CLEANUP_MS, clock }: CleanupListOptions): CleanupList {
+  const cleanups = new Cleanups({ onCleanupError: onError });
+  return {
+    defer: cleanups.defer,
+    async [Symbol.asyncDispose]() {
+      if (!cleanups.close()) return;
+      const token = new CancellationToken({ name, ...(clock && { clock }) });
+      await cleanups.run(token, boundMs);
+      token[Symbol.dispose]();
+    },
+  };
+}

@@ -1,0 +1,100 @@
+import { systemWorld } from '../clock.ts';
+import { CallTimeoutError, CancelledError } from '../errors.ts';
+import { callback, nonEmptyText, oneOf, type Rules, readSettings, required, timeLimitMs } from '../settings.ts';
+import type { StopLevel } from '../token/level.ts';
+import type { CancelReason } from '../token/reason.ts';
+import { shieldMs } from '../token/shield.ts';
+import { SOURCE_RULES, tokenFor } from '../token/source.ts';
+import type { CancellationToken } from '../token/token.ts';
+import { warn } from '../warn.ts';
+import { type BoundedEnd, checkFinishBound, runBounded, type WhenCancelled, type WorkContext } from './bounded.ts';
+import { CLEANUP_MS } from './cleanup.ts';
+import { enterInLedger, type Ledger, ledgerRule } from './ledger.ts';
+
+export interface GuardOptions {
+  /** How others will read it in errors and in the ledger. */
+  readonly name: string;
+  /** `interrupt` unless said otherwise; `finish` needs `timeoutMs`. */
+  readonly whenCancelled?: WhenCancelled;
+  /** After this it is asked to stop, and abandoned 2 s later (`finish`: at once). */
+  readonly timeoutMs?: number;
+  readonly cleanupMs?: number;
+  /** Where abandoned work and its late result are written down. */
+  readonly ledger?: Ledger;
+  /** Names it in the ledger, unlike any other there; made up unless given. */
+  readonly key?: string;
+  /** A cancel has to wait for this `finish` work. */
+  readonly onWait?: (level: StopLevel, reason: CancelReason) => void;
+  /** Who may cancel it: a token, a signal (which means `now`), or both. */
+  readonly token?: CancellationToken;
+  readonly signal?: AbortSignal;
+}
+
+/**
+ * Makes any async function bounded, fenced and reported, even one that knows nothing of cancellation.
+ *
+ * It resolves and rejects as the function does. When cancelled it rejects, at the latest when the ladder ends, and a late
+ * result changes nothing.
+ *
+ * @returns What the function returns.
+ * @throws {@link CancelledError} when the token was cancelled; {@link CallTimeoutError} when `timeoutMs` passed;
+ * {@link SettingsError} when an option cannot work.
+ *
+ * @example
+ * ```ts
+ * import { guard } from '@whoa/core';
+ *
+ * const page = await guard(({ signal }) => fetch('https://example.com', { signal }), {
+ *   name: 'fetch page',
+ *   token,
+ *   timeoutMs: 5_000,
+ * });
+ * ```
+ */
+export async function guard<T>(execute: (context: WorkContext) => T | PromiseLike<T>, given: GuardOptions): Promise<T> {
+  const options = readSettings<GuardOptions>(given, GUARD_RULES);
+  checkFinishBound(options);
+  const { name, whenCancelled, timeoutMs, cleanupMs = CLEANUP_MS } = options;
+  const token = tokenFor(options, { name });
+  try {
+    return await runBounded<T, T>({
+      execute,
+      token,
+      name,
+      whenCancelled,
+      timeoutMs,
+      cleanupMs,
+      onCleanupError: warn,
+      ...(options.onWait && { onWait: options.onWait }),
+      onEnd(end) {
+        if (end.state === 'unknown' && options.ledger !== undefined) {
+          const { key = `guard/${systemWorld.createId()}` } = options;
+          enterInLedger(options.ledger, { key, name, reason: end.reason, abandonedAt: token.clock.now() }, end);
+        }
+        return valueFrom(end, options, token);
+      },
+    });
+  } finally {
+    token[Symbol.dispose]();
+  }
+}
+
+const GUARD_RULES: Rules<GuardOptions> = {
+  name: required(nonEmptyText),
+  whenCancelled: oneOf('interrupt', 'finish'),
+  timeoutMs: timeLimitMs,
+  cleanupMs: shieldMs,
+  ledger: ledgerRule,
+  key: nonEmptyText,
+  onWait: callback,
+  ...SOURCE_RULES,
+};
+
+function valueFrom<T>(end: BoundedEnd<T>, options: GuardOptions, token: CancellationToken): T {
+  if (end.state === 'finished') return end.value;
+  if (end.state === 'failed' || end.state === 'refused') throw end.error;
+  const cause = end.state === 'interrupted' ? end.error : undefined;
+  const timedOut = !token.isCancelled && options.timeoutMs !== undefined;
+  if (timedOut) throw new CallTimeoutError(options.name, options.timeoutMs);
+  throw new CancelledError(token.reason ?? end.reason, { partial: { state: end.state }, cause });
+}

@@ -1,0 +1,159 @@
+import { isCancelledError, isOutcomeUnknownError } from '../../stop/errors.ts';
+import { isObject } from '../../stop/settings.ts';
+import type { CancelReason } from '../../stop/token/reason.ts';
+import type { CancellationToken } from '../../stop/token/token.ts';
+import type { BoundedEnd } from '../../stop/work/bounded.ts';
+import { boundContent, boundDetails } from '../bounds.ts';
+import { describeError, isEchoOfCancel, normalizeResult } from '../normalize.ts';
+import { type Redact, redactResult } from '../redact.ts';
+import {
+  type CallResult,
+  type Content,
+  describeStoppedCall,
+  type Effects,
+  type Json,
+  type ToolResult,
+} from '../result.ts';
+import type { Call } from './call.ts';
+
+/** How work that began ended. */
+export type StartedEnd = Exclude<BoundedEnd<unknown>, { readonly state: 'not-started' | 'refused' }>;
+
+interface StartedCall {
+  readonly about: Pick<CallResult, 'callId' | 'tool' | 'startedAt' | 'endedAt'>;
+  readonly effects: Effects;
+  /** It was a run of its own: how that ended, and what it had, stands in its error. */
+  readonly nested: boolean;
+  /** What it had shown of itself so far. */
+  readonly shown: ToolResult | undefined;
+  readonly redact: Redact | undefined;
+}
+
+/** A call's result, and its details before they were cut to the limit. */
+export interface Ending {
+  readonly result: CallResult;
+  readonly wholeDetails: Json | undefined;
+}
+
+/** The one truthful result of a call that began, within the limits and frozen. It never throws, whatever the call did. */
+export function endingOf(end: StartedEnd, started: StartedCall): Ending {
+  const raw = saidOf(end, started);
+  const said = redactResult(raw, started.redact);
+  const content = boundContent(said.content);
+  if (said.details === undefined) {
+    return { result: Object.freeze({ ...started.about, ...said, content }), wholeDetails: undefined };
+  }
+  const result = { ...started.about, ...said, content, details: boundDetails(said.details) };
+  // Undo is given what the tool returned.
+  return { result: Object.freeze(result), wholeDetails: raw.details };
+}
+
+type Said = Pick<CallResult, 'state' | 'content' | 'details' | 'isError' | 'reason' | 'error'>;
+
+function saidOf(end: StartedEnd, { effects, nested, shown }: StartedCall): Said {
+  if (nested && 'error' in end) return saidOfRun(end);
+  switch (end.state) {
+    case 'finished':
+      return finished(normalizeResult(end.value));
+    case 'failed':
+      if (isOutcomeUnknownError(end.error))
+        return { state: 'unknown', content: outcomeUnknown(end.error), isError: true };
+      return { state: 'failed', content: describeError(end.error), isError: true };
+    case 'interrupted': {
+      const partial = (isCancelledError(end.error) ? partialOf(end.error) : undefined) ?? shown;
+      const effect = isCancelledError(end.error) ? end.error.effect : undefined;
+      if (effect === 'unknown') return stopped('unknown', end.reason, { partial });
+      const error = isEchoOfCancel(end.error) ? undefined : describeError(end.error);
+      return stopped('interrupted', end.reason, { partial, effects: effect === 'none' ? 'read' : effects, error });
+    }
+    case 'unknown':
+      return stopped('unknown', end.reason, { partial: shown });
+  }
+}
+
+function finished({ content, details, isError = false }: ToolResult): Said {
+  return details === undefined
+    ? { state: 'finished', content, isError }
+    : { state: 'finished', content, isError, details };
+}
+
+/** A run inside a call may have been stopped, or have failed, by itself; either way it hands over what it had. */
+function saidOfRun(end: StartedEnd & { readonly error: unknown }): Said {
+  const { error } = end;
+  const partial = partialOf(error);
+  if (isCancelledError(error)) return stopped('interrupted', error.reason, { partial, effects: 'read' });
+  const message = describeError(error);
+  if (end.state === 'interrupted') {
+    return stopped('interrupted', end.reason, { partial, effects: 'read', error: message });
+  }
+  const hasSaid = partial !== undefined && partial.content !== '';
+  const content = !hasSaid ? message : withPartial(`It failed: ${message}.`, partial.content);
+  return {
+    state: 'failed',
+    content,
+    isError: true,
+    ...(partial?.details !== undefined && { details: partial.details }),
+  };
+}
+
+interface Known {
+  readonly partial?: ToolResult | undefined;
+  readonly effects?: Effects;
+  readonly error?: string | undefined;
+}
+
+function stopped(
+  state: 'interrupted' | 'not-started' | 'unknown',
+  reason: CancelReason,
+  { partial, effects, error }: Known = {},
+): Said {
+  const said = describeStoppedCall(state, reason, { effects, error });
+  return {
+    state,
+    content: partial === undefined ? said : withPartial(said, partial.content),
+    isError: true,
+    reason,
+    ...(error !== undefined && { error }),
+    ...(partial?.details !== undefined && { details: partial.details }),
+  };
+}
+
+function withPartial(said: string, partial: Content): Content {
+  const heading = `${said} Output so far:\n`;
+  return typeof partial === 'string'
+    ? heading + partial
+    : Object.freeze([Object.freeze({ type: 'text' as const, text: heading }), ...partial]);
+}
+
+function partialOf(error: unknown): ToolResult | undefined {
+  try {
+    const { partial } = error as { partial?: unknown };
+    return isObject(partial) && 'content' in partial ? normalizeResult(partial) : undefined;
+  } catch {
+    return undefined;
+  }
+}
+
+/** The result of a call that was stopped before it began. */
+export function notStarted(call: Call, token: CancellationToken): CallResult {
+  return unstarted(call, token, stopped('not-started', token.reason!));
+}
+
+/** The result of a call that could not begin for a reason of its own. */
+export function refused(call: Call, token: CancellationToken, error: unknown): CallResult {
+  const content = boundContent(`Not started: ${describeError(error)}`);
+  return unstarted(call, token, { state: 'not-started', content, isError: true });
+}
+
+/** The result of a call of which nobody can say what became of it: what watches over it failed. */
+export function lost(call: Call, token: CancellationToken, error: unknown): CallResult {
+  return unstarted(call, token, { state: 'unknown', content: boundContent(outcomeUnknown(error)), isError: true });
+}
+
+function outcomeUnknown(error: unknown): string {
+  return `Outcome unknown: ${describeError(error)}. It may have taken effect.`;
+}
+
+function unstarted(call: Call, { clock }: CancellationToken, said: Said): CallResult {
+  return Object.freeze({ callId: call.id, tool: call.tool, endedAt: clock.now(), ...said });
+}

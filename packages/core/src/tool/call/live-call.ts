@@ -1,0 +1,240 @@
+import { unexpected } from '../../stop/settings.ts';
+import type { StopLevel } from '../../stop/token/level.ts';
+import type { CancelReason, GivenReason } from '../../stop/token/reason.ts';
+import { type CancelOptions, type CancelReceipt, readCancelOptions } from '../../stop/token/receipt.ts';
+import type { CancellationToken } from '../../stop/token/token.ts';
+import type { BoundedEnd, BoundedWork, WhenCancelled, WorkContext } from '../../stop/work/bounded.ts';
+import type { CleanupError } from '../../stop/work/cleanup.ts';
+import { enterInLedger, type LateEnd } from '../../stop/work/ledger.ts';
+import { normalizeResult } from '../normalize.ts';
+import { type Redact, redactResult } from '../redact.ts';
+import type { CallResult, ToolResult } from '../result.ts';
+import type { CallPreview, RawResult, Tool, ToolContext } from '../tool.ts';
+import type { PlannedCall } from '../waves.ts';
+import type { Call, CallScope } from './call.ts';
+import { endingOf, notStarted, refused } from './ending.ts';
+import { keepCall } from './kept.ts';
+import { NESTED, type NestedContext, type NestedRun } from './nested.ts';
+
+/** The answer to a cancel of one call. */
+export type CallCancelReceipt = CancelReceipt | { readonly answer: 'refused'; readonly message: string };
+
+/** What a call begins with: a valid input, and the keys it holds. */
+export interface Prepared {
+  readonly input: unknown;
+  readonly keys: readonly string[];
+  /** What the person who allowed it was shown. */
+  readonly shown?: CallPreview | undefined;
+}
+
+/** One call of an execution, from the moment it is wanted to its one result. */
+export class LiveCall implements BoundedWork<RawResult, CallResult>, PlannedCall {
+  readonly call: Call;
+  readonly tool: Tool;
+  /** Set once, when it has ended. */
+  result: CallResult | undefined;
+  readonly #scope: CallScope;
+  /** The call's own token. Before it begins there is only one if it has to wait, or is withdrawn. */
+  #own: CancellationToken | undefined;
+  #prepared: Prepared | undefined;
+  #release: (() => void) | undefined;
+  #startedAt: number | undefined;
+  #partial: ToolResult | undefined;
+  #isOver = false;
+  #run: NestedRun | undefined;
+
+  constructor(call: Call, tool: Tool, scope: CallScope) {
+    this.call = call;
+    this.tool = tool;
+    this.#scope = scope;
+  }
+
+  /** Stops this call alone. One that has not begun never will; one that must finish and has begun refuses. */
+  cancel(reason: GivenReason, options: CancelOptions): CallCancelReceipt {
+    if (this.#startedAt !== undefined && this.whenCancelled === 'finish') {
+      const { name, timeoutMs } = this.tool;
+      return { answer: 'refused', message: `${name} must finish; it ends within ${timeoutMs} ms` };
+    }
+    return this.waiting.cancel(reason, readCancelOptions(options, 'now'));
+  }
+
+  /** The call's own token; before it begins, for what has to be waited for. */
+  get waiting(): CancellationToken {
+    return (this.#own ??= this.token.child(this.name));
+  }
+
+  /** Why it may not begin, if it may not. */
+  get stopped(): CancellationToken | undefined {
+    return this.#own?.isCancelled ? this.#own : this.token.isCancelled ? this.token : undefined;
+  }
+
+  /** From here on it is run as work; in the same tick as the last look at `stopped`. */
+  ready(prepared: Prepared, release?: () => void): this {
+    this.#prepared = prepared;
+    this.#release = release;
+    this.#own?.[Symbol.dispose]();
+    return this;
+  }
+
+  /** Names what the call had asked for and what has not ended with it. */
+  leaveRunning(what: string, ended: PromiseLike<unknown>, waitMs?: number): void {
+    this.#scope.parent?.leaveRunning(`${what} of ${this.name} (${this.call.id})`, ended, waitMs);
+  }
+
+  /** Ends a call that never began. */
+  endUnstarted(error?: unknown): CallResult {
+    const { stopped } = this;
+    this.#close();
+    return stopped === undefined ? refused(this.call, this.token, error) : notStarted(this.call, stopped);
+  }
+
+  get token(): CancellationToken {
+    return this.#scope.token;
+  }
+
+  get id(): string {
+    return this.call.id;
+  }
+
+  get dependsOn(): readonly string[] | undefined {
+    return this.call.dependsOn;
+  }
+
+  get exclusive(): readonly string[] | undefined {
+    return this.call.exclusive;
+  }
+
+  get name(): string {
+    return this.call.tool;
+  }
+
+  get whenCancelled(): WhenCancelled {
+    return this.tool.whenCancelled;
+  }
+
+  get timeoutMs(): number | undefined {
+    return this.tool.timeoutMs;
+  }
+
+  get nested(): boolean {
+    return this.tool[NESTED] === true;
+  }
+
+  get cleanupMs(): number {
+    return this.#scope.cleanupMs;
+  }
+
+  inner(): Promise<unknown> | undefined {
+    return this.#run?.outcome;
+  }
+
+  onStart(own: CancellationToken): void {
+    this.#own = own;
+    this.#startedAt = this.#now();
+    this.#scope.tell?.({ type: 'call-start', at: this.#startedAt, ...this.#about(), input: this.#prepared!.input });
+  }
+
+  execute(context: WorkContext): RawResult | Promise<RawResult> {
+    // Grown and not copied: the context is this call's own.
+    const grown = context as { -readonly [Field in keyof ToolContext]: ToolContext[Field] };
+    grown.callId = this.call.id;
+    grown.shown = this.#prepared!.shown;
+    grown.update = (shown) => this.#update(shown);
+    grown.nest = (event) => this.#nest(event);
+    if (this.nested) grown[NESTED] = this.#nestedContext();
+    return this.tool.execute(this.#prepared!.input, grown);
+  }
+
+  onWait(level: StopLevel, reason: CancelReason): void {
+    const until = this.#startedAt! + this.timeoutMs!;
+    this.#scope.tell?.({ type: 'call-waiting', at: this.#now(), ...this.#about(), level, reason, until });
+  }
+
+  onCleanupError(error: CleanupError, running?: Promise<unknown>): void {
+    if (running !== undefined) this.leaveRunning('cleanup', running, 0);
+    this.#scope.tell?.({ type: 'cleanup-error', at: this.#now(), ...this.#about(), error });
+  }
+
+  /** Closes the call: from here on nothing it does is shown. */
+  onEnd(end: BoundedEnd<RawResult>): CallResult {
+    if (end.state !== 'unknown') this.#release?.();
+    if (end.state === 'not-started') return this.endUnstarted();
+    if (end.state === 'refused') return this.endUnstarted(end.error);
+    this.#close();
+    const endedAt = this.#now();
+    const about = { callId: this.call.id, tool: this.name, startedAt: this.#startedAt!, endedAt };
+    const { effects } = this.tool;
+    const { nested } = this;
+    const { result, wholeDetails } = endingOf(end, {
+      about,
+      effects,
+      nested,
+      shown: this.#partial,
+      redact: this.#scope.redact,
+    });
+    if (this.tool.undo !== undefined) {
+      keepCall(result, { ...this.#prepared!, details: wholeDetails, nested: this.#run });
+    }
+    if (end.state === 'unknown') this.#abandon(end, result);
+    this.#scope.tell?.({ type: 'call-end', at: endedAt, result });
+    return result;
+  }
+
+  /** What a run inside this call is given. The keys of the call are free again when the run's are. */
+  #nestedContext(): NestedContext {
+    const keys = this.#scope.keys.lend(this.#prepared!.keys);
+    const release = this.#release;
+    if (release !== undefined) {
+      this.#release = () => {
+        const { returned } = keys;
+        if (returned === undefined) release();
+        else returned.then(release, release);
+      };
+    }
+    return { ...this.#scope.parent, keys, redact: this.#scope.redact, enter: (run) => (this.#run = run) };
+  }
+
+  #close(): void {
+    this.#isOver = true;
+    this.#own?.[Symbol.dispose]();
+    this.#scope.forget(this.call.id);
+  }
+
+  /** An abandoned call keeps its keys until it really ends, and its late end changes nothing but the ledger. */
+  #abandon({ reason, late }: { reason: CancelReason; late: Promise<LateEnd> }, result: CallResult): void {
+    const { ledger, ledgerKey, tell, redact } = this.#scope;
+    const work = { key: ledgerKey(this.call.id), name: this.name, reason, abandonedAt: result.endedAt };
+    const returned = late.then((end) => {
+      this.#release?.();
+      return lateResult(end, redact);
+    });
+    const onReturn = (end: LateEnd): void => tell?.({ type: 'call-late', at: end.at, ...this.#about(), late: end });
+    enterInLedger(ledger, work, { late: returned, onReturn });
+  }
+
+  #update(shown: RawResult): void {
+    if (this.#isOver) return;
+    const partial = redactResult(normalizeResult(shown), this.#scope.redact);
+    this.#partial = partial;
+    this.#scope.tell?.({ type: 'call-update', at: this.#now(), ...this.#about(), partial });
+  }
+
+  #nest(event: { readonly type: string }): void {
+    if (typeof event !== 'object' || event === null || typeof event.type !== 'string') {
+      throw unexpected('event', event, 'an event of a run inside the call');
+    }
+    if (!this.#isOver) this.#scope.tell?.({ type: 'call-nested', at: this.#now(), ...this.#about(), event });
+  }
+
+  #about(): { callId: string; tool: string } {
+    return { callId: this.call.id, tool: this.name };
+  }
+
+  #now(): number {
+    return this.token.clock.now();
+  }
+}
+
+function lateResult(end: LateEnd, redact: Redact | undefined): LateEnd {
+  return end.state === 'finished' ? { ...end, value: redactResult(normalizeResult(end.value), redact) } : end;
+}

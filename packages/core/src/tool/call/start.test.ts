@@ -1,0 +1,115 @@
+import { expect, test, vi } from 'vitest';
+import { z } from 'zod';
+import { CancellationToken } from '../../stop/token/token.ts';
+import { createVirtualWorld, flushMicrotasks } from '../../testing/virtual-world.ts';
+import { createRuntime, type RuntimeOptions } from '../runtime.ts';
+import { defineTool, type Tool } from '../tool.ts';
+import type { ApprovalReply, Approve, Call } from './call.ts';
+import { NESTED } from './nested.ts';
+
+const tool = (name: string, execute: Tool['execute'], rest: Partial<Tool> = {}): Tool =>
+  ({ ...defineTool({ name, description: name, inputSchema: z.unknown(), execute }), ...rest }) as Tool;
+
+const call = (id: string, toolName = id): Call => ({ id, tool: toolName, input: {} });
+
+function setUp(tools: readonly Tool[], options: Partial<RuntimeOptions> = {}) {
+  const world = createVirtualWorld();
+  const token = new CancellationToken({ clock: world.clock });
+  return { ...world, token, runtime: createRuntime({ tools, world, ...options }) };
+}
+
+test('calls that need nothing begin in the tick of the checkpoint', async () => {
+  const order: string[] = [];
+  const { runtime } = setUp([tool('x', (_, { callId }) => String(order.push(callId)))], {
+    hooks: { 'wave-start': () => queueMicrotask(() => order.push('the tick is over')) },
+  });
+  await runtime.execute([call('1', 'x'), call('2', 'x')]);
+  expect(order).toEqual(['1', '2', 'the tick is over']);
+});
+
+test.each<[string, unknown, string]>([
+  ['true', true, 'written'],
+  ['a yes to a preview', { approved: true, shown: { cwd: '/' } }, 'written'],
+  ['an object that is no yes', { approved: 1 }, 'Not started: denied: {"approved":1}'],
+  ['null', null, 'Not started: denied: null'],
+  ['nothing', undefined, 'Not started: denied: undefined'],
+  ['a function', Object.assign(() => {}, { approved: true, toString: () => 'f' }), 'Not started: denied: f'],
+])('an approver that says %s', async (_, answer, content) => {
+  const { runtime } = setUp([tool('write', () => 'written')], { approve: () => answer as ApprovalReply });
+  expect(await runtime.execute([call('write')])).toMatchObject([{ content }]);
+});
+
+test('what decides about a call, and what waits before it, is told all about it', async () => {
+  const needs = vi.fn(() => true);
+  const approve: Approve = Object.assign(() => true, { needs });
+  const beforeCall = vi.fn();
+  const { runtime } = setUp([tool('look', () => 'seen', { effects: 'read' })], { approve, beforeCall });
+  await runtime.execute([call('look')]);
+  const look = runtime.tools.get('look');
+  expect(needs).toHaveBeenCalledWith({ call: call('look'), tool: look, effects: 'read', input: {} });
+  expect(beforeCall.mock.calls).toEqual([[call('look'), { tool: look, signal: expect.any(AbortSignal) as unknown }]]);
+});
+
+test('a question that is not answered when the call is stopped is left running, a no is not', async () => {
+  const leaveRunning = vi.fn();
+  const answers: Record<string, Promise<boolean>> = { no: Promise.resolve(false), open: new Promise(() => {}) };
+  const { runtime, token } = setUp([tool('write', () => 'written')], {
+    approve: ({ call: { id } }) => answers[id]!,
+    [NESTED]: { addUsage: () => {}, undoes: () => false, leaveRunning },
+  });
+  await runtime.execute([call('no', 'write')], { token });
+  expect(leaveRunning).not.toHaveBeenCalled();
+  const open = runtime.execute([call('open', 'write')], { token }).catch(() => {});
+  await flushMicrotasks();
+  token.cancel();
+  await open;
+  expect(leaveRunning.mock.calls).toEqual([['approval of write (open)', expect.any(Promise), undefined]]);
+});
+
+test('a call that is stopped alone while it is given its keys does not begin, and gives them back', async () => {
+  const { runtime } = setUp([
+    tool('edit', (_, { callId }) => (callId === '1' ? expect.unreachable('must not start') : 'edited'), {
+      exclusive: () => ['file'],
+    }),
+  ]);
+  const first = runtime.execute([call('1', 'edit')]);
+  await Promise.resolve();
+  expect(runtime.cancelCall('1')).toMatchObject({ answer: 'accepted' });
+  expect(await first).toMatchObject([{ state: 'not-started', reason: { kind: 'user' } }]);
+  expect(await runtime.execute([call('2', 'edit')])).toMatchObject([{ state: 'finished' }]);
+});
+
+test('a call whose keys stay taken is told which, and a call of no tool which tools there are', async () => {
+  const { runtime, clock, token } = setUp([
+    tool('edit', () => new Promise(() => {}), { exclusive: () => ['file', 'folder'] }),
+    tool('other', () => 'x'),
+  ]);
+  const holder = runtime.execute([call('holder', 'edit')], { token }).catch(() => {});
+  await flushMicrotasks();
+  const second = runtime.execute([call('second', 'edit'), call('edti')]);
+  await clock.advance(60_000);
+  expect(await second).toMatchObject([
+    { content: "Not started: file, folder is still held by call 'holder'; try again later" },
+    { content: "Not started: there is no tool 'edti'; the tools are edit, other" },
+  ]);
+  token.cancel({}, { mode: 'kill' });
+  await holder;
+});
+
+test('a call that is stopped by whoever hears of its start never runs, also if it was to finish', async () => {
+  const ran = vi.fn(() => 'ran');
+  const stops: Record<string, () => unknown> = {
+    alone: () => runtime.cancelCall('alone', 'not this one'),
+    pay: () => token.cancel('nothing more', { mode: 'now' }),
+  };
+  const { runtime, token } = setUp(
+    [tool('alone', ran), tool('pay', ran, { whenCancelled: 'finish', timeoutMs: 1_000 })],
+    { hooks: { 'call-start': ({ callId }) => stops[callId]?.() } },
+  );
+  expect(await runtime.execute([call('alone')], { token })).toMatchObject([{ state: 'not-started' }]);
+  await expect(runtime.execute([call('pay')], { token })).rejects.toMatchObject({
+    reason: { message: 'nothing more' },
+    partial: [{ state: 'not-started' }],
+  });
+  expect(ran).not.toHaveBeenCalled();
+});

@@ -1,0 +1,105 @@
+import { isList } from '../../stop/settings.ts';
+import { isPromiseLike, waitUntilLevel } from '../../stop/wait.ts';
+import { runBounded } from '../../stop/work/bounded.ts';
+import { describeError } from '../normalize.ts';
+import type { CallResult } from '../result.ts';
+import { parseInput } from '../schema.ts';
+import type { CallPreview } from '../tool.ts';
+import type { Approve, CallScope } from './call.ts';
+import type { LiveCall, Prepared } from './live-call.ts';
+
+/**
+ * Runs one call to its one truthful result. What can be answered at once is not waited for, so a call that needs nobody's
+ * yes and no key begins in the tick of the checkpoint.
+ */
+export function runCall(call: LiveCall, scope: CallScope): CallResult | Promise<CallResult> {
+  // Checkpoint: what has not begun does not begin.
+  if (call.stopped) return call.endUnstarted();
+  try {
+    const prepared = prepare(call, scope);
+    return isPromiseLike(prepared) ? beginWhenPrepared(call, prepared, scope) : begin(call, prepared, scope);
+  } catch (error) {
+    return call.endUnstarted(error);
+  }
+}
+
+const NO_KEYS: readonly string[] = [];
+
+/** Everything that must be known before a call may begin: a valid input, somebody's yes, and what it must not share. */
+function prepare(call: LiveCall, scope: CallScope): Prepared | Promise<Prepared> {
+  const input = parseInput(call.tool.inputSchema, call.call.input);
+  const mustWait = isPromiseLike(input) || scope.beforeCall !== undefined || needsApproval(call, input, scope);
+  return mustWait ? waitForYes(call, input, scope) : { input, keys: keysOf(call, input) };
+}
+
+function keysOf({ call, tool }: LiveCall, input: unknown): readonly string[] {
+  const keys: unknown = call.exclusive ?? tool.exclusive?.(input) ?? NO_KEYS;
+  if (isList(keys) && keys.every((key) => typeof key === 'string')) return keys;
+  throw new TypeError(`exclusive: '${tool.name}' must return a list of texts`);
+}
+
+async function beginWhenPrepared(call: LiveCall, preparing: Promise<Prepared>, scope: CallScope): Promise<CallResult> {
+  const prepared = await waitUntilLevel(preparing, call.waiting, 'drain');
+  if (prepared.by === 'value' && !call.stopped) return begin(call, prepared.value, scope);
+  if (prepared.by === 'level') call.leaveRunning('approval', preparing);
+  return call.endUnstarted(prepared.by === 'error' ? prepared.error : undefined);
+}
+
+function begin(call: LiveCall, prepared: Prepared, scope: CallScope): Promise<CallResult> {
+  return prepared.keys.length > 0 ? beginWithKeys(call, prepared, scope) : runBounded(call.ready(prepared));
+}
+
+async function beginWithKeys(call: LiveCall, prepared: Prepared, scope: CallScope): Promise<CallResult> {
+  const held = await scope.keys.acquire(prepared.keys, { holder: call.call.id, token: call.waiting });
+  if (typeof held === 'function') {
+    if (!call.stopped) return runBounded(call.ready(prepared, held));
+    held();
+  }
+  const busy = typeof held === 'object' ? heldBy(prepared.keys, held) : undefined;
+  return call.endUnstarted(busy);
+}
+
+function heldBy(keys: readonly string[], held: { readonly heldBy: string }): Error {
+  return new Error(`${keys.join(', ')} is still held by call '${held.heldBy}'; try again later`);
+}
+
+async function waitForYes(wanted: LiveCall, parsed: unknown, scope: CallScope): Promise<Prepared> {
+  const { call, tool, waiting } = wanted;
+  const input = await parsed;
+  // Checkpoints: nobody is asked about a call, or told of one, that can no longer begin.
+  waiting.throwIfCancelled();
+  const shown = needsApproval(wanted, input, scope) ? await askForApproval(wanted, input, scope) : undefined;
+  waiting.throwIfCancelled();
+  await scope.beforeCall?.(call, { tool, signal: waiting.signal });
+  return { input, keys: keysOf(wanted, input), shown };
+}
+
+type AskingScope = CallScope & { readonly approve: Approve };
+
+function needsApproval({ call, tool }: LiveCall, input: unknown, scope: CallScope): scope is AskingScope {
+  const { approve } = scope;
+  if (approve === undefined) return false;
+  return approve.needs?.({ call, tool, effects: tool.effects, input }) ?? tool.effects !== 'read';
+}
+
+async function askForApproval(
+  { call, tool, waiting }: LiveCall,
+  input: unknown,
+  { approve, token, tell }: AskingScope,
+): Promise<CallPreview | undefined> {
+  const about = { callId: call.id, tool: tool.name };
+  tell?.({ type: 'approval-request', at: token.clock.now(), ...about, effects: tool.effects });
+  // Whoever heard of the question may have cancelled: then nobody is asked.
+  waiting.throwIfCancelled();
+  const asking = waiting.child({ name: `approval of ${call.id}`, minimumLevel: 'abort' });
+  try {
+    const answer = await approve({ call, tool, effects: tool.effects, input }, { signal: asking.signal });
+    const yes = typeof answer === 'object' && answer?.approved === true ? answer : undefined;
+    const approved = answer === true || yes !== undefined;
+    tell?.({ type: 'approval-answer', at: token.clock.now(), ...about, approved });
+    if (!approved) throw new Error(answer === false ? 'denied by the user' : `denied: ${describeError(answer)}`);
+    return yes?.shown;
+  } finally {
+    asking[Symbol.dispose]();
+  }
+}

@@ -1,0 +1,134 @@
+import { createRoute, type OpenAPIHono, z } from '@hono/zod-openapi';
+import type { Context, MiddlewareHandler } from 'hono';
+import { type Access, may, refuseRight } from '../../access/access.ts';
+import type { Principal, Right } from '../../access/principal.ts';
+import { HttpError } from './http-error.ts';
+import { NAME } from './schemas.ts';
+
+/** A request whose parts have been checked, from somebody who may send it. */
+interface Asked<Params, Query, Body> {
+  readonly principal: Principal;
+  /** Whose things it is about: the principal's own tenant, or the one an operator names. */
+  readonly tenant: string;
+  readonly params: Params;
+  readonly query: Query;
+  readonly body: Body;
+  readonly request: Request;
+}
+
+/** One route: what it needs, what it takes, what it does. The document and the checks are made of this alone. */
+export interface Endpoint<Params = unknown, Query = unknown, Body = unknown> {
+  readonly method: 'get' | 'post';
+  /** With `{name}` for parameters. */
+  readonly path: string;
+  /** `public`: anyone may, without saying who they are. */
+  readonly right: Right | 'public';
+  /** Somebody who may `operate` can name another tenant. */
+  readonly forOperators?: boolean;
+  readonly summary: string;
+  readonly params?: z.ZodObject<z.ZodRawShape> & z.ZodType<Params>;
+  readonly query?: z.ZodObject<z.ZodRawShape> & z.ZodType<Query>;
+  readonly body?: z.ZodType<Body>;
+  readonly responses: Readonly<Record<number, { readonly description: string; readonly schema?: z.ZodType }>>;
+  handle(asked: Asked<Params, Query, Body>): Promise<Response> | Response;
+}
+
+/** An endpoint whose handler knows the types of its schemas. */
+export function defineEndpoint<Params, Query, Body>(endpoint: Endpoint<Params, Query, Body>): Endpoint {
+  return endpoint as unknown as Endpoint;
+}
+
+const ERROR = z
+  .object({ error: z.object({ code: z.string(), message: z.string() }).loose() })
+  .openapi('Error', { description: 'A word for programs, and for people what to do next.' });
+
+const NOBODY: Principal = { tenant: '', name: 'nobody', rights: [] };
+const TENANT = NAME.openapi({ description: "Another tenant; needs the right 'operate'." });
+
+interface Variables {
+  readonly Variables: { principal: Principal };
+}
+
+/** Adds an endpoint to an app, behind its guard. */
+export function mount(app: OpenAPIHono<Variables>, endpoint: Endpoint, access: Access): void {
+  const { method, path, right, forOperators = false, summary, params, body } = endpoint;
+  const query = z.strictObject({
+    ...endpoint.query?.shape,
+    ...(forOperators && { tenant: TENANT.optional() }),
+  });
+  const route = createRoute({
+    method,
+    path,
+    summary,
+    'x-whoa-right': right,
+    security: right === 'public' ? [] : [{ bearer: [] }, { cookie: [] }],
+    middleware: [guard(endpoint, access)],
+    request: {
+      query,
+      ...(params !== undefined && { params }),
+      ...(body !== undefined && { body: { required: true, content: { 'application/json': { schema: body } } } }),
+    },
+    responses: responsesOf(endpoint),
+  });
+  app.openapi(route, (async (context: Context<Variables>) => {
+    const { req } = context;
+    const valid = (target: string): unknown => (req.valid as (target: string) => unknown)(target);
+    const { principal } = context.var;
+    const { tenant = principal.tenant, ...rest } = valid('query') as { tenant?: string };
+    if (tenant !== principal.tenant && !may(principal, 'operate')) return refuseRight('operate');
+    return endpoint.handle({
+      principal,
+      tenant,
+      params: params === undefined ? {} : valid('param'),
+      query: rest,
+      body: body === undefined ? {} : valid('json'),
+      request: req.raw,
+    });
+  }) as never);
+}
+
+/** Nothing of a request is looked at before it is known who sent it. */
+function guard({ right, body }: Endpoint, access: Access): MiddlewareHandler<Variables> {
+  return async (context, next) => {
+    const { raw } = context.req;
+    const admitted = right === 'public' ? (access.checkOrigin(raw) ?? NOBODY) : await access.admit(raw, right);
+    if (admitted instanceof Response) return admitted;
+    context.set('principal', admitted);
+    if (body !== undefined) {
+      const read = await access.readBody(raw);
+      if (read instanceof Response) return read;
+      context.req.raw = read;
+    }
+    await next();
+    return undefined;
+  };
+}
+
+function responsesOf({ responses, right, params, body }: Endpoint) {
+  const refused = (description: string) => ({ description, content: { 'application/json': { schema: ERROR } } });
+  const own = Object.entries(responses).map(([status, { description, schema }]) => {
+    if (schema === undefined) return [status, Number(status) >= 400 ? refused(description) : { description }] as const;
+    return [status, { description, content: { 'application/json': { schema } } }] as const;
+  });
+  return {
+    400: refused('Something in the request is not as it should be; the message says what.'),
+    403: refused('From a page that is not listed, or a right is missing.'),
+    421: refused('Under a name that is not listed.'),
+    ...(right !== 'public' && {
+      401: refused('Nobody, or a token or session that is not known.'),
+      429: refused('Too many requests, streams or tasks; Retry-After says when to try again.'),
+      503: refused('The store does not answer; Retry-After says when to try again.'),
+    }),
+    ...(params !== undefined && { 404: refused('There is no such thing of this tenant.') }),
+    ...(body !== undefined && { 413: refused('The body is too large.'), 415: refused('The body is no JSON.') }),
+    ...Object.fromEntries(own),
+  };
+}
+
+/** What the schemas say of a request that they refuse. */
+export function invalid(error: z.ZodError): HttpError {
+  const issues = error.issues
+    .slice(0, 5)
+    .map(({ path, message }) => `${path.map(String).join('.') || 'request'}: ${message}`);
+  return new HttpError(400, { code: 'invalid', message: issues.join('; ') });
+}

@@ -1,0 +1,58 @@
+import { HTTPException } from 'hono/http-exception';
+import { type Refusal, refuse, refuseForNow } from '../../access/refusal.ts';
+
+/** When to try again, where nobody knows better. */
+const RETRY_MS = 1_000;
+
+/** Thrown by a route that does not do what was asked. */
+export class HttpError extends Error {
+  override readonly name: string = 'HttpError';
+  readonly status: number;
+  readonly code: string;
+  /** Stands beside code and message. */
+  readonly more: Readonly<Record<string, unknown>>;
+
+  constructor(status: number, { code, message, ...more }: Refusal['error']) {
+    super(message);
+    this.status = status;
+    this.code = code;
+    this.more = more;
+  }
+}
+
+/** The same for what never was, what is no longer kept and what belongs to others. */
+export function unknownTask(): HttpError {
+  const message = 'There is no such task of yours; it never was, or it is no longer kept';
+  return new HttpError(404, { code: 'unknown-task', message });
+}
+
+/** The response to an error. What was not foreseen is reported and never told. */
+export function responseTo(error: unknown, onError: (error: unknown) => void): Response {
+  if (error instanceof HttpError) {
+    const { status, code, message, more } = error;
+    const body = { code, message, ...more };
+    return status === 429 || status === 503 ? refuseForNow(status, body, RETRY_MS) : refuse(status, body);
+  }
+  if (error instanceof HTTPException) return refuse(error.status, whyNoJson(error.status));
+  const code = String((error as { code?: unknown } | undefined)?.code);
+  if (code === 'TASK_REJECTED') return refuse(409, { code: 'rejected', message: 'Something else is under way here' });
+  if (code === 'STORE_FULL') return refuseForNow(429, { code: 'full', message: 'Too much waits already' }, RETRY_MS);
+  const known = STORE_ERRORS[code];
+  onError(error);
+  if (known !== undefined) return refuseForNow(503, known, RETRY_MS);
+  return refuse(500, { code: 'internal', message: 'Something went wrong in the server; its log says what' });
+}
+
+/** What is said of a body by its status: 415 of its type, 400 of what stands in it. */
+export function whyNoJson(status: number): Refusal['error'] {
+  if (status === 415) return { code: 'no-json', message: 'Send JSON, with Content-Type: application/json' };
+  return { code: 'invalid', message: 'The body is no JSON; send an object in JSON' };
+}
+
+/** By code: two copies of the package may meet. */
+const STORE_ERRORS: Readonly<Record<string, Refusal['error']>> = {
+  STORE_BUSY: { code: 'store-busy', message: 'The store did not answer in time; nothing was changed, try again' },
+  UNKNOWN_OUTCOME: { code: 'unknown-outcome', message: 'The answer of the store was lost; ask again' },
+  STORE_CLOSED: { code: 'closing', message: 'This server is closing; try again, another one may answer' },
+  STORE_SETUP: { code: 'store-setup', message: 'The store of this server cannot be used; its log says why' },
+};

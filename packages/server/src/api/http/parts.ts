@@ -1,0 +1,15 @@
+import type { World } from '@whoa/core/embed';
+import type { TaskStore } from '@whoa/tasks';
+import type { Access } from '../../access/access.ts';
+import type { Login } from '../../access/login.ts';
+
+/** What endpoints are made of. */
+export interface ApiParts {
+  readonly store: TaskStore;
+  readonly access: Access;
+  readonly world: World;
+  readonly agents: readonly string[] | undefined;
+  readonly login: Login | undefined;
+  readonly heartbeatMs: number;
+  readonly onError: (error: unknown) => void;
+}

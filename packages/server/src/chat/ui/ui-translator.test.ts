@@ -1,0 +1,122 @@
+import type { JournalEvent, TaskRecord } from '@whoa/tasks';
+import { readUIMessageStream, type UIMessage, type UIMessageChunk } from 'ai';
+import { expect, test } from 'vitest';
+import type { AssistantPart } from '../../../../core/src/run/history/message.ts';
+import { UiTranslator } from './ui-translator.ts';
+
+const of = (event: object): JournalEvent => ({ runId: 'r', at: 0, ...event }) as unknown as JournalEvent;
+const turnEnd = (...content: AssistantPart[]) => of({ type: 'turn-end', message: { role: 'assistant', content } });
+const task = (status: TaskRecord['status'], outcome: object = {}) =>
+  ({ id: 't', status, outcome: { status, ...outcome } }) as unknown as TaskRecord;
+const SUCCESS = task('success');
+const STOPPED = task('cancelled', { reason: { kind: 'user', at: 0 }, stop: { clean: true } });
+
+const call: AssistantPart = { type: 'call', callId: 'c', tool: 'look', input: { q: 1 } };
+const result = { callId: 'c', tool: 'look', state: 'finished', content: 'found', details: { rows: 3 } };
+
+/** A run with drafts; `isDraft` are those that a later entry makes needless. */
+const RUN: readonly { readonly event: JournalEvent; readonly isDraft?: true }[] = [
+  { event: of({ type: 'run-start' }) },
+  { event: of({ type: 'turn-start', turn: 1 }) },
+  { event: of({ type: 'thinking', text: 'Hm' }), isDraft: true },
+  { event: of({ type: 'thinking', text: 'm. ' }), isDraft: true },
+  { event: of({ type: 'text', text: 'Let ' }), isDraft: true },
+  { event: of({ type: 'text', text: 'me see. ' }), isDraft: true },
+  { event: of({ type: 'call-planned', callId: 'c', tool: 'look' }) },
+  { event: turnEnd({ type: 'thinking', text: 'Hmm. ' }, { type: 'text', text: 'Let me see. ' }, call) },
+  { event: of({ type: 'call-start', callId: 'c', tool: 'look', input: { q: 1 } }) },
+  { event: of({ type: 'call-update', callId: 'c', tool: 'look', partial: { content: 'fo' } }), isDraft: true },
+  { event: of({ type: 'call-end', result }) },
+  { event: of({ type: 'turn-start', turn: 2 }) },
+  { event: of({ type: 'text', text: 'It is ' }), isDraft: true },
+  { event: of({ type: 'text', text: 'there.' }), isDraft: true },
+  { event: turnEnd({ type: 'text', text: 'It is there.' }) },
+];
+
+function chunksOf(events: readonly JournalEvent[], end: TaskRecord): UIMessageChunk[] {
+  const translator = new UiTranslator('t');
+  return [...translator.start(), ...events.flatMap((event) => translator.translate(event)), ...translator.end(end)];
+}
+
+async function messageOf(events: readonly JournalEvent[], end: TaskRecord = SUCCESS): Promise<UIMessage | undefined> {
+  const chunks = chunksOf(events, end);
+  const stream = new ReadableStream<UIMessageChunk>({
+    start(controller) {
+      for (const chunk of chunks) controller.enqueue(chunk);
+      controller.close();
+    },
+  });
+  let message: UIMessage | undefined;
+  for await (const state of readUIMessageStream({ stream, terminateOnError: true })) message = state;
+  return message;
+}
+
+const shape = (message: UIMessage | undefined) =>
+  message?.parts.map((part) => {
+    if (part.type === 'text' || part.type === 'reasoning') return [part.type, part.text, part.state];
+    return part.type === 'dynamic-tool' ? [part.toolName, part.state, part.output ?? part.errorText] : [part.type];
+  });
+
+const WHOLE = [
+  ['step-start'],
+  ['reasoning', 'Hmm. ', 'done'],
+  ['text', 'Let me see. ', 'done'],
+  ['look', 'output-available', { content: 'found', details: { rows: 3 } }],
+  ['step-start'],
+  ['text', 'It is there.', 'done'],
+];
+
+test('a reply is the same for whoever has read along since any moment', async () => {
+  for (let since = 0; since <= RUN.length; since++) {
+    // What came before is read when it has been made shorter, the rest as it comes.
+    for (let until = since; until <= RUN.length; until++) {
+      const events = RUN.filter(({ isDraft }, at) => isDraft !== true || (at >= since && at < until)).map(
+        ({ event }) => event,
+      );
+      expect(shape(await messageOf(events)), `from ${since} to ${until}`).toEqual(WHOLE);
+    }
+  }
+});
+
+test('whatever a reply was stopped in is closed, and the last chunk says why', async () => {
+  for (let at = 0; at <= RUN.length; at++) {
+    const events = RUN.slice(0, at).map(({ event }) => event);
+    const chunks = chunksOf(events, STOPPED);
+    expect(chunks.at(-1)).toEqual({ type: 'abort', reason: 'user' });
+    expect(chunks.at(-2)).toMatchObject({ type: 'data-stop-report', data: { clean: true } });
+    for (const [kind] of [['text'], ['reasoning']])
+      expect(chunks.filter(({ type }) => type === `${kind}-start`).length).toBe(
+        chunks.filter(({ type }) => type === `${kind}-end`).length,
+      );
+    const open = (shape(await messageOf(events, STOPPED)) ?? []).filter(([, state]) => state === 'input-streaming');
+    expect(open).toEqual([]);
+  }
+});
+
+test('a turn that another worker makes anew, or that is tried again, is shown once', async () => {
+  const [start, turn, ...said] = RUN.map(({ event }) => event);
+  const lost = said.slice(0, 4);
+  const retry = of({ type: 'turn-retry', attempt: 1, delayMs: 1, error: 'overloaded' });
+  expect(shape(await messageOf([start!, turn!, ...lost, start!, turn!, ...said]))).toEqual(WHOLE);
+  expect(shape(await messageOf([start!, turn!, ...lost, retry, ...said]))).toEqual(WHOLE);
+  // The second time the words were others.
+  const other = turnEnd({ type: 'text', text: 'Something else.' });
+  expect(shape(await messageOf([start!, turn!, ...lost, other]))).toEqual([
+    ['step-start'],
+    ['text', 'Something else.', 'done'],
+  ]);
+});
+
+test('a call that did not finish says so, and one that nobody asked for is not told of', async () => {
+  const interrupted = { callId: 'c', tool: 'look', state: 'interrupted', content: 'Interrupted (user).' };
+  const events = [of({ type: 'turn-start', turn: 1 }), turnEnd(call), of({ type: 'call-end', result: interrupted })];
+  expect(shape(await messageOf(events, STOPPED))).toContainEqual(['look', 'output-error', 'Interrupted (user).']);
+  expect(shape(await messageOf([of({ type: 'call-end', result })]))).toEqual([]);
+});
+
+test('errors of the application are not told to its readers, unless it says what to tell', () => {
+  const failed = task('failed', { error: { message: 'connect postgres://admin:secret@db' } });
+  expect(JSON.stringify(chunksOf([], failed))).not.toContain('secret');
+  const own = new UiTranslator('t', { describeError: ({ message }) => `Oh: ${message.length}` });
+  expect(own.end(failed)).toMatchObject([{ type: 'error', errorText: 'Oh: 34' }, { type: 'finish' }]);
+});

@@ -1,0 +1,261 @@
+import { type Content, toText } from '@whoa/core';
+import type { CallState } from '@whoa/core/embed';
+import type { JournalEvent, TaskRecord } from '@whoa/tasks';
+import type { UIMessageChunk } from 'ai';
+import type { ReplyEvent } from '../reply-event.ts';
+
+type TurnEnd = Extract<JournalEvent, { type: 'turn-end' }>;
+type WordsKind = 'text' | 'reasoning';
+
+/** What became of a call, as far as the journal knows. */
+interface EndedCall {
+  readonly callId: string;
+  readonly state: CallState;
+  readonly content?: Content;
+  readonly details?: unknown;
+}
+
+/** Words of the current turn that readers have been shown. */
+interface Shown {
+  readonly kind: WordsKind;
+  readonly id: string;
+  text: string;
+}
+
+/** What is said of a failure, unless the application says more: an error may hold what is not for its users. */
+const FAILED = 'Something went wrong; nothing more is running.';
+
+/**
+ * Turns the journal of a task into the chunks of one UI message, the same for whoever reads and whenever. Words come as
+ * drafts, and the end of their turn holds all of them: what a reader has not seen of them by then follows.
+ */
+export class UiTranslator {
+  readonly #messageId: string;
+  readonly #describeError: (error: { readonly message: string; readonly code?: string }) => string;
+  #shown: Shown[] = [];
+  /** What the reader has been told of in this turn, in order: kinds of words, ids of calls. */
+  #told: string[] = [];
+  #isOpen = false;
+  #parts = 0;
+  /** `fresh`: a step was begun, and nothing is in it. */
+  #step: 'none' | 'fresh' | 'used' = 'none';
+  #isInTurn = false;
+  /** Calls that the reader knows of; `false` while their input has not come. */
+  readonly #calls = new Map<string, boolean>();
+  readonly #ended = new Set<string>();
+  /** The questions that people were asked, by the calls they are about. */
+  readonly #questions = new Map<string, string>();
+
+  constructor(messageId: string, options: { readonly describeError?: (error: { message: string }) => string } = {}) {
+    this.#messageId = messageId;
+    this.#describeError = options.describeError ?? (() => FAILED);
+  }
+
+  start(): UIMessageChunk[] {
+    return [{ type: 'start', messageId: this.#messageId }];
+  }
+
+  translate(event: JournalEvent | ReplyEvent): UIMessageChunk[] {
+    switch (event.type) {
+      case 'ui-chunks':
+        return [...event.chunks];
+      case 'run-start':
+        // A worker was lost in the middle of a turn, and this one makes it again.
+        return this.#isInTurn ? this.#beginTurnAnew() : [];
+      case 'turn-retry':
+        return this.#beginTurnAnew();
+      case 'turn-start':
+        return this.#startTurn();
+      case 'text':
+        return this.#addWords('text', event.text);
+      case 'thinking':
+        return this.#addWords('reasoning', event.text);
+      case 'call-planned':
+        return this.#planCall(event.callId, event.tool);
+      case 'turn-end':
+        return this.#endTurn(event);
+      case 'call-update':
+        return this.#showOutput(event.callId, outputOf(event.partial), { preliminary: true });
+      case 'approval-question':
+        return this.#askPerson(event);
+      case 'approval-answer':
+        return this.#tellAnswer(event.callId, event.approved);
+      case 'call-end':
+        return this.#endCall(event.result as EndedCall);
+      case 'steer-delivered':
+        return [
+          {
+            type: 'steering-message',
+            id: event.message.id ?? `${this.#messageId}-steer-${++this.#parts}`,
+            parts: [{ type: 'text', text: toText(event.message.content) }],
+          },
+        ];
+      case 'level-change':
+        return [{ type: 'data-stopping', data: { level: event.level, reason: event.reason }, transient: true }];
+      default:
+        return [];
+    }
+  }
+
+  /** The task has ended. Everything that was opened is closed. */
+  end({ id, status, outcome, stop }: TaskRecord): UIMessageChunk[] {
+    const chunks = [
+      ...this.#closeWords(),
+      ...this.#refuseCalls('Not started: the reply ended before it was asked for.'),
+    ];
+    if (this.#step !== 'none') chunks.push({ type: 'finish-step' });
+    if (status === 'failed')
+      chunks.push({ type: 'error', errorText: this.#describeError(outcome?.error ?? { message: '' }) });
+    if (status !== 'cancelled') return [...chunks, { type: 'finish' }];
+    const reason = outcome?.reason ?? stop?.reason;
+    if (outcome?.stop !== undefined) chunks.push({ type: 'data-stop-report', id: `${id}-stop`, data: outcome.stop });
+    return [...chunks, { type: 'abort', reason: reason?.message ?? reason?.kind ?? 'cancelled' }];
+  }
+
+  #startTurn(): UIMessageChunk[] {
+    this.#isInTurn = true;
+    this.#shown = [];
+    this.#told = [];
+    // A turn that is made anew has its step already.
+    if (this.#step === 'fresh') return [];
+    const chunks: UIMessageChunk[] = this.#step === 'used' ? [{ type: 'finish-step' }] : [];
+    this.#step = 'fresh';
+    return [...chunks, { type: 'start-step' }];
+  }
+
+  #beginTurnAnew(): UIMessageChunk[] {
+    this.#shown = [];
+    this.#told = [];
+    this.#isOpen = false;
+    this.#isInTurn = false;
+    for (const [callId, isAsked] of this.#calls) if (!isAsked) this.#calls.delete(callId);
+    if (this.#step === 'none') return [];
+    this.#step = 'fresh';
+    return [{ type: 'reset-step' }];
+  }
+
+  #addWords(kind: WordsKind, text: string): UIMessageChunk[] {
+    const last = this.#shown.at(-1);
+    this.#step = 'used';
+    if (this.#isOpen && last?.kind === kind) {
+      last.text += text;
+      return [deltaOf(last, text)];
+    }
+    const chunks = this.#closeWords();
+    const opened: Shown = { kind, id: `${this.#messageId}-${++this.#parts}`, text };
+    this.#shown.push(opened);
+    this.#told.push(kind);
+    this.#isOpen = true;
+    return [...chunks, { type: `${kind}-start`, id: opened.id }, deltaOf(opened, text)];
+  }
+
+  #closeWords(): UIMessageChunk[] {
+    const last = this.#shown.at(-1);
+    if (!this.#isOpen || last === undefined) return [];
+    this.#isOpen = false;
+    return [{ type: `${last.kind}-end`, id: last.id }];
+  }
+
+  #planCall(callId: string, tool: string): UIMessageChunk[] {
+    this.#step = 'used';
+    if (this.#calls.has(callId)) return [];
+    this.#calls.set(callId, false);
+    this.#told.push(callId);
+    return [...this.#closeWords(), { type: 'tool-input-start', toolCallId: callId, toolName: tool, dynamic: true }];
+  }
+
+  #endTurn({ message }: TurnEnd): UIMessageChunk[] {
+    const chunks: UIMessageChunk[] = [];
+    const words = message.content.filter(isWords);
+    const order = message.content.map((part) => (isWords(part) ? kindOf(part) : part.callId));
+    const isPrefix =
+      this.#shown.every(({ text }, i) =>
+        // Only to the last words something can be added, and only while nothing has followed them.
+        i === this.#shown.length - 1 && this.#isOpen ? words[i]?.text.startsWith(text) : words[i]?.text === text,
+      ) &&
+      // Drafts of words go when their turn ends, plans of calls don't: who comes then hears of the calls first.
+      this.#told.every((one, i) => order[i] === one || !order.includes(one));
+    if (!isPrefix) chunks.push(...this.#beginTurnAnew());
+    let seen = 0;
+    for (const part of message.content) {
+      if (part.type === 'call') {
+        chunks.push(...this.#closeWords(), ...this.#askCall(part));
+        continue;
+      }
+      const shown = this.#shown[seen++];
+      const rest = part.text.slice(shown?.text.length ?? 0);
+      if (rest !== '') chunks.push(...this.#addWords(kindOf(part), rest));
+    }
+    chunks.push(
+      ...this.#closeWords(),
+      ...this.#refuseCalls('Not started: the reply was cut off before it was asked for.'),
+    );
+    this.#isInTurn = false;
+    this.#step = 'used';
+    return chunks;
+  }
+
+  #askCall({ callId, tool, input }: { callId: string; tool: string; input: unknown }): UIMessageChunk[] {
+    if (this.#calls.get(callId) === true) return [];
+    this.#calls.set(callId, true);
+    return [{ type: 'tool-input-available', toolCallId: callId, toolName: tool, input, dynamic: true }];
+  }
+
+  /** Calls that the model had begun to ask for, and never asked for to the end. */
+  #refuseCalls(errorText: string): UIMessageChunk[] {
+    const half = [...this.#calls].filter(([, isAsked]) => !isAsked).map(([callId]) => callId);
+    return half.map((toolCallId) => {
+      this.#calls.set(toolCallId, true);
+      this.#ended.add(toolCallId);
+      return { type: 'tool-input-error', toolCallId, toolName: 'unknown', input: undefined, dynamic: true, errorText };
+    });
+  }
+
+  #askPerson({ id, question }: Extract<JournalEvent, { type: 'approval-question' }>): UIMessageChunk[] {
+    this.#questions.set(question.callId, id);
+    return [
+      { type: 'tool-approval-request', approvalId: id, toolCallId: question.callId, approvalDescriptor: question },
+    ];
+  }
+
+  #tellAnswer(callId: string, approved: boolean): UIMessageChunk[] {
+    const approvalId = this.#questions.get(callId);
+    return approvalId === undefined ? [] : [{ type: 'tool-approval-response', approvalId, approved }];
+  }
+
+  #showOutput(toolCallId: string, output: unknown, more: { preliminary?: boolean } = {}): UIMessageChunk[] {
+    // A reader of a call that it was never told of would throw.
+    if (this.#calls.get(toolCallId) !== true || this.#ended.has(toolCallId)) return [];
+    return [{ type: 'tool-output-available', toolCallId, output, dynamic: true, ...more }];
+  }
+
+  #endCall({ callId: toolCallId, state, content = '', details }: EndedCall): UIMessageChunk[] {
+    if (this.#calls.get(toolCallId) !== true || this.#ended.has(toolCallId)) return [];
+    const chunks: UIMessageChunk[] =
+      state === 'finished'
+        ? this.#showOutput(toolCallId, outputOf({ content, details }))
+        : [{ type: 'tool-output-error', toolCallId, errorText: toText(content) || state, dynamic: true }];
+    this.#ended.add(toolCallId);
+    return chunks;
+  }
+}
+
+type Part = TurnEnd['message']['content'][number];
+type WordsPart = Extract<Part, { type: 'text' | 'thinking' }>;
+
+function isWords(part: Part): part is WordsPart {
+  return part.type !== 'call';
+}
+
+function kindOf(part: WordsPart): WordsKind {
+  return part.type === 'text' ? 'text' : 'reasoning';
+}
+
+function deltaOf({ kind, id }: Shown, delta: string): UIMessageChunk {
+  return { type: `${kind}-delta`, id, delta };
+}
+
+/** What people see of a result: both what the model was told and what is for them alone. */
+function outputOf({ content, details }: { content: unknown; details?: unknown }): unknown {
+  return { content, ...(details !== undefined && { details }) };
+}

@@ -1,0 +1,97 @@
+import { CancellationToken, isCancelledError } from '@whoa/core';
+import { systemWorld, type World } from '@whoa/core/embed';
+import type { JournalEvent } from '../journal-event.ts';
+import type { TaskStore } from '../store.ts';
+import type { JournalEntry, TaskRecord, TaskRef } from '../task.ts';
+import type { Reader } from './reader.ts';
+import { joinReading } from './shared-reading.ts';
+
+export interface FollowOptions {
+  /** The position of the last entry that is known; without it, from the beginning. */
+  readonly after?: number;
+  /** Ends the following at once. The task goes on. */
+  readonly signal?: AbortSignal;
+  /** Told each time the store could not be asked; it is asked again. */
+  readonly onStoreError?: (error: unknown) => void;
+  readonly world?: World;
+}
+
+/** What is seen of a task that is followed: its journal as it grows, then its end. `Event` adds events of one's own. */
+export type Followed<Event = never> =
+  | ({ readonly type: 'entry'; readonly event: JournalEvent | Event } & Omit<JournalEntry, 'event'>)
+  | { readonly type: 'end'; readonly task: TaskRecord };
+
+/**
+ * Follows the journal of a task, from any process, until the task has ended; then comes one `end` with its outcome. It waits out
+ * an outage of the store: nothing is skipped, nothing comes twice. To continue later, or elsewhere, pass the last position
+ * in as `after`.
+ *
+ * @returns The entries, then the end.
+ * @throws {@link TaskUnknownError} when there is no such task; {@link StoreClosedError} when the store was closed.
+ *
+ * @example
+ * ```ts
+ * import { followTask } from '@whoa/tasks';
+ *
+ * for await (const seen of followTask(store, task)) {
+ *   if (seen.type === 'entry' && seen.event.type === 'text') process.stdout.write(seen.event.text);
+ *   if (seen.type === 'end') console.log(seen.task.status);
+ * }
+ * ```
+ */
+export function followTask<Event = never>(
+  store: TaskStore,
+  task: TaskRef,
+  options: FollowOptions = {},
+): AsyncIterableIterator<Followed<Event>, undefined> {
+  const { signal, world = systemWorld } = options;
+  const about = { name: `follow ${task.id}`, clock: world.clock };
+  const token = signal === undefined ? new CancellationToken(about) : CancellationToken.from(signal, about);
+  const following = follow(store, task, { ...options, token }) as AsyncGenerator<Followed<Event>, undefined>;
+  return {
+    next: () => following.next(),
+    // A generator alone would not return before what it waits for has come.
+    return() {
+      token.cancel({ kind: 'parent' }, { mode: 'kill' });
+      return following.return(undefined);
+    },
+    [Symbol.asyncIterator]() {
+      return this;
+    },
+  };
+}
+
+async function* follow(
+  store: TaskStore,
+  task: TaskRef,
+  options: FollowOptions & { readonly token: CancellationToken },
+): AsyncGenerator<Followed, undefined> {
+  const { after = 0, token, onStoreError, world = systemWorld } = options;
+  let reader: Reader | undefined;
+  try {
+    token.throwIfCancelled();
+    reader = joinReading(store, task, { after, onStoreError, world });
+    for (;;) {
+      const next = await reader.next(token);
+      if (!isPage(next)) {
+        yield { type: 'end', task: next };
+        return undefined;
+      }
+      for (const entry of next) {
+        token.throwIfCancelled();
+        yield { type: 'entry', ...entry, event: entry.event as unknown as JournalEvent };
+      }
+    }
+  } catch (error) {
+    // Whoever ended the following knows why.
+    if (!token.isCancelled || !isCancelledError(error)) throw error;
+    return undefined;
+  } finally {
+    token[Symbol.dispose]();
+    await reader?.[Symbol.asyncDispose]();
+  }
+}
+
+function isPage(next: readonly JournalEntry[] | TaskRecord): next is readonly JournalEntry[] {
+  return Array.isArray(next);
+}

@@ -1,0 +1,69 @@
+import type { CancellationToken, CancelReasonInit } from '@whoa/core';
+import type { Clock } from '@whoa/core/embed';
+import { waitUntilLevel } from '@whoa/core/embed';
+import type { TaskRecord } from '../../task.ts';
+
+/** Your own word on whether a task should stop; `task` holds its key, conversation and tenant. True means stop `now`. */
+export type CancellationChecker = (taskId: string, task: TaskRecord) => boolean | Promise<boolean>;
+
+/** A checker that has not answered after this long has failed. */
+const CHECKER_MS = 5_000;
+
+export interface CheckerOptions {
+  readonly cancellationChecker?: CancellationChecker | undefined;
+  readonly whenCheckerFails?: 'ignore' | 'cancel' | undefined;
+  readonly clock: Clock;
+  readonly onError: (taskId: string, error: unknown) => void;
+}
+
+/** Work that may have to stop because a checker says so. */
+export interface Checked {
+  readonly task: TaskRecord;
+  readonly token: CancellationToken;
+}
+
+/** Asks the custom checker, if there is one. What it throws is reported, never lost. */
+export class Checker {
+  readonly #options: CheckerOptions;
+  /** Tasks that are being asked about. */
+  readonly #asking = new Set<string>();
+  #check: CancellationChecker | undefined;
+
+  constructor(options: CheckerOptions) {
+    this.#options = options;
+    this.#check = options.cancellationChecker;
+  }
+
+  set(checker: CancellationChecker | undefined): void {
+    this.#check = checker;
+  }
+
+  /** Whether nobody waits for an answer about this task: a slow checker is not asked again meanwhile by a poll. */
+  isIdle(taskId: string): boolean {
+    return !this.#asking.has(taskId);
+  }
+
+  /** Returns why the work must stop, or `undefined` if it may go on. Never rejects; a cancel ends the wait. */
+  async ask({ task, token }: Checked): Promise<CancelReasonInit | undefined> {
+    const check = this.#check;
+    if (check === undefined || token.isCancelled) return undefined;
+    const { id } = task;
+    this.#asking.add(id);
+    const late = new Error(`The cancellation checker did not answer within ${CHECKER_MS} ms`);
+    let timer: Disposable | undefined;
+    const answer = new Promise<boolean>((resolve, reject) => {
+      timer = this.#options.clock.setTimer(CHECKER_MS, () => reject(late));
+      Promise.resolve(task)
+        .then((asked) => check(id, asked))
+        .then(resolve, reject);
+    });
+    answer.catch((error: unknown) => this.#options.onError(id, error));
+    const end = await waitUntilLevel(answer, token, 'drain');
+    timer?.[Symbol.dispose]();
+    this.#asking.delete(id);
+    if (end.by === 'value') return end.value ? { kind: 'user', via: 'checker' } : undefined;
+    if (end.by === 'level') return undefined;
+    if (this.#options.whenCheckerFails !== 'cancel') return undefined;
+    return { kind: 'user', via: 'checker', message: 'the cancellation checker failed' };
+  }
+}

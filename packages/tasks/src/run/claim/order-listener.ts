@@ -1,0 +1,169 @@
+import type { CancelReasonInit } from '@whoa/core';
+import type { CancelOptions, Clock } from '@whoa/core/embed';
+import type { ClaimRef } from '../../delivery.ts';
+import { getShardOrFirst, signatureOf } from '../../id.ts';
+import type { Hint, PushedOrder, TaskStore } from '../../store.ts';
+import type { ConversationRef, TaskHead, TaskRef } from '../../task.ts';
+import type { Execution } from '../execution.ts';
+import type { RunnerEvent, RunnerOptions } from '../runner.ts';
+import {
+  CANCEL_TOPIC,
+  type CancelRequest,
+  type CancelTarget,
+  type EventChannel,
+  readCancelMessage,
+  TASK_CATEGORY,
+} from './channel.ts';
+import { Checker } from './checker.ts';
+import type { DomainSession } from './domain-session.ts';
+import { TaskWakeups } from './task-wakeups.ts';
+
+export interface ListenerOptions extends Pick<RunnerOptions, 'channel' | 'cancellationChecker' | 'whenCheckerFails'> {
+  readonly store: TaskStore;
+  readonly worker: string;
+  readonly pollMs: number;
+  readonly clock: Clock;
+  readonly sessions: readonly DomainSession[];
+  /** The tasks this worker runs, by id. */
+  readonly live: ReadonlyMap<string, Execution>;
+  /** The tasks this worker runs or waits for. */
+  readonly tasks: () => readonly TaskRef[];
+  readonly tell: (event: RunnerEvent) => void;
+  /** Something became ready; `undefined`: anywhere. */
+  readonly onWork: (domain?: number) => void;
+  /** Runs work that no caller waits for. */
+  readonly background: (work: Promise<unknown>) => void;
+}
+
+/**
+ * The ways by which a worker hears that a task is to stop, or is told something else: the store's push, an event channel, a
+ * checker. Any one of them suffices. (Two more are built in: the orders that come back from every write and every beat.)
+ */
+export class OrderListener implements AsyncDisposable {
+  /** Wakes those who wait for something to happen to a task. */
+  readonly wakeups: TaskWakeups;
+  readonly checker: Checker;
+  readonly #options: ListenerOptions;
+  readonly #channels = new Set<Disposable>();
+  #listening: Promise<AsyncDisposable> | undefined;
+  #poll: Disposable | undefined;
+
+  constructor(options: ListenerOptions) {
+    this.#options = options;
+    this.wakeups = new TaskWakeups(options.clock, options.pollMs);
+    const onError = (id: string, error: unknown): void => options.tell({ type: 'checker-error', id, error });
+    this.checker = new Checker({ ...options, onError });
+    if (options.channel !== undefined) this.listen(options.channel);
+  }
+
+  /** Obeys the cancel messages of a channel until disposed. */
+  listen(channel: EventChannel): Disposable {
+    const listening = channel.on(TASK_CATEGORY, CANCEL_TOPIC, (message) => this.#hear(readCancelMessage(message)));
+    this.#channels.add(listening);
+    return {
+      [Symbol.dispose]: () => {
+        this.#channels.delete(listening);
+        listening[Symbol.dispose]();
+      },
+    };
+  }
+
+  /** Hears nothing new that would start work; what the store pushes still wakes those who wait. */
+  stop(): void {
+    for (const listening of this.#channels) listening[Symbol.dispose]();
+    this.#channels.clear();
+    this.stopPolling();
+  }
+
+  async [Symbol.asyncDispose](): Promise<void> {
+    await (await this.#listening)?.[Symbol.asyncDispose]();
+  }
+
+  /** One watch for the whole worker, however many tasks it runs. */
+  async open(): Promise<void> {
+    this.#listening ??= this.#options.store.watch({ worker: this.#options.worker }, (hint) => {
+      this.#heed(hint);
+      this.wakeups.wake('id' in hint ? hint.id : undefined);
+    });
+    try {
+      await this.#listening;
+    } catch (error) {
+      // Ask again next time: an outage at the start must not leave the worker deaf for good.
+      this.#listening = undefined;
+      throw error;
+    }
+  }
+
+  /** Obeys an order that the store has vouched for; whatever else was told, the next beat brings it, so beat now. */
+  #heed(hint: Hint): void {
+    const { live, sessions, onWork } = this.#options;
+    if (hint.type === 'resync') {
+      for (const session of sessions) session.beatSoon();
+      onWork();
+    }
+    if (hint.type === 'work') onWork(hint.domain);
+    if (hint.type !== 'cancel' && hint.type !== 'command') return;
+    const { id, order } = hint;
+    const execution = live.get(id);
+    // Don't obey an order to another claim: who held the task then is not who holds it now.
+    const isForUs = order !== undefined && execution !== undefined && isFor(order, execution.claim);
+    if (isForUs) execution.stop(order.stop, execution.storeNow());
+    else sessions[getShardOrFirst(id) % sessions.length]!.beatSoon();
+  }
+
+  pollSoon(): void {
+    this.#poll ??= this.#options.clock.setTimer(this.#options.pollMs, () => {
+      this.#poll = undefined;
+      for (const execution of this.#options.live.values()) {
+        if (this.checker.isIdle(execution.task.id)) this.#options.background(this.check(execution));
+      }
+      this.pollSoon();
+    });
+  }
+
+  stopPolling(): void {
+    this.#poll?.[Symbol.dispose]();
+    this.#poll = undefined;
+  }
+
+  /** Asks the checker about a task, and stops the task if it says so. */
+  async check(execution: Execution): Promise<void> {
+    const reason = await this.checker.ask(execution);
+    if (reason === undefined) return;
+    const { id, tenant } = execution.task;
+    await this.#cancel({ tenant, id }, reason, { mode: 'now' });
+  }
+
+  #hear({ target, reason, options }: CancelRequest): void {
+    for (const ref of this.#refsOf(target)) this.#options.background(this.#cancel(ref, reason, options));
+  }
+
+  #refsOf(target: CancelTarget): readonly (TaskRef | ConversationRef)[] {
+    const { tenant } = target;
+    if ('taskId' in target) return [{ tenant, id: target.taskId }];
+    if ('conversation' in target) return [{ tenant, conversation: target.conversation }];
+    return this.#options.tasks().filter((ref) => ref.tenant === tenant);
+  }
+
+  /** The store first, so that everyone agrees; if it cannot be reached the work stops all the same. */
+  async #cancel(ref: TaskRef | ConversationRef, reason: CancelReasonInit, options: CancelOptions): Promise<void> {
+    const { live, sessions, store, tell } = this.#options;
+    const meant = [...live.values()].filter(({ task }) => isMeant(task, ref));
+    try {
+      await store.cancel(ref, reason, options);
+      const domains = new Set(meant.map(({ claim }) => getShardOrFirst(claim.id) % sessions.length));
+      await Promise.all([...domains].map((domain) => sessions[domain]!.beat()));
+    } catch (error) {
+      tell({ type: 'store-error', error });
+      for (const execution of meant) execution.cancel(reason, options);
+    }
+  }
+}
+
+function isFor({ epoch, claim }: PushedOrder, held: ClaimRef): boolean {
+  return epoch === held.epoch && (claim === held.claim || claim === signatureOf(held));
+}
+
+function isMeant({ tenant, id, conversation }: TaskHead, ref: TaskRef | ConversationRef): boolean {
+  return tenant === ref.tenant && ('id' in ref ? id === ref.id : conversation === ref.conversation);
+}

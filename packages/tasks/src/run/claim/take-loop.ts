@@ -1,0 +1,141 @@
+import type { Clock } from '@whoa/core/embed';
+import type { TakenTask } from '../../delivery.ts';
+import type { DomainSession } from './domain-session.ts';
+
+export interface TakeLoopOptions {
+  /** One for each domain of the store. */
+  readonly sessions: readonly DomainSession[];
+  readonly agents: readonly string[];
+  readonly concurrency: number;
+  /** How many tasks this worker has. */
+  readonly live: () => number;
+  /** How often a worker that has room asks, in case it was not rung. */
+  readonly pollMs: number;
+  readonly clock: Clock;
+  readonly onTaken: (taken: TakenTask) => void;
+  readonly onExpired: (domain: number) => void;
+  readonly onStoreError: (error: unknown) => void;
+  readonly background: (work: Promise<unknown>) => void;
+}
+
+/** A store that fails is asked again after this long. */
+const RETRY_MS = 100;
+/** No take asks for more: it is one step on the server. */
+const MAX_TAKE = 100;
+
+/**
+ * Takes tasks while there is room: when it starts, when it is rung, when a task ended and more may be ready, when something
+ * becomes due, and once in a while all the same, one domain after the other.
+ */
+export class TakeLoop implements Disposable {
+  readonly #options: TakeLoopOptions;
+  /** Domains that may have something. */
+  readonly #wanted: Set<number>;
+  readonly #taking = new Set<number>();
+  readonly #dueTimers = new Map<number, Disposable>();
+  /** Asked for and not answered yet. */
+  #expected = 0;
+  #poll: Disposable | undefined;
+  #turn = 0;
+  #isPumping = false;
+  #isStopped = false;
+
+  constructor(options: TakeLoopOptions) {
+    this.#options = options;
+    this.#wanted = new Set(options.sessions.keys());
+    this.#pollAgain();
+  }
+
+  /** Takes what there is room for. */
+  pump(): void {
+    for (const domain of this.#wanted) {
+      if (this.#free() <= 0 || this.#isStopped) return;
+      if (this.#taking.has(domain)) continue;
+      this.#wanted.delete(domain);
+      this.#taking.add(domain);
+      this.#options.background(this.#takeFrom(domain));
+    }
+  }
+
+  /** A task ended. Those that end with it, by one answer of the store, make room for one take. */
+  pumpSoon(): void {
+    if (this.#isPumping) return;
+    this.#isPumping = true;
+    queueMicrotask(() => {
+      this.#isPumping = false;
+      this.pump();
+    });
+  }
+
+  /** Something became ready, or may have. */
+  wake(domain?: number): void {
+    for (const one of domain === undefined ? this.#options.sessions.keys() : [domain]) this.#wanted.add(one);
+    this.pump();
+  }
+
+  [Symbol.dispose](): void {
+    this.#isStopped = true;
+    this.#poll?.[Symbol.dispose]();
+    for (const timer of this.#dueTimers.values()) timer[Symbol.dispose]();
+  }
+
+  #free(): number {
+    return this.#options.concurrency - this.#options.live() - this.#expected;
+  }
+
+  async #takeFrom(domain: number): Promise<void> {
+    const { sessions, agents, clock, onTaken, onExpired, onStoreError } = this.#options;
+    const limit = Math.min(this.#free(), MAX_TAKE);
+    this.#expected += limit;
+    let isExpected = true;
+    const arrive = (): void => {
+      if (isExpected) this.#expected -= limit;
+      isExpected = false;
+    };
+    try {
+      const answer = await sessions[domain]!.take(agents, limit);
+      arrive();
+      if (answer.answer !== 'taken') {
+        this.#wanted.add(domain);
+        return;
+      }
+      for (const taken of answer.tasks) onTaken(taken);
+      // A take that came back short parked us: we are rung when there is more.
+      if (answer.repeat || answer.tasks.length === limit) this.#wanted.add(domain);
+      if (answer.nextAt !== undefined) this.#wakeIn(domain, answer.nextAt - answer.now);
+      if (answer.expired) onExpired(domain);
+    } catch (error) {
+      onStoreError(error);
+      arrive();
+      await new Promise<void>((resolve) => clock.setTimer(RETRY_MS, resolve));
+      this.#wanted.add(domain);
+    } finally {
+      arrive();
+      this.#taking.delete(domain);
+      this.pump();
+    }
+  }
+
+  #wakeIn(domain: number, ms: number): void {
+    const { clock } = this.#options;
+    this.#dueTimers.get(domain)?.[Symbol.dispose]();
+    if (this.#isStopped) return;
+    this.#dueTimers.set(
+      domain,
+      clock.setTimer(Math.max(1, ms), () => this.wake(domain)),
+    );
+  }
+
+  #pollAgain(): void {
+    const { clock, pollMs, sessions } = this.#options;
+    this.#poll = clock.setTimer(
+      pollMs,
+      () => {
+        this.#turn = (this.#turn + 1) % sessions.length;
+        this.wake(this.#turn);
+        this.#pollAgain();
+      },
+      { keepAlive: true },
+    );
+  }
+}

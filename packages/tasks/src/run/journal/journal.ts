@@ -1,0 +1,165 @@
+import type { Json } from '@whoa/core';
+import type { Clock } from '@whoa/core/embed';
+import type { ClaimRef, Orders } from '../../delivery.ts';
+import { JournalFullError, LeaseLostError } from '../../errors.ts';
+import type { TaskStore } from '../../store.ts';
+import { entryFor, withEntry } from './entry.ts';
+import { createJournalBudget, type FittedEntries, fitEntries, type JournalBudget } from './journal-budget.ts';
+
+/** What shows that the work got on: earlier deaths of workers no longer count against the task. */
+const PROGRESS: ReadonlySet<string> = new Set(['turn-end', 'call-end']);
+/** How long a store that fails is left alone before it is tried again. */
+const RETRY_MS = 100;
+
+export interface JournalOptions {
+  readonly store: TaskStore;
+  readonly claim: ClaimRef;
+  /** Where the journal ends now. */
+  readonly position: number;
+  /** How large it is now. */
+  readonly bytes: number;
+  readonly clock: Clock;
+  /** How long an event may wait while somebody reads along. */
+  readonly flushMs: number;
+  /** And while nobody does. */
+  readonly unwatchedFlushMs: number;
+  /** Called before anything is written: the claim may be over by the clock alone, or has to be asked about first. */
+  readonly onWrite: () => Promise<void> | undefined;
+  readonly onOrders: (orders: Orders) => void;
+  readonly onLost: (error: LeaseLostError) => void;
+  /** There is hardly any room left: stop the work. */
+  readonly onFull: (error: JournalFullError) => void;
+  readonly onStoreError: (error: unknown) => void;
+}
+
+/** Writes a task's events down in order: at once where it matters, otherwise a little later and several together. */
+export class Journal {
+  readonly #options: JournalOptions;
+  #budget: JournalBudget;
+  #waiting: Json[] = [];
+  #done: number[] = [];
+  #timer: Disposable | undefined;
+  #watched = false;
+  #writing: Promise<void> | undefined;
+  #lost: LeaseLostError | undefined;
+  /** Something that had to be written was not. */
+  #dropped: JournalFullError | undefined;
+  /** The work got on since the last write. */
+  #progress = false;
+
+  constructor(options: JournalOptions) {
+    this.#options = options;
+    const { position, bytes, store } = options;
+    this.#budget = createJournalBudget({ position, bytes, maxBytes: store.maxJournalBytes });
+  }
+
+  /** Notes an event; it is written a little later. */
+  add(event: object): void {
+    if (this.#lost !== undefined) return;
+    if (PROGRESS.has((event as { type?: string }).type ?? '')) this.#progress = true;
+    this.#waiting = withEntry(this.#waiting, entryFor(event));
+    this.#schedule();
+  }
+
+  /** Somebody reads along, or nobody does any more. */
+  watch(watched: boolean): void {
+    if (watched === this.#watched) return;
+    this.#watched = watched;
+    this.#timer?.[Symbol.dispose]();
+    this.#timer = undefined;
+    if (this.#waiting.length > 0) this.#schedule();
+  }
+
+  #schedule(): void {
+    const { clock, flushMs, unwatchedFlushMs } = this.#options;
+    this.#timer ??= clock.setTimer(this.#watched ? flushMs : unwatchedFlushMs, () => this.flushSoon());
+  }
+
+  /** Notes that a command has been carried out. */
+  done(number: number): void {
+    this.#done.push(number);
+    this.flushSoon();
+  }
+
+  /** Writes now, without anybody waiting for it. */
+  flushSoon(): void {
+    // Whoever must know waits for `flush`, and `onLost` has been told.
+    this.flush().catch(() => {});
+  }
+
+  /** Resolves when everything noted so far is in the store. Rejects with `LeaseLostError`. */
+  async flush(): Promise<void> {
+    this.#timer?.[Symbol.dispose]();
+    this.#timer = undefined;
+    while (this.#writing !== undefined) await this.#writing;
+    this.#throwIfLost();
+    if (this.#waiting.length === 0 && this.#done.length === 0) return;
+    const writing = this.#write(this.#waiting, this.#done);
+    this.#writing = writing;
+    this.#waiting = [];
+    this.#done = [];
+    await writing;
+    // Don't clear this inside the write: one that gives up at once would do so before it is set.
+    if (this.#writing === writing) this.#writing = undefined;
+    this.#throwIfLost();
+  }
+
+  #throwIfLost(): void {
+    if (this.#lost !== undefined) throw this.#lost;
+  }
+
+  /** Writes, and throws `JournalFullError` if not everything could be: don't begin what nobody could know of. */
+  async flushWhole(): Promise<void> {
+    await this.flush();
+    if (this.#dropped !== undefined) throw this.#dropped;
+  }
+
+  /** Gives up on the store: what has not been written will not be. */
+  close(error: LeaseLostError): void {
+    this.#lost ??= error;
+    this.#timer?.[Symbol.dispose]();
+  }
+
+  /** Never rejects. A batch may be sent twice: the store takes it once. */
+  async #write(waiting: Json[], done: number[]): Promise<void> {
+    const { store, claim, onOrders, onWrite } = this.#options;
+    const progress = this.#progress;
+    this.#progress = false;
+    let fitted = fitEntries(waiting, this.#budget);
+    while (this.#lost === undefined) {
+      const { events, replaces } = fitted;
+      try {
+        const asking = onWrite();
+        if (asking !== undefined) await asking;
+        if (this.#lost !== undefined) return;
+        const orders = await store.append(claim, { after: this.#budget.position, events, replaces, done, progress });
+        this.#budget = fitted.budget;
+        this.#noteFull(fitted);
+        onOrders(orders);
+        return;
+      } catch (error) {
+        // It knows better how much room there is.
+        if (error instanceof JournalFullError)
+          fitted = { ...fitEntries([], this.#budget), isFull: true, isLossy: true };
+        else await this.#afterFailure(error);
+      }
+    }
+  }
+
+  #noteFull({ isFull, isLossy, budget }: FittedEntries): void {
+    if (!isFull) return;
+    const error = new JournalFullError(this.#options.claim.id, budget.bytes, budget.maxBytes);
+    if (isLossy) this.#dropped ??= error;
+    this.#options.onFull(error);
+  }
+
+  async #afterFailure(error: unknown): Promise<void> {
+    if (error instanceof LeaseLostError) {
+      this.#lost ??= error;
+      this.#options.onLost(error);
+      return;
+    }
+    this.#options.onStoreError(error);
+    await new Promise<void>((resolve) => this.#options.clock.setTimer(RETRY_MS, resolve));
+  }
+}

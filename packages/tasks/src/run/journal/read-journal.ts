@@ -1,0 +1,14 @@
+import { DEFAULTS } from '../../rules/rules.ts';
+import type { TaskStore } from '../../store.ts';
+import type { JournalEntry, TaskHead } from '../../task.ts';
+
+/** The whole journal of a task, as far as its record says it goes, piece by piece. */
+export async function readJournal(store: TaskStore, task: TaskHead): Promise<readonly JournalEntry[]> {
+  const journal: JournalEntry[] = [];
+  for (let after = 0; after < task.position; after = journal.at(-1)!.position) {
+    const piece = await store.read(task, { after, limit: DEFAULTS.readLimit });
+    if (piece.length === 0) break;
+    journal.push(...piece);
+  }
+  return journal;
+}

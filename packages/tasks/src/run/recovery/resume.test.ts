@@ -1,0 +1,196 @@
+import { createAgent, defineTool, type Json, type Message, type Tool } from '@whoa/core';
+import { callTools, type Planner, reply, type Step } from '@whoa/core/model';
+import { createVirtualWorld } from '@whoa/core/testing';
+import { expect, test } from 'vitest';
+import { z } from 'zod';
+import { claimFor, expireSessions } from '../../../test/claimed.ts';
+import { createMemoryStore } from '../../stores/memory.ts';
+import { createRunner } from '../store-runner.ts';
+import { standingOf } from './resume.ts';
+
+const TASK = { tenant: 'acme', agent: 'assistant', input: 'book it' };
+const INPUT = { role: 'user', content: 'book it' };
+
+function tool(name: string, replay: 'safe' | 'never', ran: string[]): Tool {
+  const undo = (): void => void ran.push(`undo ${name}`);
+  return defineTool({
+    name,
+    description: name,
+    inputSchema: z.object({}),
+    effects: 'read',
+    replay,
+    undo,
+    execute: () => {
+      ran.push(name);
+      return `${name} ran`;
+    },
+  }) as Tool;
+}
+
+/** A task whose worker wrote this much and then died. */
+async function crashed(
+  events: readonly Json[],
+  options: { cancelled?: boolean; undo?: boolean; conversation?: string } = {},
+) {
+  const world = createVirtualWorld();
+  const store = createMemoryStore({ world });
+  const receipt = await store.create({ ...TASK, conversation: options.conversation });
+  const id = receipt.answer === 'created' ? receipt.task.id : '';
+  const claim = await claimFor(store, id, { worker: 'dead', leaseMs: 1_000 });
+  await store.append(claim, { after: 0, events });
+  const ref = { tenant: 'acme', id };
+  if (options.cancelled) await store.cancel(ref, { by: 'ann' }, { undo: options.undo === true });
+  await expireSessions(store, world, 1_000);
+  const ran: string[] = [];
+  const seen: (readonly Message[])[] = [];
+  const planner: Planner = {
+    next(history): Step {
+      seen.push([...history]);
+      return reply('done');
+    },
+  };
+  const tools = [tool('look', 'safe', ran), tool('pay', 'never', ran)];
+  const agent = createAgent({ name: 'assistant', planner, tools, world });
+  const runner = createRunner({ store, agents: { assistant: agent }, world });
+  const response = await runner.work(ref);
+  await runner[Symbol.asyncDispose]();
+  return { response, record: (await store.get(ref))!, ran, history: seen.at(-1) ?? [], turns: seen.length };
+}
+
+const turn = (...tools: string[]): Json => {
+  const calls = tools.map((name, i) => ({ id: `c${i}`, tool: name, input: {} }));
+  const { message } = tools.length > 0 ? callTools(calls, 'let me') : reply('finished');
+  return { type: 'turn-end', turn: 1, message } as unknown as Json;
+};
+const start: Json = { type: 'run-start', agent: 'assistant', input: INPUT };
+const intent = (callId: string): Json => ({ type: 'call-intent', callId, tool: 'x' });
+const end = (callId: string, name: string): Json => ({
+  type: 'call-end',
+  result: { callId, tool: name, state: 'finished', content: 'ok', isError: false, endedAt: 1 },
+});
+
+test('a run that had not completed a turn starts from its input', async () => {
+  const { response, history } = await crashed([start, { type: 'text', text: 'I was ab' }]);
+  expect(response).toMatchObject({ status: 'success', answer: 'done' });
+  expect(history).toEqual([INPUT]);
+});
+
+test('a call that may not be repeated is unknown after a crash, and the model is told', async () => {
+  const { ran, history, response } = await crashed([start, turn('pay'), intent('c0')]);
+  expect(ran).toEqual([]);
+  expect(history.map(({ role }) => role)).toEqual(['user', 'assistant', 'tool', 'user']);
+  expect(history[2]).toMatchObject({ state: 'unknown', callId: 'c0' });
+  expect(JSON.stringify(history[3])).toContain('pay (c0)');
+  expect(response.status).toBe('success');
+});
+
+test('a call that is safe to repeat runs again', async () => {
+  const { ran, history } = await crashed([start, turn('look'), intent('c0')]);
+  expect(ran).toEqual(['look']);
+  expect(history[2]).toMatchObject({ state: 'finished', content: 'look ran' });
+});
+
+test('a call that had not begun is not started, and not unknown', async () => {
+  const { ran, history } = await crashed([start, turn('pay')]);
+  expect(ran).toEqual([]);
+  expect(history[2]).toMatchObject({ state: 'not-started' });
+});
+
+test('results that were written down are kept, each once', async () => {
+  const { ran, history } = await crashed([start, turn('pay', 'look'), intent('c0'), end('c0', 'pay'), intent('c1')]);
+  expect(ran).toEqual(['look']);
+  const results = history.filter(({ role }) => role === 'tool');
+  expect(results).toMatchObject([
+    { callId: 'c0', state: 'finished' },
+    { callId: 'c1', state: 'finished' },
+  ]);
+});
+
+test('a run that had said its last word is a success without running again', async () => {
+  const { response, turns } = await crashed([start, turn()]);
+  expect([response.status, response.answer, turns]).toEqual(['success', 'finished', 0]);
+});
+
+test('a task that was being cancelled is settled from its journal and runs nothing', async () => {
+  const events = [
+    start,
+    turn('pay', 'look'),
+    intent('c0'),
+    { type: 'turn-start', turn: 2 },
+    { type: 'text', text: 'half' },
+  ];
+  const { response, record, ran, turns } = await crashed(events, { cancelled: true, conversation: 'c' });
+  expect([response.status, response.answer, ran, turns]).toEqual(['cancelled', 'half', [], 0]);
+  expect(record.outcome).toMatchObject({
+    complete: false,
+    reason: { by: 'ann' },
+    stop: {
+      clean: false,
+      calls: [
+        { callId: 'c0', state: 'unknown' },
+        { callId: 'c1', state: 'not-started' },
+      ],
+    },
+  });
+});
+
+test('a run that crashed twice resumes with everything both workers wrote', async () => {
+  const notice = { role: 'user', content: 'The process you ran in was restarted; go on from where you were.' };
+  const { history } = await crashed([
+    start,
+    turn('pay'),
+    intent('c0'),
+    end('c0', 'pay'),
+    { type: 'run-start', input: notice },
+    turn('look'),
+  ]);
+  expect(history.map(({ role }) => role)).toEqual(['user', 'assistant', 'tool', 'user', 'assistant', 'tool', 'user']);
+});
+
+test('an undo that was begun and not ended is unknown', () => {
+  const entries = [start, turn('pay'), end('c0', 'pay'), { type: 'undo-start', callId: 'c0', tool: 'pay' }];
+  const { undone } = standingOf(entries.map((event, i) => ({ position: i + 1, epoch: 1, at: 1, event })));
+  expect(undone.get('c0')).toBe('unknown');
+});
+
+test('what a lost worker had completed is taken back when the cancel asked for it, once, last call first', async () => {
+  const events = [start, turn('look', 'pay'), intent('c0'), end('c0', 'look'), intent('c1'), end('c1', 'pay')];
+  const { ran, record } = await crashed(events, { cancelled: true, undo: true });
+  expect(ran).toEqual(['undo pay', 'undo look']);
+  expect(record.outcome?.stop).toMatchObject({ calls: [{ undo: 'undone' }, { undo: 'undone' }] });
+});
+
+test('an undo that a lost worker had started is not started again, and is said to be unknown', async () => {
+  const events = [
+    start,
+    turn('pay'),
+    intent('c0'),
+    end('c0', 'pay'),
+    { type: 'undo-start', callId: 'c0', tool: 'pay' },
+  ];
+  const { ran, record } = await crashed(events, { cancelled: true, undo: true });
+  expect(ran).toEqual([]);
+  expect(record.outcome?.stop).toMatchObject({ clean: false, calls: [{ callId: 'c0', undo: 'unknown' }] });
+});
+
+test('a run that never got beyond its input hears it once, however often it crashed', async () => {
+  const { history } = await crashed([start, start, start]);
+  expect(history).toEqual([INPUT]);
+});
+
+test('a call whose input was too large for the journal is not run again, though it would be safe', async () => {
+  const input = { cut: true, bytes: 5_000_000 };
+  const { message } = callTools([{ id: 'c0', tool: 'look', input }]);
+  const cut = { type: 'turn-end', turn: 1, message, cut: 5_000_000 } as unknown as Json;
+  const started = await crashed([start, cut, intent('c0')]);
+  expect(started.ran).toEqual([]);
+  expect(started.history[2]).toMatchObject({ state: 'unknown' });
+  expect((await crashed([start, cut])).history[2]).toMatchObject({ state: 'not-started' });
+});
+
+test('what is known only in part is not undone, and that is said', async () => {
+  const events = [start, turn('pay'), intent('c0'), { ...(end('c0', 'pay') as object), cut: 100 }];
+  const { ran, record } = await crashed(events, { cancelled: true, undo: true });
+  expect(ran).toEqual([]);
+  expect(record.outcome?.stop).toMatchObject({ clean: false, calls: [{ callId: 'c0', undo: 'unknown' }] });
+});

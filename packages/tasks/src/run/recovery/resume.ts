@@ -1,0 +1,187 @@
+import type { CallResult, CancelReason, Json, Message, RunEvent, StopReport, Tool } from '@whoa/core';
+import type { AssistantMessage, UserMessage } from '@whoa/core/embed';
+import { HistoryBuilder, wordsOf } from '@whoa/core/internal';
+import type { JournalEntry, StopOrder } from '../../task.ts';
+import { isTruncated } from '../journal/truncate.ts';
+
+/** A call of the last turn that has no result in the journal. */
+export interface OpenCall {
+  readonly id: string;
+  readonly tool: string;
+  readonly input: unknown;
+  /** It was written down that it would begin; it may have taken effect. */
+  readonly started: boolean;
+  /** Its input was too large for the journal, so it cannot be run again. */
+  readonly isTruncated: boolean;
+}
+
+/** Where a run stood when its worker was lost, as far as it was written down. */
+export interface Standing {
+  /** What the run had added to the history: its input, whole turns, results. */
+  readonly messages: readonly Message[];
+  readonly open: readonly OpenCall[];
+  readonly results: readonly CallResult[];
+  /** Words of a reply that was cut off. */
+  readonly partial: string;
+  /** The run had said its last word. */
+  readonly complete: boolean;
+  readonly undone: ReadonlyMap<string, 'undone' | 'failed' | 'unknown'>;
+  /** What each call was asked. */
+  readonly inputs: ReadonlyMap<string, unknown>;
+  /** The messages are the whole history, not only what the run added: it had made it shorter. */
+  readonly isWhole: boolean;
+  /** Calls of which the journal has only a part. */
+  readonly cut: ReadonlySet<string>;
+}
+
+interface Reading {
+  readonly history: HistoryBuilder;
+  readonly undone: Map<string, 'undone' | 'failed' | 'unknown'>;
+  readonly inputs: Map<string, unknown>;
+  readonly cut: Set<string>;
+  isWhole: boolean;
+}
+
+/** What stands in a journal beside the events of a run. */
+type OwnEvent =
+  | { readonly type: 'history'; readonly messages: readonly Message[] }
+  | { readonly type: 'call-intent' | 'undo-start'; readonly callId: string }
+  | { readonly type: 'undo-end'; readonly callId: string; readonly state: 'undone' | 'failed' };
+
+/** Reads a journal from its beginning. */
+export function standingOf(journal: readonly JournalEntry[]): Standing {
+  const history = new HistoryBuilder();
+  const reading: Reading = { history, undone: new Map(), inputs: new Map(), cut: new Set(), isWhole: false };
+  for (const { event } of journal) read(reading, event as unknown as RunEvent | OwnEvent);
+  const { undone, inputs, cut, isWhole } = reading;
+  const { messages, results } = history;
+  const open = [...history.openCalls].map(({ callId, tool, input, isStarted }) => {
+    return { id: callId, tool, input, started: isStarted, isTruncated: isTruncated(input) };
+  });
+  const partial = wordsOf({ content: history.partial });
+  const last = messages.at(-1);
+  const complete = open.length === 0 && last?.role === 'assistant' && last.stopReason === 'stop' && partial === '';
+  return { messages, open, results, undone, inputs, cut, partial, complete, isWhole };
+}
+
+function read(reading: Reading, event: RunEvent | OwnEvent): void {
+  const { history, undone } = reading;
+  switch (event.type) {
+    case 'run-start':
+      // A run that got no further than its input was started anew.
+      if (history.messages.length === 1 && !reading.isWhole) history.replace([]);
+      history.dropPartial();
+      history.apply(event);
+      break;
+    case 'history':
+      history.replace(event.messages);
+      reading.isWhole = true;
+      break;
+    case 'turn-end':
+      // A reply that failed or was cut off is asked for again; what it said stays in the journal.
+      if (event.message.stopReason === 'error') history.dropPartial();
+      else readReply(reading, event);
+      break;
+    case 'call-intent':
+      history.startCall(event.callId);
+      break;
+    case 'call-end':
+      if ('cut' in event) reading.cut.add(event.result.callId);
+      history.apply(event);
+      break;
+    case 'undo-start':
+      undone.set(event.callId, 'unknown');
+      break;
+    case 'undo-end':
+      undone.set(event.callId, event.state);
+      break;
+    // The messages of a compaction stand in `history`; a call counts as begun only if that was written down before.
+    case 'history-compacted':
+    case 'call-start':
+      break;
+    default:
+      history.apply(event);
+  }
+}
+
+function readReply({ history, inputs, cut }: Reading, event: Extract<RunEvent, { type: 'turn-end' }>): void {
+  history.apply(event);
+  for (const part of event.message.content) {
+    if (part.type !== 'call') continue;
+    inputs.set(part.callId, part.input);
+    if (isTruncated(part.input)) cut.add(part.callId);
+  }
+}
+
+/** What becomes of an open call after a crash: it runs again, or gets a truthful result without running. */
+export function fateOf(call: OpenCall, tools: readonly Tool[]): 'again' | 'unknown' | 'not-started' {
+  const tool = tools.find(({ name }) => name === call.tool);
+  if (tool?.replay === 'safe' && !call.isTruncated) return 'again';
+  return call.started ? 'unknown' : 'not-started';
+}
+
+const LOST_WORDS = {
+  unknown: 'Outcome unknown: the process that ran it stopped before it ended. It may have taken effect.',
+  'not-started': 'Not started: the process that should have run it stopped first. It had no effect.',
+};
+
+/** The result of a call whose worker was lost. */
+export function lostResult(call: OpenCall, state: 'unknown' | 'not-started', endedAt: number): CallResult {
+  return { callId: call.id, tool: call.tool, state, content: LOST_WORDS[state], isError: true, endedAt };
+}
+
+/** What a model is told when it goes on after a crash. */
+export function resumeNotice(unknown: readonly CallResult[]): UserMessage {
+  const said = ['The process you ran in was restarted; go on from where you were.'];
+  if (unknown.length > 0) {
+    const names = unknown.map(({ tool, callId }) => `${tool} (${callId})`).join(', ');
+    said.push(`It is not known whether these took effect: ${names}. Do not repeat them without checking.`);
+  }
+  return { role: 'user', content: said.join(' ') };
+}
+
+/** Ends a run whose worker was lost while it was being cancelled: nothing runs again, everything gets its result. */
+export function settle(
+  standing: Standing,
+  stop: Pick<StopOrder, 'reason'>,
+  now: number,
+): { messages: readonly Message[]; answer: string; stop: Json } {
+  const closed = standing.open.map((call) => lostResult(call, call.started ? 'unknown' : 'not-started', now));
+  const words: AssistantMessage[] =
+    standing.partial === ''
+      ? []
+      : [{ role: 'assistant', content: [{ type: 'text', text: standing.partial }], stopReason: 'aborted' }];
+  const messages = [...standing.messages, ...closed.map((result): Message => ({ role: 'tool', ...result })), ...words];
+  return {
+    messages,
+    answer: wordsIn(messages),
+    stop: reportOf(standing, closed, { reason: stop.reason, now }) as unknown as Json,
+  };
+}
+
+function reportOf(
+  { undone, results }: Standing,
+  closed: readonly CallResult[],
+  { reason, now }: { reason: CancelReason; now: number },
+): StopReport {
+  const calls = [...results.filter(({ callId }) => undone.has(callId)), ...closed].map((result) => {
+    const undo = undone.get(result.callId);
+    const { callId, tool, state, endedAt } = result;
+    return { callId, tool, state, afterMs: endedAt - reason.at, waitedFor: false, ...(undo !== undefined && { undo }) };
+  });
+  const cleanupErrors = ['its worker was lost; what it left behind was not looked for'];
+  return {
+    reason,
+    settledAfterMs: now - reason.at,
+    levels: [],
+    calls,
+    cleanupErrors,
+    clean: false,
+  };
+}
+
+/** The words of the last reply in some messages. */
+export function wordsIn(messages: readonly Message[]): string {
+  const reply = messages.findLast((message) => message.role === 'assistant');
+  return reply === undefined ? '' : wordsOf(reply);
+}

@@ -1,0 +1,31 @@
+import type { CancellationToken, Json } from '@whoa/core';
+import type { JournalEntry, TaskOutcome, TaskRecord } from '../../task.ts';
+import { historyBefore } from '../agent-work.ts';
+import type { Journal } from '../journal/journal.ts';
+import { saidIn } from '../outcome.ts';
+import { isAgent, type Work } from '../work.ts';
+import { settle, standingOf } from './resume.ts';
+import { undoLost } from './undo.ts';
+
+interface SettleOptions {
+  readonly task: TaskRecord;
+  /** What was said in its conversation before. */
+  readonly history: readonly Json[];
+  readonly work: Work;
+  readonly journal: Journal;
+  readonly token: CancellationToken;
+  readonly now: number;
+}
+
+/** Ends a task that is not to run again: it was being cancelled when its worker was lost, or its deadline has passed. */
+export async function settleTask(past: readonly JournalEntry[], options: SettleOptions): Promise<TaskOutcome> {
+  const { task, history, work, journal, token, now } = options;
+  const { reason, undo } = task.stop ?? { reason: token.reason!, undo: false };
+  const standing = standingOf(past);
+  const undone =
+    undo && isAgent(work) ? await undoLost(standing, { tools: work.tools, journal, token }) : standing.undone;
+  const { answer, stop, messages } = settle({ ...standing, undone }, { reason }, now);
+  const before = standing.isWhole ? [] : historyBefore(task, history);
+  const said = past.length === 0 ? {} : saidIn([...before, ...messages], history);
+  return { status: 'cancelled', reason, complete: false, answer, stop, ...said };
+}

@@ -1,0 +1,288 @@
+import type { CancelReasonInit } from '@whoa/core';
+import { type CancelOptions, createReason, systemWorld, type World } from '@whoa/core/embed';
+import { createStopSchedule } from '@whoa/core/internal';
+import type {
+  Beat,
+  BeatAnswer,
+  ClaimAnswer,
+  ClaimRef,
+  ClaimRequest,
+  HeldTask,
+  Orders,
+  SessionRef,
+  SweepAnswer,
+  TakeAnswer,
+  TakeRequest,
+  TaskLoad,
+} from '../../delivery.ts';
+import { StoreClosedError } from '../../errors.ts';
+import { createTaskId, refOfKey } from '../../id.ts';
+import { type PageRequest, type TaskCounts, type TenantPage, toWorkerPage, type WorkerPage } from '../../overview.ts';
+import { DEFAULTS, LIMITS, SIZES } from '../../rules/rules.ts';
+import type {
+  Batch,
+  CreateOptions,
+  CreateReceipt,
+  FinishReceipt,
+  Hint,
+  ListFilter,
+  ListPage,
+  ReadOptions,
+  ReleaseReceipt,
+  Repeatable,
+  SendReceipt,
+  StoreCancelReceipt,
+  StoreOptions,
+  TaskStore,
+  WatchFilter,
+} from '../../store.ts';
+import {
+  type ConversationRecord,
+  type ConversationRef,
+  type JournalEntry,
+  type KeyRef,
+  type NewTask,
+  sendable,
+  type TaskCommand,
+  type TaskOutcome,
+  type TaskRecord,
+  type TaskRef,
+} from '../../task.ts';
+import { withNonce } from '../../unknown-outcome.ts';
+import type { StoreDriver, StoreRules } from '../driver.ts';
+import { boundOutcome, checkRequest, checkTask, jsonOf, parsed, positionOf } from './checked-arguments.ts';
+import {
+  checkBytes,
+  checkClaim,
+  checkCount,
+  checkDuration,
+  checkLimit,
+  checkName,
+  checkRef,
+  checkSize,
+} from './checks.ts';
+
+/**
+ * Checks and completes the bounds of a store.
+ *
+ * @returns The bounds for `createCheckedStore`.
+ * @throws RangeError when a bound cannot work. It names the option.
+ */
+export function createStoreRules(options: StoreOptions): StoreRules {
+  const { maxRunningPerTenant, maxRunningPerAgent } = options;
+  return {
+    maxAttempts: checkLimit('maxAttempts', options.maxAttempts ?? DEFAULTS.maxAttempts),
+    retentionMs: checkDuration('retentionMs', options.retentionMs ?? DEFAULTS.retentionMs),
+    conversationRetentionMs: checkDuration(
+      'conversationRetentionMs',
+      options.conversationRetentionMs ?? DEFAULTS.conversationRetentionMs,
+    ),
+    maxJournalBytes: checkBytes('maxJournalBytes', options.maxJournalBytes ?? DEFAULTS.maxJournalBytes),
+    maxReady: checkCount('maxReady', options.maxReady ?? DEFAULTS.maxReady),
+    ...(maxRunningPerTenant !== undefined && {
+      maxRunningPerTenant: checkCount('maxRunningPerTenant', maxRunningPerTenant),
+    }),
+    ...(maxRunningPerAgent !== undefined && {
+      maxRunningPerAgent: checkCount('maxRunningPerAgent', maxRunningPerAgent),
+    }),
+  };
+}
+
+/**
+ * Puts the front of every store before a driver: it checks arguments, fills in defaults, and bounds what is passed in.
+ *
+ * @returns The store.
+ */
+export function createCheckedStore(
+  driver: StoreDriver,
+  { rules, world = systemWorld }: { readonly rules: StoreRules; readonly world?: World | undefined },
+): TaskStore {
+  return new CheckedStore(driver, rules, world);
+}
+
+class CheckedStore implements TaskStore {
+  readonly name: string;
+  readonly domains: number;
+  readonly maxJournalBytes: number;
+  readonly #driver: StoreDriver;
+  readonly #world: World;
+  #closed = false;
+
+  constructor(driver: StoreDriver, { maxJournalBytes }: StoreRules, world: World) {
+    this.name = driver.name;
+    this.domains = driver.domains;
+    this.maxJournalBytes = maxJournalBytes;
+    this.#driver = driver;
+    this.#world = world;
+  }
+
+  async create(
+    task: NewTask,
+    { policy = 'replace', nonce = this.#world.createId() }: CreateOptions = {},
+  ): Promise<CreateReceipt> {
+    const driver = this.#open();
+    checkTask(task);
+    checkName('nonce', nonce);
+    const { holdMs = 0, priority = 0 } = task;
+    const input = checkSize('input', jsonOf(task.input), SIZES.inputBytes);
+    const hasGrown = (driver.generations?.length ?? 1) > 1;
+    const shards = hasGrown ? await driver.shardsFor!(task, nonce) : this.domains;
+    const id = createTaskId(task, { nonce, shards });
+    return withNonce(nonce, driver.create({ ...task, id, input, holdMs: Math.ceil(holdMs), priority, policy, nonce }));
+  }
+
+  async take(request: TakeRequest): Promise<TakeAnswer> {
+    const driver = this.#open();
+    this.#checkSession(request);
+    checkRequest(request);
+    checkCount('number', request.number);
+    checkLimit('limit', request.limit);
+    for (const agent of request.agents) checkName('agents', agent);
+    return driver.take({ ...request, maxBytes: request.maxBytes ?? DEFAULTS.maxBytes });
+  }
+
+  async claim(id: string, request: ClaimRequest): Promise<ClaimAnswer> {
+    const driver = this.#open();
+    checkName('id', id);
+    checkRequest(request);
+    return driver.claim(id, { ...request, maxBytes: request.maxBytes ?? DEFAULTS.maxBytes });
+  }
+
+  async load(claim: ClaimRef): Promise<TaskLoad> {
+    return this.#open().load(checkClaim(claim));
+  }
+
+  async beat(beat: Beat): Promise<BeatAnswer> {
+    this.#checkSession(beat);
+    return this.#open().beat({ ...beat, confirmed: beat.confirmed ?? [] });
+  }
+
+  async held(session: SessionRef): Promise<readonly HeldTask[]> {
+    this.#checkSession(session);
+    return this.#open().held(session);
+  }
+
+  async sweep({ domain = 0, limit = LIMITS.maxMoved }: { domain?: number; limit?: number } = {}): Promise<SweepAnswer> {
+    this.#checkDomain(domain);
+    return this.#open().sweep({ domain, limit: Math.min(checkLimit('limit', limit), LIMITS.maxMoved) });
+  }
+
+  async append(claim: ClaimRef, batch: Batch): Promise<Orders> {
+    const { after, events, replaces = [], done = [], progress = false } = batch;
+    const texts = events.map(jsonOf);
+    return this.#open().append(checkClaim(claim), { after, events: texts, replaces, done, progress });
+  }
+
+  async release(claim: ClaimRef): Promise<ReleaseReceipt> {
+    return this.#open().release(checkClaim(claim));
+  }
+
+  async finish(claim: ClaimRef, { history, said = [], ...outcome }: TaskOutcome): Promise<FinishReceipt> {
+    const messages = [...(history ?? []), ...said].map(jsonOf);
+    const end = { outcome: boundOutcome(outcome), said: messages, anew: history !== undefined };
+    return this.#open().finish(checkClaim(claim), end);
+  }
+
+  async cancel(
+    target: TaskRef | ConversationRef,
+    reason: CancelReasonInit = {},
+    { mode = 'graceful', undo = false }: CancelOptions = {},
+  ): Promise<StoreCancelReceipt> {
+    checkRef(target);
+    const { level, abortAt, killAt } = createStopSchedule(mode, 0);
+    const { at, ...undated } = parsed(createReason(reason, 0));
+    const dated = reason.at === undefined ? undated : { ...undated, at };
+    const stop = { level, abortMs: Math.ceil(abortAt), killMs: Math.ceil(killAt), undo, reason: dated };
+    return this.#open().cancel(target, stop);
+  }
+
+  async send(
+    task: TaskRef,
+    command: TaskCommand,
+    { nonce = this.#world.createId() }: Repeatable = {},
+  ): Promise<SendReceipt> {
+    checkRef(task);
+    checkName('nonce', nonce);
+    const kept = sendable(command);
+    checkSize('command', jsonOf(kept), SIZES.inputBytes);
+    return withNonce(nonce, this.#open().send(task, parsed(kept), nonce));
+  }
+
+  async get(task: TaskRef): Promise<TaskRecord | undefined> {
+    checkRef(task);
+    return this.#open().get(task);
+  }
+
+  async find(ref: KeyRef): Promise<TaskRecord | undefined> {
+    for (const shards of this.#driver.generations ?? [this.domains]) {
+      const task = await this.get(refOfKey(ref, shards));
+      if (task !== undefined) return task;
+    }
+    return undefined;
+  }
+
+  async list({ cursor, ...filter }: ListFilter): Promise<ListPage> {
+    checkName('tenant', filter.tenant);
+    const limit = checkLimit('limit', filter.limit ?? DEFAULTS.listLimit);
+    return this.#open().list({ ...filter, limit, ...(cursor !== undefined && { after: positionOf(cursor) }) });
+  }
+
+  async read(
+    task: TaskRef,
+    { after = 0, limit = DEFAULTS.readLimit, watchMs }: ReadOptions = {},
+  ): Promise<readonly JournalEntry[]> {
+    checkRef(task);
+    checkLimit('limit', limit);
+    if (watchMs !== undefined) checkDuration('watchMs', watchMs);
+    return this.#open().read(task, { after: Math.max(0, after), limit, ...(watchMs !== undefined && { watchMs }) });
+  }
+
+  async conversation(ref: ConversationRef): Promise<ConversationRecord | undefined> {
+    checkRef(ref);
+    return this.#open().conversation(ref);
+  }
+
+  async counts({ tenant }: { readonly tenant: string }): Promise<TaskCounts> {
+    checkName('tenant', tenant);
+    const limit = DEFAULTS.maxCounted;
+    return { tenant, statuses: await this.#open().counts({ tenant, limit }), limit };
+  }
+
+  async tenants({ limit = DEFAULTS.listLimit, cursor = '' }: PageRequest = {}): Promise<TenantPage> {
+    checkLimit('limit', limit);
+    if (cursor !== '') checkName('cursor', cursor);
+    const found = await this.#open().tenants({ after: cursor, limit: limit + 1 });
+    const tenants = found.slice(0, limit);
+    return found.length > limit ? { tenants, next: tenants.at(-1)! } : { tenants };
+  }
+
+  async workers({ limit = DEFAULTS.workersLimit }: { readonly limit?: number } = {}): Promise<WorkerPage> {
+    checkLimit('limit', limit);
+    return toWorkerPage(await this.#open().workers({ limit: limit + 1 }), limit);
+  }
+
+  async watch(filter: WatchFilter, listener: (hint: Hint) => void): Promise<AsyncDisposable> {
+    return this.#open().watch(filter, listener);
+  }
+
+  async [Symbol.asyncDispose](): Promise<void> {
+    if (this.#closed) return;
+    this.#closed = true;
+    await this.#driver[Symbol.asyncDispose]();
+  }
+
+  #open(): StoreDriver {
+    if (this.#closed) throw new StoreClosedError();
+    return this.#driver;
+  }
+
+  #checkSession({ domain, session }: SessionRef): void {
+    this.#checkDomain(domain);
+    checkName('session', session);
+  }
+
+  #checkDomain(domain: number): void {
+    if (Number.isInteger(domain) && domain >= 0 && domain < this.domains) return;
+    throw new RangeError(`domain: expected a whole number from 0 to ${this.domains - 1}, got ${domain}`);
+  }
+}

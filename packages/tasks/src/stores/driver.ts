@@ -1,0 +1,138 @@
+import type { CancelReason, Policy, StopLevel } from '@whoa/core';
+import type {
+  Beat,
+  BeatAnswer,
+  ClaimAnswer,
+  ClaimRef,
+  ClaimRequest,
+  HeldTask,
+  Orders,
+  SessionRef,
+  SweepAnswer,
+  TakeAnswer,
+  TakeRequest,
+  TaskLoad,
+} from '../delivery.ts';
+import type { SeenWorkers } from '../overview.ts';
+import type { TaskStatus } from '../status.ts';
+import type {
+  CreateReceipt,
+  FinishReceipt,
+  Hint,
+  ListFilter,
+  ListPage,
+  ReleaseReceipt,
+  SendReceipt,
+  StoreCancelReceipt,
+  WatchFilter,
+} from '../store.ts';
+import type {
+  ConversationRecord,
+  ConversationRef,
+  JournalEntry,
+  NewTask,
+  TaskCommand,
+  TaskOutcome,
+  TaskRecord,
+  TaskRef,
+} from '../task.ts';
+
+/**
+ * One kind of store, behind the one front that checks and completes what it is asked (`checked-store.ts`). A driver can
+ * trust its arguments: they are whole, within their bounds, and what is marked as JSON is the text of plain JSON.
+ */
+export interface StoreDriver extends AsyncDisposable {
+  readonly name: string;
+  readonly domains: number;
+  /** Over how many shards names were spread, oldest first; left out if over as many as there are domains. */
+  readonly generations?: readonly number[];
+  /** Over how many shards the name of a new task is spread: it belongs to where its conversation or its key is. */
+  shardsFor?(task: ShardedTask, nonce: string): Promise<number>;
+  create(request: CreateRequest): Promise<CreateReceipt>;
+  take(request: Required<TakeRequest>): Promise<TakeAnswer>;
+  claim(id: string, request: Required<ClaimRequest>): Promise<ClaimAnswer>;
+  load(claim: ClaimRef): Promise<TaskLoad>;
+  beat(beat: Required<Beat>): Promise<BeatAnswer>;
+  held(session: SessionRef): Promise<readonly HeldTask[]>;
+  sweep(options: { readonly domain: number; readonly limit: number }): Promise<SweepAnswer>;
+  append(claim: ClaimRef, batch: DriverBatch): Promise<Orders>;
+  release(claim: ClaimRef): Promise<ReleaseReceipt>;
+  finish(claim: ClaimRef, end: End): Promise<FinishReceipt>;
+  cancel(target: TaskRef | ConversationRef, stop: StopRequest): Promise<StoreCancelReceipt>;
+  send(task: TaskRef, command: TaskCommand, nonce: string): Promise<SendReceipt>;
+  get(task: TaskRef): Promise<TaskRecord | undefined>;
+  list(filter: ListRequest): Promise<ListPage>;
+  read(task: TaskRef, options: ReadRequest): Promise<readonly JournalEntry[]>;
+  conversation(ref: ConversationRef): Promise<ConversationRecord | undefined>;
+  /** How many tasks of a tenant have each status, each counted up to a limit. */
+  counts(request: { readonly tenant: string; readonly limit: number }): Promise<Readonly<Record<TaskStatus, number>>>;
+  /** Names of tenants after one, in the order of their bytes. */
+  tenants(request: { readonly after: string; readonly limit: number }): Promise<readonly string[]>;
+  /** Sessions that hold tasks, and workers that wait: at most `limit` of each. */
+  workers(request: { readonly limit: number }): Promise<SeenWorkers>;
+  watch(filter: WatchFilter, listener: (hint: Hint) => void): Promise<AsyncDisposable>;
+}
+
+/** What decides where a task is kept. */
+export type ShardedTask = Pick<NewTask, 'tenant' | 'conversation' | 'concurrency' | 'key'>;
+
+/** The bounds a store was made with. */
+export interface StoreRules {
+  readonly maxAttempts: number;
+  readonly retentionMs: number;
+  readonly conversationRetentionMs: number;
+  readonly maxJournalBytes: number;
+  readonly maxReady: number;
+  readonly maxRunningPerTenant?: number;
+  readonly maxRunningPerAgent?: number;
+}
+
+/** A task to create, checked and complete. */
+export interface CreateRequest extends Omit<NewTask, 'input' | 'priority' | 'holdMs'> {
+  readonly id: string;
+  /** JSON. */
+  readonly input: string;
+  readonly priority: number;
+  readonly holdMs: number;
+  readonly policy: Policy;
+  readonly nonce: string;
+}
+
+export interface DriverBatch {
+  readonly after: number;
+  /** JSON, each. */
+  readonly events: readonly string[];
+  readonly replaces: readonly number[];
+  readonly done: readonly number[];
+  readonly progress: boolean;
+}
+
+/** A stop as distances from the store's now. */
+export interface StopRequest {
+  readonly level: StopLevel;
+  readonly abortMs: number;
+  readonly killMs: number;
+  readonly undo: boolean;
+  /** The store adds `at` if it is missing. */
+  readonly reason: Omit<CancelReason, 'at'> & { readonly at?: number };
+}
+
+export interface End {
+  readonly outcome: Omit<TaskOutcome, 'history' | 'said'>;
+  /** JSON, each: what is added to the conversation's history. */
+  readonly said: readonly string[];
+  /** The history begins anew with `said`. */
+  readonly anew: boolean;
+}
+
+export interface ListRequest extends Omit<ListFilter, 'cursor' | 'limit'> {
+  readonly limit: number;
+  /** Only tasks older than this one. */
+  readonly after?: { readonly createdAt: number; readonly id: string };
+}
+
+export interface ReadRequest {
+  readonly after: number;
+  readonly limit: number;
+  readonly watchMs?: number;
+}

@@ -1,0 +1,104 @@
+import { StoreSetupError } from '../../../errors.ts';
+import {
+  type Connection,
+  type ConnectionSettings,
+  type Driver,
+  introducedBackend,
+  loadDriver,
+  Sockets,
+} from './driver.ts';
+import { failureOf } from './failures.ts';
+
+/** Where the server is and how long to wait for it. */
+export interface ServerOptions {
+  readonly url: string | undefined;
+  readonly connectTimeoutMs: number;
+  readonly statementTimeoutMs: number;
+}
+
+/** A connection outside the pool. Questions on it may be asked at once, and are answered in turn. */
+export interface LoneConnection {
+  readonly connection: InstanceType<Driver['Client']>;
+  readonly sockets: Sockets;
+}
+
+/** A server that is stopped cannot give up its statements: stop waiting this much later. */
+const ANSWER_MARGIN_MS = 1_000;
+
+export function settingsOf(options: ServerOptions, sockets: Sockets): ConnectionSettings {
+  return {
+    ...(options.url !== undefined && { connectionString: options.url }),
+    application_name: 'whoa',
+    keepAlive: true,
+    stream: sockets.create,
+    connectionTimeoutMillis: options.connectTimeoutMs,
+    query_timeout: options.statementTimeoutMs + ANSWER_MARGIN_MS,
+  };
+}
+
+/** Opens a connection of its own; the caller ends it. */
+export async function connectAlone(
+  options: ServerOptions,
+  settings: ConnectionSettings & { readonly operation: string },
+): Promise<LoneConnection> {
+  const { Client } = await loadDriver();
+  const sockets = new Sockets();
+  const { operation, ...rest } = settings;
+  const connection = new Client({ ...settingsOf(options, sockets), ...rest });
+  // Listen before it connects: an error without a listener would end the process.
+  connection.on('error', () => {});
+  try {
+    await connection.connect();
+    return { connection, sockets };
+  } catch (error) {
+    sockets.destroy();
+    throw failureOf(error, { operation, sent: false, changes: false, server: describeServer(options.url) });
+  }
+}
+
+/** Whether no pooler stands between this connection and the server. */
+export async function isOurOwn(connection: Connection): Promise<boolean> {
+  const introduced = introducedBackend(connection);
+  return introduced === undefined || introduced === (await backendOf(connection));
+}
+
+async function backendOf(connection: Connection): Promise<number> {
+  const { rows } = await connection.query<{ pid: number }>('SELECT pg_backend_pid() AS pid');
+  return rows[0]!.pid;
+}
+
+/** So often two connections are compared before a pooler is believed to keep them apart. */
+const COMPARISONS = 5;
+
+/**
+ * Throws if a pooler hands out one server process to several connections, as PgBouncer does in transaction mode: a LISTEN
+ * would then be heard by other programs, and not by us. Nothing is changed to find out.
+ */
+export async function checkSession(options: ServerOptions, { connection }: LoneConnection): Promise<void> {
+  if (await isOurOwn(connection)) return;
+  const other = await connectAlone(options, { operation: 'watch', application_name: 'whoa asks' });
+  try {
+    const own = await backendOf(connection);
+    for (let i = 0; i < COMPARISONS; i++) {
+      if ((await backendOf(other.connection)) !== own && (await backendOf(connection)) === own) continue;
+      throw new StoreSetupError(
+        `${describeServer(options.url)} cannot be listened to: a pooler shares its connections (transaction mode). Give the store a listenUrl that leads to the server itself, or to a pooler in session mode`,
+      );
+    }
+  } finally {
+    await other.sockets.endWithin(() => other.connection.end());
+  }
+}
+
+/** Where a database is, for people: never with a password. */
+export function describeServer(url: string | undefined): string {
+  const { PGHOST = 'localhost', PGPORT = '5432', PGDATABASE = '' } = process.env;
+  if (url === undefined) return `Postgres at ${PGHOST}:${PGPORT}/${PGDATABASE}`;
+  try {
+    const { host, pathname, searchParams } = new URL(url);
+    return `Postgres at ${host || searchParams.get('host') || PGHOST}${pathname}`;
+  } catch {
+    // It cannot be shown without its password.
+    return 'Postgres';
+  }
+}

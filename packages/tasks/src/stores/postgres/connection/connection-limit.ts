@@ -1,0 +1,47 @@
+import { StoreBusyError } from '../../../errors.ts';
+
+/** Lets so many through at once; the others wait in order, but not for ever. */
+export class ConnectionLimit {
+  readonly #most: number;
+  readonly #waitMs: number;
+  readonly #waiting = new Set<() => void>();
+  #taken = 0;
+
+  constructor(most: number, waitMs: number) {
+    this.#most = most;
+    this.#waitMs = waitMs;
+  }
+
+  async wait(operation: string): Promise<void> {
+    if (this.#taken < this.#most) {
+      this.#taken++;
+      return;
+    }
+    await new Promise<void>((resolve, reject) => {
+      const come = (): void => {
+        clearTimeout(timer);
+        resolve();
+      };
+      const timer = setTimeout(() => {
+        this.#waiting.delete(come);
+        reject(
+          new StoreBusyError(
+            `All ${this.#most} connections of this store were in use for ${this.#waitMs} ms before '${operation}' could be asked. Nothing was changed; ask for less at once, or raise maxConnections`,
+          ),
+        );
+      }, this.#waitMs);
+      this.#waiting.add(come);
+    });
+  }
+
+  /** Whoever waited longest has the connection that is free now. */
+  leave(): void {
+    const [next] = this.#waiting;
+    if (next === undefined) {
+      this.#taken--;
+      return;
+    }
+    this.#waiting.delete(next);
+    next();
+  }
+}

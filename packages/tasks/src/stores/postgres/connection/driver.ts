@@ -1,0 +1,67 @@
+import { Socket } from 'node:net';
+import type * as Pg from 'pg';
+import { StoreSetupError } from '../../../errors.ts';
+
+/** The parts of `pg` that are used. */
+export type Driver = Pick<typeof Pg, 'Client' | 'Pool'>;
+export type Connection = Pg.ClientBase;
+export type PooledConnection = Pg.PoolClient;
+export type Pool = Pg.Pool;
+export type ConnectionSettings = Pg.ClientConfig;
+
+/** A server that does not confirm the end of a connection is left after this time. */
+export const GOODBYE_MS = 1_000;
+
+/** Loads `pg` when it is first needed. */
+export async function loadDriver(): Promise<Driver> {
+  try {
+    const loaded = await import('pg');
+    return loaded.default;
+  } catch (error) {
+    throw new StoreSetupError("The 'postgres' store needs the package 'pg'; install it: npm install pg", {
+      cause: error,
+    });
+  }
+}
+
+/** The sockets under some connections. We make them, so we can also leave them: a stopped server never answers. */
+export class Sockets {
+  readonly #open = new Set<Socket>();
+
+  /** Give this to `pg` as its `stream`. */
+  readonly create = (): Socket => {
+    const socket = new Socket();
+    this.#open.add(socket);
+    socket.once('close', () => this.#open.delete(socket));
+    return socket;
+  };
+
+  /** Lets the process end while these are open. */
+  unref(): void {
+    for (const socket of this.#open) socket.unref();
+  }
+
+  /** Breaks them all off, without a word to the server. */
+  destroy(): void {
+    for (const socket of this.#open) socket.destroy();
+  }
+
+  /** Waits for an end that the server has to confirm, but not for long. */
+  async endWithin(end: () => Promise<void>): Promise<void> {
+    const timer = setTimeout(() => this.destroy(), GOODBYE_MS);
+    try {
+      await end();
+    } finally {
+      clearTimeout(timer);
+    }
+  }
+}
+
+/**
+ * The server process that a connection was introduced to. A pooler introduces itself, so if `pg_backend_pid()` is another
+ * one, there is a pooler in between. `pg` has this property; its types do not.
+ */
+export function introducedBackend(connection: Connection): number | undefined {
+  const { processID } = connection as { processID?: number | null };
+  return processID ?? undefined;
+}

@@ -1,0 +1,103 @@
+import { StoreBusyError, StoreSetupError } from '../../../errors.ts';
+import { UnknownOutcomeError } from '../../../unknown-outcome.ts';
+
+/** What was being done when it failed. */
+export interface Attempt {
+  /** The store's method. */
+  readonly operation: string;
+  /** Whether the question had left for the server. */
+  readonly sent: boolean;
+  readonly changes: boolean;
+  /** Where the database is, for the reader of the error: never with a password. */
+  readonly server: string;
+}
+
+/** What the server refused and rolled back, and what its operator can do about it. */
+const BUSY: Readonly<Record<string, string>> = {
+  '25006': 'the server is read-only: a standby, or a primary that was replaced. Connect to the primary',
+  '25P02': 'the connection was handed over inside a failed transaction',
+  '25P03': 'the transaction was left open for too long',
+  '40001': 'it collided with another transaction',
+  '40P01': 'it collided with another transaction',
+  '53000': 'the server is short of resources',
+  '53100': 'the disk of the server is full. Free some space; nothing can be changed until then',
+  '53200': 'the server is out of memory',
+  '53300': 'the server has too many connections. Lower maxConnections, raise max_connections, or use a pooler',
+  '53400': 'a limit of the server was reached',
+  '55P03': 'a row was locked for too long',
+  '57014': 'it took too long',
+  '57P01': 'the server is shutting down',
+  '57P02': 'the server crashed and restarts',
+  '57P03': 'the server is starting up, or does not accept connections yet',
+  '57P05': 'the server ended the idle connection',
+};
+
+/** What no repetition mends. */
+const SETUP: Readonly<Record<string, string>> = {
+  '28000': 'the server does not let this user in: check the url and pg_hba.conf',
+  '28P01': 'the password is wrong: check the url',
+  '3D000': 'the database does not exist: create it, or check the url',
+  '42501': 'this user lacks a permission: let its owner grant it',
+  '57P04': 'the database was dropped',
+  // Raised by our own functions: the message says it all.
+  WH001: '',
+};
+
+/** Nothing was done, and the connection, or where it leads to, is to blame: another connection may work. */
+const STALE = new Set(['25006', '25P02', '26000', '42P05', '57P03', '08P01']);
+
+/** The prepared statement is not there, or is another's: a pooler hands every statement to another connection. */
+const UNPREPARED = new Set(['26000', '42P05']);
+
+/** Says what a failure means: nothing happened, try again; nobody knows; or something is wrong with what was asked. */
+export function failureOf(error: unknown, { operation, sent, changes, server }: Attempt): unknown {
+  if (error instanceof StoreSetupError) return error;
+  const code = codeOf(error);
+  const setup = code === undefined ? undefined : SETUP[code];
+  if (setup !== undefined) {
+    const said = (error as Error).message;
+    return new StoreSetupError(`${server}: ${setup === '' ? said : `${setup} (${said})`}`, { cause: error });
+  }
+  const busy = code === undefined ? undefined : BUSY[code];
+  if (isAnswer(error) || !sent || !changes) {
+    if (busy !== undefined) return busyError(`${server} did not do '${operation}': ${busy}`, error);
+    if (isAnswer(error)) return error;
+    return busyError(`${server} cannot be reached for '${operation}'; is it running, and is the url right?`, error);
+  }
+  return new UnknownOutcomeError(operation, { cause: error });
+}
+
+/** Whether the same may be asked again on another connection: it was not done for certain, and might be there. */
+export function isWorthAnother(error: unknown, { sent, changes }: Attempt): boolean {
+  const code = codeOf(error);
+  if (isAnswer(error)) return STALE.has(code!);
+  if (code !== undefined && code in SETUP) return false;
+  return sent ? !changes : STALE.has(code ?? '');
+}
+
+export function isUnprepared(error: unknown): boolean {
+  return UNPREPARED.has(codeOf(error) ?? '');
+}
+
+/** Whether the connection can be used again after a failure. */
+export function isSound(error: unknown): boolean {
+  return isAnswer(error) && !STALE.has(error.code);
+}
+
+function busyError(message: string, cause: unknown): StoreBusyError {
+  return new StoreBusyError(`${message}. Nothing was changed; try again`, { cause });
+}
+
+/**
+ * Whether the server answered, and so whether what was asked has been rolled back for certain. A server that ends the
+ * connection (`FATAL`) says nothing about the statement: it may have been committed.
+ */
+function isAnswer(error: unknown): error is Error & { code: string } {
+  return (error as { severity?: string }).severity === 'ERROR' && codeOf(error) !== undefined;
+}
+
+/** The server's code; the system's (`ECONNREFUSED`) come without a severity. */
+function codeOf(error: unknown): string | undefined {
+  const { severity, code } = error as { severity?: string; code?: string };
+  return severity === undefined ? undefined : code;
+}

@@ -1,0 +1,52 @@
+import type { Hint, PushedOrder } from '../../../store.ts';
+
+/** A hint as the moves note it and as it is rung: short, because a notification is. */
+export type ShownHint = readonly [
+  type: string,
+  id: string,
+  tenant?: string | null,
+  worker?: string | null,
+  conversation?: string | null,
+  order?: PushedOrder | null,
+];
+
+/** The server refuses longer notifications. */
+export const MAX_PAYLOAD_BYTES = 7_999;
+const MAX_SPACES = 200;
+const RESYNC = '["resync"]';
+
+/** What is rung. Too long for a notification with its order: without; and otherwise have everything looked at. */
+export function payloadOf(hint: ShownHint): string {
+  const payload = JSON.stringify(hint);
+  if (Buffer.byteLength(payload) <= MAX_PAYLOAD_BYTES) return payload;
+  const short = JSON.stringify(hint.slice(0, 5));
+  return Buffer.byteLength(short) <= MAX_PAYLOAD_BYTES ? short : RESYNC;
+}
+
+/** Whether the database could ring it with its commit. It writes JSON with a few more spaces. */
+export function isRungAlready(hint: ShownHint): boolean {
+  return Buffer.byteLength(JSON.stringify(hint)) <= MAX_PAYLOAD_BYTES - MAX_SPACES;
+}
+
+/** Every user of the database can ring; what cannot be read is left out. */
+export function hintOfPayload(payload: string): Hint | undefined {
+  try {
+    const hint = JSON.parse(payload) as unknown;
+    return Array.isArray(hint) ? hintOf(hint as unknown as ShownHint) : undefined;
+  } catch {
+    return undefined;
+  }
+}
+
+export function hintOf([type, id, tenant, worker, conversation, order]: ShownHint): Hint {
+  if (type === 'resync') return { type };
+  if (type === 'work') return { type, worker: worker ?? '', domain: 0, agent: id };
+  return {
+    type: type as 'status',
+    id,
+    tenant: tenant!,
+    ...(worker != null && { worker }),
+    ...(conversation != null && { conversation }),
+    ...(order != null && { order }),
+  };
+}

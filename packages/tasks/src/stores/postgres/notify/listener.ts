@@ -1,0 +1,183 @@
+import type { Clock } from '@whoa/core/embed';
+import { checkSession, connectAlone, type LoneConnection, type ServerOptions } from '../connection/connect.ts';
+
+export interface ListenerOptions {
+  readonly server: ServerOptions;
+  readonly clock: Clock;
+  /** How often the connection is tried. */
+  readonly pollMs: number;
+}
+
+export interface Subscriber {
+  onNotification(channel: string, payload: string): void;
+  /** The connection was lost and is back: anything may have happened. */
+  onGap(): void;
+}
+
+/** A broken connection is tried again after this time, twice as long each time, up to the second. */
+const RETRY_MS = 20;
+const MAX_RETRY_MS = 1_000;
+const MAX_LISTEN_ATTEMPTS = 3;
+
+const shared = new WeakMap<Clock, Map<string, Listener>>();
+
+/** The listener of this process for a server: every store that is watched hears through the same connection. */
+export function shareListener(options: ListenerOptions): Listener {
+  const { url = '', connectTimeoutMs, statementTimeoutMs } = options.server;
+  const key = JSON.stringify([url, connectTimeoutMs, statementTimeoutMs, options.pollMs]);
+  const listeners = shared.get(options.clock) ?? new Map<string, Listener>();
+  shared.set(options.clock, listeners);
+  const listener = listeners.get(key) ?? new Listener(options, () => listeners.delete(key));
+  listeners.set(key, listener);
+  return listener;
+}
+
+/**
+ * Hears what is rung in a database, on one connection of its own. Postgres forgets notifications for those who are not
+ * connected, so after every gap its subscribers are told to look at everything. Every `pollMs` the connection is asked
+ * something, if nothing was heard meanwhile; one that does not answer is left.
+ */
+class Listener {
+  readonly #options: ListenerOptions;
+  readonly #onEmpty: () => void;
+  readonly #channels = new Map<string, Set<Subscriber>>();
+  #connection: LoneConnection | undefined;
+  #connecting: Promise<LoneConnection> | undefined;
+  #listening = new Map<string, Promise<unknown>>();
+  #timer: Disposable | undefined;
+  #hasHeard = false;
+  #gap = false;
+  #failures = 0;
+
+  constructor(options: ListenerOptions, onEmpty: () => void) {
+    this.#options = options;
+    this.#onEmpty = onEmpty;
+  }
+
+  /** Resolves when it listens. Rejects if the database cannot be reached, or not listened to. */
+  async subscribe(channel: string, subscriber: Subscriber): Promise<void> {
+    const subscribers = this.#channels.get(channel) ?? new Set();
+    this.#channels.set(channel, subscribers.add(subscriber));
+    for (let attempt = 1; ; attempt++) {
+      try {
+        await this.#listen(await this.#connect(), channel);
+        return;
+      } catch (error) {
+        if (attempt < MAX_LISTEN_ATTEMPTS && (error as { code?: string }).code !== 'STORE_SETUP') continue;
+        await this.unsubscribe(channel, subscriber);
+        throw error;
+      }
+    }
+  }
+
+  async unsubscribe(channel: string, subscriber: Subscriber): Promise<void> {
+    const subscribers = this.#channels.get(channel);
+    if (subscribers?.delete(subscriber) !== true || subscribers.size > 0) return;
+    this.#channels.delete(channel);
+    if (this.#channels.size === 0) await this.#close();
+    // One that breaks now is replaced by one that does not listen to it.
+    else if (this.#listening.delete(channel))
+      await this.#connection?.connection.query(`UNLISTEN ${channel}`).catch(() => {});
+  }
+
+  async #close(): Promise<void> {
+    this.#onEmpty();
+    this.#timer?.[Symbol.dispose]();
+    this.#timer = undefined;
+    const open = (await this.#connecting?.catch(() => undefined)) ?? this.#connection;
+    this.#connection = undefined;
+    this.#gap = false;
+    await open?.sockets.endWithin(() => open.connection.end());
+  }
+
+  #connect(): Promise<LoneConnection> {
+    if (this.#connection !== undefined) return Promise.resolve(this.#connection);
+    this.#connecting ??= this.#open().finally(() => (this.#connecting = undefined));
+    return this.#connecting;
+  }
+
+  async #open(): Promise<LoneConnection> {
+    const { server, pollMs } = this.#options;
+    const open = await connectAlone(server, { operation: 'watch', application_name: 'whoa listens', pipeline: true });
+    open.sockets.unref();
+    open.connection.on('end', () => this.#lose(open));
+    open.connection.on('notification', ({ channel, payload = '' }) => this.#hear(channel, payload));
+    this.#connection = open;
+    this.#listening = new Map();
+    try {
+      await checkSession(server, open);
+      // A process that is stopped must not keep the server from forgetting what it has handed to all others.
+      await open.connection.query(`SET tcp_user_timeout = ${server.statementTimeoutMs}`);
+      await Promise.all([...this.#channels.keys()].map((channel) => this.#listen(open, channel)));
+    } catch (error) {
+      open.sockets.destroy();
+      this.#lose(open);
+      throw error;
+    }
+    this.#failures = 0;
+    this.#tryAgainIn(pollMs);
+    // Don't say so earlier: what happens between looking and listening would be missed.
+    if (this.#gap) for (const subscriber of new Set(this.#subscribers())) subscriber.onGap();
+    this.#gap = false;
+    return open;
+  }
+
+  async #listen(open: LoneConnection, channel: string): Promise<void> {
+    const listening = this.#listening.get(channel) ?? open.connection.query(`LISTEN ${channel}`);
+    if (this.#connection === open) this.#listening.set(channel, listening);
+    await listening;
+  }
+
+  *#subscribers(): Iterable<Subscriber> {
+    for (const subscribers of this.#channels.values()) yield* subscribers;
+  }
+
+  #hear(channel: string, payload: string): void {
+    this.#hasHeard = true;
+    for (const subscriber of this.#channels.get(channel) ?? []) subscriber.onNotification(channel, payload);
+  }
+
+  #lose(open: LoneConnection): void {
+    if (this.#connection !== open) return;
+    this.#connection = undefined;
+    if (this.#channels.size === 0) return;
+    this.#gap = true;
+    this.#tryAgainIn(this.#retryMs());
+  }
+
+  #retryMs(): number {
+    return Math.min(RETRY_MS * 2 ** this.#failures++, MAX_RETRY_MS);
+  }
+
+  #tryAgainIn(ms: number): void {
+    this.#timer?.[Symbol.dispose]();
+    this.#timer = this.#options.clock.setTimer(ms, () => this.#try(), { keepAlive: false });
+  }
+
+  /** Asks whether the connection still answers, or connects again. */
+  #try(): void {
+    const open = this.#connection;
+    if (open === undefined) {
+      this.#connect().catch(() => this.#channels.size > 0 && this.#tryAgainIn(this.#retryMs()));
+      return;
+    }
+    if (this.#hasHeard) {
+      this.#hasHeard = false;
+      this.#tryAgainIn(this.#options.pollMs);
+      return;
+    }
+    // Don't wait for the time-out of the driver: whoever is cancelled meanwhile hears nothing.
+    this.#timer = this.#options.clock.setTimer(this.#options.pollMs, () => this.#leave(open), { keepAlive: false });
+    open.connection.query('SELECT 1').then(
+      () => this.#connection === open && this.#tryAgainIn(this.#options.pollMs),
+      () => this.#leave(open),
+    );
+  }
+
+  #leave(open: LoneConnection): void {
+    open.sockets.destroy();
+    this.#lose(open);
+  }
+}
+
+export type { Listener };

@@ -1,0 +1,48 @@
+import type { Hint, PushedOrder } from '../../../store.ts';
+import { stopOf } from './replies.ts';
+
+const TYPES = new Set(['status', 'cancel', 'command', 'wake', 'journal']);
+
+/** What a message of a channel says. Anything else that was published there says nothing. */
+export function hintOf(text: string, domain: number): Hint | undefined {
+  const parts = partsOf(text);
+  const [type, id, tenant, worker, conversation, ordered] = parts;
+  if (type === 'work' && id !== undefined && tenant !== undefined) return { type, worker: id, domain, agent: tenant };
+  if (!TYPES.has(type!) || id === undefined || tenant === undefined) return undefined;
+  const order = type === 'cancel' && ordered !== undefined ? orderOf(ordered) : undefined;
+  return {
+    type: type as 'status',
+    id,
+    tenant,
+    ...(worker && { worker }),
+    ...(conversation && { conversation }),
+    ...(order !== undefined && { order }),
+  };
+}
+
+/** What happened, to which task, of which tenant, then worker, conversation and order, as far as there are any. */
+function partsOf(text: string): readonly string[] {
+  try {
+    const parts = JSON.parse(text) as string[];
+    return parts.every((part) => typeof part === 'string') ? parts : [];
+  } catch {
+    return [];
+  }
+}
+
+const ORDER = /^(\d+) (\S+) (\d+) (drain|abort|kill) (\d+) (\d+) ([01]) (\{.*\})$/s;
+
+/**
+ * The order that a script published in the step that gave it. It is signed with the claim, which only the store and the
+ * worker know: one that was forged, or sent again for another task, fits none that is held. One that is not whole is none.
+ */
+function orderOf(text: string): PushedOrder | undefined {
+  const [, epoch, claim, orderNumber, level, abortAt, killAt, undo, reason] = ORDER.exec(text) ?? [];
+  if (reason === undefined) return undefined;
+  try {
+    const stop = stopOf([level!, reason, abortAt!, killAt!, undo!]);
+    return { epoch: Number(epoch), claim: claim!, orderNumber: Number(orderNumber), stop };
+  } catch {
+    return undefined;
+  }
+}

@@ -1,0 +1,29 @@
+import type { ListPage } from '../../../store.ts';
+import type { TaskHead } from '../../../task.ts';
+import type { Reply } from '../connection/connection.ts';
+import { headOf } from './replies.ts';
+
+interface Position {
+  readonly createdAt: number;
+  readonly id: string;
+}
+
+/** One page of what every shard found, newest first. A shard that stopped looking somewhere may have more behind that. */
+export function pageOf(replies: readonly Reply[], limit: number): ListPage {
+  const found: TaskHead[] = [];
+  let stop: Position | undefined;
+  for (const reply of replies) {
+    const [heads, stoppedAt] = reply as unknown as [Reply[], [string, string] | null];
+    for (const head of heads) found.push(headOf(head));
+    const position = stoppedAt === null ? undefined : { createdAt: Number(stoppedAt[0]), id: stoppedAt[1] };
+    if (position !== undefined && (stop === undefined || newestFirst(position, stop) < 0)) stop = position;
+  }
+  const known = found.filter((task) => stop === undefined || newestFirst(task, stop) <= 0).toSorted(newestFirst);
+  const tasks = known.slice(0, limit);
+  const last = known.length > limit ? tasks.at(-1) : stop;
+  return last === undefined ? { tasks } : { tasks, next: `${last.createdAt}/${last.id}` };
+}
+
+function newestFirst(a: Position, b: Position): number {
+  return b.createdAt - a.createdAt || (a.id === b.id ? 0 : a.id < b.id ? 1 : -1);
+}

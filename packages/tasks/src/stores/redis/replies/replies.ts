@@ -1,0 +1,278 @@
+import type { CancelReason, Json, StopLevel } from '@whoa/core';
+import type {
+  BeatAnswer,
+  ClaimAnswer,
+  HeldTask,
+  Orders,
+  SweepAnswer,
+  TakeAnswer,
+  TakenTask,
+  TaskLoad,
+} from '../../../delivery.ts';
+import type { FinalStatus, TaskStatus } from '../../../status.ts';
+import type { CreateReceipt, FinishReceipt, SendReceipt, StoreCancelReceipt } from '../../../store.ts';
+import type { NumberedCommand, Stage, StopOrder, TaskHead, TaskRecord } from '../../../task.ts';
+import type { CreateRequest } from '../../driver.ts';
+import type { Reply } from '../connection/connection.ts';
+
+export type Flat = readonly string[];
+
+/** A head as the scripts give it: the hash, an outcome that was too large for it, the commands; a record has inputs, too. */
+type HeadReply = readonly [Flat, string | null, Flat, Flat?];
+type OrdersReply = readonly [string, string, readonly string[] | null, Flat, string];
+type LoadReply = readonly [Flat, Flat];
+type TakenReply = readonly [HeadReply, OrdersReply, LoadReply | null];
+
+const TEXTS = new Set([
+  'id',
+  'tenant',
+  'agent',
+  'conversation',
+  'key',
+  'nonce',
+  'steered',
+  'status',
+  'stage',
+  'worker',
+  'policy',
+]);
+/** These are parts of something, or for the store and its worker only. */
+const PARTS = new Set([
+  'superseded',
+  'stopLevel',
+  'stopReason',
+  'abortAt',
+  'killAt',
+  'undo',
+  'concurrencyKey',
+  'concurrencyLimit',
+  'outcome',
+  'session',
+  'claim',
+  'released',
+  'told',
+  'input',
+  'inputsOf',
+  'forgetAt',
+]);
+
+const NOTHING_YET = { epoch: 0, attempts: 0, deaths: 0, commandsSent: 0, orderNumber: 0, position: 0, journalBytes: 0 };
+
+export function headOf(reply: Reply): TaskHead {
+  return partsOf(reply as unknown as HeadReply).head;
+}
+
+export function recordOf(reply: Reply): TaskRecord {
+  const { head } = partsOf(reply as unknown as HeadReply);
+  return { ...head, inputs: jsonsOf((reply as unknown as HeadReply)[3]!) };
+}
+
+function partsOf([flat, outcome, commands]: HeadReply): { head: TaskHead; parts: Readonly<Record<string, string>> } {
+  const head: Record<string, unknown> = { ...NOTHING_YET, priority: 0 };
+  const parts: Record<string, string> = {};
+  for (let i = 0; i < flat.length; i += 2) {
+    const [name, value] = [flat[i]!, flat[i + 1]!];
+    if (TEXTS.has(name)) head[name] = value;
+    else if (PARTS.has(name)) parts[name] = value;
+    else head[name] = Number(value);
+  }
+  head['commands'] = commandsOf(commands);
+  // Where it stood before stays noted; it says something only while the task stands there.
+  if (head['endedAt'] !== undefined) delete head['stage'];
+  if (head['stage'] !== 'ready' && head['stage'] !== 'later') delete head['stageAt'];
+  const { superseded, concurrencyKey: key, concurrencyLimit, stopLevel } = parts;
+  if (superseded !== undefined) head['superseded'] = superseded.split(' ');
+  if (key !== undefined) head['concurrency'] = { key, limit: Number(concurrencyLimit) };
+  if (stopLevel !== undefined) {
+    const { stopReason, abortAt, killAt, undo } = parts;
+    head['stop'] = stopOf([stopLevel, stopReason!, abortAt!, killAt!, undo!]);
+  }
+  const ended = outcome ?? parts['outcome'];
+  if (ended !== undefined) head['outcome'] = JSON.parse(ended);
+  return { head: head as unknown as TaskHead, parts };
+}
+
+export function jsonsOf(texts: Flat): Json[] {
+  return texts.map((text) => JSON.parse(text) as Json);
+}
+
+/** Commands are kept as the task they wait with, a line's end, and the command. */
+function commandsOf(flat: Flat): NumberedCommand[] {
+  if (flat.length === 0) return [];
+  const commands: NumberedCommand[] = [];
+  for (let i = 0; i < flat.length; i += 2) {
+    const text = flat[i + 1]!;
+    const command = JSON.parse(text.slice(text.indexOf('\n') + 1)) as NumberedCommand;
+    commands.push({ ...command, number: Number(flat[i]) });
+  }
+  return commands.toSorted((a, b) => a.number - b.number);
+}
+
+export function stopOf([level, reason, abortAt, killAt, undo]: readonly string[]): StopOrder {
+  return {
+    level: level as StopLevel,
+    reason: JSON.parse(reason!) as CancelReason,
+    abortAt: Number(abortAt),
+    killAt: Number(killAt),
+    undo: undo === '1',
+  };
+}
+
+export function ordersOf(reply: Reply): Orders {
+  const [now, orderNumber, stop, commands, watched] = reply as unknown as OrdersReply;
+  return {
+    now: Number(now),
+    orderNumber: Number(orderNumber),
+    ...(stop !== null && { stop: stopOf(stop) }),
+    commands: commandsOf(commands),
+    watched: watched === '1',
+  };
+}
+
+export function loadOf(reply: Reply): TaskLoad {
+  const [inputs, history] = reply as unknown as LoadReply;
+  return { inputs: jsonsOf(inputs), history: jsonsOf(history) };
+}
+
+function takenOf(reply: Reply): TakenTask {
+  const [task, orders, load] = reply as unknown as TakenReply;
+  const { head, parts } = partsOf(task);
+  const { id, epoch } = head;
+  return {
+    claim: { id, epoch, session: parts['session']!, claim: parts['claim']! },
+    task: head,
+    orders: ordersOf(orders as unknown as Reply),
+    ...(load !== null && { load: loadOf(load as unknown as Reply) }),
+  };
+}
+
+export function takeAnswerOf(reply: Reply): TakeAnswer {
+  const [answer, tasks, repeat, nextAt, expired, now] = reply as [TakeAnswer['answer'], Reply[], ...string[]];
+  if (answer !== 'taken') return { answer };
+  return {
+    answer,
+    tasks: tasks.map(takenOf),
+    repeat: repeat === '1',
+    ...(nextAt !== null && { nextAt: Number(nextAt) }),
+    expired: expired === '1',
+    now: Number(now),
+  };
+}
+
+export function claimAnswerOf(reply: Reply): ClaimAnswer {
+  const [answer, rest] = reply as [ClaimAnswer['answer'], Reply | undefined];
+  switch (answer) {
+    case 'claimed':
+      return { answer, ...takenOf(rest!) };
+    case 'held':
+      return { answer, until: Number(rest) };
+    case 'waiting':
+      return rest === undefined ? { answer } : { answer, until: Number(rest) };
+    case 'too-late':
+      return { answer, status: rest as FinalStatus };
+    default:
+      return { answer };
+  }
+}
+
+export function beatAnswerOf(reply: Reply): BeatAnswer {
+  const [answer, told, more, recount, expired, now] = reply as [BeatAnswer['answer'], Reply[], ...string[]];
+  if (answer === 'gone') return { answer };
+  const orders = (told as unknown as [string, string, string, Reply][]).map(([id, epoch, claim, ordered]) => {
+    return { id, epoch: Number(epoch), claim, ...ordersOf(ordered) };
+  });
+  return {
+    answer,
+    orders,
+    more: more === '1',
+    recount: recount === '1',
+    expired: expired === '1',
+    now: Number(now),
+  };
+}
+
+export function heldOf(reply: Reply): HeldTask[] {
+  return (reply as unknown as [string, string, string][]).map(([id, epoch, claim]) => {
+    return { id, epoch: Number(epoch), claim };
+  });
+}
+
+export function sweepAnswerOf(reply: Reply): SweepAnswer {
+  const [freed, more, nextAt, now] = reply as [string, string, string | null, string];
+  return {
+    freed: Number(freed),
+    more: more === '1',
+    ...(nextAt !== null && { nextAt: Number(nextAt) }),
+    now: Number(now),
+  };
+}
+
+/** The receipt, and whom to tell of the end, if this was it. */
+export function finishReceiptOf(reply: Reply): { receipt: FinishReceipt; told: readonly string[] | undefined } {
+  type Parts = [FinishReceipt['answer'], FinalStatus, (string | null)?, (readonly string[])?];
+  const [answer, status, successor, told] = reply as unknown as Parts;
+  return { receipt: { answer, status, ...(successor != null && { successor }) }, told };
+}
+
+export function sendReceiptOf(reply: Reply): SendReceipt {
+  const [answer, value] = reply as [SendReceipt['answer'], string];
+  if (answer === 'accepted') return { answer, number: Number(value) };
+  return answer === 'too-late' ? { answer, status: value as TaskStatus } : { answer };
+}
+
+export function createReceiptOf(reply: Reply, request: CreateRequest): CreateReceipt {
+  const [answer, first, second, third] = reply as [CreateReceipt['answer'] | 'new', Reply, Reply, string | null];
+  switch (answer) {
+    case 'new':
+      return { answer: 'created', task: newTaskOf(request, reply as string[]), superseded: [] };
+    case 'created':
+      return {
+        answer,
+        task: recordOf(first),
+        superseded: second as Flat,
+        ...(third !== null && { steered: third }),
+      };
+    case 'duplicate':
+      return { answer, task: recordOf(first) };
+    case 'full':
+      return { answer, what: first as 'tasks', limit: Number(second) };
+    default:
+      return { answer };
+  }
+}
+
+/** The record of a task that is new: the store said only what its creator did not know. */
+function newTaskOf(request: CreateRequest, [, createdAt, stage, stageAt]: readonly string[]): TaskRecord {
+  const { id, tenant, agent, key, nonce, worker, notBefore, deadline, concurrency, priority, input } = request;
+  return {
+    id,
+    tenant,
+    agent,
+    ...(key !== undefined && { key, nonce }),
+    ...(worker !== undefined && { worker }),
+    ...(notBefore !== undefined && { notBefore }),
+    ...(deadline !== undefined && { deadline }),
+    ...(concurrency !== undefined && { concurrency }),
+    priority,
+    status: 'init',
+    stage: stage as Stage,
+    ...(stageAt !== '' && { stageAt: Number(stageAt) }),
+    ...NOTHING_YET,
+    createdAt: Number(createdAt),
+    commands: [],
+    inputs: [JSON.parse(input) as Json],
+  };
+}
+
+export function cancelReceiptOf(reply: Reply): StoreCancelReceipt {
+  const [answer, status, level, reason, killAt] = reply as [StoreCancelReceipt['answer'], ...string[]];
+  if (answer === 'unknown') return { answer };
+  if (answer === 'too-late') return { answer, status: status as FinalStatus };
+  return {
+    answer,
+    status: status as TaskStatus,
+    level: level as StopLevel,
+    reason: JSON.parse(reason!) as CancelReason,
+    killAt: Number(killAt),
+  };
+}

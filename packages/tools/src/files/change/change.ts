@@ -1,0 +1,91 @@
+import { createHash } from 'node:crypto';
+import type { Stats } from 'node:fs';
+import { basename, dirname, join } from 'node:path';
+import { CancellationToken } from '@whoa/core';
+import type { CallPreview } from '@whoa/core/embed';
+import { type FileInCall, readElsewhere } from '../contents.ts';
+import { holding } from '../path/holding.ts';
+import { codeOf, notAFile, openToRead, type ResolvedPath } from '../path/resolved-path.ts';
+import type { Root } from '../path/root.ts';
+import { decodeExactly } from '../text.ts';
+import { FileChangedError } from './replace-file.ts';
+import { diffOf } from './unified-diff.ts';
+
+/** A file as a change finds it. */
+export interface FileBefore {
+  /** `undefined` if it is too large to read, or no text. */
+  readonly text: string | undefined;
+  /** Names this state of it: another text has another name. */
+  readonly state: string;
+  readonly madeFrom: Stats | 'missing';
+}
+
+const MISSING: FileBefore = { text: '', state: 'missing', madeFrom: 'missing' };
+
+/** Reads the file that a call will change, unless it is larger than so many bytes. */
+export async function readBefore(asked: FileInCall, maxBytes: number): Promise<FileBefore> {
+  const { resolved } = asked;
+  if (resolved.kind === 'missing') return MISSING;
+  if (resolved.kind !== 'file') throw notAFile(resolved.shown, resolved.kind);
+  return holding(openToRead(resolved), async (file) => {
+    const madeFrom = await file.stat();
+    const { dev, ino, size, mtimeMs } = madeFrom;
+    const onDisk = size > maxBytes ? undefined : decodeExactly(await file.readFile());
+    const text = onDisk === undefined ? undefined : ((await readElsewhere(asked)) ?? onDisk);
+    const state = text === undefined ? [dev, ino, size, mtimeMs].join(':') : sha256(text);
+    return { text, state, madeFrom };
+  });
+}
+
+/** Throws unless the file is still the one, in the state, that the person who allowed the call was shown. */
+export function checkShown({ root, resolved, context }: FileInCall, { state }: FileBefore): void {
+  const change = context.shown?.change;
+  if (change === undefined || (change.madeFrom === state && change.path === join(root.path, resolved.shown))) return;
+  throw new FileChangedError(
+    `'${resolved.shown}' was changed after the change was shown to the user, so nothing was written; make the call again`,
+  );
+}
+
+export interface PreviewOptions {
+  readonly root: Root;
+  readonly path: string;
+  readonly contents: FileInCall['contents'];
+  readonly maxBytes: number;
+  /** The fields of the input that say what is changed. */
+  readonly fields: NonNullable<CallPreview['change']>['fields'];
+  readonly signal: AbortSignal;
+  /** What the file will hold. Throws if the change cannot be made. */
+  readonly after: (before: string | undefined, resolved: ResolvedPath) => string;
+}
+
+/** What a call would do to a file, as it is now. */
+export async function previewChange(options: PreviewOptions): Promise<CallPreview> {
+  const { root, path, contents, fields, signal, maxBytes, after } = options;
+  const token = CancellationToken.from(signal, { name: 'preview' });
+  try {
+    return await holding(locate(root, path), async (resolved) => {
+      const { text, state } = await readBefore({ root, resolved, contents, context: { token, signal } }, maxBytes);
+      const content = after(text, resolved);
+      const diff = text === undefined ? null : diffOf(resolved.shown, text, content).diff;
+      const isNew = resolved.kind === 'missing';
+      return { change: { path: join(root.path, resolved.shown), isNew, diff, fields, madeFrom: state } };
+    });
+  } finally {
+    token[Symbol.dispose]();
+  }
+}
+
+/** As `root.locate`, also where folders are missing that the call would create. */
+async function locate(root: Root, path: string): Promise<ResolvedPath> {
+  try {
+    return await root.locate(path);
+  } catch (error) {
+    if (codeOf(error) !== 'NOT_FOUND' || dirname(path) === path) throw error;
+    const parent = await locate(root, dirname(path));
+    return { ...parent, kind: 'missing', shown: join(parent.shown, basename(path)) };
+  }
+}
+
+function sha256(text: string): string {
+  return createHash('sha256').update(text).digest('hex');
+}

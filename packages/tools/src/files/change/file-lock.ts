@@ -1,0 +1,76 @@
+import {
+  CancelledError,
+  createInterruptedError,
+  isCancelledError,
+  type ToolContext,
+  type ToolResult,
+} from '@whoa/core';
+import { holding } from '../path/holding.ts';
+import { codeOf, type ResolvedPath } from '../path/resolved-path.ts';
+import type { Root } from '../path/root.ts';
+
+interface LockedChange {
+  readonly root: Root;
+  readonly path: string;
+  readonly create: boolean;
+  readonly context: ToolContext;
+}
+
+/**
+ * Lets one call change one file: finds it, waits until nobody else is at it, and tidies up. A call that is killed is
+ * waited for, within the time for cleaning up, until it has left: so nothing of it comes late.
+ */
+export async function changeUnderLock(
+  locked: LockedChange,
+  change: (resolved: ResolvedPath) => Promise<ToolResult>,
+): Promise<ToolResult> {
+  const { root, path, create, context } = locked;
+  const { promise: left, resolve: leave } = Promise.withResolvers<void>();
+  context.defer(() => left);
+  try {
+    context.token.throwIfCancelled();
+    const release = await takeKey(locked);
+    try {
+      // Only now: while this call waited, somebody may have put another file there.
+      return await holding(root.locate(path, { create }), (resolved) => changeOrUndo(resolved, change));
+    } finally {
+      release();
+    }
+  } catch (error) {
+    if (!isCancelledError(error) || error.effect === 'unknown') throw error;
+    const unchanged = { content: `${path} was not changed.`, details: { path, changed: false } };
+    throw createInterruptedError(context.token, unchanged, { effect: 'none' });
+  } finally {
+    leave();
+  }
+}
+
+async function changeOrUndo(
+  resolved: ResolvedPath,
+  change: (resolved: ResolvedPath) => Promise<ToolResult>,
+): Promise<ToolResult> {
+  try {
+    return await change(resolved);
+  } catch (error) {
+    await resolved.removeCreated();
+    throw error;
+  }
+}
+
+async function takeKey({ root, path, context }: LockedChange): Promise<() => void> {
+  const { token, callId } = context;
+  const release = await root.locks.acquire([await keyAt(root, path)], { holder: callId, token });
+  if (typeof release === 'function') return release;
+  if (release === undefined) throw new CancelledError(token.reason!);
+  throw new Error(`'${path}' is still being written by call '${release.heldBy}'; try again later`);
+}
+
+/** The same for every path to one file. Where folders are missing there can be no links, so the path will do. */
+async function keyAt(root: Root, path: string): Promise<string> {
+  try {
+    return await holding(root.locate(path), ({ key }) => key);
+  } catch (error) {
+    if (codeOf(error) === 'NOT_FOUND') return root.keyOf(path);
+    throw error;
+  }
+}

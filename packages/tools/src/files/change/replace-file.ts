@@ -1,0 +1,154 @@
+import {
+  closeSync,
+  constants,
+  fsyncSync,
+  ftruncateSync,
+  openSync,
+  readFileSync,
+  renameSync,
+  type Stats,
+  statSync,
+  unlinkSync,
+  writeSync,
+} from 'node:fs';
+import { type FileHandle, open, stat, unlink } from 'node:fs/promises';
+import type { CancellationToken } from '@whoa/core';
+import { codeOf, notAFile, type ResolvedPath } from '../path/resolved-path.ts';
+import { sweepTemps } from './leftover-temps.ts';
+import { createTempName } from './temp-name.ts';
+
+/** Written between two looks at the token, so that is how long a cancel can wait. */
+const CHUNK_CHARS = 262_144;
+
+export interface ReplaceOptions {
+  /** The state of the file the new content was made from; if it is another by now, nothing is written. */
+  readonly madeFrom?: Stats | 'missing';
+  readonly token: CancellationToken;
+}
+
+/** Thrown when a file was changed by something else between reading and writing it. */
+export class FileChangedError extends Error {
+  override readonly name: string = 'FileChangedError';
+  readonly code: string = 'FILE_CHANGED';
+}
+
+/**
+ * Puts new content in the place of a file, whole or not at all: written beside it, synced, renamed over it (a file that is
+ * a mount of its own is overwritten instead). The rename is the commit: a cancel before it leaves the old file and nothing else, a cancel after it is too late. The mode and
+ * the owner stay; other hard links keep the old content.
+ */
+export async function replaceFile(resolved: ResolvedPath, content: string, options: ReplaceOptions): Promise<void> {
+  const { folder, name, shown, kind } = resolved;
+  if (folder === undefined || name === undefined || kind === 'folder' || kind === 'other') {
+    throw notAFile(shown, kind);
+  }
+  const { token } = options;
+  token.throwIfCancelled();
+  await sweepTemps(folder);
+  const old = kind === 'file' ? await stat(resolved.target) : undefined;
+  const temp = `${folder}/${createTempName()}`;
+  try {
+    await fill(temp, content, { old, token });
+    commit({ temp, path: `${folder}/${name}`, shown }, options);
+  } catch (error) {
+    await unlink(temp).catch(() => undefined);
+    throw error;
+  }
+  await syncFolder(folder);
+}
+
+async function fill(
+  temp: string,
+  content: string,
+  { old, token }: { old: Stats | undefined; token: CancellationToken },
+): Promise<void> {
+  const flags = constants.O_WRONLY | constants.O_CREAT | constants.O_EXCL | constants.O_NOFOLLOW;
+  const handle = await open(temp, flags, old === undefined ? 0o666 : 0o600);
+  try {
+    for (const chunk of chunksOf(content)) {
+      token.throwIfCancelled();
+      await handle.writeFile(chunk);
+    }
+    if (old !== undefined) await keepOwnerAndMode(handle, old);
+    token.throwIfCancelled();
+    await handle.sync();
+  } finally {
+    await handle.close();
+  }
+}
+
+/** In one go, without an await: no cancel can come between the last look at the token and the rename. */
+function commit(
+  { temp, path, shown }: { temp: string; path: string; shown: string },
+  { madeFrom, token }: ReplaceOptions,
+): void {
+  token.throwIfCancelled();
+  if (madeFrom !== undefined) {
+    if (!isSame(madeFrom, statSync(path, { throwIfNoEntry: false })))
+      throw new FileChangedError(
+        `'${shown}' was changed by somebody else meanwhile; read it again and repeat the edit`,
+      );
+  }
+  try {
+    renameSync(temp, path);
+  } catch (error) {
+    // A file that is mounted on its own, as containers do, cannot be replaced, only overwritten.
+    if (codeOf(error) !== 'EBUSY') throw error;
+    overwrite(path, temp);
+  }
+}
+
+/** In one go too. If the machine stops in the middle, the temp file still holds the whole content. */
+function overwrite(path: string, temp: string): void {
+  const content = readFileSync(temp);
+  const file = openSync(path, constants.O_WRONLY | constants.O_NOFOLLOW);
+  try {
+    for (let written = 0; written < content.length; ) {
+      written += writeSync(file, content, written, content.length - written, written);
+    }
+    ftruncateSync(file, content.length);
+    fsyncSync(file);
+  } finally {
+    closeSync(file);
+  }
+  unlinkSync(temp);
+}
+
+function isSame(before: Stats | 'missing', now: Stats | undefined): boolean {
+  if (before === 'missing' || now === undefined) return before === 'missing' && now === undefined;
+  return now.ino === before.ino && now.size === before.size && now.mtimeMs === before.mtimeMs;
+}
+
+async function keepOwnerAndMode(handle: FileHandle, old: Stats): Promise<void> {
+  const mine = await handle.stat();
+  // Only the superuser may give files away; anybody else's new file is their own, as with every editor.
+  if (mine.uid !== old.uid || mine.gid !== old.gid) await handle.chown(old.uid, old.gid).catch(() => undefined);
+  await handle.chmod(old.mode & 0o7777);
+}
+
+/** Makes the rename itself last. Some file systems cannot, and by now the new file is in place. */
+async function syncFolder(folder: string): Promise<void> {
+  let handle: FileHandle | undefined;
+  try {
+    handle = await open(folder, constants.O_RDONLY | constants.O_DIRECTORY);
+    await handle.sync();
+  } catch (error) {
+    if (codeOf(error) === undefined) throw error;
+  } finally {
+    await handle?.close();
+  }
+}
+
+function* chunksOf(content: string): Generator<string> {
+  for (let start = 0; start < content.length; ) {
+    let end = start + CHUNK_CHARS;
+    // Never cut a surrogate pair in two: each half alone would be written as U+FFFD.
+    if (isHighSurrogate(content.charCodeAt(end - 1))) end++;
+    yield content.slice(start, end);
+    start = end;
+  }
+}
+
+function isHighSurrogate(code: number): boolean {
+  return code >= 0xd800 && code <= 0xdbff;
+}

@@ -1,0 +1,113 @@
+import type { FileHandle } from 'node:fs/promises';
+import type { CancellationToken } from '@whoa/core';
+import { holding } from '../path/holding.ts';
+import { openToRead } from '../path/resolved-path.ts';
+import type { Root } from '../path/root.ts';
+import type { SearchScope } from './search-scope.ts';
+
+/** A line that a search shows. */
+export interface FoundLine {
+  readonly kind: 'match' | 'context';
+  readonly path: string;
+  /** As the search named the file. */
+  readonly name: string;
+  /** From 1. */
+  readonly line: number;
+  readonly column: number;
+  readonly text: string;
+  /** Where the line stands in its file, and its bytes. */
+  readonly offset: number;
+  readonly bytes: Buffer;
+}
+
+/** Text, or base64 where the bytes are not UTF-8. */
+type Arbitrary = { readonly text?: string; readonly bytes?: string };
+
+interface SearchRecord {
+  readonly type: string;
+  readonly data: {
+    readonly path?: Arbitrary;
+    readonly lines?: Arbitrary;
+    readonly line_number?: number;
+    readonly absolute_offset?: number;
+    readonly submatches?: readonly { readonly start: number }[];
+  };
+}
+
+/** Reads one record of `rg --json`; `undefined` for those that show no line, and for names that are not text. */
+export function parseRecord(record: string, scope: SearchScope): FoundLine | undefined {
+  const { type, data } = JSON.parse(record) as SearchRecord;
+  const name = data.path?.text;
+  if ((type !== 'match' && type !== 'context') || name === undefined || data.lines === undefined) return undefined;
+  const bytes = bytesOf(data.lines);
+  const start = data.submatches?.[0]?.start ?? 0;
+  return {
+    kind: type,
+    path: scope.fromRoot(name),
+    name,
+    line: data.line_number ?? 1,
+    column: bytes.subarray(0, start).toString().length + 1,
+    text: bytes.toString().replace(/\r?\n$/, ''),
+    offset: data.absolute_offset ?? 0,
+    bytes,
+  };
+}
+
+function bytesOf({ text, bytes }: Arbitrary): Buffer {
+  return text === undefined ? Buffer.from(bytes ?? '', 'base64') : Buffer.from(text);
+}
+
+/**
+ * Keeps the lines that stand where they were found, in a file reached inside the root. A search walks by name, so a link
+ * made meanwhile can lead it outside; what it brings back from there is dropped here.
+ */
+export async function verifyLines(
+  root: Root,
+  lines: readonly FoundLine[],
+  token: CancellationToken,
+): Promise<FoundLine[]> {
+  const verified: FoundLine[] = [];
+  for (const [path, found] of Map.groupBy(lines, (line) => line.path)) {
+    // Once killed nobody waits any more.
+    if (token.level === 'kill') break;
+    verified.push(...(await standing(root, path, found)));
+  }
+  return verified;
+}
+
+async function standing(root: Root, path: string, lines: readonly FoundLine[]): Promise<FoundLine[]> {
+  try {
+    return await holding(root.locate(path), (resolved) => {
+      if (resolved.kind !== 'file' || resolved.shown !== path) return [];
+      return holding(openToRead(resolved), async (file) => {
+        const kept: FoundLine[] = [];
+        for (const block of blocksOf(lines)) kept.push(...(await standingIn(file, block)));
+        return kept;
+      });
+    });
+  } catch {
+    // It is gone, or no longer inside: then it was not found.
+    return [];
+  }
+}
+
+/** Lines that follow one another are looked up together. */
+function blocksOf(lines: readonly FoundLine[]): FoundLine[][] {
+  const blocks: FoundLine[][] = [];
+  for (const line of lines) {
+    const last = blocks.at(-1)?.at(-1);
+    if (last !== undefined && last.offset + last.bytes.length === line.offset) blocks.at(-1)!.push(line);
+    else blocks.push([line]);
+  }
+  return blocks;
+}
+
+async function standingIn(file: FileHandle, block: readonly FoundLine[]): Promise<readonly FoundLine[]> {
+  const start = block[0]!.offset;
+  const there = Buffer.alloc(block.reduce((length, { bytes }) => length + bytes.length, 0));
+  const { bytesRead } = await file.read(there, 0, there.length, start);
+  const read = there.subarray(0, bytesRead);
+  return block.filter(({ offset, bytes }) =>
+    read.subarray(offset - start, offset - start + bytes.length).equals(bytes),
+  );
+}

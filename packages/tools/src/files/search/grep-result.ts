@@ -1,0 +1,123 @@
+import type { Json, ToolResult } from '@whoa/core';
+import { count, cutAround, cutLine } from '../text.ts';
+import type { FoundLine } from './found-lines.ts';
+import type { GrepInput } from './grep-input.ts';
+import { describeUnread } from './search-scope.ts';
+
+/** Lines around a match that people see. A model gets them only if it asks. */
+export const CONTEXT_FOR_PEOPLE = 2;
+
+const MAX_MODEL_LINE_CHARS = 200;
+const MAX_MODEL_CHARS = 50_000;
+const MAX_PEOPLE_LINE_CHARS = 300;
+/** Past this much text people see the matches without the lines around them. */
+const MAX_PEOPLE_CONTEXT_CHARS = 100_000;
+
+export interface SearchEnd {
+  readonly wanted: GrepInput;
+  readonly totalMatches: number;
+  readonly totalFiles: number;
+  /** Matches that no longer stood where they were found. */
+  readonly changed: number;
+  readonly passedOver: number;
+  readonly unread: readonly string[];
+  /** Whether the totals are whole. */
+  readonly isCounted: boolean;
+  readonly isCancelled: boolean;
+}
+
+/** The model gets each matching line once, and the totals; people get the question and the lines around. */
+export function describeSearch(lines: readonly FoundLine[], end: SearchEnd): ToolResult {
+  const byFile = [...Map.groupBy(lines, ({ path }) => path)].sort(([a], [b]) => (a < b ? -1 : 1));
+  const { wanted, unread, isCounted } = end;
+  const totalMatches = end.totalMatches - end.changed;
+  const matches = matchesWithContext(byFile, wanted);
+  return {
+    content: textFor(byFile, { ...end, totalMatches }),
+    details: {
+      pattern: wanted.pattern,
+      path: wanted.path,
+      ...(wanted.glob !== undefined && { glob: wanted.glob }),
+      totalMatches,
+      totalFiles: end.totalFiles,
+      totalsAreWhole: isCounted,
+      matches,
+      truncated: !isCounted || matches.length < totalMatches,
+      unread: [...unread],
+    },
+  };
+}
+
+type LinesOfFile = readonly [path: string, lines: readonly FoundLine[]];
+
+function textFor(byFile: readonly LinesOfFile[], end: SearchEnd): string {
+  const { wanted } = end;
+  const text: string[] = [];
+  let shown = 0;
+  let characters = 0;
+  for (const [path, lines] of byFile) {
+    const asked = askedFor(lines, wanted.context);
+    if (asked.length === 0 || characters > MAX_MODEL_CHARS) continue;
+    text.push(path);
+    for (const line of asked) {
+      if (characters > MAX_MODEL_CHARS) break;
+      const said = `${line.line}${line.kind === 'match' ? ':' : '-'} ${lineForModel(line, wanted)}`;
+      characters += said.length;
+      shown += line.kind === 'match' ? 1 : 0;
+      text.push(said);
+    }
+  }
+  return [...text, totalsFor(shown, end)].join('\n');
+}
+
+/** The matches, and the lines around them that the model asked for. */
+function askedFor(lines: readonly FoundLine[], context: number): readonly FoundLine[] {
+  const near = new Set<number>();
+  for (const { kind, line } of lines) {
+    if (kind === 'match') for (let offset = -context; offset <= context; offset++) near.add(line + offset);
+  }
+  return lines.filter(({ line }) => near.has(line));
+}
+
+/** How far a line is indented matters only among its neighbours. */
+function lineForModel({ text, column, kind }: FoundLine, { context }: GrepInput): string {
+  if (kind === 'context') return cutLine(text, MAX_MODEL_LINE_CHARS);
+  const said = context > 0 ? text : text.trimStart();
+  return cutAround(said, column - 1 - (text.length - said.length), MAX_MODEL_LINE_CHARS);
+}
+
+function totalsFor(shown: number, end: SearchEnd): string {
+  const { wanted, totalMatches, totalFiles, changed, passedOver, unread, isCounted, isCancelled } = end;
+  const isMore = totalMatches > shown || (!isCounted && !isCancelled);
+  const notes = [
+    isMore && !isCancelled ? `${shown} shown; narrow the search or raise limit` : '',
+    isCancelled ? 'the search was stopped' : '',
+    passedOver > 0 ? `${count(passedOver, 'very long line')} passed over` : '',
+    changed > 0 ? `${count(changed, 'match', 'matches')} changed during the search and left out` : '',
+    describeUnread(unread),
+  ].filter((note) => note !== '');
+  if (totalMatches === 0 && notes.length === 0) return `No match for ${wanted.pattern}.`;
+  const atLeast = isCounted || isCancelled ? '' : 'at least ';
+  const totals = `${atLeast}${count(totalMatches, 'match', 'matches')} in ${count(totalFiles, 'file')}`;
+  return `[${[totals, ...notes].join('; ')}]`;
+}
+
+function matchesWithContext(byFile: readonly LinesOfFile[], { context }: GrepInput): Json[] {
+  const reach = Math.max(context, CONTEXT_FOR_PEOPLE);
+  let characters = 0;
+  return byFile.flatMap(([path, lines]) =>
+    lines.flatMap((match, index) => {
+      if (match.kind !== 'match') return [];
+      const around =
+        characters > MAX_PEOPLE_CONTEXT_CHARS ? [] : lines.slice(Math.max(0, index - reach), index + reach + 1);
+      const before = around.filter(({ line }) => line < match.line && match.line - line <= reach).map(lineForPeople);
+      const after = around.filter(({ line }) => line > match.line && line - match.line <= reach).map(lineForPeople);
+      characters += [...before, ...after].join('').length;
+      return [{ path, line: match.line, column: match.column, text: lineForPeople(match), before, after }];
+    }),
+  );
+}
+
+function lineForPeople({ text }: FoundLine): string {
+  return cutLine(text, MAX_PEOPLE_LINE_CHARS);
+}

@@ -1,0 +1,88 @@
+import type { FileHandle } from 'node:fs/promises';
+import { TEMP_GLOB } from '../change/temp-name.ts';
+import { holding } from '../path/holding.ts';
+import { notAFile, openToRead, type ResolvedPath } from '../path/resolved-path.ts';
+import type { Root } from '../path/root.ts';
+
+/** What every search leaves out and how it behaves, so that nothing outside the root decides what is found. */
+export const SEARCH_ARGS: readonly string[] = [
+  '--hidden',
+  '--glob=!.git',
+  `--glob=!${TEMP_GLOB}`,
+  '--no-require-git',
+  '--no-ignore-parent',
+  '--no-ignore-global',
+  '--no-ignore-exclude',
+  '--no-follow',
+];
+
+/** Where a search looks. */
+export interface SearchScope extends AsyncDisposable {
+  readonly resolved: ResolvedPath;
+  readonly cwd: string;
+  /** Set when a single file is searched. */
+  readonly file: FileHandle | undefined;
+  /** A name as the search gives it, as a path from the folder that is searched. */
+  fromHere(found: string): string;
+  /** The same as a path from the root. */
+  fromRoot(found: string): string;
+}
+
+export async function openSearchScope(root: Root, path: string): Promise<SearchScope> {
+  const resolved = await root.locate(path);
+  try {
+    if (resolved.kind !== 'folder' && resolved.kind !== 'file') throw notAFile(path, resolved.kind);
+    const isFile = resolved.kind === 'file';
+    const file = isFile ? await openToRead(resolved) : undefined;
+    const fromHere = (found: string): string =>
+      isFile
+        ? resolved.name!
+        : (process.platform === 'win32' ? found.replaceAll('\\', '/') : found).replace(/^\.\//, '');
+    const base = resolved.shown === '.' ? '' : `${resolved.shown}/`;
+    return {
+      resolved,
+      cwd: isFile ? resolved.folder! : resolved.target,
+      file,
+      fromHere,
+      fromRoot: (found) => (isFile ? resolved.shown : base + fromHere(found)),
+      async [Symbol.asyncDispose]() {
+        await file?.close();
+        await resolved[Symbol.asyncDispose]();
+      },
+    };
+  } catch (error) {
+    await resolved[Symbol.asyncDispose]();
+    throw error;
+  }
+}
+
+/** What is at a path now, if the path leads there inside the root. */
+export async function kindInside(root: Root, path: string): Promise<ResolvedPath['kind'] | undefined> {
+  try {
+    return await holding(root.locate(path), (resolved) => (resolved.shown === path ? resolved.kind : undefined));
+  } catch {
+    return undefined;
+  }
+}
+
+/** As many as are named one by one. */
+const MAX_NAMED = 100;
+
+/**
+ * What could not be read, each with the reason: `folder: Permission denied`. A search can be led outside by a link made
+ * meanwhile, so a name that is not found again inside is not said.
+ */
+export async function unreadInside(root: Root, complaints: readonly string[], scope: SearchScope): Promise<string[]> {
+  const named = complaints.slice(0, MAX_NAMED).map(async (complaint) => {
+    const path = scope.fromRoot(complaint.slice(0, complaint.lastIndexOf(': ')));
+    const kind = await kindInside(root, path);
+    return kind === undefined || kind === 'missing' ? 'something that is gone' : complaint;
+  });
+  return [...(await Promise.all(named)), ...complaints.slice(MAX_NAMED).map(() => 'something else')];
+}
+
+/** For the model: what of it was not searched. */
+export function describeUnread([first, ...others]: readonly string[]): string {
+  if (first === undefined) return '';
+  return `not searched: ${first}${others.length > 0 ? ` and ${others.length} more` : ''}`;
+}

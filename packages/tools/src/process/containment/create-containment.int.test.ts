@@ -1,0 +1,241 @@
+import { readdirSync, readFileSync } from 'node:fs';
+import { afterAll, expect, test, vi } from 'vitest';
+import { diffResources, listResources, waitForNoNewResources } from '../../testing/resources.ts';
+import { identify, isRunning, type ProcessIdentity, readChildren, readStatus } from '../identity/identity.ts';
+import { signalProcess } from '../signal.ts';
+import type { ContainedProcess } from './contained.ts';
+import { createContainment } from './create-containment.ts';
+import { detectContainments } from './technique.ts';
+
+const containment = createContainment();
+afterAll(() => containment[Symbol.asyncDispose]());
+
+const env = { PATH: process.env['PATH']! };
+const bash = (script: string) => ({ argv: ['bash', '-c', script] as const, env });
+
+/** Starts a script that prints `ready`, and waits for it; what it prints is collected. */
+async function startReady(
+  script: string,
+  from = containment,
+): Promise<{ started: ContainedProcess; said: () => string }> {
+  let said = '';
+  const { promise, resolve } = Promise.withResolvers<void>();
+  const started = await from.start({
+    ...bash(script),
+    onOutput(chunk) {
+      said += Buffer.from(chunk).toString();
+      if (said.includes('ready')) resolve();
+    },
+  });
+  await promise;
+  return { started, said: () => said };
+}
+
+const numberIn = (text: string): number => Number(/(\d+)/.exec(text)![1]);
+const daemon = 'setsid sleep 302 >/dev/null 2>&1 & echo ready $!; wait';
+
+test('a command that is asked to stop stops by TERM, and the end is proved', async () => {
+  const { started } = await startReady('sleep 302 & echo ready; wait');
+  expect(await started.end()).toEqual({ verified: 'tags', ended: 2, survivors: 0, survivorPids: [] });
+  expect(await started.exited).toEqual({ code: null, signal: 'SIGTERM' });
+});
+
+test('a command that is killed is not asked', async () => {
+  const { started } = await startReady("trap 'echo asked' TERM; echo ready; while :; do sleep 302; done");
+  expect(await started.end({ method: 'kill' })).toMatchObject({ verified: 'tags', survivors: 0 });
+  expect(await started.exited).toEqual({ code: null, signal: 'SIGKILL' });
+});
+
+test('traps run before the end', async () => {
+  const { started, said } = await startReady("trap 'echo tidied; exit 0' TERM; echo ready; sleep 302 & wait");
+  await started.end();
+  await started.output!.waitForEnd(1_000);
+  expect(said()).toContain('tidied');
+  expect(await started.exited).toEqual({ code: 0, signal: null });
+});
+
+test('a stopped process is woken, so that it need not be killed', async () => {
+  const { started } = await startReady("trap 'exit 5' TERM; echo ready; kill -STOP $$; sleep 302");
+  await started.end({ graceMs: 5_000 });
+  expect(await started.exited).toEqual({ code: 5, signal: null });
+});
+
+test('ending twice, together or later, answers the same', async () => {
+  const { started } = await startReady('echo ready; sleep 302; :');
+  const [first, second] = await Promise.all([started.end(), started.end()]);
+  expect(second).toBe(first);
+  expect(await started.end()).toBe(first);
+});
+
+test('a kill cuts the grace of an end under way short', async () => {
+  const { started } = await startReady("trap '' TERM; echo ready; while :; do sleep 302; done");
+  const asked = started.end({ graceMs: 60_000 });
+  expect(await started.end({ method: 'kill' })).toBe(await asked);
+  expect((await asked).survivors).toBe(0);
+});
+
+test('after a normal end there is nothing to end, and what was left behind is ended', async () => {
+  const tidy = await containment.start(bash('exit 3'));
+  expect(await tidy.exited).toEqual({ code: 3, signal: null });
+  expect(await tidy.end()).toMatchObject({ verified: 'tags', ended: 0, survivors: 0 });
+  const untidy = await containment.start(bash('setsid sleep 302 & exit 0'));
+  await untidy.exited;
+  expect(await untidy.end()).toMatchObject({ verified: 'tags', ended: 1, survivors: 0 });
+});
+
+test('ending one command leaves every other alone, also in another containment', async () => {
+  await using other = createContainment();
+  const mine = await startReady(daemon);
+  const neighbour = await startReady(daemon);
+  const stranger = await startReady(daemon, other);
+  const left: ProcessIdentity[] = [neighbour, stranger].flatMap(({ said, started }) => [
+    identify(numberIn(said()))!,
+    identify(started.pid)!,
+  ]);
+  expect(await mine.started.end()).toMatchObject({ ended: 2, survivors: 0 });
+  expect(left.filter(isRunning)).toHaveLength(4);
+  await neighbour.started.end();
+  expect(left.filter(isRunning)).toHaveLength(2);
+  await stranger.started.end();
+  expect(left.filter(isRunning)).toHaveLength(0);
+});
+
+test('a pid that belongs to somebody else by now is not signalled', async () => {
+  const { started } = await startReady('echo ready; sleep 302; :');
+  const { pid, startTime } = identify(started.pid)!;
+  expect(signalProcess({ pid, startTime: startTime - 1 }, 'SIGKILL')).toBe('gone');
+  expect(isRunning({ pid, startTime: startTime - 1 })).toBe(false);
+  expect(isRunning({ pid, startTime })).toBe(true);
+  await started.end();
+});
+
+test('a command that cannot be started says why, and leaves nothing open', async () => {
+  const descriptors = readdirSync('/proc/self/fd').length;
+  const nowhere = containment.start({ ...bash('true'), cwd: '/no/such/folder', onOutput: () => {} });
+  await expect(nowhere).rejects.toThrow(/Could not start 'bash' in \/no\/such\/folder: .*does the folder exist/);
+  await new Promise((resolve) => setImmediate(resolve));
+  expect(readdirSync('/proc/self/fd').length).toBe(descriptors);
+});
+
+test('a hundred commands leave no descriptor and no zombie behind', async () => {
+  const descriptors = readdirSync('/proc/self/fd').length;
+  for (let round = 0; round < 20; round++) {
+    const started = await Promise.all(Array.from({ length: 5 }, () => startReady('echo ready; sleep 302; :')));
+    await Promise.all(started.map(({ started }) => started.end()));
+    for (const { started: contained } of started) {
+      expect(readStatus(contained.pid)).toBeUndefined();
+      contained.output![Symbol.dispose]();
+    }
+  }
+  await new Promise((resolve) => setImmediate(resolve));
+  // Fewer is no leak: what an earlier test or the test runner held may have been closed meanwhile.
+  expect(readdirSync('/proc/self/fd').length).toBeLessThanOrEqual(descriptors);
+});
+
+test('disposing a containment ends its commands, and it starts no more', async () => {
+  const short = createContainment();
+  const { started } = await startReady(daemon, short);
+  const root = identify(started.pid)!;
+  await short[Symbol.asyncDispose]();
+  expect(isRunning(root)).toBe(false);
+  await expect(short.start(bash('true'))).rejects.toThrow('was disposed');
+});
+
+test('two commands that overlap are each told of their own processes only', async () => {
+  const first = await startReady('echo ready; sleep 0.05');
+  const second = await startReady('sleep 302 & echo ready; wait');
+  // Every end looks at everybody, also at who is not being ended.
+  for (let round = 0; round < 3; round++) await (await containment.start(bash('sleep 0.02'))).end();
+  await first.started.exited;
+  expect(await first.started.end()).toMatchObject({ ended: 0, survivors: 0 });
+  expect(await second.started.end()).toMatchObject({ ended: 2, survivors: 0 });
+});
+
+test('a watchdog that was killed is replaced at once, and again', async () => {
+  await using guarded = createContainment();
+  const watchdogs = (): number[] =>
+    readChildren(process.pid)
+      .map(({ pid }) => pid)
+      .filter((pid) => readFileSync(`/proc/${pid}/cmdline`, 'latin1').includes('watchdog'));
+  const others = watchdogs();
+  const mine = (): number | undefined => watchdogs().find((pid) => !others.includes(pid));
+  await (await guarded.start(bash('true'))).end();
+  for (let round = 0; round < 3; round++) {
+    const killed = await vi.waitUntil(mine);
+    process.kill(killed, 'SIGKILL');
+    await vi.waitFor(() => expect([undefined, killed]).not.toContain(mine()), { timeout: 10_000 });
+  }
+});
+
+test('a containment that does not work here is refused, and never replaced in silence', async () => {
+  await using wrong = createContainment({ technique: 'taskkill' });
+  await expect(wrong.start(bash('true'))).rejects.toThrow("The containment 'taskkill' does not work here: win32 only");
+});
+
+test('every containment says whether it works here and what it proves', async () => {
+  const found = await detectContainments();
+  expect(found.map(({ technique }) => technique)).toContain('bubblewrap');
+  expect(found.find(({ technique }) => technique === 'tags')).toMatchObject({ isAvailable: true, verified: 'tags' });
+  for (const { isAvailable, reason } of found) expect(isAvailable || reason!.length > 0).toBe(true);
+});
+
+test('a process group is ended too, but nothing is claimed', async () => {
+  await using group = createContainment({ technique: 'group' });
+  const { started } = await startReady("trap 'exit 4' TERM; echo ready; sleep 302 & wait", group);
+  expect(await started.end()).toEqual({ verified: 'no', ended: 1, survivors: 0, survivorPids: [] });
+  expect(await started.exited).toEqual({ code: 4, signal: null });
+});
+
+test.each(['tags', 'group'] as const)(
+  '%s: a command that cannot be started leaves no descriptor open',
+  async (technique) => {
+    await using tried = createContainment({ technique });
+    const open = (): number => readdirSync('/proc/self/fd').length;
+    const start = (...argv: [string, ...string[]]) => tried.start({ argv, env, onOutput() {} });
+    await (await start('true')).end();
+    const before = open();
+    for (let round = 0; round < 5; round++) await expect(start('echo', 'a\0b')).rejects.toThrow('null bytes');
+    await vi.waitFor(() => expect(open()).toBeLessThanOrEqual(before));
+  },
+);
+
+test('a group containment that was disposed makes no folder any more', async () => {
+  const short = createContainment({ technique: 'group' });
+  await short[Symbol.asyncDispose]();
+  expect(() => short.folder()).toThrow('was disposed');
+  await expect(short.start({ ...bash('true'), onOutput() {} })).rejects.toThrow('was disposed');
+});
+
+test('what a command had printed when it was killed is read, and its output ends', async () => {
+  const { started, said } = await startReady('seq 9000; echo ready; sleep 302');
+  await started.end({ method: 'kill' });
+  await started.output!.finish(1_000);
+  expect(said()).toMatch(/\n8999\n9000\nready\n$/);
+  expect(await started.output!.waitForEnd(1_000)).toBe(true);
+  await started.output!.finish(1_000);
+});
+
+test('somebody who got away and goes on printing cannot hold the reading up', async () => {
+  // The group containment loses whoever leaves the group.
+  await using group = createContainment({ technique: 'group' });
+  const { started, said } = await startReady('setsid yes & echo ready $!; sleep 302', group);
+  await started.end({ method: 'kill' });
+  await started.output!.finish(1_000);
+  started.output![Symbol.dispose]();
+  process.kill(numberIn(said()), 'SIGKILL');
+  const length = said().length;
+  await started.output!.finish(1_000);
+  expect(said()).toHaveLength(length);
+});
+
+test.each(['tags', 'group'] as const)(
+  '%s: the folder of a host is in its inventory, until the end',
+  async (technique) => {
+    const before = listResources();
+    const short = createContainment({ technique });
+    short.folder();
+    expect(diffResources(before)).toContainEqual(expect.stringMatching(/^temp file whoa-(host|group)-/));
+    await short[Symbol.asyncDispose]();
+    expect(await waitForNoNewResources(before, 5_000)).toEqual([]);
+  },
+);

@@ -1,0 +1,161 @@
+import { type ChildProcess, execFile, spawn } from 'node:child_process';
+import { mkdtempSync, rmSync } from 'node:fs';
+import { tmpdir } from 'node:os';
+import { join } from 'node:path';
+import { Pipes } from '../fifo.ts';
+import { type OutputTap, tapPipe, tapStreams } from '../output/output.ts';
+import {
+  type CleanupReport,
+  type ContainedProcess,
+  type EndOptions,
+  graceOf,
+  OVER,
+  type ProcessCommand,
+  reportOf,
+  waitForExit,
+  waitForSpawn,
+} from './contained.ts';
+import type { Containment } from './containment.ts';
+import { requireTechnique } from './technique.ts';
+
+type GroupTechnique = 'group' | 'taskkill';
+
+/** How long after a KILL the first process may take to be gone, and how long after its end its number is believed. */
+const MAX_GONE_MS = 1_000;
+
+/**
+ * The containment for systems without `/proc`: a process group, or Windows' `taskkill`. It ends what stays in the group;
+ * what leaves it survives unseen, so nothing is ever called verified.
+ */
+export function createGroupContainment(technique: GroupTechnique): Containment {
+  const live = new Set<ContainedProcess>();
+  let directory: { folder: string; pipes: Pipes } | undefined;
+  let checked: Promise<void> | undefined;
+  let isOver = false;
+
+  function createHostDirectory(): { folder: string; pipes: Pipes } {
+    if (isOver) throw new Error(OVER);
+    const folder = directory?.folder ?? mkdtempSync(join(tmpdir(), `whoa-group-${process.pid}-`));
+    return (directory ??= { folder, pipes: new Pipes(folder) });
+  }
+
+  async function tap({ onOutput }: ProcessCommand): Promise<OutputTap | undefined> {
+    if (onOutput === undefined) return undefined;
+    return technique === 'group' ? tapPipe(await createHostDirectory().pipes.open(), onOutput) : tapStreams(onOutput);
+  }
+
+  async function start(command: ProcessCommand): Promise<ContainedProcess> {
+    await (checked ??= requireTechnique(technique));
+    const [file, ...args] = command.argv;
+    const output = await tap(command);
+    try {
+      // Asked again: this may have been disposed while the pipe was made.
+      if (isOver) throw new Error(OVER);
+      const child = spawn(file, args, {
+        ...(command.cwd !== undefined && { cwd: command.cwd }),
+        env: command.env,
+        // On Windows a detached child gets a console window of its own.
+        detached: technique === 'group',
+        stdio: output?.stdio ?? command.stdio ?? 'ignore',
+        windowsHide: true,
+      });
+      output?.attach(child);
+      await waitForSpawn(child, command);
+      const contained = watchOver(child, { technique, output, onEnd: () => live.delete(contained) });
+      live.add(contained);
+      return contained;
+    } catch (error) {
+      output?.[Symbol.dispose]();
+      throw error;
+    }
+  }
+
+  return {
+    technique,
+    sandbox: 'none',
+    folder: () => createHostDirectory().folder,
+    start,
+    async [Symbol.asyncDispose]() {
+      isOver = true;
+      await Promise.all([...live].map((contained) => contained.end()));
+      await directory?.pipes[Symbol.asyncDispose]();
+      if (directory !== undefined) rmSync(directory.folder, { recursive: true, force: true });
+    },
+  };
+}
+
+function watchOver(
+  child: ChildProcess,
+  { technique, output, onEnd }: { technique: GroupTechnique; output: OutputTap | undefined; onEnd: () => void },
+): ContainedProcess {
+  const pid = child.pid!;
+  const exited = waitForExit(child);
+  let exitedAt = Infinity;
+  child.once('exit', () => (exitedAt = performance.now()));
+  let ending: Promise<CleanupReport> | undefined;
+  let hurry: () => void = () => {};
+
+  /** A group's number may be somebody else's once the group is empty. */
+  const signal = (name: NodeJS.Signals): void => {
+    if (technique === 'group' && performance.now() < exitedAt + MAX_GONE_MS) signalGroup(pid, name);
+  };
+
+  async function endOnce(graceMs: number): Promise<CleanupReport> {
+    const hurried = new Promise<void>((resolve) => {
+      hurry = resolve;
+    });
+    const ran = exitedAt === Infinity;
+    if (graceMs > 0) {
+      signal('SIGTERM');
+      signal('SIGCONT');
+      await waitAtMost(graceMs, exited, hurried);
+    }
+    signal('SIGKILL');
+    if (technique === 'taskkill' && exitedAt === Infinity) await killTree(pid);
+    await waitAtMost(MAX_GONE_MS, exited);
+    onEnd();
+    return reportOf('no', ran ? 1 : 0, exitedAt === Infinity ? [{ pid, startTime: 0 }] : []);
+  }
+
+  return {
+    pid,
+    stdin: child.stdin,
+    stdout: child.stdout,
+    stderr: child.stderr,
+    output,
+    exited,
+    end(options: EndOptions = {}) {
+      const graceMs = graceOf(options);
+      if (graceMs === 0) hurry();
+      return (ending ??= endOnce(graceMs));
+    },
+    async [Symbol.asyncDispose]() {
+      await this.end();
+    },
+  };
+}
+
+function signalGroup(pid: number, signal: NodeJS.Signals): void {
+  try {
+    process.kill(-pid, signal);
+  } catch {
+    // Nobody is left in the group, or nobody we may signal.
+  }
+}
+
+/** Kills by parentage, so it must come before the first process is gone. */
+async function killTree(pid: number): Promise<void> {
+  const taskkill = join(process.env['SystemRoot'] ?? 'C:\\Windows', 'System32', 'taskkill.exe');
+  await new Promise<void>((resolve) => {
+    execFile(taskkill, ['/PID', `${pid}`, '/T', '/F'], { timeout: MAX_GONE_MS }, () => resolve());
+  });
+}
+
+async function waitAtMost(ms: number, ...events: Promise<unknown>[]): Promise<void> {
+  let timer: NodeJS.Timeout | undefined;
+  const elapsed = new Promise<void>((resolve) => {
+    timer = setTimeout(resolve, ms);
+  });
+  await Promise.race([...events, elapsed]);
+  clearTimeout(timer);
+}
