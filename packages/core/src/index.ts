@@ -24,7 +24,7 @@ export {
 export { createRuntime, type Runtime } from './tool/runtime.ts';
 export { toText, type ToolResult, type CallResult, type Content, type Json } from './tool/result.ts';
 
-// Agents: a model at work on one input.
+// Agents: a model working on one input.
 export { createAgent, type Agent } from './run/agent.ts';
 export { createAgentTool } from './run/sub-agent.ts';
 export { formatStopReport, type StopReport } from './run/report/report.ts';
@@ -34,7 +34,7 @@ export type { RunEvent } from './run/report/events.ts';
 export type { Outcome } from './run/report/outcome.ts';
 export type { Message, Usage } from './run/history/message.ts';
 
-// Conversations: one live run at a time, and what a newer message does to it.
+// Conversations: one active run at a time, and policies for newer messages.
 export { createConversations, type Conversations } from './conversation/conversations.ts';
 export type { Policy } from './conversation/policy.ts';
 export type { Reply } from './conversation/conversation.ts';

@@ -200,5 +200,5 @@ test('the factory makes the store a configuration names', async () => {
     /^backend: expected .memory. or .sqlite. or/,
   );
   const misspelt = { backend: 'sqlite', path: '/tmp/tasks.db' } as const;
-  expect(() => createTaskStore(misspelt)).toThrow(/^path: there is no such setting; there are .*file/);
+  expect(() => createTaskStore(misspelt)).toThrow(/^path: unknown setting; the settings are .*file/);
 });

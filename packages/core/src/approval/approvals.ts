@@ -1,39 +1,39 @@
 import type { ApprovalReply, ApprovalRequest, Approve } from '../tool/call/call.ts';
 import { type ApprovalQuestion, coverageOf, describeRequest } from './question.ts';
 
-/** What a person said. `always` and `never` hold for what the question says they cover. */
+/** A user's answer. `always` and `never` apply to the calls that the question says they cover. */
 export interface ApprovalAnswer {
   readonly decision: 'yes' | 'no' | 'always' | 'never';
-  /** What the model is told with a no. */
+  /** Sent to the model with a `no`. */
   readonly why?: string;
 }
 
-/** Shows a person all of a question and returns the answer that was given after that. */
+/** Shows the user the whole question and returns the answer given after that. */
 export type Ask = (question: ApprovalQuestion, context: { readonly signal: AbortSignal }) => Promise<ApprovalAnswer>;
 
-/** What a rule says of a call, and why. */
+/** The verdict of a rule on a call, and why. */
 interface Ruling {
   readonly decision: 'allow' | 'ask' | 'deny';
   readonly why?: string;
 }
 
-/** Judges a call before anyone is asked. */
+/** Judges a call before a user is asked. */
 export type Judge = (request: ApprovalRequest) => Ruling;
 
 export interface ApprovalsOptions {
   readonly ask: Ask;
-  /** How long an `always` holds, in words: `until this run ends`. */
+  /** How long an `always` is valid, as text: `until this run ends`. */
   readonly until: string;
-  /** Decides before a person is asked; by default calls that only read are allowed and all others are asked about. */
+  /** Decides before a user is asked. By default, calls that only read are allowed and all others are asked about. */
   readonly judge?: Judge;
 }
 
-/** Allows reading, asks about everything else. */
+/** Allows reads, asks about everything else. */
 const judgeByEffects: Judge = ({ effects }) => ({ decision: effects === 'read' ? 'allow' : 'ask' });
 
 /**
- * Creates the `approve` option of an agent from a way to ask a person, on whatever screen. It asks one question at a time: an
- * `always` also answers those that wait behind it. Nothing is allowed that was not shown in full.
+ * Creates the `approve` option of an agent from a function that asks a user. It asks one question at a time: an
+ * `always` also answers the questions queued behind it. Nothing is allowed that was not shown in full.
  *
  * @returns The function for `createAgent({ approve })`.
  *
@@ -68,7 +68,7 @@ export function createApprovals({ ask, until, judge = judgeByEffects }: Approval
     const always = coverage === undefined ? 'this call only' : `${coverage.words}, ${until}`;
     const question = { ...describeRequest(request, preview), always, ...(why !== undefined && { why }) };
     const answer = await ask(question, { signal });
-    // A late yes is none.
+    // Don't accept a yes that arrives after the cancel.
     if (signal.aborted) return 'cancelled before anyone answered';
     const isYes = answer.decision === 'yes' || answer.decision === 'always';
     if (coverage && (answer.decision === 'always' || answer.decision === 'never')) remembered.set(coverage.key, isYes);

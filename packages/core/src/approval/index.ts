@@ -1,6 +1,6 @@
-// For those who show questions to people: terminals, editors, web pages.
+// For code that shows approval questions to users: terminals, editors, web pages.
 
-// Ask a person before a call runs.
+// Ask a user before a call runs.
 export { createApprovals, type ApprovalAnswer, type Ask, type Judge } from './approvals.ts';
 export type { Approve, ApprovalRequest } from '../tool/call/call.ts';
 

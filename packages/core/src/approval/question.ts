@@ -4,24 +4,24 @@ import type { CallPreview } from '../tool/tool.ts';
 import { toVisibleLine, toVisibleText } from './visible.ts';
 
 /**
- * What a person is asked about a call, as data: every field and every line of what would run, and nothing that a screen
- * would hide. Show all of it before you take an answer.
+ * An approval question as data: every field and every line of what would run, with invisible characters made visible.
+ * Show all of it before you accept an answer.
  */
 export interface ApprovalQuestion {
   readonly callId: string;
   readonly tool: string;
   readonly effects: Effects;
-  /** One line; says how much more there is. */
+  /** One line. If it is cut, it says how much is missing. */
   readonly title: string;
-  /** Where it would run, as far as the tool says. */
+  /** The folder it would run in, if the tool says. */
   readonly cwd?: string;
   readonly sandbox?: string;
-  /** What it would do to a file. The fields that its diff stands for are not among `fields`. */
+  /** What it would do to a file. `fields` leaves out the fields that the diff replaces. */
   readonly change?: { readonly path: string; readonly isNew: boolean; readonly diff: readonly string[] };
   readonly fields: readonly QuestionField[];
-  /** What `always` would cover, and until when. */
+  /** What `always` would cover, and for how long. */
   readonly always: string;
-  /** Why it is asked, if a rule says so. */
+  /** Why the user is asked, if a rule gives a reason. */
   readonly why?: string;
 }
 
@@ -30,14 +30,14 @@ interface QuestionField {
   readonly lines: readonly string[];
 }
 
-/** The calls that an `always` covers. */
+/** The calls covered by an `always`. */
 export interface Coverage {
   readonly key: string;
   readonly words: string;
 }
 
 const MAX_TITLE_CHARACTERS = 120;
-/** The fields that say best what a call is about. */
+/** The fields that best describe a call. */
 const SUBJECTS = ['command', 'path', 'pattern', 'glob'] as const;
 
 /**
@@ -50,7 +50,7 @@ export function formatCallTitle(tool: string, input: unknown, maxCharacters: num
   return toVisibleLine(subject === undefined ? tool : `${tool}: ${subject}`, maxCharacters);
 }
 
-/** Puts a request and what its tool says of it into words. */
+/** Describes a request and its tool's preview of it. */
 export function describeRequest(request: ApprovalRequest, preview: CallPreview = {}): Omit<ApprovalQuestion, 'always'> {
   const { call, tool, effects } = request;
   const { cwd, sandbox, change } = preview;
@@ -77,7 +77,7 @@ export function describeRequest(request: ApprovalRequest, preview: CallPreview =
 /**
  * Describes where a call would run.
  *
- * @returns The words, or `undefined` when there is nothing to say.
+ * @returns The text, or `undefined` when the tool does not say.
  */
 export function describeLocation({ cwd, sandbox }: Pick<ApprovalQuestion, 'cwd' | 'sandbox'>): string | undefined {
   const confined = sandbox === 'none' ? 'without a sandbox' : sandbox && `in the sandbox '${sandbox}'`;
@@ -86,7 +86,8 @@ export function describeLocation({ cwd, sandbox }: Pick<ApprovalQuestion, 'cwd' 
 }
 
 /**
- * The question line by line. A line of a field is indented, so it cannot pass for a field or for words of ours.
+ * Formats the question as lines. Lines of a field are indented, so that they cannot be mistaken for another field or
+ * for our own text.
  *
  * @returns The lines.
  */
@@ -104,7 +105,7 @@ export function formatQuestion({ change, fields }: ApprovalQuestion): string[] {
   return lines;
 }
 
-/** What an `always` to this call would cover. Nothing is covered that cannot be compared exactly. */
+/** Returns what an `always` for this call would cover. Only calls that can be compared exactly are covered. */
 export function coverageOf(
   { tool, input }: Pick<ApprovalRequest, 'tool' | 'input'>,
   { change }: CallPreview = {},
@@ -124,7 +125,7 @@ export function coverageOf(
   return { key: JSON.stringify([name, 'call', input]), words: `this call of ${called} with exactly this input` };
 }
 
-/** What a schema made of the input may be no data; what the model sent always is. */
+/** The parsed input may not be plain data; the model's input always is. */
 function shownInput({ call, input }: Pick<ApprovalRequest, 'call' | 'input'>): unknown {
   return isPlain(input) ? input : call.input;
 }
@@ -138,7 +139,7 @@ function fieldsOf(input: unknown): QuestionField[] {
     .map(([name, value]) => ({ name: /^[\w-]+$/.test(name) ? name : quoted(name), lines: valueLines(value) }));
 }
 
-/** A name cannot pass for another field and its value. */
+/** Quote a name so that it cannot be mistaken for another field and its value. */
 function quoted(name: string): string {
   return toVisibleText(JSON.stringify(name));
 }
@@ -156,7 +157,7 @@ function fieldOf(input: unknown, name: string): string | undefined {
   return typeof value === 'string' && value !== '' ? value : undefined;
 }
 
-/** Whether JSON says all of it. */
+/** Whether JSON represents the whole value. */
 function isPlain(value: unknown): boolean {
   if (typeof value === 'number') return Number.isFinite(value);
   if (typeof value !== 'object' || value === null) {

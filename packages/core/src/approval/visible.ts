@@ -1,19 +1,21 @@
-/** What a screen does not show as itself: controls, direction marks, characters without width, spaces that are no space. */
+/**
+ * Characters that a screen does not show as themselves: controls, direction marks, zero-width characters, unusual
+ * spaces.
+ */
 const UNSEEN =
   /[\p{Cc}\p{Cf}\p{Cs}\p{Zl}\p{Zp}\p{Default_Ignorable_Code_Point}\p{Noncharacter_Code_Point}\u2800]|(?! )\p{Zs}/gu;
-/** What a terminal or an editor obeys instead of showing it. */
+/** Characters that a terminal or an editor acts on instead of showing. */
 const OBEYED = /[\p{Cc}\p{Bidi_Control}\p{Zl}\p{Zp}]/gu;
 
 /**
- * A text in which nothing is hidden: every character that a screen would not show stands as `<U+202E>`. Line feeds and
- * tabs stay.
+ * Makes every character visible: those that a screen would not show become `<U+202E>`. Line feeds and tabs are kept.
  */
 export function toVisibleText(text: string): string {
   return text.replace(UNSEEN, (character) => visibleCharacter(character));
 }
 
 /**
- * Makes text that a terminal only shows: nothing in it moves the cursor, changes a colour or turns the direction.
+ * Makes text safe to print on a terminal: nothing in it moves the cursor, changes a colour or turns the direction.
  *
  * @returns The text.
  */
@@ -22,7 +24,7 @@ export function toInertText(text: string): string {
 }
 
 /**
- * The text in one line: line feeds are marked, and what has no room is counted.
+ * Formats text as one line: line feeds are marked, and a cut says how many characters are missing.
  *
  * @returns The line.
  */
@@ -31,7 +33,7 @@ export function toVisibleLine(text: string, maxCharacters: number): string {
     .replace(/ *[\n\t] */g, ' ⏎ ')
     .replace(/ {4,}/g, (spaces) => ` (${spaces.length} spaces) `);
   if (line.length <= maxCharacters) return line;
-  // The end too: that is where something would be put to be overlooked.
+  // Keep the end too: an attacker would hide something there.
   const endLength = Math.floor(maxCharacters / 3);
   const cut = ` …(${line.length - maxCharacters} more)… `;
   return `${line.slice(0, Math.max(0, maxCharacters - endLength - cut.length))}${cut}${line.slice(-endLength)}`;

@@ -20,23 +20,23 @@ import {
   reduceConversation,
 } from './policy.ts';
 
-/** What became of one message. */
+/** The result of one message. */
 export interface Reply {
   readonly conversationId: string;
   readonly messageId: string;
   readonly status: 'answered' | 'failed' | EarlyStatus;
-  /** Words for the person; on a cancel, what was done so far. */
+  /** Text for the user; after a cancel, what was done so far. */
   readonly text: string;
-  /** The run that answered, if one did. */
+  /** The outcome of the run that answered, if there was one. */
   readonly outcome?: Outcome;
 }
 
 type Stopping = Extract<RunEvent, { type: 'cancel-request' | 'level-change' | 'call-waiting' }>;
 
-/** The events of a stop. Where no run lived there is no `runId`. */
+/** The events of a stop. Without an active run there is no `runId`. */
 type StoppingEvent<Event> = Event extends unknown ? Omit<Event, 'runId' | 'at'> & { readonly runId?: string } : never;
 
-/** What happens in a conversation. Everything that happens in a run is told to `onEvent` of its message. */
+/** Events of a conversation. Events of a run go to `onEvent` of its message. */
 export type ConversationEvent = { readonly at: number; readonly conversationId: string } & (
   | { readonly type: 'message-receive'; readonly messageId: string; readonly policy: Policy }
   | { readonly type: 'message-answer'; readonly reply: Reply }
@@ -44,13 +44,13 @@ export type ConversationEvent = { readonly at: number; readonly conversationId: 
 );
 
 export interface MessageOptions {
-  /** What this message does to a run under way; defaults to `replace`. */
+  /** What this message does to an active run. Defaults to `replace`. */
   readonly policy?: Policy;
   /** The sender's own id: a message that is delivered twice is processed once. */
   readonly messageId?: string;
-  /** Wait this long for more messages and take them as one. */
+  /** Wait this long for more messages and process them as one. */
   readonly debounceMs?: number;
-  /** Called with everything that happens in the run that answers this message, as it happens. It cannot slow the run down. */
+  /** Called with each event of the run that answers this message. It cannot slow the run down. */
   readonly onEvent?: (event: RunEvent) => unknown;
   /** Withdraws this message, and stops the run that answers it. */
   readonly token?: CancellationToken;
@@ -61,14 +61,14 @@ export interface MessageOptions {
 export interface ConversationParts {
   readonly agent: Agent;
   readonly policy?: Policy;
-  /** What to say when a run was cancelled; defaults to what was done so far. */
+  /** Creates the reply text of a cancelled run. Defaults to a description of what was done so far. */
   readonly describeCancel?: (outcome: Outcome & { status: 'cancelled' }) => string;
   readonly hooks?: Hooks<ConversationEvent>;
 }
 
 interface ConversationSetup extends ConversationParts {
   readonly world: World;
-  /** No run starts any more. */
+  /** When true, no more runs start. */
   readonly isClosed: () => boolean;
   readonly tell: (event: ConversationEvent) => void;
 }
@@ -81,16 +81,19 @@ const FAILED = 'Something went wrong; nothing more is running.';
 interface Pending {
   readonly message: UserMessage;
   readonly resolve: (reply: Reply) => void;
-  /** Of the message. The run that answers it is under this token, so that whatever is asked of it reaches the run. */
+  /**
+   * The message's token. The run that answers it is a child of this token, so every cancel of the message reaches the
+   * run.
+   */
   readonly token: CancellationToken;
   readonly onEvent: MessageOptions['onEvent'];
 }
 
-/** One conversation: carries out what the policy decides. */
+/** One conversation. Carries out what the policy decides. */
 export class Conversation {
   readonly #id: string;
   readonly #setup: ConversationSetup;
-  /** Messages that have no answer yet. */
+  /** Messages without a reply so far. */
   readonly #pending = new Map<string, Pending>();
   #state: ConversationState = NEW_CONVERSATION;
   #history: readonly Message[] = [];
@@ -116,23 +119,23 @@ export class Conversation {
     const id = options.messageId ?? world.createId();
     const policy = options.policy ?? this.#setup.policy ?? 'replace';
     this.#tell({ type: 'message-receive', messageId: id, policy });
-    // A message that has no answer yet is known for longer than ids are remembered.
+    // Check `#pending` too: an unanswered message may outlast the list of remembered ids.
     if (this.#pending.has(id) || this.#state.seen.includes(id)) return Promise.resolve(this.#early(id, 'duplicate'));
     return new Promise((resolve) => {
       const token = this.#tokenOf(id, options);
       this.#pending.set(id, { message, resolve, token, onEvent: options.onEvent });
-      // Withdrawn before it came: it must not even supersede what runs.
+      // Withdrawn before it arrived: it must not supersede the active run.
       if (token.isCancelled || this.#setup.isClosed()) return this.#resolve(this.#early(id, 'cancelled'));
       token.onCancel(() => this.#apply({ type: 'withdraw', id }));
       this.#apply({ type: 'message', id, policy, debounceMs: options.debounceMs ?? 0 });
     });
   }
 
-  /** Stops the live run and drops what waits. */
+  /** Stops the active run and drops the waiting messages. */
   cancel(given: GivenReason = {}, options?: CancelOptions): CancelReceipt {
     const { clock } = this.#setup.world;
     const reason = createReason(given, clock.now());
-    // Don't look it up later: an answer to what is dropped may start another run.
+    // Don't look it up later: replying to a dropped message may start another run.
     const live = this.#stoppable();
     const isIdle = this.isIdle;
     this.#apply({ type: 'cancel' });
@@ -144,24 +147,24 @@ export class Conversation {
     return receipt;
   }
 
-  /** Resolves when nothing runs any more. */
+  /** Resolves when nothing is running. */
   async settled(): Promise<void> {
     while (this.#state.running !== undefined) await this.#live;
   }
 
-  /** A token or signal given with a message withdraws that message, and nothing else. */
+  /** A token or signal passed with a message withdraws only that message. */
   #tokenOf(id: string, { token: parent, signal }: MessageOptions): CancellationToken {
     const options = { parent, name: `message ${id}`, clock: this.#setup.world.clock };
     return signal ? CancellationToken.from(signal, options) : new CancellationToken(options);
   }
 
-  /** What a cancel is addressed to: the live run, or its message while it is being started. */
+  /** The target of a cancel: the active run, or its message while the run is being started. */
   #stoppable(): Pick<Run, 'cancel'> | undefined {
     const { running } = this.#state;
     return running && (this.#run ?? this.#pending.get(running.ids.at(-1)!)?.token);
   }
 
-  /** What is told meanwhile sees the state as it is after the input. */
+  /** Listeners called meanwhile see the state as it is after the input. */
   #apply(input: ConversationInput, tellFirst?: () => void): void {
     const { state, effects } = reduceConversation(this.#state, input);
     this.#state = state;
@@ -201,7 +204,7 @@ export class Conversation {
       this.#history = outcome.messages;
       reply = this.#replyFrom(id, outcome);
     } catch (error) {
-      // An agent of the caller's own may throw; ours do not.
+      // A custom agent may throw; ours do not.
       reportFailure(this.#setup.hooks, 'agent', error);
       this.#history = [...this.#history, ...messages];
       reply = { conversationId: this.#id, messageId: id, status: 'failed', text: FAILED };
@@ -225,7 +228,7 @@ export class Conversation {
       },
     });
     this.#run = run;
-    // What was said while it was being started.
+    // Messages that arrived while the run was being started.
     for (const steered of this.#state.steered) this.#steer(steered);
     return run;
   }

@@ -27,18 +27,24 @@ import {
 } from './conversation.ts';
 
 export interface ConversationsOptions extends ConversationParts {
-  /** Only for replies that should be sent: not for messages that were superseded, merged or redelivered. */
+  /** Called only with replies to send: not for messages that were superseded, merged or redelivered. */
   readonly onReply?: (reply: Reply) => unknown;
-  /** Beyond this many, the conversation that has been idle longest is forgotten. One with a message to answer never is. */
+  /**
+   * Above this number, the conversation that has been idle longest is forgotten. One with an unanswered message never
+   * is.
+   */
   readonly maxConversations?: number;
   readonly world?: World;
 }
 
-/** Conversations in this process. One run lives in each at a time. */
+/** Conversations in this process. Each has at most one active run. */
 export interface Conversations extends AsyncDisposable {
-  /** Never throws because of a cancel. */
+  /** Resolves with the reply. Never rejects because of a cancel. */
   processMessage(id: string, message: RunInput, options?: MessageOptions): Promise<Reply>;
-  /** Stops the live run and drops what waits; asked again, it may stop harder. `too-late`: there was nothing to stop. */
+  /**
+   * Stops the active run and drops the waiting messages. A second cancel may stop harder. `too-late`: there was nothing
+   * to stop.
+   */
   cancel(id: string, reason?: GivenReason, options?: CancelOptions): CancelReceipt;
   history(id: string): readonly Message[];
   forget(id: string): void;
@@ -46,7 +52,7 @@ export interface Conversations extends AsyncDisposable {
 
 const MAX_CONVERSATIONS = 10_000;
 
-/** Messages whose senders should hear something. */
+/** The statuses whose replies are sent. */
 const SENT: ReadonlySet<Reply['status']> = new Set(['answered', 'failed', 'cancelled', 'rejected']);
 
 /** The rule for a policy. */
@@ -62,7 +68,7 @@ const CONVERSATIONS_RULES: Rules<ConversationsOptions> = {
   world: worldRule,
 };
 
-/** The settings of one message, in memory and on a store. */
+/** The rules for the settings of one message, in memory and on a store. */
 export const MESSAGE_RULES: Rules<MessageOptions> = {
   policy: POLICY_RULE,
   messageId: nonEmptyText,
@@ -72,10 +78,10 @@ export const MESSAGE_RULES: Rules<MessageOptions> = {
 };
 
 /**
- * Creates conversations in memory: one live run each, and a policy for what a newer message does to it.
+ * Creates conversations in memory: one active run each, and a policy for newer messages.
  *
  * @returns The conversations. They never throw because of a cancel.
- * @throws {@link SettingsError} when an option cannot work.
+ * @throws {@link SettingsError} when an option is not valid.
  *
  * @example
  * ```ts
@@ -99,7 +105,7 @@ export function createConversations(given: ConversationsOptions): Conversations 
 
   function get(id: string): Conversation {
     const known = conversations.get(id);
-    // Make room before the newcomer is in: it is idle until it has its first message.
+    // Evict before adding the new one: it is idle until it has its first message.
     if (known === undefined && conversations.size >= maxConversations) forgetOldestIdle();
     const conversation = known ?? create(id);
     // Map order is the order of last use.
@@ -117,14 +123,14 @@ export function createConversations(given: ConversationsOptions): Conversations 
   }
 
   return {
-    // Async: what cannot work rejects, as everything else that goes wrong with a message would.
+    // Async, so that invalid settings reject like every other failure of a message.
     processMessage: async (id, message, messageOptions = {}) => {
       const conversationId = nonEmptyText(id, 'id') as string;
       const input = readInput(message, 'message');
       const asked = readSettings<MessageOptions>(messageOptions, MESSAGE_RULES);
       return get(conversationId).receive(input, asked);
     },
-    // One that is not known is not remembered for the asking.
+    // Don't remember an unknown conversation just because of a cancel.
     cancel: (id, reason, cancelOptions) => (conversations.get(id) ?? create(id)).cancel(reason, cancelOptions),
     history: (id) => conversations.get(id)?.history ?? [],
     forget(id) {

@@ -1,13 +1,13 @@
 import type { CancelReason } from '../stop/token/reason.ts';
 import type { CallResult } from '../tool/result.ts';
 
-/** What is known of a run that was cancelled: a part of its outcome, also where only a store has it. */
+/** What is known about a cancelled run: a part of its outcome, also available when only a store has it. */
 export interface CancelledWork {
   readonly reason: CancelReason;
-  /** The words of the last reply, as far as it came. */
+  /** The text of the last reply, as far as it got. */
   readonly text: string;
   readonly calls: readonly Pick<CallResult, 'callId' | 'tool' | 'state'>[];
-  /** The work was done, or had failed, before the stop took hold. */
+  /** The work had finished or failed before the stop took effect. */
   readonly complete: boolean;
 }
 

@@ -1,22 +1,22 @@
 /**
- * What a newer message does to a run under way.
+ * What a newer message does to an active run.
  *
- * - `replace`: the run is cancelled; the message is next, and everything that waited is dropped.
- * - `queue`: the message waits its turn.
- * - `steer`: the message is given to the run, which hears it at the next boundary.
+ * - `replace`: the run is cancelled; the message is next, and all waiting messages are dropped.
+ * - `queue`: the message waits in the conversation queue.
+ * - `steer`: the message is passed to the run, which reads it at the next boundary.
  * - `reject`: the message is refused.
  */
 export type Policy = 'replace' | 'queue' | 'steer' | 'reject';
 
-/** Where one conversation stands. Plain data: it can be kept in a store. Messages are known by their ids. */
+/** The state of one conversation. Plain data, so a store can keep it. Messages are referred to by id. */
 export interface ConversationState {
-  /** The messages the live run answers. At most one run lives at a time. */
+  /** The messages that the active run answers. There is at most one active run. */
   readonly running?: { readonly ids: readonly string[]; readonly stopping: StopKind | undefined };
-  /** Messages given to the live run that it has not read yet. */
+  /** Messages passed to the active run that it has not read yet. */
   readonly steered: readonly string[];
-  /** What runs next; each entry becomes one run. */
+  /** The conversation queue. Each entry becomes one run. */
   readonly waiting: readonly (readonly string[])[];
-  /** Messages held back for a moment, in case more follow. */
+  /** Messages held back briefly, in case more follow. */
   readonly gathering?: Gathering;
   /** Ids that are not processed again. */
   readonly seen: readonly string[];
@@ -31,13 +31,13 @@ type StopKind = 'superseded' | 'user';
 
 export type ConversationInput =
   | { readonly type: 'message'; readonly id: string; readonly policy: Policy; readonly debounceMs: number }
-  /** The moment for more messages is over. */
+  /** The time for more messages is over. */
   | { readonly type: 'gathered' }
   | { readonly type: 'steer-delivered'; readonly id: string }
   | { readonly type: 'run-ended' }
-  /** Stop the run and forget what waits. */
+  /** Stop the run and drop the waiting messages. */
   | { readonly type: 'cancel' }
-  /** One message is no longer wanted. */
+  /** Withdraw one message. */
   | { readonly type: 'withdraw'; readonly id: string };
 
 export type ConversationEffect =
@@ -49,13 +49,13 @@ export type ConversationEffect =
   | { readonly type: 'gather'; readonly ms: number }
   | { readonly type: 'answer'; readonly id: string; readonly status: EarlyStatus };
 
-/** How a message is answered without a run of its own. */
+/** The status of a message that got no run. */
 export type EarlyStatus = 'duplicate' | 'rejected' | 'superseded' | 'merged' | 'steered' | 'cancelled';
 
 /**
- * Describes, for whoever wrote it, what became of a message that got no run of its own.
+ * Describes, for the sender, what happened to a message that got no run.
  *
- * @returns The words; empty when there is nothing to say.
+ * @returns The text; empty when there is nothing to say.
  */
 export function describeEarlyStatus(status: EarlyStatus): string {
   if (status === 'rejected') return 'Still busy with an earlier message; please send this one again later.';
@@ -67,14 +67,14 @@ export interface ConversationTransition {
   readonly effects: readonly ConversationEffect[];
 }
 
-/** How many ids are remembered against redelivery, and how many runs may wait. */
+/** How many ids are remembered to detect redelivered messages. */
 export const MAX_SEEN_MESSAGES = 1_000;
 /** How many messages may wait in a conversation. */
 export const MAX_WAITING_MESSAGES = 100;
 
 export const NEW_CONVERSATION: ConversationState = { steered: [], waiting: [], seen: [] };
 
-/** The one place that decides what a message, an end or a cancel does to a conversation. Pure. */
+/** Decides what a message, an end or a cancel does to a conversation. Pure. All such decisions belong here. */
 export function reduceConversation(state: ConversationState, input: ConversationInput): ConversationTransition {
   switch (input.type) {
     case 'message':
@@ -107,7 +107,7 @@ function receive(
   return admitGathered({ ...state, seen, gathering }, gathering);
 }
 
-/** Lets gathered messages in as one. */
+/** Processes gathered messages as one. */
 function admitGathered({ gathering: _, ...state }: ConversationState, gathered: Gathering): ConversationTransition {
   return admit(state, gathered.ids, gathered.policy);
 }
@@ -147,7 +147,7 @@ function supersede(state: ConversationState, ids: readonly string[]): Conversati
 }
 
 function endRun({ running: _, ...state }: ConversationState): ConversationTransition {
-  // What was said to the run and never read is not lost: it is next.
+  // Steered messages that the run never read are next.
   const [ids, ...waiting] = state.steered.length > 0 ? [state.steered, ...state.waiting] : state.waiting;
   return ids === undefined ? { state, effects: [] } : start({ ...state, steered: [], waiting }, ids);
 }
@@ -157,7 +157,7 @@ function cancel({ gathering, ...state }: ConversationState): ConversationTransit
   return { state: stopping({ ...state, waiting: [], steered: [] }, 'user'), effects: answers(dropped, 'cancelled') };
 }
 
-/** Notes that the live run is being stopped. Why is decided once. */
+/** Marks the active run as stopping. The first kind is kept. */
 function stopping(state: ConversationState, kind: StopKind): ConversationState {
   const { running } = state;
   return running === undefined ? state : { ...state, running: { ...running, stopping: running.stopping ?? kind } };

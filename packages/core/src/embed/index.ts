@@ -1,4 +1,4 @@
-// For those who build on agents: tool kits, stores, servers, protocols.
+// For code that builds on agents: tool kits, stores, servers, protocol adapters.
 
 // Time and ids, which tests replace.
 export { type Clock, systemClock, type World, systemWorld } from '../stop/clock.ts';

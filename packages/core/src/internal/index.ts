@@ -1,6 +1,6 @@
 // For Whoa's own packages. Anything here may change in any release.
 
-// Settings: one way to check options, and the rules that packages share.
+// Settings: option checks, and the rules that packages share.
 export * as settings from '../stop/settings.ts';
 export { worldRule } from '../stop/clock.ts';
 export { MESSAGE_RULES, POLICY_RULE } from '../conversation/conversations.ts';

@@ -1,4 +1,4 @@
-// For those who connect a model, or plan without one.
+// For code that connects a model, or plans without one.
 
 // Write a model adapter.
 export { type Model, type ModelRequest, type ModelMessage, type ModelPart, ModelError } from '../run/reply/model.ts';

@@ -9,22 +9,22 @@ import type { Planner } from './reply/planner.ts';
 import { type Run, startRun } from './run.ts';
 import { type AgentOptions, type RunOptions, readAgentOptions, readRunOptions } from './setup.ts';
 
-/** Something that can be given work. */
+/** Runs a model or a planner with tools. Create one with `createAgent`. */
 export interface Agent {
   readonly name: string;
   readonly tools: readonly Tool[];
   /** Work that was abandoned, across all runs. */
   readonly ledger: Ledger;
-  /** Starts at once. It throws only for an input or an option that cannot work; its outcome never rejects. */
+  /** Starts a run immediately. Throws only for an invalid input or option; the run's `outcome` never rejects. */
   run(input: RunInput, options?: RunOptions): Run;
 }
 
 /**
- * Creates an agent: a model or a planner, its tools, and how it stops. It keeps no state of its runs, except the exclusive
- * keys that abandoned calls still hold.
+ * Creates an agent: a model or a planner, its tools, and how it stops. It keeps no state between runs, except the
+ * exclusive keys that abandoned calls still hold.
  *
  * @returns The agent. Each `run` is independent of the others.
- * @throws {@link SettingsError} when an option cannot work. It names the option.
+ * @throws {@link SettingsError} when an option is not valid. It names the option.
  *
  * @example
  * ```ts

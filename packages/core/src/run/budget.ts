@@ -2,11 +2,11 @@ import { count, group, type Rule, timeLimitMs } from '../stop/settings.ts';
 import type { CancelReasonInit } from '../stop/token/reason.ts';
 import type { Transcript } from './history/transcript.ts';
 
-/** What a run may spend. A run that would spend more is cancelled, with that as its reason. */
+/** The limits of a run. A run that would exceed one is cancelled, with that as its reason. */
 export interface Budgets {
-  /** Time for the whole run. */
+  /** Time limit for the whole run. */
   readonly deadlineMs?: number;
-  /** `MAX_TURNS` unless said otherwise: a model and a tool that keep each other busy would never end. */
+  /** Defaults to `MAX_TURNS`: a model and a tool that keep each other busy would otherwise never end. */
   readonly maxTurns?: number;
   readonly maxCalls?: number;
   /** Model tokens, in and out. */
@@ -23,10 +23,10 @@ export const budgetsRule: Rule = group<Budgets>({
   maxModelTokens: limit,
 });
 
-/** Enough for hours of work; `maxTurns: Infinity` lifts it. */
+/** Enough for hours of work. `maxTurns: Infinity` removes the limit. */
 export const MAX_TURNS = 1_000;
 
-/** Why the next turn with `calls` more calls would be too much; `undefined` if it is not. */
+/** Returns why the next turn with `calls` more calls would exceed a limit, or `undefined` if it would not. */
 export function overspent(
   budgets: Budgets,
   spent: { turn: number; calls: number; transcript: Transcript },

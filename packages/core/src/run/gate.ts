@@ -10,8 +10,8 @@ export interface GateOptions {
 }
 
 /**
- * What everything a run tells goes through: stamped, in one order for everybody, and nothing after the end but late things,
- * which only hooks hear of.
+ * All events of a run pass through here. They get a timestamp and reach every listener in the same order. After the end
+ * only late events follow, and only hooks receive those.
  */
 export class RunGate {
   readonly log: EventLog = new EventLog();
@@ -29,12 +29,12 @@ export class RunGate {
     this.#lastAt = options.clock.now();
   }
 
-  /** The words of the reply so far. */
+  /** The text of the reply so far. */
   get text(): string {
     return this.#text;
   }
 
-  /** Whether a hook is being told of something just now. */
+  /** Whether a hook is being called right now. */
   get isTelling(): boolean {
     return this.#isTelling;
   }
@@ -43,19 +43,19 @@ export class RunGate {
     return this.#reporter;
   }
 
-  /** The time, or the last one known where the clock fails: a run ends even so. */
+  /** Returns the time, or the last known time if the clock throws: a run must end even then. */
   now(): number {
     try {
       this.#lastAt = this.#options.clock.now();
     } catch {
-      // Whoever asked for the time on the run's behalf has failed with it already.
+      // The code that read the clock for the run has already failed with this error.
     }
     return this.#lastAt;
   }
 
-  /** What a hook causes is told when everybody has heard what caused it. */
+  /** Events caused by a hook are emitted after every listener has received the event that caused them. */
   tell(happened: UnstampedEvent): void {
-    // While hooks are told of the end, nothing more happens: what they do is too late, and its receipt says so.
+    // While hooks receive the end, nothing more happens: what they do is too late, and its receipt says so.
     if (this.#isEnding) return;
     this.#waiting.push(this.stamp(happened));
     if (this.#isTelling) return;

@@ -132,7 +132,7 @@ test('words that are no text fail the turn in words', async () => {
   });
   expect(await run.outcome).toMatchObject({
     status: 'failed',
-    error: { message: 'event.text: expected a text, got 7' },
+    error: { message: 'event.text: expected a string, got 7' },
   });
 });
 
@@ -166,7 +166,7 @@ test.each<[string, unknown]>([
 ])('a planner that returns %s is told what a step is', async (_, step) => {
   expect(await start(() => step as Step).run.outcome).toMatchObject({
     status: 'failed',
-    error: { message: 'planner: `next` must return { message, calls }; `reply` and `callTools` make one' },
+    error: { message: 'planner: `next` must return { message, calls }; create one with `reply` or `callTools`' },
     messages: [{ role: 'user' }],
   });
 });

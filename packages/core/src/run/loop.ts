@@ -18,16 +18,16 @@ import type { TurnEvent, UnstampedEvent } from './report/events.ts';
 import type { Leftovers } from './report/leftovers.ts';
 import type { Steering } from './steering.ts';
 
-/** Makes a long history short enough for the model's window; returns it unchanged if it already is. */
+/** Shortens a long history to fit the model's context window. Returns it unchanged if it already fits. */
 export type Compact = (
   messages: readonly Message[],
   context: { signal: AbortSignal; turn: number },
 ) => readonly Message[] | Promise<readonly Message[]>;
 
-/** Runs before a turn, for example to ask elsewhere whether the run was cancelled. */
+/** Runs before a turn, for example to check elsewhere whether the run was cancelled. */
 export type BeforeTurn = (turn: number) => unknown;
 
-/** What the loop works with. It belongs to one run. */
+/** The state of the loop. It belongs to one run. */
 export interface LoopState {
   readonly token: CancellationToken;
   readonly planner: Planner;
@@ -44,8 +44,8 @@ export interface LoopState {
 }
 
 /**
- * Plan, run the waves, adapt to what they brought, until there is a reply. Answers whether it came to that: not if the
- * reply was cut off. Cancelled elsewhere, it throws `CancelledError`.
+ * Plans, runs the waves and continues with their results, until there is a reply. Returns whether the reply is
+ * complete: false if it was cut off. Throws `CancelledError` when cancelled.
  */
 export async function runLoop(state: LoopState): Promise<boolean> {
   const { token } = state;
@@ -63,7 +63,7 @@ export async function runLoop(state: LoopState): Promise<boolean> {
   }
 }
 
-/** One turn. Answers nothing if there are more to come. */
+/** Takes one turn. Returns `undefined` if more turns follow. */
 async function takeStep(state: LoopState): Promise<boolean | undefined> {
   const { token, transcript, steering } = state;
   if (state.beforeTurn !== undefined) await waitBeforeTurn(state, state.beforeTurn);
@@ -111,7 +111,7 @@ async function compactHistory(state: LoopState): Promise<void> {
   tell({ type: 'history-compacted', before: before.length, after: after.length, messages: [...after] });
 }
 
-/** One step of the planner. Words that were shown are kept, also when the planner fails or is cut off. */
+/** Takes one step of the planner. Text that was shown is kept, even when the planner fails or is cut off. */
 async function takeTurn(state: LoopState): Promise<Step> {
   const { planner, transcript, tell } = state;
   const turn = ++state.turns;
@@ -119,9 +119,9 @@ async function takeTurn(state: LoopState): Promise<Step> {
   let shown = '';
   let isOver = false;
   const tellTurn = (event: TurnEvent): void => {
-    // What a planner says after its turn would be in no message.
+    // Text that a planner emits after its turn would belong to no message.
     if (isOver) return;
-    if ('text' in event && typeof event.text !== 'string') throw unexpected('event.text', event.text, 'a text');
+    if ('text' in event && typeof event.text !== 'string') throw unexpected('event.text', event.text, 'a string');
     if (event.type === 'text') shown += event.text;
     tell(event.type === 'call-planned' ? { ...event, callId: ids.own(event.callId) } : event);
   };
@@ -153,14 +153,15 @@ async function takeTurn(state: LoopState): Promise<Step> {
 function checkStep(step: Step): Step {
   const { message, calls } = (step ?? {}) as Partial<Step>;
   if (message?.role !== 'assistant' || !isList(message.content) || !isList(calls)) {
-    throw new TypeError('planner: `next` must return { message, calls }; `reply` and `callTools` make one');
+    throw new TypeError('planner: `next` must return { message, calls }; create one with `reply` or `callTools`');
   }
   return { message, calls: readCalls(calls) };
 }
 
 /**
- * Runs something that can be stopped at once: words are never protected, so any level, drain included, reaches it as an
- * abort. Throws `CancelledError` if it was stopped, at `kill` at the latest; then it is left running, and named.
+ * Runs something that can always be stopped immediately: replies are never protected, so any level, drain included,
+ * reaches it as an abort. Throws `CancelledError` if it was stopped, at `kill` at the latest; then it is left running
+ * and reported by name.
  */
 function stoppable<T>(
   name: string,
@@ -172,7 +173,7 @@ function stoppable<T>(
     execute: ({ token: own }) => execute(own),
     token,
     name,
-    // Nothing can be deferred in it.
+    // Unused: this work cannot register cleanups.
     cleanupMs: CLEANUP_MS,
     onCleanupError: () => {},
     onEnd(end) {
@@ -186,7 +187,7 @@ function stoppable<T>(
   });
 }
 
-/** What a planner hands over when it breaks off: errors may carry the message so far as `partial`. */
+/** Reads the message so far from a planner's error, which may carry it as `partial`. */
 function partialMessage(error: unknown): AssistantMessage | undefined {
   try {
     return recordReply((error as { partial: AssistantMessage }).partial);
@@ -195,7 +196,7 @@ function partialMessage(error: unknown): AssistantMessage | undefined {
   }
 }
 
-/** Runs the waves of a step. When cancelled, the results there are go into the transcript before the throw. */
+/** Runs the waves of a step. When cancelled, adds the available results to the transcript before it throws. */
 async function runCalls(
   calls: readonly Call[],
   { runtime, token, transcript }: LoopState,

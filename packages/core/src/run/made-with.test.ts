@@ -36,7 +36,7 @@ const LADDER = "'graceful', 'now', 'kill' or { drainMs, abortMs }";
 test('an agent refuses settings that cannot work when it is made, not when they are needed', () => {
   expect(agent({ ladder: { drainMs: 7_200_000 } })).toBe('ladder.drainMs: expected 0 to 3600000 ms, got 7200000');
   expect(agent({ ladder: { drainMs: Infinity } })).toBe('ladder.drainMs: expected 0 to 3600000 ms, got Infinity');
-  expect(agent({ ladder: { abort: 5 } })).toBe('ladder.abort: there is no such setting; there are drainMs, abortMs');
+  expect(agent({ ladder: { abort: 5 } })).toBe('ladder.abort: unknown setting; the settings are drainMs, abortMs');
   expect(agent({ ladder: 'softly' })).toBe(`ladder: expected ${LADDER}, got "softly"`);
   for (const undoMs of [0, 600_001, Number.NaN, -1, '5']) {
     expect(agent({ undoMs })).toBe(
@@ -54,14 +54,14 @@ test('an agent refuses settings that cannot work when it is made, not when they 
     );
     expect(agent({ budgets: { [name]: Infinity } })).toBe('nothing was refused');
   }
-  expect(agent({ budgets: { turns: 5 } })).toContain('budgets.turns: there is no such setting; there are deadlineMs');
+  expect(agent({ budgets: { turns: 5 } })).toContain('budgets.turns: unknown setting; the settings are deadlineMs');
   expect(agent({ hooks: { 'call-end': 'x' } })).toBe('hooks.call-end: expected a function, got "x"');
   expect(agent({ world: { createId: () => 'x', random: () => 0 } })).toContain('world.clock: expected a world');
   const brokenClock = { ...createVirtualWorld(), clock: { now: () => Number.NaN, setTimer: () => {} } };
   expect(agent({ world: brokenClock })).toBe('world.clock.now(): expected milliseconds since the epoch, got NaN');
-  expect(agent({ budget: {} })).toMatch(/^budget: there is no such setting; there are .*budgets/);
+  expect(agent({ budget: {} })).toMatch(/^budget: unknown setting; the settings are .*budgets/);
   expect(refusal(() => createAgent(undefined as never))).toMatch(/^options: expected an object with .*name/);
-  expect(agent({ name: undefined })).toBe('name: expected a text that is not empty, got undefined');
+  expect(agent({ name: undefined })).toBe('name: expected a non-empty string, got undefined');
 });
 
 test('waits of any length are carried, and a limit that never comes', async () => {
@@ -90,7 +90,7 @@ test('who hands over a model of the AI SDK, its name, or none is told what to do
   expect(asked('anthropic/claude')).toBe(`model: the name of a model is not a model; ${advice}`);
   expect(asked({})).toBe(`model: expected a model (an object with stream()); ${advice}, got an object`);
   expect(asked(undefined)).toBe(
-    'model: an agent needs a model (for one of the AI SDK, fromAiSdk(model) from @whoa/ai-sdk), or a planner of your own',
+    'model: an agent needs a model (for an AI SDK model, use fromAiSdk(model) from @whoa/ai-sdk), or your own planner',
   );
   expect(agent({ model })).toBe('planner: an agent has a model or a planner, not both');
   const world = createVirtualWorld();
@@ -102,12 +102,12 @@ test('a tool refuses what is no schema, and says what to do about it', () => {
     /^inputSchema: JSON Schema cannot check a value; .*zod, valibot or arktype.*inputJsonSchema$/,
   );
   expect(tool({ inputSchema: { at: z.string() } })).toBe(
-    'inputSchema: these are the fields of a schema; make a schema of them, as in z.object({ … })',
+    'inputSchema: these are the fields of a schema; wrap them in a schema, as in z.object({ … })',
   );
   expect(tool({ inputSchema: { at: 'string' } })).toMatch(/^inputSchema: expected a Standard Schema/);
   expect(tool({ inputSchema: undefined })).toMatch(/^inputSchema: expected a Standard Schema .*, got undefined$/);
   expect(tool({ execute: undefined })).toBe('execute: expected a function, got undefined');
-  expect(tool({ timeoutMS: 5 })).toMatch(/^timeoutMS: there is no such setting; there are .*timeoutMs/);
+  expect(tool({ timeoutMS: 5 })).toMatch(/^timeoutMS: unknown setting; the settings are .*timeoutMs/);
   expect(tool({ effects: 'none' })).toBe("effects: expected 'read' or 'write' or 'execute', got \"none\"");
   expect(tool({ undo: 'x' })).toBe('undo: expected a function, got "x"');
 });
@@ -176,13 +176,13 @@ test('what a bare tool was when it was handed over is what is used, and its meth
 
 test('a run refuses options and input that cannot work', () => {
   using token = new CancellationToken();
-  expect(run({ token: token.signal })).toMatch(/^token: expected a CancellationToken; hand a signal over as `signal`/);
-  expect(run({ id: '' })).toBe('id: expected a text that is not empty, got ""');
-  expect(run({ deadlineMs: 5 })).toMatch(/^deadlineMs: there is no such setting/);
-  expect(run({}, null)).toMatch(/^input: expected a text, or a list of .*, got null$/);
+  expect(run({ token: token.signal })).toMatch(/^token: expected a CancellationToken; pass a signal as `signal`/);
+  expect(run({ id: '' })).toBe('id: expected a non-empty string, got ""');
+  expect(run({ deadlineMs: 5 })).toMatch(/^deadlineMs: unknown setting/);
+  expect(run({}, null)).toMatch(/^input: expected a string, or a list of .*, got null$/);
   expect(run({}, { role: 'assistant', content: [] })).toMatch(/^input.role: expected 'user'; /);
-  expect(run({}, [{ type: 'text' }])).toMatch(/^input\[0\]: expected a text, or a list of/);
-  expect(run({}, { role: 'user', content: 5 })).toMatch(/^input.content: expected a text, .*, got 5$/);
+  expect(run({}, [{ type: 'text' }])).toMatch(/^input\[0\]: expected a string, or a list of/);
+  expect(run({}, { role: 'user', content: 5 })).toMatch(/^input.content: expected a string, .*, got 5$/);
 });
 
 test('conversations and sub-agents refuse what cannot work', async () => {
@@ -191,17 +191,17 @@ test('conversations and sub-agents refuse what cannot work', async () => {
   expect(make({ agent: undefined })).toBe('agent: expected an agent (an object with run()), got undefined');
   expect(make({ policy: 'wait' })).toMatch(/^policy: expected 'replace' or 'queue' or 'steer' or 'reject', got "wait"/);
   expect(make({ maxConversations: 0 })).toMatch(/^maxConversations: expected a whole number from 1, or Infinity/);
-  expect(make({ onreply: () => {} })).toMatch(/^onreply: there is no such setting; there are .*onReply/);
+  expect(make({ onreply: () => {} })).toMatch(/^onreply: unknown setting; the settings are .*onReply/);
   const conversations = createConversations({ agent: one });
   const said = (id: unknown, message: unknown, options = {}): Promise<unknown> =>
     conversations.processMessage(id as string, message as string, options).catch((error: Error) => error.message);
-  expect(await said('', 'x')).toBe('id: expected a text that is not empty, got ""');
-  expect(await said('c', undefined)).toMatch(/^message: expected a text, .*, got undefined$/);
+  expect(await said('', 'x')).toBe('id: expected a non-empty string, got ""');
+  expect(await said('c', undefined)).toMatch(/^message: expected a string, .*, got undefined$/);
   expect(await said('c', 'x', { debounceMs: Number.NaN })).toBe('debounceMs: expected 0 ms or more, got NaN');
   expect(await said('c', 'x', { policy: 'wait' })).toMatch(/^policy: /);
   expect(await said('c', 'x')).toMatchObject({ status: 'answered' });
   expect(refusal(() => createAgentTool({} as Agent, { description: 'x' }))).toMatch(/^agent: expected an agent/);
-  expect(refusal(() => createAgentTool(one, {} as { description: string }))).toMatch(/^description: expected a text/);
+  expect(refusal(() => createAgentTool(one, {} as { description: string }))).toMatch(/^description: expected a string/);
 });
 
 test('a cancel without a word on how means what the agent, or the call, says', async () => {

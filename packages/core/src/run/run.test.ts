@@ -42,7 +42,7 @@ test('what a run that ended left running is in the ledger, with its late end', a
 test('a message that is none is refused by name', async () => {
   const { agent } = setUp(() => reply('x'));
   const run = agent.run('go');
-  expect(() => run.steer(7 as never)).toThrow('message: expected a text');
+  expect(() => run.steer(7 as never)).toThrow('message: expected a string');
   await run.outcome;
 });
 

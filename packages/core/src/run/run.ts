@@ -27,21 +27,24 @@ import type { AgentParts, RunOptions } from './setup.ts';
 import { Steering, type SteerOptions, type SteerReceipt } from './steering.ts';
 import { UNDO_MS, type UndoneCall, undoableIn, undoCalls } from './undo.ts';
 
-/** An agent at work on one input. */
+/** An agent working on one input. */
 export interface Run {
   readonly id: string;
-  /** The words of the reply so far. */
+  /** The text of the reply so far. */
   readonly text: string;
-  /** Everything that happens, from the start, for any number of readers. None of them can slow the run down. */
+  /** All events from the start, for any number of readers. Readers cannot slow the run down. */
   readonly events: AsyncIterable<RunEvent>;
-  /** Always resolves. */
+  /** Always resolves, never rejects. */
   readonly outcome: Promise<Outcome>;
   cancel(reason?: GivenReason, options?: CancelOptions): CancelReceipt;
-  /** Stops one call, `now` unless said otherwise; the run goes on. One that has not begun is not started, one that must finish refuses. */
+  /**
+   * Stops one call; the run continues. The mode defaults to `now`. A call that has not started is not started; one that
+   * must finish refuses.
+   */
   cancelCall(callId: string, reason?: GivenReason, options?: CancelOptions): CallCancelReceipt;
-  /** Takes the completed calls back once the run has ended, at most once: asked again, it answers what was done. */
+  /** Undoes the completed calls once the run has ended. Runs at most once: later calls return the same result. */
   undo(): Promise<readonly UndoneCall[]>;
-  /** Says something to the run; it is heard at the next boundary, or handed back in the outcome. */
+  /** Sends a message to the run. The run reads it at the next boundary, or returns it in the outcome. */
   steer(message: RunInput, options?: SteerOptions): SteerReceipt;
 }
 
@@ -119,8 +122,8 @@ class AgentRun implements Run {
     const { ladder = 'graceful', world } = this.#setup.agent;
     const given = createReason(reason, world.clock.now());
     const receipt = this.#token.cancel(given, readCancelOptions(options, ladder));
-    // The accepted one is told by the token itself, as are cancels that come from above. One that changed nothing is not
-    // told to the hook that asked for it: a hook that cancels whenever it hears of a cancel would never end.
+    // The token itself reports the accepted cancel, and cancels inherited from its parent. Don't report a cancel that
+    // changed nothing to the hook that requested it: a hook that cancels on every cancel event would never end.
     if (receipt.answer === 'escalated' || (receipt.answer !== 'accepted' && !this.#gate.isTelling))
       this.#gate.tell({ type: 'cancel-request', answer: receipt.answer, reason: given });
     return receipt;
@@ -170,7 +173,7 @@ class AgentRun implements Run {
     };
     const end: { failed?: unknown; complete: boolean } = { complete: false };
     try {
-      // Start in a later microtask: whoever called `run` gets to hold it, and to cancel it, before it does anything.
+      // Start in a later microtask: the caller gets the run, and can cancel it, before it does anything.
       await Promise.resolve();
       this.#transcript.begin(this.#setup.history ?? [], this.#input);
       state.ids.reserve(this.#transcript.messages);
@@ -186,7 +189,7 @@ class AgentRun implements Run {
       await this.#leftovers.settle();
       if (this.#token.undo && !this.#setup[NESTED]?.undoes?.()) await this.#undo();
     } catch (error) {
-      // What the run is made of failed, its clock for one. It ends all the same.
+      // A part of the run failed, for example its clock. The run must end anyway.
       end.failed ??= error;
     }
     return this.#settle(state.turns, end);
@@ -206,7 +209,7 @@ class AgentRun implements Run {
     });
   }
 
-  /** This run as the call sees that it runs in. */
+  /** This run as seen by the call it runs in. */
   get [NESTED](): NestedRun {
     const { calls } = this.#transcript;
     const canUndo = (): boolean => undoableIn(calls, this.#runtime.tools).length > 0;
@@ -219,7 +222,7 @@ class AgentRun implements Run {
     };
   }
 
-  /** What runs inside this one spend, it spends; over its budget it stops, and they with it. */
+  /** Usage of nested runs counts for this run. When it exceeds its budget it stops, and they stop with it. */
   #addUsage(usage: Usage): void {
     this.#transcript.addUsage(usage);
     const reason = overspent(this.#setup.agent.budgets ?? {}, { turn: 0, calls: 0, transcript: this.#transcript });
@@ -244,7 +247,7 @@ class AgentRun implements Run {
     return this.#undone;
   }
 
-  /** What still runs when the run settles is named, and its late end changes nothing but the ledger. */
+  /** Work that still runs when the run settles is reported by name. Its late end changes only the ledger. */
   #abandon({ name, ended }: Left, abandonedAt: number): void {
     const { ledger, world } = this.#setup.agent;
     const at = (): number => this.#gate.now();

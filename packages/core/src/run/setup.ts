@@ -30,25 +30,25 @@ import type { Planner } from './reply/planner.ts';
 import type { RunEvent } from './report/events.ts';
 import type { BeforeUndo } from './undo.ts';
 
-/** What an agent is made of: a model, or a planner of your own. */
+/** Options of an agent: a model, or your own planner. */
 export type AgentOptions = AgentParts &
   (
     | {
         readonly model: Model;
         readonly instructions?: string;
         readonly retry?: RetryOptions;
-        /** A reply that is longer fails; 4,000,000 by default. */
+        /** A longer reply fails. Defaults to 4,000,000. */
         readonly maxReplyCharacters?: number;
         readonly planner?: undefined;
       }
     | { readonly planner: Planner; readonly model?: undefined }
   );
 
-/** Everything about an agent except who decides. */
+/** The options of an agent except the model or planner. */
 export interface AgentParts {
   readonly name: string;
   readonly tools?: readonly Tool[];
-  /** What `run.cancel()` means when it does not say; `graceful` by default. */
+  /** The default mode of `run.cancel()`. Defaults to `graceful`. */
   readonly ladder?: StopMode;
   readonly approve?: Approve;
   readonly budgets?: Budgets;
@@ -61,27 +61,27 @@ export interface AgentParts {
   readonly world?: World;
 }
 
-/** What one run may be told. */
+/** Options of one run. */
 export interface RunOptions {
   readonly id?: string;
   readonly history?: readonly Message[];
   readonly hooks?: Hooks<RunEvent>;
   /** Awaited before each turn. The run fails if it throws; a cancel ends the wait. */
   readonly beforeTurn?: BeforeTurn | undefined;
-  /** Where a journal writes a call down before it begins, so that a crash never makes it run twice. */
+  /** Awaited before each call starts. A journal records the call here, so that a crash never makes it run twice. */
   readonly beforeCall?: BeforeCall | undefined;
-  /** Where a journal writes an undo down before it begins, so that a crash never makes it begin twice. */
+  /** Awaited before each undo starts. A journal records the undo here, so that a crash never makes it start twice. */
   readonly beforeUndo?: BeforeUndo | undefined;
-  /** Takes out of results what must not go on: to observers, the model or a journal. Inputs are never changed. */
+  /** Removes secrets from results before observers, the model or a journal see them. Inputs are never changed. */
   readonly redact?: Redact | undefined;
-  /** Who may cancel the run from above; a signal means `now`. */
+  /** Cancels the run. A signal means `now`. */
   readonly token?: CancellationToken | undefined;
   readonly signal?: AbortSignal | undefined;
   /** For a run inside a call. */
   readonly [NESTED]?: NestedContext;
 }
 
-/** An agent's settings, with whatever says who decides. */
+/** An agent's settings, including the model or planner. */
 type AllAgentOptions = AgentParts & {
   readonly model?: Model;
   readonly instructions?: string;
@@ -102,22 +102,22 @@ const AGENT_RULES: Rules<AllAgentOptions> = {
   undoMs: shieldMs,
 };
 
-/** Checks what an agent is made of. */
+/** Checks the options of an agent. */
 export function readAgentOptions(given: AgentOptions): AgentOptions {
   const options = readSettings<AllAgentOptions>(given, AGENT_RULES);
   if (options.model !== undefined && options.planner !== undefined) {
     throw new SettingsError('planner', 'an agent has a model or a planner, not both');
   }
   if (options.model === undefined && options.planner === undefined) {
-    const advice = 'for one of the AI SDK, fromAiSdk(model) from @whoa/ai-sdk';
-    throw new SettingsError('model', `an agent needs a model (${advice}), or a planner of your own`);
+    const advice = 'for an AI SDK model, use fromAiSdk(model) from @whoa/ai-sdk';
+    throw new SettingsError('model', `an agent needs a model (${advice}), or your own planner`);
   }
   return options as AgentParts as AgentOptions;
 }
 
 const RUN_RULES: Rules<RunOptions> = {
   id: nonEmptyText,
-  // What was said before is read when the run begins: it is data, and fails the run if it is no history.
+  // Not checked here: the history is data and is read when the run starts. An invalid one fails the run.
   history: anything,
   hooks,
   redact: callback,
@@ -127,7 +127,7 @@ const RUN_RULES: Rules<RunOptions> = {
   ...SOURCE_RULES,
 };
 
-/** Checks what one run is told. */
+/** Checks the options of one run. */
 export function readRunOptions(given: RunOptions): RunOptions {
   return readSettings<RunOptions>(given, RUN_RULES);
 }

@@ -8,7 +8,7 @@ export interface SteerOptions {
 
 export interface SteerReceipt {
   readonly answer: 'accepted' | 'too-late';
-  /** The message as it was read; `steer-delivered` tells of this one. */
+  /** The message as it was read; `steer-delivered` carries the same one. */
   readonly message: UserMessage;
 }
 
@@ -17,7 +17,7 @@ interface Waiting {
   readonly token: CancellationToken | undefined;
 }
 
-/** Messages for a run under way. They enter at the next boundary; those that came too late are handed back. */
+/** Messages for an active run. The run reads them at the next boundary; unread ones are returned at the end. */
 export class Steering {
   #waiting: Waiting[] = [];
   #closed = false;
@@ -38,7 +38,7 @@ export class Steering {
     return taken.map(({ message }) => message);
   }
 
-  /** Takes no more, and hands back what nobody read. */
+  /** Accepts no more messages, and returns the unread ones. */
   close(): readonly UserMessage[] {
     this.#closed = true;
     return this.take();

@@ -51,7 +51,7 @@ test('the parent’s model is told that a task is a text, and that there is noth
 
 test.each([null, undefined, 'text', 7, { task: 7 }])('%o is no task', async (input) => {
   const checked = await ask(agent('child', [])).inputSchema['~standard'].validate(input);
-  expect(checked.issues).toEqual([{ message: 'expected a text', path: ['task'] }]);
+  expect(checked.issues).toEqual([{ message: 'expected a string', path: ['task'] }]);
 });
 
 test('an agent that says nothing has no answer', async () => {

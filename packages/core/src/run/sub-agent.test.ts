@@ -85,7 +85,7 @@ test('a call that a sub-agent abandoned is named in the report of its parent', a
 test('a task that is no text is refused', async () => {
   const { agent, start } = setUp();
   const parent = agent('lead', [[{ call: 'child', input: { what: 1 } }], ['ok']], [ask(agent('child', [['x']]))]);
-  expect((await start(parent).outcome).calls[0]?.content).toBe('Not started: task: expected a text');
+  expect((await start(parent).outcome).calls[0]?.content).toBe('Not started: task: expected a string');
 });
 
 test('an agent that fails, fails its call', async () => {
@@ -458,7 +458,7 @@ test('a key that a call holds can be taken by the calls inside it, one at a time
 
 test('no tool of a user’s can say that it bounds itself', async () => {
   const { tool, agent, root, clock, start } = setUp();
-  expect(() => tool('deaf', { nested: true } as object)).toThrow('nested: there is no such setting');
+  expect(() => tool('deaf', { nested: true } as object)).toThrow('nested: unknown setting');
   const deaf = { ...tool('deaf', { execute: () => never }), nested: true };
   const run = start(agent('lead', [[{ call: 'deaf' }], ['ok']], [deaf]));
   await flushMicrotasks();

@@ -13,9 +13,9 @@ import type { Outcome } from './report/outcome.ts';
 import type { Run } from './run.ts';
 
 export interface AgentToolOptions {
-  /** The tool's name; the agent's name unless given. */
+  /** The tool's name. Defaults to the agent's name. */
   readonly name?: string;
-  /** What the parent's model is told about when to ask this agent. */
+  /** Explains to the parent's model when to use this agent. */
   readonly description: string;
 }
 
@@ -30,17 +30,17 @@ const taskSchema: InputSchema<Task> = {
     validate: (value) =>
       typeof value === 'object' && value !== null && typeof (value as Partial<Task>).task === 'string'
         ? { value: value as Task }
-        : { issues: [{ message: 'expected a text', path: ['task'] }] },
+        : { issues: [{ message: 'expected a string', path: ['task'] }] },
   },
 };
 
 /**
- * Makes an agent a tool of another agent. It follows every stop level of its parent and shares its exclusive keys; its
- * events are nested in its parent's, and its usage counts as its parent's. However it ends, its result says why, what it had
- * said and which of its calls took effect. Undoing the call undoes what the agent did.
+ * Makes an agent a tool of another agent. It follows every stop level of its parent and shares its exclusive keys. Its
+ * events are nested in its parent's, and its usage counts as its parent's. However it ends, its result says why,
+ * includes its reply so far, and lists which of its calls took effect. Undoing the call undoes what the agent did.
  *
  * @returns The tool. Its input is the task, as text.
- * @throws {@link SettingsError} when an option cannot work.
+ * @throws {@link SettingsError} when an option is not valid.
  *
  * @example
  * ```ts
@@ -67,7 +67,7 @@ export function createAgentTool(given: Agent, asked: AgentToolOptions): Tool<{ r
       required: ['task'],
       additionalProperties: false,
     },
-    // Its own calls are asked about one by one.
+    // `read`, so that this call needs no approval: the agent's own calls ask one by one.
     effects: 'read',
     async execute({ task }, { token, nest, [NESTED]: parent }) {
       const run = agent.run(task, { token, hooks: { any: nest }, ...(parent && { [NESTED]: parent }) });
@@ -88,7 +88,7 @@ export function createAgentTool(given: Agent, asked: AgentToolOptions): Tool<{ r
   return { ...tool, [NESTED]: true };
 }
 
-/** Thrown by the call of an agent that failed. `partial` is what the agent had said and done. */
+/** Thrown by the call of an agent that failed. `partial` is the agent's reply and effects so far. */
 class AgentFailedError extends Error {
   override readonly name: string = 'AgentFailedError';
   readonly partial: ToolResult;
@@ -99,7 +99,7 @@ class AgentFailedError extends Error {
   }
 }
 
-/** An agent may be another's work, and its runs too. */
+/** The agent and its runs may be custom implementations. */
 function nestedRunOf(run: Run & { readonly [NESTED]?: NestedRun }): NestedRun {
   return run[NESTED] ?? { outcome: run.outcome, canUndo: true, undo: () => run.undo() };
 }
@@ -107,7 +107,7 @@ function nestedRunOf(run: Run & { readonly [NESTED]?: NestedRun }): NestedRun {
 function resultOf(outcome: Outcome, agent: Agent): ToolResult & { readonly details: Json } {
   const { runId, status, turns, usage } = outcome;
   const effects = effectsOf(outcome, agent.tools);
-  // A reply that came to its end speaks for itself.
+  // A complete reply needs no list of effects.
   const told = status === 'success' ? '' : describeEffects(effects);
   return {
     content: [lastWordsOf(outcome), told].filter((text) => text !== '').join('\n\n'),

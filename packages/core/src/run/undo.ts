@@ -9,34 +9,37 @@ import type { Tool } from '../tool/tool.ts';
 import type { UnstampedEvent } from './report/events.ts';
 import type { UndoState } from './report/report.ts';
 
-/** All undos of a run share this time. */
+/** The time limit that all undos of a run share. */
 export const UNDO_MS = 30_000;
 
-/** Waited for before every undo begins, so that a journal can write it down first. An undo whose `beforeUndo` rejects is not begun. */
+/**
+ * Awaited before every undo starts, so that a journal can record it first. If `beforeUndo` rejects, the undo does not
+ * start.
+ */
 export type BeforeUndo = (call: { readonly callId: string; readonly tool: string }) => unknown;
 
 export interface UndoOptions {
   readonly calls: readonly CallResult[];
   readonly tools: ReadonlyMap<string, Tool>;
-  /** The run's token; everything is shielded from it. */
+  /** The run's token. Undos are shielded from it. */
   readonly token: CancellationToken;
   readonly keys: ExclusiveKeys;
   readonly boundMs: number;
   readonly beforeUndo: BeforeUndo | undefined;
   readonly tell: (event: UnstampedEvent) => void;
   readonly leaveRunning: (name: string, ended: PromiseLike<unknown>) => void;
-  /** For a run inside another: it shares the other's time. */
+  /** For a run inside another: it shares the outer run's time limit. */
   readonly within?: UndoWithin | undefined;
 }
 
-/** What became of the undo of one call. */
+/** The result of the undo of one call. */
 export interface UndoneCall {
   readonly callId: string;
   readonly tool: string;
   readonly state: UndoState;
 }
 
-/** Takes completed calls back in reverse order, shielded and bounded. Each undo is announced before it starts. */
+/** Undoes completed calls in reverse order, shielded and with a time limit. Each undo is announced before it starts. */
 export async function undoCalls(options: UndoOptions): Promise<UndoneCall[]> {
   const { boundMs, within } = options;
   const undoable = undoableIn(options.calls, options.tools);
@@ -57,7 +60,9 @@ export async function undoCalls(options: UndoOptions): Promise<UndoneCall[]> {
   }
 }
 
-/** The calls there is something to undo of: completed ones, and whatever a run inside a call completed, however it ended. */
+/**
+ * Returns the calls that can be undone: completed ones, and whatever a run inside a call completed, however it ended.
+ */
 export function undoableIn(calls: readonly CallResult[], tools: ReadonlyMap<string, Tool>): CallResult[] {
   return calls.filter((call) => {
     const kept = keptCallOf(call);
@@ -70,7 +75,7 @@ async function undoOne(call: CallResult, options: UndoOptions, token: Cancellati
   if (token.isCancelled) return 'failed';
   const { keys } = keptCallOf(call)!;
   const held = await options.keys.acquire(keys, { holder: `undo of ${call.callId}`, token });
-  // Not had in time: the undo has not begun.
+  // The keys were not free in time: the undo has not started.
   if (typeof held !== 'function') return 'failed';
   const undoing = undoNow(call, options, token).finally(held);
   const end = await waitUntilLevel(undoing, token, 'kill');

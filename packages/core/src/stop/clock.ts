@@ -1,22 +1,22 @@
 import { hasMethods, type Rule, unexpected } from './settings.ts';
 
-/** Time as the runtime sees it. Tests bring a clock that only moves when told. */
+/** The runtime's source of time. Tests pass a clock that they advance by hand. */
 export interface Clock {
   /**
-   * Milliseconds since the epoch; never goes back, whatever happens to the wall clock. It stands still while the machine
-   * sleeps, as timers do: what has a bound gets the whole of it awake.
+   * Milliseconds since the epoch. Never goes back, even when the wall clock does. It stops while the machine sleeps, as
+   * timers do, so a time limit counts only the time awake.
    */
   now(): number;
-  /** What the wall clock says: it may step, and it goes on while the machine sleeps. */
+  /** The wall clock. It may jump, and it keeps going while the machine sleeps. */
   wallNow?(): number;
   /**
-   * Calls back once after `ms`, however long that is, unless disposed first; after `Infinity` never. Throws for `NaN`.
-   * `keepAlive: false` lets the process end before.
+   * Calls `callback` once after `ms`, of any length, unless disposed first. `Infinity` never fires; `NaN` throws.
+   * `keepAlive: false` lets the process exit before the timer fires.
    */
   setTimer(ms: number, callback: () => void, options?: { keepAlive?: boolean }): Disposable;
 }
 
-// Read once: it never changes, and asking for it costs as much as asking for the time.
+// Read once: it never changes, and reading it costs as much as reading the time.
 const { timeOrigin } = performance;
 
 /** The machine's clock. */
@@ -27,13 +27,13 @@ export const systemClock: Clock = {
     if (isNever(ms)) return NEVER;
     if (ms > MAX_TIMEOUT_MS) return setLongTimer(ms, callback, { keepAlive });
     const timer: unknown = setTimeout(callback, Math.max(0, ms));
-    // Browsers and workers know a timer by its number, and have no process to keep alive.
+    // In browsers and workers a timer is a number, and there is no process to keep alive.
     if (!keepAlive) (timer as { unref?: () => void }).unref?.();
     return { [Symbol.dispose]: () => clearTimeout(timer as number) };
   },
 };
 
-/** Asked for more than this, `setTimeout` fires at once. */
+/** Above this, `setTimeout` fires immediately. */
 const MAX_TIMEOUT_MS = 2 ** 31 - 1;
 
 function setLongTimer(ms: number, callback: () => void, options: { keepAlive: boolean }): Disposable {
@@ -51,7 +51,7 @@ function setLongTimer(ms: number, callback: () => void, options: { keepAlive: bo
 /** The timer of a wait that never ends. */
 export const NEVER: Disposable = { [Symbol.dispose]: () => {} };
 
-/** Whether a wait of this length never ends. Throws for what is no length; a negative one is over at once. */
+/** Returns whether a wait of this length never ends. Throws for `NaN`. A negative wait ends immediately. */
 export function isNever(ms: number): boolean {
   if (typeof ms !== 'number' || Number.isNaN(ms)) {
     throw unexpected('ms', ms, 'a number of milliseconds, or Infinity for never');
@@ -59,7 +59,7 @@ export function isNever(ms: number): boolean {
   return ms === Infinity;
 }
 
-/** Everything the runtime takes from outside itself: time, names and chance. */
+/** Everything the runtime takes from its environment: time, ids and randomness. */
 export interface World {
   readonly clock: Clock;
   createId(): string;

@@ -1,15 +1,15 @@
 import { type CancelReason, describeReason } from './token/reason.ts';
 
-// Two copies of this package may meet in one process, so errors are known by a brand and not by their class.
+// Identify errors by a brand, not by class: one process may load two copies of this package.
 const CANCELLED = Symbol.for('@whoa/core/cancelled');
 
-/** Thrown by work that was asked to stop. `partial` is what it had when it stopped. */
+/** Thrown by work that was asked to stop. `partial` is the result it had when it stopped. */
 export class CancelledError<Partial = unknown> extends Error {
   override readonly name: string = 'CancelledError';
   readonly code: string = 'CANCELLED';
   readonly reason: CancelReason;
   readonly partial: Partial | undefined;
-  /** `unknown`: the work let go, but what it had begun elsewhere may go on. `none`: it is sure to have left no trace. */
+  /** `unknown`: the work stopped waiting, but what it started elsewhere may continue. `none`: it left no effect. */
   readonly effect: 'unknown' | 'none' | undefined;
 
   constructor(
@@ -25,10 +25,10 @@ export class CancelledError<Partial = unknown> extends Error {
 }
 
 /**
- * Tells whether an error says "I was cancelled". Use this instead of `instanceof` or the error's text: two copies of this
- * package may meet.
+ * Checks whether an error is a cancellation. Use this instead of `instanceof` or the error's message: one process may
+ * load two copies of this package.
  *
- * @returns True for a {@link CancelledError} of any copy.
+ * @returns True for a {@link CancelledError} from any copy.
  */
 export function isCancelledError(error: unknown): error is CancelledError {
   return hasBrand(error, CANCELLED);
@@ -38,14 +38,14 @@ function hasBrand(error: unknown, brand: symbol): boolean {
   try {
     return brand in (error as object);
   } catch {
-    // Anything can be thrown: what is no object, or a revoked proxy, cannot even be asked.
+    // Anything can be thrown. Reading a property of a revoked proxy throws.
     return false;
   }
 }
 
 const OUTCOME_UNKNOWN = Symbol.for('@whoa/core/outcome-unknown');
 
-/** Thrown by work that lost sight of its own effect: it may have happened or not. Its call ends `unknown`, not `failed`. */
+/** Thrown by work that cannot know whether its effect happened. Its call ends `unknown`, not `failed`. */
 export class OutcomeUnknownError extends Error {
   override readonly name: string = 'OutcomeUnknownError';
   readonly code: string = 'OUTCOME_UNKNOWN';
@@ -57,9 +57,9 @@ export class OutcomeUnknownError extends Error {
 }
 
 /**
- * Tells whether an error says that the effect of the work is unknown.
+ * Checks whether an error means that the effect of the work is unknown.
  *
- * @returns True for an {@link OutcomeUnknownError} of any copy.
+ * @returns True for an {@link OutcomeUnknownError} from any copy.
  */
 export function isOutcomeUnknownError(error: unknown): error is OutcomeUnknownError {
   return hasBrand(error, OUTCOME_UNKNOWN);

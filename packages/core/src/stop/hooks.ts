@@ -1,12 +1,15 @@
 import { isPromiseLike } from './wait.ts';
 import { warn } from './warn.ts';
 
-/** Listeners by event type, typed from a union of events; `any` hears them all, `hook-error` of hooks that failed. */
+/**
+ * Listeners by event type, typed from a union of events. `any` receives every event; `hook-error` receives hooks that
+ * failed.
+ */
 export type Hooks<Event extends { readonly type: string }> = {
   readonly [Type in Event['type']]?: (event: Extract<Event, { type: Type }>) => unknown;
 } & { readonly any?: (event: Event) => unknown; readonly 'hook-error'?: (event: HookError) => unknown };
 
-/** A hook that threw or rejected. The event it was told about went on without it. */
+/** A hook that threw or rejected. The work that emitted the event continued. */
 export interface HookError {
   readonly type: 'hook-error';
   readonly hook: string;
@@ -14,8 +17,8 @@ export interface HookError {
 }
 
 /**
- * Creates a function that calls several sets of hooks with events. A hook that throws, or rejects later, harms nothing and is
- * reported.
+ * Creates a function that calls several sets of hooks with events. A hook that throws or rejects is reported and
+ * affects nothing else.
  *
  * @returns The function to call with each event. It never throws.
  */
@@ -37,7 +40,7 @@ export function createHookDispatcher<Event extends { readonly type: string }>(
     if (!heard) warn(new Error(`The '${hook}' hook failed; add a 'hook-error' hook`, { cause: error }));
   }
 
-  /** Answers whether there was a hook to call. */
+  /** Returns whether there was a hook to call. */
   function call(one: HooksByName, name: string, event: Event | HookError): boolean {
     try {
       const hook = one[name];
@@ -58,7 +61,7 @@ export function createHookDispatcher<Event extends { readonly type: string }>(
   };
 }
 
-/** Reports that a function of the caller's has failed, the same way as a hook that failed. It never throws. */
+/** Reports a failed function of the caller the same way as a failed hook. Never throws. */
 export function reportFailure(
   hooks: { readonly 'hook-error'?: ((event: HookError) => unknown) | undefined } | undefined,
   name: string,
@@ -73,7 +76,7 @@ export function reportFailure(
 }
 
 /**
- * Wraps a caller's listener for events: one that fails is reported like a hook, and harms nothing.
+ * Wraps a caller's event listener. If it fails, the failure is reported like a hook's and affects nothing else.
  *
  * @returns The function to call with each event. It never throws.
  */

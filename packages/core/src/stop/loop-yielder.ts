@@ -1,25 +1,25 @@
 import type { Clock } from './clock.ts';
 
 /**
- * How long work that never waits for anything outside may hold the event loop. A cancel may wait through several holds: a
- * socket needs a turn to be readable and another to be read, and a timer may stand behind the one that ends the rest.
+ * How long work that never waits for I/O may hold the event loop. A cancel may be delayed by several such holds: a
+ * socket takes one turn to become readable and another to be read, and a timer may be queued behind others.
  */
 const HOLD_MS = 10;
 
 /**
- * For loops that may never leave the microtask queue, when everything they wait for is there already. Without a rest no
- * timer, signal or message would be heard, and nobody outside could cancel. Loops that do wait are not held up.
+ * For loops that may never leave the microtask queue because everything they await is already there. Without a yield,
+ * no timer, signal or message would be processed, and no caller could cancel. Loops that do wait are not slowed down.
  */
 export class LoopYielder implements Disposable {
   readonly #clock: Clock;
-  /** Resolves when the event loop has turned; there is one only while that is awaited. */
+  /** Resolves after the event loop has turned. Set only while a caller awaits it. */
   #pending: { readonly since: number; readonly ended: Promise<void>; readonly timer: Disposable } | undefined;
 
   constructor(clock: Clock) {
     this.#clock = clock;
   }
 
-  /** What to wait for before going on, if the event loop has not turned for too long. */
+  /** Returns what to await before continuing, if the event loop has not turned for too long. */
   yieldIfDue(): Promise<void> | undefined {
     const now = this.#clock.now();
     if (this.#pending === undefined) {

@@ -20,7 +20,7 @@ test('a setting that cannot work is refused with its name, its value and what is
   expect(await refusal({ whenCancelled: 'later' })).toBe(
     "whenCancelled: expected 'interrupt' or 'finish', got \"later\"",
   );
-  expect(await refusal({ name: '' })).toBe('name: expected a text that is not empty, got ""');
+  expect(await refusal({ name: '' })).toBe('name: expected a non-empty string, got ""');
   expect(await refusal({ onWait: [] })).toBe('onWait: expected a function, got a list');
   expect(await refusal({ ledger: {} })).toBe(
     'ledger: expected a ledger (an object with abandon(), returned(), entries()), got an object',
@@ -55,7 +55,7 @@ test('what was handed in is described in a few words, and none of its code is sh
   };
   expect([() => 'secret', Symbol('secret'), proxy, [], {}, 5n].map(described)).toEqual(
     ['a function', 'a symbol', 'a revoked proxy', 'a list', 'an object', '5'].map(
-      (words) => `field: expected a text, got ${words}`,
+      (words) => `field: expected a string, got ${words}`,
     ),
   );
   expect(() => count()('x'.repeat(81), 'field')).toThrow(`got "${'x'.repeat(80)}…"`);
@@ -69,14 +69,14 @@ test('a refusal has a name and a code, and a cause only if it has one', () => {
 
 test('a setting that is misspelt is refused with the names there are', async () => {
   expect(await refusal({ timeout: 5 })).toBe(
-    'timeout: there is no such setting; there are name, whenCancelled, timeoutMs, cleanupMs, ledger, key, onWait, token, signal',
+    'timeout: unknown setting; the settings are name, whenCancelled, timeoutMs, cleanupMs, ledger, key, onWait, token, signal',
   );
 });
 
 test('a token where a signal belongs, and the other way round, is told where to go', async () => {
   using token = new CancellationToken();
-  expect(await refusal({ token: token.signal })).toContain('hand a signal over as `signal`');
-  expect(await refusal({ signal: token })).toContain('hand a token over as `token`');
+  expect(await refusal({ token: token.signal })).toContain('pass a signal as `signal`');
+  expect(await refusal({ signal: token })).toContain('pass a token as `token`');
   expect(await refusal({ token: { isCancelled: false } })).toContain(
     'a CancellationToken (of this copy of @whoa/core)',
   );

@@ -1,8 +1,8 @@
-/** Thrown when something is made with a setting that cannot work. It names the field, the value and what is allowed. */
+/** Thrown when a setting is not valid. Names the field, the value and what is allowed. */
 export class SettingsError extends TypeError {
   override readonly name: string = 'SettingsError';
   readonly code: string = 'INVALID_SETTING';
-  /** Which setting, for example `budgets.deadlineMs` or `tools[1].input`. */
+  /** The setting, for example `budgets.deadlineMs` or `tools[1].input`. */
   readonly field: string;
 
   constructor(field: string, what: string, cause?: unknown) {
@@ -11,12 +11,12 @@ export class SettingsError extends TypeError {
   }
 }
 
-/** The error for a value that is not what was expected. */
+/** Creates the error for a value that is not what was expected. */
 export function unexpected(field: string, value: unknown, expected: string): SettingsError {
   return new SettingsError(field, `expected ${expected}, got ${describeValue(value)}`);
 }
 
-/** Says what a setting may be: returns the value to keep, and throws for any other. Absent settings are not asked about. */
+/** Checks a setting: returns the value to keep, and throws for an invalid one. Not called for absent settings. */
 export interface Rule {
   (value: unknown, field: string): unknown;
   readonly isRequired?: boolean;
@@ -26,15 +26,16 @@ export interface Rule {
 export type Rules<Settings> = { readonly [Name in Extract<keyof Settings, string>]-?: Rule };
 
 interface ReadOptions {
-  /** Where the settings stand, if inside others. */
+  /** The path of the object that holds the settings, if they are nested. */
   readonly within?: string;
-  /** For objects that hold more than settings: other names are allowed. */
+  /** For objects that hold more than settings: allows other names. */
   readonly allowUnknown?: boolean;
 }
 
 /**
- * A checked copy of some settings: each is read once, so a value that was checked is the value that is used. What is
- * `undefined` is left out and cannot cover a default. An unknown name is refused: it may be one that is misspelt.
+ * Returns a checked copy of some settings. Each is read once, so the value that was checked is the value that is used.
+ * `undefined` is left out, so it cannot override a default. An unknown name is refused, because it may be a
+ * misspelling.
  */
 export function readSettings<Settings>(given: unknown, rules: Rules<Settings>, options: ReadOptions = {}): Settings {
   const { within, allowUnknown = false } = options;
@@ -50,7 +51,7 @@ export function readSettings<Settings>(given: unknown, rules: Rules<Settings>, o
       const check: Rule = (rules as Record<string, Rule>)[name]!;
       if (value !== undefined || check.isRequired) settings[name] = check(value, field);
     }
-    // Under symbols the parts of this package speak to each other.
+    // Symbols carry data between parts of this package.
     for (const key of Object.getOwnPropertySymbols(given)) settings[key] = (given as Record<symbol, unknown>)[key];
   } catch (error) {
     if (error instanceof SettingsError) throw error;
@@ -62,7 +63,7 @@ export function readSettings<Settings>(given: unknown, rules: Rules<Settings>, o
 function refuseUnknown(given: object, rules: object, prefix: string): void {
   for (const name of Object.keys(given)) {
     if (Object.hasOwn(rules, name)) continue;
-    throw new SettingsError(`${prefix}${cut(name)}`, `there is no such setting; there are ${namesOf(rules)}`);
+    throw new SettingsError(`${prefix}${cut(name)}`, `unknown setting; the settings are ${namesOf(rules)}`);
   }
 }
 
@@ -70,12 +71,12 @@ function namesOf(rules: object): string {
   return Object.keys(rules).join(', ');
 }
 
-/** The rule for a setting that must be given. */
+/** The rule for a required setting. */
 export function required(rule: Rule): Rule {
   return Object.assign((value: unknown, field: string) => rule(value, field), { isRequired: true });
 }
 
-/** The same rule for values that may be anything: what throws when it is looked at is refused too. */
+/** Wraps a rule for values that may be anything: a value that throws when it is read is refused too. */
 export function safely(check: Rule): Rule {
   return (value, field) => {
     try {
@@ -86,7 +87,7 @@ export function safely(check: Rule): Rule {
   };
 }
 
-/** A rule in words and as a question. */
+/** Creates a rule from a description and a predicate. */
 export function rule(expected: string, accepts: (value: unknown) => boolean): Rule {
   return (value, field) => {
     if (!accepts(value)) throw unexpected(field, value, expected);
@@ -95,33 +96,33 @@ export function rule(expected: string, accepts: (value: unknown) => boolean): Ru
 }
 
 export const anything: Rule = (value) => value;
-export const text: Rule = /*#__PURE__*/ rule('a text', (value) => typeof value === 'string');
+export const text: Rule = /*#__PURE__*/ rule('a string', (value) => typeof value === 'string');
 export const nonEmptyText: Rule = /*#__PURE__*/ rule(
-  'a text that is not empty',
+  'a non-empty string',
   (value) => typeof value === 'string' && value !== '',
 );
 export const flag: Rule = /*#__PURE__*/ rule('true or false', (value) => typeof value === 'boolean');
 export const callback: Rule = /*#__PURE__*/ rule('a function', (value) => typeof value === 'function');
 
-/** Time that may pass: `Infinity` means never. */
+/** A time limit: `Infinity` means never. */
 export const timeLimitMs: Rule = /*#__PURE__*/ rule(
   '0 ms or more, or Infinity for never',
   (value) => isNumber(value) && value >= 0,
 );
 
-/** Time that is waited for. */
+/** A pause. */
 export const pauseMs: Rule = /*#__PURE__*/ rule(
   '0 ms or more',
   (value) => Number.isFinite(value) && (value as number) >= 0,
 );
 
-/** Time that is always waited for, whatever happens, so it has an end. */
+/** A time that is always waited for, so it must be finite. */
 export function boundedMs({ max, orZero = false }: { readonly max: number; readonly orZero?: boolean }): Rule {
   const range = `${orZero ? '0' : 'more than 0'} to ${max} ms`;
   return rule(range, (value) => isNumber(value) && (value > 0 || (orZero && value === 0)) && value <= max);
 }
 
-/** A whole number from `min`; `Infinity` where it lifts a limit. */
+/** A whole number from `min`. `orInfinity` also allows `Infinity`, for no limit. */
 export function count({ min = 1, orInfinity = false }: { min?: number; orInfinity?: boolean } = {}): Rule {
   return rule(
     `a whole number from ${min}${orInfinity ? ', or Infinity for no limit' : ''}`,
@@ -133,7 +134,7 @@ export function oneOf(...values: readonly string[]): Rule {
   return rule(values.map((value) => `'${value}'`).join(' or '), (value) => values.includes(value as string));
 }
 
-/** Something that can do certain things, whatever else it is. */
+/** An object that has certain methods. */
 export function having(what: string, ...methods: readonly string[]): Rule {
   return rule(`${what} (an object with ${methods.map((method) => `${method}()`).join(', ')})`, (value) =>
     hasMethods(value, methods),
@@ -144,7 +145,7 @@ export function hasMethods(value: unknown, methods: readonly string[]): boolean 
   return isObject(value) && methods.every((method) => typeof (value as Record<string, unknown>)[method] === 'function');
 }
 
-/** A list, each of whose entries follows the rule. */
+/** A list whose entries all follow the rule. */
 export function listOf(entry: Rule): Rule {
   return (value, field) => {
     if (!isList(value)) throw unexpected(field, value, 'a list');
@@ -152,19 +153,19 @@ export function listOf(entry: Rule): Rule {
   };
 }
 
-/** Settings inside settings. */
+/** Nested settings. */
 export function group<Settings>(rules: Rules<Settings>): Rule {
   return (value, field) => readSettings(value, rules, { within: field });
 }
 
-/** Listeners by name. They stay where they are: they may be methods of something. */
+/** Listeners by name. They are not copied, because they may be methods of an object. */
 export const hooks: Rule = (value, field) => {
   if (!isObject(value)) throw unexpected(field, value, 'an object with functions');
   for (const [name, hook] of Object.entries(value)) if (hook !== undefined) callback(hook, `${field}.${cut(name)}`);
   return value;
 };
 
-/** No list that is handed in may be longer; one that lies about its length is not read for ever. */
+/** The longest list that is read: an object that lies about its length must not be read forever. */
 const MAX_LIST_LENGTH = 1_000_000;
 
 export function isList(value: unknown): value is readonly unknown[] {
@@ -179,7 +180,7 @@ function isNumber(value: unknown): value is number {
   return typeof value === 'number';
 }
 
-/** A value in a few words. It never throws and runs no code of the value's. */
+/** Describes a value briefly. Never throws and runs no code of the value. */
 function describeValue(value: unknown): string {
   if (typeof value === 'string') return JSON.stringify(cut(value));
   if (typeof value === 'function') return 'a function';

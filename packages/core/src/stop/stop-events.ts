@@ -3,9 +3,9 @@ import type { CancelReason } from './token/reason.ts';
 import type { CancelReceipt } from './token/receipt.ts';
 import type { CancellationToken } from './token/token.ts';
 
-/** What is told of a cancel. */
+/** The events of a cancel. */
 export type StopEvent =
-  /** Something was asked to stop, and what that did. */
+  /** A stop was requested, and what that did. */
   | {
       readonly type: 'cancel-request';
       readonly answer: CancelReceipt['answer'];
@@ -15,8 +15,8 @@ export type StopEvent =
   | { readonly type: 'level-change'; readonly level: StopLevel; readonly reason: CancelReason };
 
 /**
- * Tells of a token's cancel: once that it was accepted, and of each level it reaches, in rising order, also when the one
- * who is told cancels harder at once.
+ * Reports a token's cancel: once that it was accepted, then each level it reaches, in rising order, even when the
+ * listener itself cancels harder.
  */
 export function tellStops(token: CancellationToken, tell: (event: StopEvent) => void): Disposable {
   const reached: { level: StopLevel; reason: CancelReason }[] = [];

@@ -2,15 +2,15 @@ import { type Clock, isNever, NEVER } from './clock.ts';
 import { rankLevel, type StopLevel } from './token/level.ts';
 import type { CancellationToken } from './token/token.ts';
 
-/** How a wait ended: the work did, or the token reached the level first. */
+/** How a wait ended: the work settled, or the token reached the level first. */
 export type WaitEnd<T> =
   | { readonly by: 'value'; readonly value: T }
   | { readonly by: 'error'; readonly error: unknown }
   | { readonly by: 'level'; readonly level: StopLevel };
 
 /**
- * Waits for a promise until the token reaches a level. The listener leaves with the wait: `Promise.race` against something
- * long-lived would keep every result alive.
+ * Waits for a promise until the token reaches a level. The listener is removed with the wait: `Promise.race` against a
+ * long-lived promise would keep every result alive.
  *
  * @returns How the wait ended: the promise settled, or the token reached the level. It never rejects.
  */
@@ -34,7 +34,7 @@ export function waitUntilLevel<T>(
     subscription = token.onCancel((level) => {
       if (rankLevel(level) >= rankLevel(until)) end({ by: 'level', level });
     });
-    // A token that had reached the level answered before there was a subscription.
+    // A token that was already at the level called back before `subscription` was set.
     if (isOver) subscription[Symbol.dispose]();
   });
 }

@@ -1,7 +1,7 @@
-// A model that says what it is told to.
+// A model that follows a script.
 export { createScriptedModel, type ScriptedModel, type ScriptedStep } from './scripted-model.ts';
 
-// Time that only moves when told.
+// Time that the test advances.
 export { createVirtualWorld, VirtualClock, flushMicrotasks } from './virtual-world.ts';
 
 // What happened, and whether it was allowed.

@@ -1,12 +1,12 @@
 import type { Content, ContentPart, Json } from './result.ts';
 
-/** The most characters of one content that a model is shown. */
+/** The most characters of one content that a model gets. */
 export const MAX_CONTENT_CHARACTERS = 100_000;
 
 /** The most bytes of details that are kept with one result. */
 export const MAX_DETAILS_BYTES = 262_144;
 
-/** Content within the limit: head and tail are kept, and the cut says how much is missing. */
+/** Limits content: head and tail are kept, and the cut says how much is missing. */
 export function boundContent(content: Content, maxCharacters: number = MAX_CONTENT_CHARACTERS): Content {
   if (typeof content === 'string') return boundText(content, maxCharacters);
   let left = maxCharacters;
@@ -25,16 +25,16 @@ export function boundContent(content: Content, maxCharacters: number = MAX_CONTE
 function boundText(text: string, max: number): string {
   if (text.length <= max) return text;
   const half = Math.floor(max / 2);
-  // `toWellFormed` mends a character that the cut went through.
+  // `toWellFormed` repairs a character that the cut split.
   const head = text.slice(0, half).toWellFormed();
   const tail = text.slice(text.length - half).toWellFormed();
   return `${head}\n[… ${text.length - 2 * half} of ${text.length} characters cut …]\n${tail}`;
 }
 
-/** Details within the limit; larger ones leave a note of their size. They are JSON already. */
+/** Limits details: larger ones are replaced by a note with their size. They are already JSON. */
 export function boundDetails(details: Json): Json {
   const text = JSON.stringify(details);
-  // No character takes more than three bytes of UTF-8 per unit.
+  // One UTF-16 unit takes at most three bytes of UTF-8.
   if (text.length * 3 <= MAX_DETAILS_BYTES) return details;
   const bytes = new TextEncoder().encode(text).length;
   return bytes <= MAX_DETAILS_BYTES

@@ -4,37 +4,37 @@ import type { CancelReason } from '../stop/token/reason.ts';
 import type { LateEnd } from '../stop/work/ledger.ts';
 import type { CallResult, Effects, ToolResult } from './result.ts';
 
-/** What happens to calls, as told to hooks. */
+/** Events of calls, as hooks receive them. */
 export type CallEvent = { readonly at: number } & (
   | { readonly type: 'wave-start'; readonly wave: number; readonly callIds: readonly string[] }
   | { readonly type: 'wave-end'; readonly wave: number }
   | { readonly type: 'call-start'; readonly callId: string; readonly tool: string; readonly input: unknown }
   | { readonly type: 'call-update'; readonly callId: string; readonly tool: string; readonly partial: ToolResult }
-  /** Something happened inside a call that is a run of its own: `event` is one of that run's events. */
+  /** An event of a run inside this call: `event` is one of that run's events. */
   | {
       readonly type: 'call-nested';
       readonly callId: string;
       readonly tool: string;
       readonly event: { readonly type: string };
     }
-  /** A person is asked whether the call may run. */
+  /** A user is asked whether the call may run. */
   | { readonly type: 'approval-request'; readonly callId: string; readonly tool: string; readonly effects: Effects }
   | { readonly type: 'approval-answer'; readonly callId: string; readonly tool: string; readonly approved: boolean }
-  /** A warning: a cancel has to wait for this call, because it must not be cut in half. */
+  /** A warning: a cancel has to wait for this call, because it must not be interrupted. */
   | {
       readonly type: 'call-waiting';
       readonly callId: string;
       readonly tool: string;
       readonly level: StopLevel;
       readonly reason: CancelReason;
-      /** Until when at the latest. */
+      /** The latest time the wait can end. */
       readonly until: number;
     }
   | { readonly type: 'call-end'; readonly result: CallResult }
-  /** An abandoned call came back. Nothing but this event and the ledger changes. */
+  /** An abandoned call ended after all. Only this event and the ledger change. */
   | { readonly type: 'call-late'; readonly callId: string; readonly tool: string; readonly late: LateEnd }
   | { readonly type: 'cleanup-error'; readonly callId: string; readonly tool: string; readonly error: Error }
 );
 
-/** What happens in a runtime of its own: to its calls, and to what asked it to stop. */
+/** Events of a standalone runtime: of its calls, and of its cancels. */
 export type RuntimeEvent = CallEvent | (StopEvent & { readonly at: number });

@@ -1,7 +1,7 @@
 import { isCancelledError } from '../stop/errors.ts';
 import type { Content, ContentPart, Json, ToolResult } from './result.ts';
 
-/** More than anybody means: a list may lie about its length, and is not read for ever. */
+/** More than any tool needs. A list may lie about its length, and must not be read forever. */
 const MAX_PARTS = 10_000;
 
 const NO_CONTENT = 'It returned no content.';
@@ -10,13 +10,13 @@ const UNREADABLE: ToolResult = Object.freeze({
   isError: true,
 });
 
-/** What a tool handed over, read once, copied and frozen. It never throws: compilers do not watch every tool. */
+/** Reads a tool's result once, copies and freezes it. Never throws: not every tool is type-checked. */
 export function normalizeResult(value: unknown): ToolResult {
   if (typeof value === 'string') return { content: value };
   try {
     return readResult(value);
   } catch {
-    // A getter or a proxy that throws. The work is done all the same.
+    // A getter or a proxy that throws. The work is done anyway.
     return UNREADABLE;
   }
 }
@@ -52,27 +52,27 @@ function readPart(part: unknown): ContentPart {
   return Object.freeze({ type: 'text', text: said });
 }
 
-/** Anything as text for a model: JSON where it can be. */
+/** Formats any value as text for a model, as JSON where possible. */
 function textFrom(value: unknown): string {
   try {
     return JSON.stringify(value) ?? String(value);
   } catch {
-    // A list would name all it holds, and it may hold without end.
+    // `String` of a list would print all its entries, and a list may contain itself.
     return Array.isArray(value) ? `(a list of ${value.length})` : String(value);
   }
 }
 
-/** A frozen copy that shares nothing with the value. What is not JSON leaves a note that says so. */
+/** Returns a frozen copy that shares nothing with the value. A value that is not JSON becomes a note that says so. */
 export function copyJson(value: unknown): Json | undefined {
   try {
     return cloneJson(value);
   } catch {
-    // A cycle, a bigint, a getter that throws: it could be neither stored nor shown.
+    // A cycle, a bigint, a getter that throws: it could neither be stored nor shown.
     return Object.freeze({ cut: 'it was not JSON' });
   }
 }
 
-/** A frozen copy of JSON. Throws if it is none. */
+/** Returns a frozen copy of JSON. Throws if the value is not JSON. */
 export function cloneJson(value: unknown): Json | undefined {
   const text = JSON.stringify(value);
   return text === undefined ? undefined : deepFreeze(JSON.parse(text) as Json);
@@ -86,7 +86,7 @@ export function deepFreeze<T>(value: T): T {
 }
 
 /**
- * Describes an error as far as others may read it: of a cancel only its kind. It never throws.
+ * Describes an error as far as others may read it: for a cancel, only its kind. Never throws.
  *
  * @returns The text.
  */
@@ -104,7 +104,7 @@ export function describeError(error: unknown): string {
 }
 
 /**
- * Tells whether an error only says that its work stopped when asked to.
+ * Checks whether an error only reports that its work stopped when asked to.
  *
  * @returns True for abort errors and cancelled errors.
  */

@@ -1,14 +1,14 @@
 import type { Content, Json, ToolResult } from './result.ts';
 
-/** Takes out of a text what must not go on, and counts it. */
+/** Removes secrets from a text, and counts them. */
 export type Redact = (text: string) => { readonly text: string; readonly count: number };
 
-/** Stands for a text that could not be redacted: it may hold what must not go on. */
+/** Replaces a text that could not be redacted: it may contain a secret. */
 const UNREDACTED = 'It ended, but what it returned could not be redacted.';
 
 /**
- * Takes it out of all texts of a result, before anyone sees it, and adds up how often. Nothing of the result goes on if
- * that fails.
+ * Redacts all texts of a result before any other code sees it, and adds up the counts. If that fails, the whole result
+ * is replaced.
  */
 export function redactResult<Result extends ToolResult & { readonly error?: string }>(
   result: Result,
@@ -18,7 +18,8 @@ export function redactResult<Result extends ToolResult & { readonly error?: stri
   let redacted = 0;
   const clean = (text: string): string => {
     const { text: cleaned, count } = redact(text);
-    if (typeof cleaned !== 'string' || !Number.isSafeInteger(count)) throw new TypeError('redact: no { text, count }');
+    if (typeof cleaned !== 'string' || !Number.isSafeInteger(count))
+      throw new TypeError('redact: expected it to return { text, count }');
     redacted += count;
     return cleaned;
   };

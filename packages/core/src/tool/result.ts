@@ -8,13 +8,16 @@ export type ContentPart =
   | { readonly type: 'text'; readonly text: string }
   | { readonly type: 'image'; readonly mediaType: string /** Base64. */; readonly data: string };
 
-/** What a model reads. */
+/** The content a model reads. */
 export type Content = string | readonly ContentPart[];
 
-/** What a tool does to the world; decides whether a call needs approval. */
+/** What a tool does to its environment. Decides whether a call needs approval. */
 export type Effects = 'read' | 'write' | 'execute';
 
-/** What a tool returns. `content` is for the model, concise; `details` are for people and never reach a model. */
+/**
+ * The result of a tool. `content` is for the model and should be concise; `details` are for users and never reach a
+ * model.
+ */
 export interface ToolResult {
   readonly content: Content;
   readonly details?: Json;
@@ -22,12 +25,12 @@ export interface ToolResult {
 }
 
 /**
- * How a call ended. `interrupted`: it stopped when asked to. `unknown`: it was still running when the wait ended; it may
- * or may not have taken effect. `not-started`: it never began.
+ * How a call ended. `interrupted`: it stopped when asked to. `unknown`: it was still running when the wait ended; it
+ * may or may not have taken effect. `not-started`: it never started.
  */
 export type CallState = 'finished' | 'failed' | 'interrupted' | 'not-started' | 'unknown';
 
-/** One call's one truthful result. */
+/** The result of one call. Each call has exactly one. */
 export interface CallResult {
   readonly callId: string;
   readonly tool: string;
@@ -37,16 +40,16 @@ export interface CallResult {
   readonly isError: boolean;
   /** Why it was stopped, if it was. */
   readonly reason?: CancelReason;
-  /** What an interrupted call reported as it ended, if it was more than that it had stopped. */
+  /** What an interrupted call reported as it ended, if that was more than "stopped". */
   readonly error?: string;
-  /** How many keys were taken out of it. */
+  /** How many secrets were removed from it. */
   readonly redacted?: number;
   readonly startedAt?: number;
   readonly endedAt: number;
 }
 
 /**
- * Reads the text of some content.
+ * Returns the text of some content.
  *
  * @returns The text; images are named, not shown.
  */
@@ -55,15 +58,15 @@ export function toText(content: Content): string {
   return content.map((part) => (part.type === 'text' ? part.text : `[image ${part.mediaType}]`)).join('');
 }
 
-/** What else is known of a call that was stopped. */
+/** More facts about a stopped call. */
 export interface StopFacts {
-  /** The worst is assumed (`execute`) when it is not known. */
+  /** Defaults to the worst case, `execute`. */
   readonly effects?: Effects | undefined;
   readonly error?: string | undefined;
 }
 
 /**
- * Writes what a model is told about a call that has no result of its own. Of the reason it names only the kind.
+ * Writes the text that a model gets for a call without its own result. It names only the kind of the reason.
  *
  * @returns The text.
  */

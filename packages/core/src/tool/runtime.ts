@@ -36,17 +36,17 @@ import { PlanError, planWaves } from './waves.ts';
 
 export interface RuntimeOptions {
   readonly tools: readonly Tool[];
-  /** How many calls of a wave run at once. */
+  /** How many calls of a wave run at the same time. */
   readonly concurrency?: number;
   readonly approve?: Approve | undefined;
   readonly beforeCall?: BeforeCall | undefined;
-  /** Takes out of results what must not go on: to observers, the model or a journal. Inputs are never changed. */
+  /** Removes secrets from results before observers, the model or a journal see them. Inputs are never changed. */
   readonly redact?: Redact | undefined;
   readonly hooks?: Hooks<RuntimeEvent> | undefined;
-  /** Whether hooks are told of cancels too; defaults to true. A run tells of its own. */
+  /** Whether hooks receive cancels too. Defaults to true. A run reports its own. */
   readonly tellCancels?: boolean | undefined;
   readonly ledger?: Ledger;
-  /** Names the owner in the ledger: entries are `owner/call`. */
+  /** The owner's name in the ledger: entries are `owner/call`. */
   readonly owner?: string;
   readonly cleanupMs?: number;
   /** Shared by runtimes whose calls must respect each other's exclusive keys. */
@@ -60,26 +60,26 @@ interface ExecuteOptions {
   readonly signal?: AbortSignal;
 }
 
-/** Runs calls in waves. It outlives single executions, so that an abandoned call keeps its exclusive keys. */
+/** Runs calls in waves. It outlives single executions, so an abandoned call keeps its exclusive keys. */
 export interface Runtime {
   readonly tools: ReadonlyMap<string, Tool>;
   readonly ledger: Ledger;
   /**
-   * Runs the calls and returns their results in the order of the calls. The token is looked at before every wave and
-   * every call, never inside one. When cancelled it rejects with a `CancelledError` whose `partial` holds one result for
-   * every call, the ones that were not started included.
+   * Runs the calls and returns their results in the order of the calls. The token is checked before every wave and
+   * every call, never inside one. When cancelled it rejects with a `CancelledError` whose `partial` holds one result
+   * for every call, including those that were not started.
    */
   execute(calls: readonly Call[], options?: ExecuteOptions): Promise<CallResult[]>;
   /**
-   * Stops one call, `now` unless said otherwise; the others go on. One that has not begun is not started, one that has
-   * begun and must `finish` refuses.
+   * Stops one call; the others continue. The mode defaults to `now`. A call that has not started is not started; one
+   * that has started and must `finish` refuses.
    */
   cancelCall(callId: string, reason?: GivenReason, options?: CancelOptions): CallCancelReceipt;
 }
 
 const CONCURRENCY = 16;
 
-/** So many calls that answer at once begin before the time is looked at: that costs as much as some of them. */
+/** How many calls that return immediately start before the clock is read: reading it costs as much as some of them. */
 const REST_EVERY = 64;
 
 /** The settings that agents share with runtimes. */
@@ -108,7 +108,7 @@ const RUNTIME_RULES: Rules<RuntimeOptions> = {
  * Creates a runtime: it runs calls of some tools in waves, without a model.
  *
  * @returns The runtime.
- * @throws {@link SettingsError} when an option cannot work, or two tools have one name.
+ * @throws {@link SettingsError} when an option is not valid, or two tools have the same name.
  *
  * @example
  * ```ts
@@ -122,7 +122,7 @@ export function createRuntime(options: RuntimeOptions): Runtime {
   return buildRuntime(readSettings<RuntimeOptions>(options, RUNTIME_RULES));
 }
 
-/** Builds a runtime of settings that have been checked. */
+/** Builds a runtime from settings that have been checked. */
 export function buildRuntime(options: RuntimeOptions): Runtime {
   const {
     concurrency = CONCURRENCY,
@@ -178,7 +178,7 @@ async function executeWaves(given: readonly Call[], execution: Execution): Promi
   const { token, tell } = execution.scope;
   const { wanted, plan } = enlist(readCalls(given), execution);
   const results = new Map<string, CallResult>();
-  // Begin in a later microtask: whoever called may still cancel in this tick, and then nothing starts.
+  // Start in a later microtask: the caller may still cancel in this tick, and then nothing starts.
   await Promise.resolve();
   for (const [wave, waveCalls] of plan.entries()) {
     // Checkpoint: between waves, never inside a call.
@@ -192,18 +192,20 @@ async function executeWaves(given: readonly Call[], execution: Execution): Promi
   return inOrder;
 }
 
-/** From here on each call can be stopped alone, by its id. */
+/** From here on each call can be stopped individually, by its id. */
 function enlist(calls: readonly Call[], execution: Execution): { wanted: LiveCall[]; plan: LiveCall[][] } {
   const { scope, live, tools } = execution;
   const wanted = calls.map((call) => new LiveCall(call, tools.get(call.tool) ?? unknownTool(call, tools), scope));
   const plan = planWaves(wanted);
   const taken = wanted.find(({ id }) => live.has(id));
-  if (taken !== undefined) throw new PlanError(`A call with the id '${taken.id}' is under way in this runtime`);
+  if (taken !== undefined) throw new PlanError(`A call with the id '${taken.id}' is already running in this runtime`);
   for (const call of wanted) live.set(call.id, call);
   return { wanted, plan };
 }
 
-/** Runs the calls of a wave, as many at once as allowed. Calls the token kept from starting get no result here. */
+/**
+ * Runs the calls of a wave, with limited concurrency. Calls that the token prevented from starting get no result here.
+ */
 async function runWave(
   wave: readonly LiveCall[],
   results: Map<string, CallResult>,
@@ -221,7 +223,7 @@ async function runWave(
       try {
         result = unmet === undefined ? await runCall(call, scope) : call.endUnstarted(new Error(unmet));
       } catch (error) {
-        // Nothing that goes wrong with one call may keep the others from being waited for.
+        // A failure around one call must not stop the wait for the others.
         result = lost(call.call, scope.token, error);
       }
       call.result = result.startedAt === undefined ? tellEnd(result, scope) : result;
@@ -232,13 +234,13 @@ async function runWave(
   yielder[Symbol.dispose]();
 }
 
-/** A call that never began ends too: every call has exactly one end. */
+/** A call that never started ends too: every call has exactly one end. */
 function tellEnd(result: CallResult, { tell }: CallScope): CallResult {
   tell?.({ type: 'call-end', at: result.endedAt, result });
   return result;
 }
 
-/** Stands in for a tool that was invented: its calls are refused. */
+/** Stands in for a tool that the model invented: its calls are refused. */
 function unknownTool(call: Call, tools: ReadonlyMap<string, Tool>): Tool {
   const message = `there is no tool '${call.tool}'; the tools are ${[...tools.keys()].join(', ')}`;
   const refuse = (): never => {

@@ -2,8 +2,8 @@ import { isList, isObject, type Rule, SettingsError, unexpected } from '../stop/
 import { isPromiseLike } from '../stop/wait.ts';
 
 /**
- * Any Standard Schema: zod, valibot, arktype and others. Only the part that is used stands here, so that the core needs
- * no package for it.
+ * Any Standard Schema: zod, valibot, arktype and others. Only the part in use is declared here, so that core needs no
+ * dependency.
  */
 export interface InputSchema<Output = unknown> {
   readonly '~standard': {
@@ -25,17 +25,17 @@ interface SchemaIssue {
   readonly path?: readonly (PropertyKey | { readonly key: PropertyKey })[] | undefined;
 }
 
-/** The rule for a setting that is a schema. What people hand in instead is told what to do. */
+/** The rule for a setting that is a schema. Common mistakes get an error that says what to do. */
 export const inputSchema: Rule = (value, field) => {
   if (isObject(value) || typeof value === 'function') {
     const given = value as Partial<InputSchema> & Record<string, unknown>;
     if (typeof given['~standard']?.validate === 'function') return value;
     if (isJsonSchema(given)) {
-      const advice = 'describe the input with zod, valibot or arktype, and hand JSON Schema over as inputJsonSchema';
+      const advice = 'describe the input with zod, valibot or arktype, and pass JSON Schema as inputJsonSchema';
       throw new SettingsError(field, `JSON Schema cannot check a value; ${advice}`);
     }
     if (isObject(value) && Object.values(given).some((one) => isObject(one) && '~standard' in one)) {
-      throw new SettingsError(field, 'these are the fields of a schema; make a schema of them, as in z.object({ … })');
+      throw new SettingsError(field, 'these are the fields of a schema; wrap them in a schema, as in z.object({ … })');
     }
   }
   throw unexpected(field, value, 'a Standard Schema (zod, valibot, arktype or another)');
@@ -45,13 +45,16 @@ function isJsonSchema(given: Record<string, unknown>): boolean {
   return '$schema' in given || typeof given['type'] === 'string' || isObject(given['properties']);
 }
 
-/** Thrown when a model's input does not fit its tool. The text names every field, so that the model can do better. */
+/**
+ * Thrown when a model's input does not match its tool's schema. The message names every field, so that the model can
+ * correct it.
+ */
 export class InvalidInputError extends Error {
   override readonly name: string = 'InvalidInputError';
   readonly code: string = 'INVALID_INPUT';
 }
 
-/** The input as the schema understands it, at once if the schema can. Throws `InvalidInputError`. */
+/** Returns the parsed input, synchronously if the schema can. Throws `InvalidInputError`. */
 export function parseInput<Output>(schema: InputSchema<Output>, value: unknown): Output | PromiseLike<Output> {
   const result = schema['~standard'].validate(value);
   return isPromiseLike(result) ? result.then(outputOf) : outputOf(result);
@@ -63,7 +66,7 @@ function outputOf<Output>(result: SchemaResult<Output>): Output {
   throw new InvalidInputError(isList(issues) ? issues.slice(0, MAX_ISSUES).map(describeIssue).join('; ') : NO_REASON);
 }
 
-/** More than a model can make use of. */
+/** More issues than a model can use. */
 const MAX_ISSUES = 100;
 const NO_REASON = 'the schema refused it and did not say why';
 

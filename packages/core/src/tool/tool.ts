@@ -21,10 +21,10 @@ import { NESTED, type NestedContext, type NestedRun } from './call/nested.ts';
 import type { Effects, ToolResult } from './result.ts';
 import { type InputSchema, inputSchema } from './schema.ts';
 
-/** What a tool may return: a text is short for a result with that content. */
+/** What a tool may return. A string is short for a result with that content. */
 export type RawResult = ToolResult | string;
 
-/** What a call would do, made by its tool for the person who is asked about it. */
+/** A preview of a call, made by its tool for the user who has to approve it. */
 export interface CallPreview {
   /** The folder it runs in. */
   readonly cwd?: string;
@@ -33,27 +33,27 @@ export interface CallPreview {
   readonly change?: FileChange;
 }
 
-/** A file as it is now, and as a call would leave it. */
+/** A file now, and as a call would leave it. */
 interface FileChange {
   /** Absolute, with every link resolved. */
   readonly path: string;
   readonly isNew: boolean;
-  /** Unified; `null` where the versions are too large or too different to compare. */
+  /** A unified diff; `null` where the versions are too large or too different to compare. */
   readonly diff: string | null;
-  /** The fields of the input that the diff stands for. */
+  /** The fields of the input that the diff replaces. */
   readonly fields: readonly string[];
-  /** Names the state of the file that the diff was made from. */
+  /** Identifies the state of the file that the diff was made from. */
   readonly madeFrom: string;
 }
 
-/** What a call is given beside its input: its id, its token and signal, and ways to report progress and clean up. */
+/** The context of a call: its id, its token and signal, and functions to report progress and clean up. */
 export interface ToolContext extends WorkContext {
   readonly callId: string;
-  /** The preview that the person who allowed the call was shown, if anyone was asked. */
+  /** The preview shown to the user who approved the call, if a user was asked. */
   readonly shown?: CallPreview | undefined;
-  /** Shows what there is so far. It is kept if the call is interrupted. */
+  /** Shows a partial result. It is kept if the call is interrupted. */
   readonly update: (partial: RawResult) => void;
-  /** Tells what happens inside the call, for calls that are runs of their own. */
+  /** Reports an event of a run inside the call. */
   readonly nest: (event: { readonly type: string }) => void;
   readonly [NESTED]?: NestedContext;
 }
@@ -71,23 +71,23 @@ export interface Tool<Input = unknown> {
   readonly inputSchema: InputSchema<Input>;
   /** For schemas that cannot describe themselves: the JSON Schema shown to the model. */
   readonly inputJsonSchema?: Record<string, unknown>;
-  /** `finish`: must not be cut in half. A cancel then waits for it, at most `timeoutMs`. */
+  /** `finish`: must not be interrupted. A cancel then waits for it, at most `timeoutMs`. */
   readonly whenCancelled: 'interrupt' | 'finish';
   readonly timeoutMs?: number;
-  /** The worst is assumed (`execute`) when a tool does not say. */
+  /** Defaults to the worst case, `execute`. */
   readonly effects: Effects;
-  /** May a call that was cut off by a crash be run again? `never` unless the tool says so. */
+  /** Whether a call that was cut off by a crash may run again. Defaults to `never`. */
   readonly replay: 'safe' | 'never';
-  /** For sub-agents: their calls hear every level, and bound themselves instead of being abandoned at `kill`. */
+  /** For sub-agents: their calls receive every level, and limit themselves instead of being abandoned at `kill`. */
   readonly [NESTED]?: true;
-  /** Calls with a key in common never run at the same time. */
+  /** Calls that share a key never run at the same time. */
   exclusive?(input: Input): readonly string[];
   execute(input: Input, context: ToolContext): RawResult | Promise<RawResult>;
-  /** Says what a call would do. It changes nothing; what it returns comes back to `execute` as `shown`. */
+  /** Describes what a call would do. It changes nothing. `execute` receives the result as `shown`. */
   preview?(input: Input, context: { readonly signal: AbortSignal }): CallPreview | Promise<CallPreview>;
-  /** Takes a completed call back. Starts at most once per call. */
+  /** Undoes a completed call. Starts at most once per call. */
   undo?(result: ToolResult & { readonly input: Input }, context: UndoContext): Promise<void> | void;
-  /** May an undo that was cut off be started again? */
+  /** Whether an undo that was cut off may be started again. */
   readonly undoRepeatable: boolean;
 }
 
@@ -101,7 +101,10 @@ interface ToolDefinitionBase<Input>
   readonly undoRepeatable?: boolean;
 }
 
-/** What a tool's author writes. A tool that must `finish` needs a `timeoutMs`: that is the longest a cancel can wait. */
+/**
+ * The definition that a tool's author writes. A tool that must `finish` needs a `timeoutMs`: that is the longest a
+ * cancel can wait.
+ */
 export type ToolDefinition<Input> = ToolDefinitionBase<Input> &
   (
     | { readonly whenCancelled?: 'interrupt'; readonly timeoutMs?: number }
@@ -111,10 +114,11 @@ export type ToolDefinition<Input> = ToolDefinitionBase<Input> &
 const NAME = /^[a-zA-Z][a-zA-Z0-9_-]{0,63}$/;
 
 /**
- * Defines a tool, with careful defaults for what you leave out. The type of the input comes from its schema.
+ * Defines a tool, with safe defaults for what you leave out. The type of the input comes from its schema.
  *
  * @returns The tool.
- * @throws {@link SettingsError} when the definition cannot work, for example `whenCancelled: 'finish'` without `timeoutMs`.
+ * @throws {@link SettingsError} when the definition is not valid, for example `whenCancelled: 'finish'` without
+ * `timeoutMs`.
  *
  * @example
  * ```ts
@@ -151,8 +155,9 @@ const DEFAULTS = {
 const defined = new WeakSet<object>();
 
 /**
- * The rule for a setting that is a tool. One that `defineTool` did not make is checked in the same way, and what was checked
- * is kept: what it changes about itself later changes nothing. Its methods still are its own.
+ * The rule for a setting that is a tool. A tool that was not made with `defineTool` is checked the same way, and the
+ * checked values are kept: later changes to the object have no effect. Its methods are still called on the object
+ * itself.
  */
 const toolRule: Rule = (value, field) => {
   if (!isObject(value)) throw unexpected(field, value, 'a tool; make one with defineTool');
@@ -167,7 +172,7 @@ const toolRule: Rule = (value, field) => {
   return withDefaults(tool as unknown as Tool);
 };
 
-/** The rule for tools that are used together: no two have one name. */
+/** The rule for tools that are used together: names must be unique. */
 export const toolsRule: Rule = (value, field) => {
   const tools = listOf(toolRule)(value, field) as readonly Tool[];
   const names = new Set<string>();
@@ -199,8 +204,8 @@ function isToolName(value: unknown): boolean {
 }
 
 /**
- * Creates the error for a tool to throw when it stops as asked and has a partial result to hand over. `effect: 'unknown'`
- * is for a tool that can only let go of work that runs elsewhere, `'none'` for one that knows it changed nothing.
+ * Creates the error for a tool to throw when it stops as asked and has a partial result. `effect: 'unknown'` is for a
+ * tool that can only stop waiting for work that runs elsewhere, `'none'` for one that knows it changed nothing.
  *
  * @returns The error. It carries the reason of the token, so create it only after a cancel.
  *

@@ -1,31 +1,31 @@
-/** What decides in which wave a call runs. */
+/** The parts of a call that decide in which wave it runs. */
 export interface PlannedCall {
   readonly id: string;
-  /** Calls whose results it needs. */
+  /** Ids of the calls whose results it needs. */
   readonly dependsOn?: readonly string[] | undefined;
   /** Calls that share a key never share a wave. */
   readonly exclusive?: readonly string[] | undefined;
 }
 
-/** Thrown when calls cannot be put in order. The text names the calls. */
+/** Thrown when calls cannot be ordered. The message names the calls. */
 export class PlanError extends Error {
   override readonly name: string = 'PlanError';
   readonly code: string = 'INVALID_PLAN';
 }
 
-/** A call on its way into a wave. */
+/** A call that is being placed in a wave. */
 interface Node<Call> {
   readonly call: Call;
-  /** How many of its needs have been looked at. */
+  /** How many of its dependencies have been visited. */
   looked: number;
   isOpen: boolean;
   wave: number | undefined;
 }
 
-/** Puts calls into waves: each as early as what it needs and its exclusive keys allow, in the order given. */
+/** Groups calls into waves: each as early as its dependencies and its exclusive keys allow, in the order given. */
 export function planWaves<Call extends PlannedCall>(calls: readonly Call[]): Call[][] {
   if (calls.length > 0 && calls.every(isFree) && new Set(calls.map(({ id }) => id)).size === calls.length) {
-    // Most plans: nothing to put in order.
+    // Most plans have nothing to order.
     return [[...calls]];
   }
   const nodes = indexById(calls);
@@ -47,12 +47,12 @@ function isFree({ dependsOn, exclusive }: PlannedCall): boolean {
   return dependsOn === undefined && exclusive === undefined;
 }
 
-/** Which waves each key is taken in. */
+/** The waves in which each key is taken. */
 class KeyWaves {
-  /** For a wave that is taken, where to look on: a chain that is made shorter whenever it is followed. */
+  /** For a taken wave, the next wave to try. The chain is shortened whenever it is followed. */
   readonly #next = new Map<string, Map<number, number>>();
 
-  /** The first wave from `from` on in which all of the keys are free; they no longer are. */
+  /** Returns the first wave from `from` on in which all of the keys are free, and takes them. */
   take(keys: readonly string[], from: number): number {
     let wave = from;
     for (let before = -1; before !== wave; ) {
@@ -91,7 +91,7 @@ function indexById<Call extends PlannedCall>(calls: readonly Call[]): Map<string
   return nodes;
 }
 
-/** Places what a call needs, then the call. */
+/** Places the dependencies of a call, then the call. */
 function addAfterNeeds<Call extends PlannedCall>(
   start: Node<Call>,
   nodes: ReadonlyMap<string, Node<Call>>,

@@ -29,7 +29,7 @@ test('a runner refuses settings that cannot work', async () => {
   expect(runner({ pollMs: Number.NaN })).toBe('pollMs: expected more than 0 to 86400000 ms, got NaN');
   expect(runner({ flushMs: -1 })).toBe('flushMs: expected 0 ms or more, or Infinity for never, got -1');
   expect(runner({ whenCheckerFails: 'stop' })).toBe("whenCheckerFails: expected 'ignore' or 'cancel', got \"stop\"");
-  expect(runner({ lease: 5 })).toMatch(/^lease: there is no such setting; there are .*leaseMs/);
+  expect(runner({ lease: 5 })).toMatch(/^lease: unknown setting; the settings are .*leaseMs/);
   await using made = createRunner({ store, agents: { assistant: agent } });
   const task = { tenant: 't', agent: 'assistant', input: 'x' };
   await expect(made.run(task, { policy: 'wait' as 'queue' })).rejects.toThrow("policy: expected 'replace' or");
@@ -40,9 +40,9 @@ test('a runner refuses settings that cannot work', async () => {
 test('conversations on a store refuse settings that cannot work', async () => {
   const make = (options: object): string => refusal(() => createStoreConversations({ agent, store, ...options }));
   expect(make({ agent: {} })).toBe('agent: expected an agent (an object with run()), got an object');
-  expect(make({ tenant: '' })).toBe('tenant: expected a text that is not empty, got ""');
+  expect(make({ tenant: '' })).toBe('tenant: expected a non-empty string, got ""');
   expect(make({ policy: 'wait' })).toMatch(/^policy: expected 'replace' or/);
-  expect(make({ onreply: () => {} })).toMatch(/^onreply: there is no such setting; there are .*onReply/);
+  expect(make({ onreply: () => {} })).toMatch(/^onreply: unknown setting; the settings are .*onReply/);
   await using conversations = createStoreConversations({ agent, store });
   await expect(conversations.processMessage('c', 'x', { debounceMs: -1 })).rejects.toThrow(
     'debounceMs: expected 0 ms or more, got -1',

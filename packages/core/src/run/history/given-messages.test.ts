@@ -2,7 +2,7 @@ import { expect, test } from 'vitest';
 import { readInput, readMessage, recordReply } from './given-messages.ts';
 
 const image = { type: 'image', mediaType: 'image/png', data: 'AAAA' } as const;
-const CONTENT = 'a text, or a list of { type: "text", text } and { type: "image", mediaType, data }';
+const CONTENT = 'a string, or a list of { type: "text", text } and { type: "image", mediaType, data }';
 
 test.each<[unknown, unknown]>([
   ['go', { role: 'user', content: 'go' }],
@@ -47,7 +47,7 @@ test.each<[unknown]>([
 test.each<[unknown, string]>([
   ['x', 'history[0]: expected a message, got "x"'],
   [{ role: 'system', content: 'x' }, "history[0].role: expected 'user', 'assistant' or 'tool', got \"system\""],
-  [{ role: 'user', content: 7 }, 'history[0].content: expected a text'],
+  [{ role: 'user', content: 7 }, 'history[0].content: expected a string'],
   [{ role: 'tool', content: 'x', tool: 't' }, 'history[0]: the result of a call needs a callId and a tool'],
   [{ role: 'tool', content: 'x', callId: 'c' }, 'history[0]: the result of a call needs a callId and a tool'],
   ...[

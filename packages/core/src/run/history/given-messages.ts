@@ -10,7 +10,7 @@ import {
   type UserMessage,
 } from './message.ts';
 
-const CONTENT = 'a text, or a list of { type: "text", text } and { type: "image", mediaType, data }';
+const CONTENT = 'a string, or a list of { type: "text", text } and { type: "image", mediaType, data }';
 
 /** What a person or a program says: content, or a whole message. */
 export const readInput: (given: unknown, field: string) => UserMessage = reader((value, field) => {

@@ -3,8 +3,8 @@ import { boundedMs, group, isObject, type Rule, unexpected } from '../settings.t
 /**
  * How hard a piece of work is asked to stop.
  *
- * - `drain`: start nothing new; what is under way may finish.
- * - `abort`: signals fire; what can be interrupted stops now and hands over what it has.
+ * - `drain`: start nothing new; running work may finish.
+ * - `abort`: signals fire; interruptible work stops now and returns what it has.
  * - `kill`: stop waiting; what has not ended is abandoned, recorded and fenced.
  */
 export type StopLevel = 'drain' | 'abort' | 'kill';
@@ -13,9 +13,9 @@ const LEVELS: readonly StopLevel[] = ['drain', 'abort', 'kill'];
 const RANKS: Readonly<Record<StopLevel, number>> = { drain: 1, abort: 2, kill: 3 };
 
 /**
- * Orders levels.
+ * Ranks a level.
  *
- * @returns 0 for "not cancelled", then more for each level.
+ * @returns 0 for "not cancelled", and a higher number for each level.
  */
 export function rankLevel(level: StopLevel | undefined): number {
   return level === undefined ? 0 : RANKS[level];
@@ -35,7 +35,7 @@ export interface Ladder {
 /** A ladder, or the name of a preset. */
 export type StopMode = Ladder | 'graceful' | 'now' | 'kill';
 
-/** The presets: `graceful` lets calls under way finish, `now` interrupts them, `kill` waits for nobody. */
+/** The presets: `graceful` lets running calls finish, `now` interrupts them, `kill` waits for nothing. */
 export const LADDERS: { readonly graceful: Ladder; readonly now: Ladder; readonly kill: Ladder } = {
   graceful: { drainMs: 10_000, abortMs: 2_000 },
   now: { abortMs: 2_000 },

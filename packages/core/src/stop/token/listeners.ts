@@ -2,15 +2,15 @@ import { warn } from '../warn.ts';
 import { rankLevel, type StopLevel } from './level.ts';
 import type { CancelReason } from './reason.ts';
 
-/** Called once per level; a listener added late is called at once with the level reached. */
+/** Called once per level. A listener added late is called immediately with the level reached. */
 export type CancelListener = (level: StopLevel, reason: CancelReason) => void;
 
 /**
- * Who wants to know of one token's cancel. Linked through each other and not kept in a set: most tokens have one
- * listener or two, and there are very many tokens.
+ * The listeners of one token. A linked list, not a set: most tokens have one or two listeners, and there are very many
+ * tokens.
  */
 export class CancelListeners {
-  /** Called when the last listener has left. */
+  /** Called when the last listener is removed. */
   onEmpty: (() => void) | undefined;
   #first: Subscription | undefined;
 
@@ -40,7 +40,7 @@ export class CancelListeners {
     if (this.isEmpty) this.onEmpty?.();
   }
 
-  /** In the order they were added. A listener that is removed meanwhile is not told. */
+  /** Calls listeners in the order they were added. A listener that is removed meanwhile is not called. */
   tell(level: StopLevel, reason: CancelReason, onError: (error: unknown) => void): void {
     let one = this.#first;
     while (one?.next) one = one.next;
@@ -68,8 +68,8 @@ export class Subscription implements Disposable {
   }
 
   tell(level: StopLevel, reason: CancelReason, onError: (error: unknown) => void): void {
-    // A listener may raise the level itself and is then ahead of the loop that called it: never tell a lower level after
-    // a higher one, nor the same one twice.
+    // A listener may raise the level itself and is then ahead of the loop that called it: never report a lower level
+    // after a higher one, nor the same one twice.
     const rank = rankLevel(level);
     if (!this.isActive || this.#rank >= rank) return;
     this.#rank = rank;
@@ -87,7 +87,7 @@ export class Subscription implements Disposable {
   }
 }
 
-/** A cancel goes on whatever its listeners do, and whatever is done about them. */
+/** A cancel continues whatever its listeners do, and even if `onError` throws. */
 function reportListener(error: unknown, onError: (error: unknown) => void): void {
   try {
     onError(error);
@@ -96,7 +96,7 @@ function reportListener(error: unknown, onError: (error: unknown) => void): void
   }
 }
 
-/** What happens to a listener's error when nobody asked for it. */
+/** The default handler for a listener's error. */
 export function warnOfListener(error: unknown): void {
   warn(new Error('A cancel listener threw; the cancel went on without it', { cause: error }));
 }

@@ -1,4 +1,4 @@
-/** Why something was cancelled. Open to other words; these are the ones Whoa itself uses. */
+/** Why something was cancelled. Callers may use other kinds; these are the ones Whoa itself uses. */
 type CancelKind =
   | 'user'
   | 'superseded'
@@ -10,26 +10,29 @@ type CancelKind =
   | 'lease-lost'
   | (string & {});
 
-/** Why, as plain data: it survives JSON, another process and a restart unchanged. The first reason wins. */
+/**
+ * Why something was cancelled, as plain data: it survives JSON, another process and a restart unchanged. The first
+ * reason wins.
+ */
 export interface CancelReason {
   readonly kind: CancelKind;
   readonly message?: string;
-  /** Who asked. */
+  /** Who requested the cancel. */
   readonly by?: string;
-  /** Which door the cancel came through. */
+  /** How the cancel arrived, for example `signal`. */
   readonly via?: string;
   /** When, in milliseconds since the epoch. */
   readonly at: number;
 }
 
-/** What a caller says; the rest is filled in. Pass a whole `CancelReason` on to keep its time. */
+/** The fields a caller sets; the rest is filled in. Pass a whole `CancelReason` to keep its time. */
 export type CancelReasonInit = Partial<CancelReason>;
 
-/** What a caller of this process may say: words alone are the message. */
+/** A reason as callers in this process give it: a string is the message. */
 export type GivenReason = CancelReasonInit | string;
 
 /**
- * Completes and freezes a reason. Whatever it is given, it makes one: a cancel never fails for lack of words.
+ * Completes and freezes a reason. Accepts any value: a cancel never fails because of its reason.
  *
  * @returns The reason.
  */
@@ -46,7 +49,7 @@ export function createReason(given: GivenReason, now: number): CancelReason {
   });
 }
 
-/** Words alone are the message, and so are those of an error. */
+/** A string is the message, and so is the message of an error. */
 function initFrom(given: unknown): object {
   if (typeof given === 'string') return { message: given };
   if (typeof given !== 'object' || given === null) return {};
@@ -66,7 +69,7 @@ function textIn(given: unknown, name: string): string | undefined {
   return typeof value === 'string' ? value : undefined;
 }
 
-/** Reads a value that others made: it may be nothing, getters may throw, proxies may be revoked. */
+/** Reads a field of an untrusted value: it may not be an object, getters may throw, proxies may be revoked. */
 function fieldOf(given: unknown, name: string): unknown {
   try {
     return (given as Record<string, unknown>)[name];
@@ -76,7 +79,7 @@ function fieldOf(given: unknown, name: string): unknown {
 }
 
 /**
- * Describes a reason in one short line for people: `superseded: a newer message arrived`.
+ * Describes a reason in one short line for users: `superseded: a newer message arrived`.
  *
  * @returns The line.
  */
@@ -87,13 +90,13 @@ export function describeReason(reason: CancelReason): string {
 const abortErrors = new WeakMap<CancelReason, DOMException>();
 
 /**
- * What `signal.reason` is. Keep it a `DOMException` named `AbortError`: provider SDKs turn any other value into an
- * ordinary failure. The message tells third parties the kind only; the whole reason is in `cause`.
+ * The value of `signal.reason`. Keep it a `DOMException` named `AbortError`: provider SDKs turn any other value into an
+ * ordinary failure. The message gives third parties only the kind; the whole reason is in `cause`.
  */
 export function abortErrorOf(reason: CancelReason): DOMException {
   let error = abortErrors.get(reason);
   if (error === undefined) {
-    // Its name as a text, its cause by hand: only Node takes them as options.
+    // Pass the name as a string and set the cause by hand: only Node accepts them as options.
     error = withoutStack(() => new DOMException(`Cancelled (${reason.kind})`, 'AbortError'));
     Object.defineProperty(error, 'cause', { value: reason, configurable: true, writable: true });
     abortErrors.set(reason, error);
@@ -102,12 +105,13 @@ export function abortErrorOf(reason: CancelReason): DOMException {
 }
 
 /**
- * Who stopped what, and why, is in the reason; a stack would only show this package. It would cost more than the rest of
- * a cancel: streams write the stack of every error they end with out as text.
+ * Creates an error without a stack. The reason already says who stopped what and why; a stack would only show this
+ * package. It would also cost more than the rest of a cancel, because streams format the stack of every error they end
+ * with.
  */
 function withoutStack<T>(create: () => T): T {
   const { stackTraceLimit } = Error;
-  // Where somebody has frozen it there is a stack after all.
+  // Where `Error` is frozen, this does nothing and the error has a stack.
   Reflect.set(Error, 'stackTraceLimit', 0);
   try {
     return create();
@@ -116,7 +120,7 @@ function withoutStack<T>(create: () => T): T {
   }
 }
 
-/** Reads the reason of somebody's signal: ours if it carries one, else what can be told from the error. */
+/** Reads the reason of a caller's signal: ours if it carries one, otherwise what the error says. */
 function reasonOfSignal(signal: AbortSignal): CancelReasonInit {
   const error: unknown = signal.reason;
   if (typeof error === 'string') return { message: error, via: 'signal' };
@@ -126,11 +130,13 @@ function reasonOfSignal(signal: AbortSignal): CancelReasonInit {
   const [name, message] = [textIn(error, 'name'), textIn(error, 'message')];
   const said = { via: 'signal', ...(message !== undefined && { message }) };
   if (name === 'TimeoutError') return { kind: 'deadline', ...said };
-  // What an abort says when its caller said nothing.
+  // The default reason of an abort.
   return name === 'AbortError' ? { via: 'signal' } : said;
 }
 
-/** Calls back with the reason when a signal aborts, at once if it has, unless what is returned is disposed first. */
+/**
+ * Calls back with the reason when a signal aborts, immediately if it already has. Dispose the result to stop listening.
+ */
 export function whenAborted(signal: AbortSignal, callback: (reason: CancelReasonInit) => unknown): Disposable {
   const forward = (): unknown => callback(reasonOfSignal(signal));
   if (signal.aborted) forward();

@@ -4,7 +4,7 @@ import type { CancelReason } from './reason.ts';
 
 /** How a cancel is carried out. */
 export interface CancelOptions {
-  /** The ladder; `graceful` unless said otherwise. */
+  /** The ladder. Defaults to `graceful`. */
   readonly mode?: StopMode;
   /** Also undo the completed calls that can be undone. */
   readonly undo?: boolean;
@@ -12,17 +12,17 @@ export interface CancelOptions {
 
 const CANCEL_RULES: Rules<CancelOptions> = { mode: stopMode, undo: anything };
 
-/** The options of a cancel; `usual` is how to stop where they do not say. */
+/** Reads the options of a cancel. `usual` is the default mode. */
 export function readCancelOptions(given: CancelOptions, usual: StopMode): Required<CancelOptions> {
   const { mode = usual, undo } = readSettings<CancelOptions>(given, CANCEL_RULES, { allowUnknown: true });
   return { mode, undo: undo === true };
 }
 
 /**
- * What a cancel did, truthfully.
+ * What a cancel did.
  *
- * - `accepted`: this cancel is the one; its reason is kept.
- * - `escalated`: already being cancelled; this one made it harder, sooner, or asked for undo as well.
+ * - `accepted`: this cancel is the first; its reason is kept.
+ * - `escalated`: already being cancelled; this one made it harder, sooner, or added undo.
  * - `already`: already being cancelled, at least this hard; nothing changed.
  * - `too-late`: the work had ended; nothing changed.
  */
@@ -30,7 +30,7 @@ export type CancelReceipt =
   | {
       readonly answer: 'accepted' | 'escalated' | 'already';
       readonly level: StopLevel;
-      /** The winning reason: the first one, not necessarily yours. */
+      /** The winning reason: the first one, which may not be yours. */
       readonly reason: CancelReason;
       /** When the last level is due: what has not ended by then is abandoned. */
       readonly killAt: number;

@@ -4,12 +4,12 @@ import { CancellationToken } from './token.ts';
 /** No shield lasts longer than this. */
 export const MAX_SHIELD_MS = 600_000;
 
-/** The rule for a bound of work that must not be cut. */
+/** The rule for the time limit of work that must not be interrupted. */
 export const shieldMs: Rule = boundedMs({ max: MAX_SHIELD_MS });
 
 /**
- * Creates a token that ignores its parent: for work that must not be cut in half. It still has a deadline: after `boundMs`
- * it is killed. Dispose it when the work has ended.
+ * Creates a token that ignores its parent, for work that must not be interrupted. It still has a deadline: after
+ * `boundMs` it is killed. Dispose it when the work has ended.
  *
  * @returns The shielded token.
  * @throws {@link SettingsError} when `boundMs` is not a duration, or longer than a shield may last.

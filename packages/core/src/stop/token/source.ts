@@ -2,7 +2,7 @@ import type { Clock } from '../clock.ts';
 import { isObject, type Rule, type Rules, unexpected } from '../settings.ts';
 import { CancellationToken } from './token.ts';
 
-/** Who may cancel something from outside: a token, a signal (which means `now`), or both. */
+/** What may cancel something from outside: a token, a signal (which means `now`), or both. */
 export interface CancelSource {
   readonly token?: CancellationToken | undefined;
   readonly signal?: AbortSignal | undefined;
@@ -10,7 +10,7 @@ export interface CancelSource {
 
 const token: Rule = (value, field) => {
   if (value instanceof CancellationToken) return value;
-  throw unexpected(field, value, isSignal(value) ? 'a CancellationToken; hand a signal over as `signal`' : TOKEN);
+  throw unexpected(field, value, isSignal(value) ? 'a CancellationToken; pass a signal as `signal`' : TOKEN);
 };
 
 const signal: Rule = (value, field) => {
@@ -18,7 +18,7 @@ const signal: Rule = (value, field) => {
   throw unexpected(
     field,
     value,
-    value instanceof CancellationToken ? 'an AbortSignal; hand a token over as `token`' : SIGNAL,
+    value instanceof CancellationToken ? 'an AbortSignal; pass a token as `token`' : SIGNAL,
   );
 };
 
@@ -34,7 +34,7 @@ function isSignal(value: unknown): value is AbortSignal {
   return typeof aborted === 'boolean' && typeof addEventListener === 'function';
 }
 
-/** The token of some work: cancelled by whoever may cancel it. Dispose it when the work has ended. */
+/** Creates the token of some work, cancelled by its source. Dispose it when the work has ended. */
 export function tokenFor(source: CancelSource, options: { name: string; clock?: Clock }): CancellationToken {
   const all = { parent: source.token, ...options };
   return source.signal === undefined ? new CancellationToken(all) : CancellationToken.from(source.signal, all);

@@ -6,17 +6,17 @@ import { type CancelListener, CancelListeners, warnOfListener } from './listener
 import { abortErrorOf, type CancelReason, createReason, type GivenReason, whenAborted } from './reason.ts';
 import { type CancelOptions, type CancelReceipt, readCancelOptions } from './receipt.ts';
 
-/** What a token is made with. */
+/** Options of a token. */
 export interface TokenOptions {
   readonly parent?: CancellationToken | undefined;
   readonly name?: string | undefined;
-  /** Time for ladders and deadlines; the parent's unless given. */
+  /** Time for ladders and deadlines. Defaults to the parent's. */
   readonly clock?: Clock | undefined;
-  /** The lowest level inherited from the parent: `drain` takes all, `abort` sits drains out, `nothing` is a shield. */
+  /** The lowest level inherited from the parent: `drain` is all, `abort` ignores drains, `nothing` is a shield. */
   readonly inheritFrom?: StopLevel | 'nothing' | undefined;
-  /** The lowest level that a cancel from above arrives as. `abort`: for words and questions, which a drain does not wait for. */
+  /** The lowest level an inherited cancel arrives as. `abort`: for replies and questions, which drains don't wait for. */
   readonly minimumLevel?: StopLevel | undefined;
-  /** Told about listeners that throw; the parent's unless given, a process warning at the root. */
+  /** Called with the error of a listener that throws. Defaults to the parent's, or to a process warning at the root. */
   readonly onListenerError?: ((error: unknown) => void) | undefined;
 }
 
@@ -27,10 +27,10 @@ const NOTHING = KILL + 1;
 /**
  * Asks one piece of work, and everything under it, to stop.
  *
- * Tokens form a tree. A cancel marks the whole subtree before it calls the first listener, so a half-cancelled tree is never
- * visible. A cancelled token stays cancelled, its level only rises, and its first reason is the only one.
+ * Tokens form a tree. A cancel marks the whole subtree before it calls the first listener, so a half-cancelled tree is
+ * never visible. A cancelled token stays cancelled, its level only rises, and it keeps its first reason.
  *
- * Dispose a token when its work has ended: that unlinks it, and cancels what is still alive under it.
+ * Dispose a token when its work has ended: that unlinks it, and cancels what is still running under it.
  *
  * @example
  * ```ts
@@ -54,7 +54,7 @@ export class CancellationToken implements Disposable {
   #step: (Disposable & { readonly keepAlive: boolean }) | undefined;
   #ended = false;
 
-  // Siblings are linked through each other: a child leaves a parent of 100,000 in constant time and holds no set.
+  // Siblings form a linked list: a child of a parent with 100,000 children unlinks in constant time and needs no set.
   #parent: CancellationToken | undefined;
   #firstChild: CancellationToken | undefined;
   #next: CancellationToken | undefined;
@@ -74,7 +74,7 @@ export class CancellationToken implements Disposable {
     if (parent !== undefined && this.#inheritFrom !== NOTHING) this.#join(parent);
   }
 
-  /** A token that is cancelled (`now`) when somebody's signal aborts. Dispose it to take the listener off the signal. */
+  /** Creates a token that is cancelled (`now`) when a signal aborts. Dispose it to remove the listener. */
   static from(signal: AbortSignal, options: TokenOptions = {}): CancellationToken {
     const token = new CancellationToken({ name: 'signal', ...options });
     token.#own(whenAborted(signal, (reason) => token.cancel(reason, { mode: 'now' })));
@@ -103,7 +103,7 @@ export class CancellationToken implements Disposable {
     return this.#clock;
   }
 
-  /** For the outside world: fires at `abort`. Made on first use. */
+  /** For code outside Whoa: fires at `abort`. Created on first use. */
   get signal(): AbortSignal {
     if (this.#controller === undefined) {
       this.#controller = new AbortController();
@@ -130,7 +130,7 @@ export class CancellationToken implements Disposable {
     return { answer, level: this.level!, reason: this.#reason!, killAt: this.#due('kill') };
   }
 
-  /** Cancels after `ms`, after `Infinity` never, unless this token, or what is returned, is disposed first. */
+  /** Cancels after `ms`; `Infinity` means never. Disposing this token or the result prevents it. */
   cancelAfter(ms: number, init: GivenReason = {}, options: CancelOptions = {}): Disposable {
     if (isNever(ms)) return NEVER;
     const timer = this.#own(
@@ -153,7 +153,7 @@ export class CancellationToken implements Disposable {
   }
 
   onCancel(listener: CancelListener): Disposable {
-    // After the end nothing new can happen, so the listener is told what did happen and is not kept.
+    // After the end no level can change, so the listener is called with the level reached and is not kept.
     const listeners = this.#ended ? new CancelListeners() : (this.#listeners ??= new CancelListeners());
     const subscription = listeners.add(listener);
     if (this.#reason !== undefined) subscription.tell(this.level!, this.#reason, this.#onListenerError);
@@ -169,7 +169,7 @@ export class CancellationToken implements Disposable {
     this.#listeners?.clear();
     this.#owned?.[Symbol.dispose]();
     this.#leave();
-    // Nothing outlives its owner: what still lives under an ended token is stopped, not forgotten.
+    // Work must not outlive its owner: cancel what still runs under an ended token.
     for (let child = this.#firstChild; child !== undefined; child = this.#firstChild) {
       child.#leave();
       child.cancel(this.#reason ?? { kind: 'parent', message: `${this.name} ended` }, { mode: 'now' });
@@ -206,10 +206,10 @@ export class CancellationToken implements Disposable {
     parent.#holdProcess();
   }
 
-  /** Marks the subtree, sets the next step of the ladder, and only then calls listeners: they may do anything. */
+  /** Marks the subtree and sets the next step of the ladder before it calls listeners: they may do anything. */
   #raise(to: { rank: number; undo: boolean; reason: CancelReason }): void {
     const marked: CancellationToken[] = [];
-    // Walk by links and not by recursion: a chain may be 100,000 deep.
+    // Walk by links, not by recursion: a chain may be 100,000 deep.
     let node: CancellationToken = this;
     let entering = true;
     for (;;) {
@@ -229,21 +229,21 @@ export class CancellationToken implements Disposable {
     for (const token of marked) token.#notify();
   }
 
-  /** Takes over what has happened to the parent, as far as this token listens to it. */
+  /** Takes over the parent's state, as far as this token inherits it. */
   #inherit(): boolean {
     const parent = this.#parent!;
     if (parent.#reason === undefined || parent.#rank < this.#inheritFrom) return false;
     return this.#mark(Math.max(parent.#rank, this.#minimumRank), parent.#undo, parent.#reason);
   }
 
-  /** Returns whether anything changed; where nothing did, nothing below can change either. */
+  /** Returns whether anything changed. If not, nothing below can change either. */
   #mark(rank: number, undo: boolean, reason: CancelReason): boolean {
     const changed = rank > this.#rank || (undo && !this.#undo);
     if (!changed) return false;
     this.#rank = Math.max(this.#rank, rank);
     this.#undo ||= undo;
     this.#reason ??= reason;
-    // There is nothing left to climb to, whoever's ladder this was.
+    // At `kill` no ladder has a next level, whichever token it belongs to.
     if (this.#rank === KILL && this.#step !== undefined) this.#setStep();
     return true;
   }
@@ -268,7 +268,7 @@ export class CancellationToken implements Disposable {
     this.#step = { keepAlive, [Symbol.dispose]: () => timer[Symbol.dispose]() };
   }
 
-  /** Alone, a waiting ladder must not keep the process alive; with somebody to tell, it must. */
+  /** A waiting ladder keeps the process alive only while the token has listeners or children. */
   #holdProcess(): void {
     if (this.#step === undefined) return;
     if (this.#listeners) this.#listeners.onEmpty ??= () => this.#holdProcess();
@@ -280,7 +280,7 @@ export class CancellationToken implements Disposable {
     return hasSignalToFire || this.#firstChild !== undefined || this.#listeners?.isEmpty === false;
   }
 
-  /** When a level is due here: by this token's own ladder or by one above it. */
+  /** When a level is due here, by this token's own ladder or by an ancestor's. */
   #due(level: 'abort' | 'kill'): number {
     let due = Infinity;
     for (let token: CancellationToken | undefined = this; token !== undefined; token = token.#parent) {

@@ -7,56 +7,57 @@ import { CancellationToken } from '../token/token.ts';
 import { type Cleanup, type CleanupError, Cleanups } from './cleanup.ts';
 import type { LateEnd } from './ledger.ts';
 
-/** What work under a token is given. */
+/** The context passed to work under a token. */
 export interface WorkContext {
-  /** Fires at `abort`. Hand it to `fetch`, timers, child processes. */
+  /** Fires at `abort`. Pass it to `fetch`, timers, child processes. */
   readonly signal: AbortSignal;
   readonly token: CancellationToken;
-  /** Registers a cleanup: it runs when the work ends, however it ends. */
+  /** Registers a cleanup. It runs when the work ends, however it ends. */
   readonly defer: (cleanup: Cleanup) => void;
 }
 
-/** What work can bear: to be interrupted, or only to finish. */
+/** How work reacts to a cancel: it can be interrupted, or it must finish. */
 export type WhenCancelled = 'interrupt' | 'finish';
 
-/** Work, what holds for it, and what its end means to whoever wanted it. */
+/** A piece of work, its limits, and how its end becomes a result. */
 export interface BoundedWork<T, Meaning> {
   execute(context: WorkContext): T | PromiseLike<T>;
   readonly token: CancellationToken;
   readonly name: string;
   /** Defaults to `interrupt`. */
   readonly whenCancelled?: WhenCancelled | undefined;
-  /** `finish` work needs one. */
+  /** Required for `finish` work. */
   readonly timeoutMs?: number | undefined;
   readonly cleanupMs: number;
-  /** Ordinary work sits a drain out. Nested work hears every level. */
+  /** Ordinary work ignores a drain. Nested work receives every level. */
   readonly nested?: boolean;
-  /** What bounds itself inside this work: it is not abandoned before that has settled. */
+  /** Work inside this one that limits itself: this work is not abandoned before that has settled. */
   inner?(): PromiseLike<unknown> | undefined;
   /** Called with the work's own token before it starts. */
   onStart?(own: CancellationToken): void;
-  /** A cancel has to wait for this `finish` work. */
+  /** Called when a cancel has to wait for this `finish` work. */
   onWait?(level: StopLevel, reason: CancelReason): void;
-  /** `running` is a cleanup that did not end in time, and goes on. */
+  /** `running` is a cleanup that did not end in time and is still running. */
   onCleanupError(error: CleanupError, running?: Promise<unknown>): void;
-  /** Called once, when the wait for it is over. What this returns or throws is the answer. */
+  /** Called once, when the wait is over. `runBounded` returns or throws what this does. */
   onEnd(end: BoundedEnd<T>): Meaning;
 }
 
-/** The truth about one piece of work, exactly one of these. */
+/** How one piece of work ended. */
 export type BoundedEnd<T> =
   | { readonly state: 'finished'; readonly value: T }
   | { readonly state: 'failed'; readonly error: unknown }
   | { readonly state: 'interrupted'; readonly error: unknown; readonly reason: CancelReason }
-  /** `late` settles if the abandoned work comes back after all; it never rejects. */
+  /** `late` settles if the abandoned work ends after all; it never rejects. */
   | { readonly state: 'unknown'; readonly reason: CancelReason; readonly late: Promise<LateEnd> }
   | { readonly state: 'not-started'; readonly reason: CancelReason }
-  /** It could not begin: it has no bound that holds. */
+  /** It could not start: it has no valid time limit. */
   | { readonly state: 'refused'; readonly error: unknown };
 
 /**
- * Runs work so that the wait for it always ends: when it does, or at `kill`. Then it cleans up, bounded, and looks once
- * more. What is still pending is abandoned: its end is `unknown`, and a late result can change nothing.
+ * Runs work so that the wait for it always ends: when the work does, or at `kill`. Then it runs the cleanups, with a
+ * time limit, and checks once more. Work that is still pending is abandoned: its end is `unknown`, and a late result
+ * changes nothing.
  */
 export async function runBounded<T, Meaning>(work: BoundedWork<T, Meaning>): Promise<Meaning> {
   const { token } = work;
@@ -84,11 +85,12 @@ export async function runBounded<T, Meaning>(work: BoundedWork<T, Meaning>): Pro
     warning?.[Symbol.dispose]();
     own[Symbol.dispose]();
   }
-  // After its token has ended: whoever hears of the end may cancel, and that no longer concerns this work.
+  // Call this after disposing the work's token: a listener for the end may cancel, and that no longer concerns this
+  // work.
   return work.onEnd(truth);
 }
 
-/** Work that is waited for, whatever happens, needs a bound. */
+/** Checks that work which is always waited for has a time limit. */
 export function checkFinishBound(work: {
   readonly name: string;
   readonly whenCancelled?: WhenCancelled;
@@ -101,7 +103,7 @@ export function checkFinishBound(work: {
   shieldMs(work.timeoutMs, 'timeoutMs');
 }
 
-/** Whoever heard of the start may have cancelled it. Work that was announced sits a drain out like any other. */
+/** A listener for the start may have cancelled the work. Once announced, it ignores a drain like any other work. */
 function stopBeforeStart(token: CancellationToken, own: CancellationToken): CancelReason | undefined {
   return own.reason ?? (token.level === 'drain' ? undefined : token.reason);
 }
@@ -144,8 +146,8 @@ class Context implements WorkContext {
 }
 
 /**
- * Made when it is asked for: work that never asks costs no AbortController. The context's own property and not one of its
- * class, so that whoever wraps a tool and hands on a copy of the context hands on the signal too.
+ * Created on first use: work that never reads it needs no AbortController. Keep it an own property of the context, not
+ * one of the class: a tool wrapper that copies the context then copies the signal too.
  */
 const SIGNAL: PropertyDescriptor & ThisType<WorkContext> = {
   get() {
@@ -164,8 +166,8 @@ function start<T>(work: Pick<BoundedWork<T, unknown>, 'execute'>, context: WorkC
 }
 
 /**
- * How work ended, at `kill` at the latest. Whether it failed or was interrupted is decided in the moment it ends: a cancel
- * that comes later, during its cleanup, changes nothing about that.
+ * Resolves with how the work ended, at `kill` at the latest. Whether it failed or was interrupted is decided when it
+ * ends: a later cancel, during its cleanup, does not change that.
  */
 function endUnder<T>(
   running: Promise<T>,
@@ -177,7 +179,7 @@ function endUnder<T>(
       (value) => resolve({ state: 'finished', value }),
       (error: unknown) => resolve(failureOf(error, own)),
     );
-    // It leaves with the token, which lives no longer than the work and its cleanup.
+    // Removed with the token, which is disposed after the work and its cleanup.
     own.onCancel((level) => {
       if (level !== 'kill') return;
       const abandon = (): void =>
@@ -194,10 +196,10 @@ function failureOf(error: unknown, own: CancellationToken): BoundedEnd<never> {
   return reason === undefined ? { state: 'failed', error } : { state: 'interrupted', error, reason };
 }
 
-/** How many microtasks killed work gets to say how it ended. */
+/** How many microtasks killed work gets to settle. */
 const LAST_WORDS = 50;
 
-/** The end of killed work that reacts without waiting for anything outside: then the truth is known after all. */
+/** Returns the end of killed work that settles without waiting for I/O, so that its end is known after all. */
 async function lastWords<T>(
   running: Promise<T>,
   own: CancellationToken,

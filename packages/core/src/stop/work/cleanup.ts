@@ -3,10 +3,10 @@ import { shield } from '../token/shield.ts';
 import { CancellationToken } from '../token/token.ts';
 import { waitUntilLevel } from '../wait.ts';
 
-/** Something to tidy up. The signal fires when the time for cleaning up is over. */
+/** A cleanup function. The signal fires when the time for cleanups is over. */
 export type Cleanup = (context: { readonly signal: AbortSignal }) => unknown;
 
-/** Cleanups share this bound: what is not tidy by then is reported, not waited for. */
+/** All cleanups of one piece of work share this limit. A cleanup that takes longer is reported, not waited for. */
 export const CLEANUP_MS = 2_000;
 
 /** A cleanup that threw, rejected, or did not end in time. */
@@ -15,7 +15,10 @@ export class CleanupError extends Error {
   readonly code: string = 'CLEANUP_FAILED';
 }
 
-/** What one piece of work must tidy up. Runs in reverse order, shielded from the cancel that caused it, and bounded. */
+/**
+ * The cleanups of one piece of work. They run in reverse order, shielded from the cancel that caused them, with a time
+ * limit.
+ */
 export class Cleanups {
   #stack: Cleanup[] | undefined;
   readonly #work: { onCleanupError(error: CleanupError, running?: Promise<unknown>): void };
@@ -25,19 +28,19 @@ export class Cleanups {
     this.#work = work;
   }
 
-  /** Registers a cleanup. Abandoned work that registers one after its end has it run at once. */
+  /** Registers a cleanup. If abandoned work registers one after its end, the cleanup runs immediately. */
   readonly defer = (cleanup: Cleanup): void => {
     if (this.#isClosed) this.#attemptUnawaited(cleanup);
     else (this.#stack ??= []).push(cleanup);
   };
 
-  /** The work has ended. Answers whether there is anything to run. */
+  /** Marks the work as ended. Returns whether there is anything to run. */
   close(): boolean {
     this.#isClosed = true;
     return this.#stack !== undefined;
   }
 
-  /** Runs them all. Those that do not end well and in time are reported. */
+  /** Runs all cleanups. Those that fail or take too long are reported. */
   async run(token: CancellationToken, boundMs: number): Promise<void> {
     const stack = this.#stack!;
     const shielded = shield(token, { boundMs, name: `cleanup of ${token.name}` });
@@ -75,25 +78,25 @@ export class Cleanups {
   }
 }
 
-/** Things to tidy up in the end, whatever happens. */
+/** Cleanups to run at the end, whatever happens. */
 export interface CleanupList extends AsyncDisposable {
-  /** Adds one. After the list was disposed it runs at once. */
+  /** Adds a cleanup. After the list was disposed, the cleanup runs immediately. */
   readonly defer: (cleanup: Cleanup) => void;
 }
 
 interface CleanupListOptions {
-  /** Whose they are, for errors. */
+  /** The owner's name, for errors. */
   readonly name: string;
-  /** Called with what threw or did not end in time. */
+  /** Called with each cleanup error: one that threw or did not end in time. */
   readonly onError: (error: CleanupError) => void;
-  /** How long they may take together; 2 s by default. */
+  /** How long all cleanups together may take. Defaults to 2 s. */
   readonly boundMs?: number;
   readonly clock?: Clock;
 }
 
 /**
- * Creates a list that runs its cleanups when it is disposed: the last one first, all within one bound. One that throws or
- * hangs does not keep the others from running. Disposing never throws.
+ * Creates a list that runs its cleanups when it is disposed: the last one first, all within one time limit. A cleanup
+ * that throws or hangs does not prevent the others from running. Disposing never throws.
  *
  * @returns The list.
  */

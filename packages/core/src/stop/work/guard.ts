@@ -12,33 +12,33 @@ import { CLEANUP_MS } from './cleanup.ts';
 import { enterInLedger, type Ledger, ledgerRule } from './ledger.ts';
 
 export interface GuardOptions {
-  /** How others will read it in errors and in the ledger. */
+  /** The name used in errors and in the ledger. */
   readonly name: string;
-  /** `interrupt` unless said otherwise; `finish` needs `timeoutMs`. */
+  /** Defaults to `interrupt`. `finish` needs `timeoutMs`. */
   readonly whenCancelled?: WhenCancelled;
-  /** After this it is asked to stop, and abandoned 2 s later (`finish`: at once). */
+  /** After this it is asked to stop, and abandoned 2 s later (`finish`: immediately). */
   readonly timeoutMs?: number;
   readonly cleanupMs?: number;
-  /** Where abandoned work and its late result are written down. */
+  /** Records abandoned work and its late result. */
   readonly ledger?: Ledger;
-  /** Names it in the ledger, unlike any other there; made up unless given. */
+  /** The unique key in the ledger. Defaults to a generated one. */
   readonly key?: string;
-  /** A cancel has to wait for this `finish` work. */
+  /** Called when a cancel has to wait for this `finish` work. */
   readonly onWait?: (level: StopLevel, reason: CancelReason) => void;
-  /** Who may cancel it: a token, a signal (which means `now`), or both. */
+  /** Cancels the work: a token, a signal (which means `now`), or both. */
   readonly token?: CancellationToken;
   readonly signal?: AbortSignal;
 }
 
 /**
- * Makes any async function bounded, fenced and reported, even one that knows nothing of cancellation.
+ * Gives any async function a time limit and a cancel, even one that does not support cancellation.
  *
- * It resolves and rejects as the function does. When cancelled it rejects, at the latest when the ladder ends, and a late
- * result changes nothing.
+ * It resolves and rejects as the function does. When cancelled it rejects, at the latest when the ladder ends, and a
+ * late result changes nothing.
  *
  * @returns What the function returns.
- * @throws {@link CancelledError} when the token was cancelled; {@link CallTimeoutError} when `timeoutMs` passed;
- * {@link SettingsError} when an option cannot work.
+ * @throws {@link CancelledError} when the token was cancelled; {@link CallTimeoutError} when `timeoutMs` passed; {@link
+ * SettingsError} when an option is not valid.
  *
  * @example
  * ```ts

@@ -11,7 +11,7 @@ export type LateEnd = { readonly at: number } & (
 
 /** Work that was still running when the wait for it was over. */
 export interface AbandonedWork {
-  /** Names the work uniquely, for a call `run/call`. */
+  /** Unique key of the work; for a call, `run/call`. */
   readonly key: string;
   readonly name: string;
   readonly reason: CancelReason;
@@ -20,7 +20,7 @@ export interface AbandonedWork {
   readonly late?: LateEnd;
 }
 
-/** Keeps book of abandoned work, apart from the record of the run that abandoned it. */
+/** Records abandoned work, separately from the record of the run that abandoned it. */
 export interface Ledger {
   abandon(work: AbandonedWork): void;
   returned(key: string, late: LateEnd): void;
@@ -31,8 +31,8 @@ export interface Ledger {
 export const ledgerRule: Rule = /*#__PURE__*/ having('a ledger', 'abandon', 'returned', 'entries');
 
 /**
- * Writes abandoned work down now and its late end when it comes; `onReturn` hears of it too. A ledger that fails harms
- * neither the work nor whoever waits for its return.
+ * Records abandoned work now and its late end when it comes; `onReturn` is called with it too. A ledger that fails
+ * affects neither the work nor the caller that waits for its return.
  */
 export function enterInLedger(
   ledger: Ledger,
@@ -49,7 +49,7 @@ export function enterInLedger(
 function attempt(write: () => unknown): void {
   try {
     const answer = write();
-    // A ledger of promises, though none was asked for.
+    // A ledger may return promises, although the interface does not ask for them.
     if (isPromiseLike(answer)) answer.then(undefined, warnOfLedger);
   } catch (error) {
     warnOfLedger(error);
@@ -61,10 +61,10 @@ function warnOfLedger(error: unknown): void {
 }
 
 /**
- * Creates a ledger of abandoned work in memory. When it is full, the oldest entries that have returned are dropped first,
- * then the oldest.
+ * Creates a ledger of abandoned work in memory. When it is full, the oldest entries that have returned are dropped
+ * first, then the oldest.
  *
- * @returns The ledger to hand to `guard`, `createRuntime` or `createAgent`.
+ * @returns The ledger to pass to `guard`, `createRuntime` or `createAgent`.
  * @throws {@link SettingsError} when `maxEntries` is not a positive whole number.
  */
 export function createLedger(options: { maxEntries?: number } = {}): Ledger {

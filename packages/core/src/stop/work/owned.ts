@@ -1,8 +1,8 @@
-/** Things that end with their owner. Adding to an ended owner ends the thing at once. */
+/** Resources that end with their owner. Adding to an ended owner disposes the resource immediately. */
 export class Owned implements Disposable {
   #things: Set<Disposable> | undefined = new Set();
 
-  /** Returns what ends the thing earlier than its owner. */
+  /** Returns a handle that disposes the resource before its owner ends. */
   add(thing: Disposable): Disposable {
     const things = this.#things;
     if (things === undefined) {

@@ -8,7 +8,7 @@ import type { CallPreview, Tool } from '../tool.ts';
 import type { ExclusiveKeys } from './exclusive.ts';
 import type { ParentRun } from './nested.ts';
 
-/** One tool invocation that somebody wants. */
+/** A request to run one tool. */
 export interface Call {
   readonly id: string;
   readonly tool: string;
@@ -17,14 +17,14 @@ export interface Call {
   readonly exclusive?: readonly string[];
 }
 
-const CALL = 'a call: { id, tool, input } and perhaps lists of texts, dependsOn and exclusive';
+const CALL = 'a call: { id, tool, input }, and optionally dependsOn and exclusive, which are lists of strings';
 
-/** A copy of some calls, so that what was checked is what is run. Throws if one of them is none. */
+/** Copies some calls, so that what was checked is what is run. Throws if one of them is not a call. */
 export function readCalls(given: readonly Call[]): readonly Call[] {
   return callsRule(given, 'calls') as readonly Call[];
 }
 
-// A plain loop that names no field in advance: it is run for every call there is.
+// A plain loop that names no field in advance, for speed: it runs for every call.
 const callsRule = safely((given, field) => {
   if (!isList(given)) throw unexpected(field, given, 'a list of calls');
   const calls: Call[] = [];
@@ -43,38 +43,38 @@ function isTexts(value: unknown): boolean {
   return value === undefined || (isList(value) && value.every((one) => typeof one === 'string'));
 }
 
-/** A call that needs a yes. */
+/** A call that needs approval. */
 export interface ApprovalRequest {
   readonly call: Call;
   readonly tool: Tool;
   readonly effects: Effects;
-  /** What the tool is given if the answer is yes: the call's input as the schema of the tool understands it. */
+  /** The input that the tool gets if the call is approved: the call's input as parsed by the tool's schema. */
   readonly input: unknown;
 }
 
-/** A yes to what was shown: the tool refuses the call if its preview is no longer true when it runs. */
+/** Approval of the preview that was shown: the tool refuses the call if its preview is no longer true when it runs. */
 interface ApprovalOfPreview {
   readonly approved: true;
   readonly shown: CallPreview | undefined;
 }
 
-/** What an approver says. A text is a no with its reason, which the model is told. */
+/** An approver's answer. A string is a no, and the model gets it as the reason. */
 export type ApprovalReply = boolean | string | ApprovalOfPreview;
 
-/** Asked before a call begins. */
+/** Called before a call starts. */
 export interface Approve {
   (request: ApprovalRequest, context: { signal: AbortSignal }): ApprovalReply | Promise<ApprovalReply>;
-  /** Which calls it is asked about; defaults to those that write or execute. */
+  /** Which calls need approval. Defaults to those that write or execute. */
   readonly needs?: (request: ApprovalRequest) => boolean;
 }
 
-/** Waited for before every call begins, whatever it does. A call whose `beforeCall` rejects is not started. */
+/** Awaited before every call starts, whatever its effects. If `beforeCall` rejects, the call is not started. */
 export type BeforeCall = (call: Call, context: { readonly tool: Tool; readonly signal: AbortSignal }) => unknown;
 
-/** What a call needs from the runtime it runs in. */
+/** What a call needs from its runtime. */
 export interface CallScope {
   readonly token: CancellationToken;
-  /** Absent when nobody listens: then no event is made. */
+  /** Absent when there are no listeners: then no event is created. */
   readonly tell: ((event: CallEvent) => void) | undefined;
   readonly approve: Approve | undefined;
   readonly beforeCall: BeforeCall | undefined;
@@ -84,7 +84,7 @@ export interface CallScope {
   readonly keys: ExclusiveKeys;
   /** The run these calls belong to, for runs inside them. */
   readonly parent: ParentRun | undefined;
-  /** The call has ended: it can no longer be stopped. */
+  /** Called when the call has ended: it can no longer be stopped. */
   readonly forget: (callId: string) => void;
   readonly cleanupMs: number;
 }

@@ -353,7 +353,7 @@ test.each(['a text', [7], { length: 1 }])(
   async (keys) => {
     const { execute } = setUp([tool('work', () => 'x', { exclusive: () => keys as never })]);
     expect(await execute('work')).toMatchObject([
-      { state: 'not-started', content: "Not started: exclusive: 'work' must return a list of texts" },
+      { state: 'not-started', content: "Not started: exclusive: 'work' must return a list of strings" },
     ]);
   },
 );
@@ -505,7 +505,7 @@ test.each<[string, () => unknown]>([
 test('keys that are no list of texts keep a call from beginning', async () => {
   const { execute } = setUp([tool('keys', () => 'x', { exclusive: () => falseLength() as string[] })]);
   expect(await execute('keys')).toMatchObject([
-    { state: 'not-started', content: expect.stringContaining('must return a list of texts') as string },
+    { state: 'not-started', content: expect.stringContaining('must return a list of strings') as string },
   ]);
 });
 

@@ -16,15 +16,15 @@ import {
 } from '../result.ts';
 import type { Call } from './call.ts';
 
-/** How work that began ended. */
+/** How work that started ended. */
 export type StartedEnd = Exclude<BoundedEnd<unknown>, { readonly state: 'not-started' | 'refused' }>;
 
 interface StartedCall {
   readonly about: Pick<CallResult, 'callId' | 'tool' | 'startedAt' | 'endedAt'>;
   readonly effects: Effects;
-  /** It was a run of its own: how that ended, and what it had, stands in its error. */
+  /** The call was a nested run: its error says how that ended, and carries its result so far. */
   readonly nested: boolean;
-  /** What it had shown of itself so far. */
+  /** The last partial result it showed. */
   readonly shown: ToolResult | undefined;
   readonly redact: Redact | undefined;
 }
@@ -35,7 +35,7 @@ export interface Ending {
   readonly wholeDetails: Json | undefined;
 }
 
-/** The one truthful result of a call that began, within the limits and frozen. It never throws, whatever the call did. */
+/** Creates the result of a call that started, within the limits and frozen. Never throws, whatever the call did. */
 export function endingOf(end: StartedEnd, started: StartedCall): Ending {
   const raw = saidOf(end, started);
   const said = redactResult(raw, started.redact);
@@ -44,7 +44,7 @@ export function endingOf(end: StartedEnd, started: StartedCall): Ending {
     return { result: Object.freeze({ ...started.about, ...said, content }), wholeDetails: undefined };
   }
   const result = { ...started.about, ...said, content, details: boundDetails(said.details) };
-  // Undo is given what the tool returned.
+  // Undo gets the whole details that the tool returned.
   return { result: Object.freeze(result), wholeDetails: raw.details };
 }
 
@@ -77,7 +77,7 @@ function finished({ content, details, isError = false }: ToolResult): Said {
     : { state: 'finished', content, isError, details };
 }
 
-/** A run inside a call may have been stopped, or have failed, by itself; either way it hands over what it had. */
+/** A run inside a call may have been stopped, or have failed, by itself. Either way it returns what it had. */
 function saidOfRun(end: StartedEnd & { readonly error: unknown }): Said {
   const { error } = end;
   const partial = partialOf(error);
@@ -134,18 +134,18 @@ function partialOf(error: unknown): ToolResult | undefined {
   }
 }
 
-/** The result of a call that was stopped before it began. */
+/** The result of a call that was stopped before it started. */
 export function notStarted(call: Call, token: CancellationToken): CallResult {
   return unstarted(call, token, stopped('not-started', token.reason!));
 }
 
-/** The result of a call that could not begin for a reason of its own. */
+/** The result of a call that could not start, with its own reason. */
 export function refused(call: Call, token: CancellationToken, error: unknown): CallResult {
   const content = boundContent(`Not started: ${describeError(error)}`);
   return unstarted(call, token, { state: 'not-started', content, isError: true });
 }
 
-/** The result of a call of which nobody can say what became of it: what watches over it failed. */
+/** The result of a call whose end is unknown because the code that watches it failed. */
 export function lost(call: Call, token: CancellationToken, error: unknown): CallResult {
   return unstarted(call, token, { state: 'unknown', content: boundContent(outcomeUnknown(error)), isError: true });
 }

@@ -12,11 +12,14 @@ interface Holder {
 /** Keys that only one call may hold. An abandoned call keeps its keys until it really ends. */
 export class ExclusiveKeys {
   readonly #holders = new Map<string, Holder>();
-  /** Where the keys are that were not lent. */
+  /** Holds the keys that were not lent. */
   #lender: ExclusiveKeys | undefined;
   #lent: ReadonlySet<string> | undefined;
 
-  /** Keys for the calls inside a call: what that call holds they may take, one at a time; all others are shared. */
+  /**
+   * Returns keys for the calls inside a call: they may take the keys that the call holds, one at a time; all others are
+   * shared.
+   */
   lend(keys: readonly string[]): ExclusiveKeys {
     const lent = new ExclusiveKeys();
     lent.#lender = this;
@@ -24,13 +27,16 @@ export class ExclusiveKeys {
     return lent;
   }
 
-  /** Settles when none of the keys that were lent is held. */
+  /** Settles when none of the lent keys is held. */
   get returned(): Promise<void> | undefined {
     const holder = this.#holders.values().next().value;
     return holder?.released.then(() => this.returned);
   }
 
-  /** Takes all keys or none. Answers the release function, or who held a key for too long, or `undefined` if cancelled. */
+  /**
+   * Takes all keys or none. Returns the release function, or the holder that kept a key for too long, or `undefined` if
+   * cancelled.
+   */
   async acquire(
     keys: readonly string[],
     options: { holder: string; token: CancellationToken },
@@ -45,7 +51,7 @@ export class ExclusiveKeys {
     } finally {
       limit[Symbol.dispose]();
     }
-    // No await between the last look and here: all keys are taken in one step, so two calls cannot deadlock.
+    // Don't await between the last check and here: all keys are taken in one step, so two calls cannot deadlock.
     return this.#take(keys, options.holder);
   }
 

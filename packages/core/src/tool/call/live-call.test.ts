@@ -279,7 +279,7 @@ test('an id is taken while its call is under way, and free after it', async () =
   const { execute, runtime } = setUp([tool('slow', () => flushMicrotasks().then(() => 'done'))]);
   const first = execute(call('1', 'slow'));
   await expect(runtime.execute([call('0', 'slow'), call('1', 'slow')])).rejects.toThrow(
-    "A call with the id '1' is under way in this runtime",
+    "A call with the id '1' is already running in this runtime",
   );
   expect(await first).toMatchObject([{ state: 'finished' }]);
   expect(await execute(call('1', 'slow'))).toMatchObject([{ state: 'finished' }]);

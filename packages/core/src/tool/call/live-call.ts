@@ -16,25 +16,25 @@ import { endingOf, notStarted, refused } from './ending.ts';
 import { keepCall } from './kept.ts';
 import { NESTED, type NestedContext, type NestedRun } from './nested.ts';
 
-/** The answer to a cancel of one call. */
+/** The receipt of a cancel of one call. */
 export type CallCancelReceipt = CancelReceipt | { readonly answer: 'refused'; readonly message: string };
 
-/** What a call begins with: a valid input, and the keys it holds. */
+/** What a call starts with: a valid input, and the keys it holds. */
 export interface Prepared {
   readonly input: unknown;
   readonly keys: readonly string[];
-  /** What the person who allowed it was shown. */
+  /** The preview shown to the user who approved it. */
   readonly shown?: CallPreview | undefined;
 }
 
-/** One call of an execution, from the moment it is wanted to its one result. */
+/** One call of an execution, from the request to its result. */
 export class LiveCall implements BoundedWork<RawResult, CallResult>, PlannedCall {
   readonly call: Call;
   readonly tool: Tool;
   /** Set once, when it has ended. */
   result: CallResult | undefined;
   readonly #scope: CallScope;
-  /** The call's own token. Before it begins there is only one if it has to wait, or is withdrawn. */
+  /** The call's own token. Before the call starts, it exists only if the call has to wait or is withdrawn. */
   #own: CancellationToken | undefined;
   #prepared: Prepared | undefined;
   #release: (() => void) | undefined;
@@ -49,7 +49,7 @@ export class LiveCall implements BoundedWork<RawResult, CallResult>, PlannedCall
     this.#scope = scope;
   }
 
-  /** Stops this call alone. One that has not begun never will; one that must finish and has begun refuses. */
+  /** Stops only this call. One that has not started never will; one that must finish and has started refuses. */
   cancel(reason: GivenReason, options: CancelOptions): CallCancelReceipt {
     if (this.#startedAt !== undefined && this.whenCancelled === 'finish') {
       const { name, timeoutMs } = this.tool;
@@ -58,17 +58,17 @@ export class LiveCall implements BoundedWork<RawResult, CallResult>, PlannedCall
     return this.waiting.cancel(reason, readCancelOptions(options, 'now'));
   }
 
-  /** The call's own token; before it begins, for what has to be waited for. */
+  /** The call's own token, for what has to be awaited before it starts. */
   get waiting(): CancellationToken {
     return (this.#own ??= this.token.child(this.name));
   }
 
-  /** Why it may not begin, if it may not. */
+  /** The token that prevents it from starting, if any. */
   get stopped(): CancellationToken | undefined {
     return this.#own?.isCancelled ? this.#own : this.token.isCancelled ? this.token : undefined;
   }
 
-  /** From here on it is run as work; in the same tick as the last look at `stopped`. */
+  /** Call this in the same tick as the last check of `stopped`: from here on it runs as work. */
   ready(prepared: Prepared, release?: () => void): this {
     this.#prepared = prepared;
     this.#release = release;
@@ -76,12 +76,12 @@ export class LiveCall implements BoundedWork<RawResult, CallResult>, PlannedCall
     return this;
   }
 
-  /** Names what the call had asked for and what has not ended with it. */
+  /** Reports by name something that the call started and that has not ended with it. */
   leaveRunning(what: string, ended: PromiseLike<unknown>, waitMs?: number): void {
     this.#scope.parent?.leaveRunning(`${what} of ${this.name} (${this.call.id})`, ended, waitMs);
   }
 
-  /** Ends a call that never began. */
+  /** Ends a call that never started. */
   endUnstarted(error?: unknown): CallResult {
     const { stopped } = this;
     this.#close();
@@ -135,7 +135,7 @@ export class LiveCall implements BoundedWork<RawResult, CallResult>, PlannedCall
   }
 
   execute(context: WorkContext): RawResult | Promise<RawResult> {
-    // Grown and not copied: the context is this call's own.
+    // Extended, not copied: the context belongs to this call alone.
     const grown = context as { -readonly [Field in keyof ToolContext]: ToolContext[Field] };
     grown.callId = this.call.id;
     grown.shown = this.#prepared!.shown;
@@ -155,7 +155,7 @@ export class LiveCall implements BoundedWork<RawResult, CallResult>, PlannedCall
     this.#scope.tell?.({ type: 'cleanup-error', at: this.#now(), ...this.#about(), error });
   }
 
-  /** Closes the call: from here on nothing it does is shown. */
+  /** Closes the call: nothing it does from here on is shown. */
   onEnd(end: BoundedEnd<RawResult>): CallResult {
     if (end.state !== 'unknown') this.#release?.();
     if (end.state === 'not-started') return this.endUnstarted();
@@ -180,7 +180,7 @@ export class LiveCall implements BoundedWork<RawResult, CallResult>, PlannedCall
     return result;
   }
 
-  /** What a run inside this call is given. The keys of the call are free again when the run's are. */
+  /** The context of a run inside this call. The keys of the call are free again when the run's are. */
   #nestedContext(): NestedContext {
     const keys = this.#scope.keys.lend(this.#prepared!.keys);
     const release = this.#release;
@@ -200,7 +200,7 @@ export class LiveCall implements BoundedWork<RawResult, CallResult>, PlannedCall
     this.#scope.forget(this.call.id);
   }
 
-  /** An abandoned call keeps its keys until it really ends, and its late end changes nothing but the ledger. */
+  /** An abandoned call keeps its keys until it really ends, and its late end changes only the ledger. */
   #abandon({ reason, late }: { reason: CancelReason; late: Promise<LateEnd> }, result: CallResult): void {
     const { ledger, ledgerKey, tell, redact } = this.#scope;
     const work = { key: ledgerKey(this.call.id), name: this.name, reason, abandonedAt: result.endedAt };

@@ -9,11 +9,11 @@ import type { Approve, CallScope } from './call.ts';
 import type { LiveCall, Prepared } from './live-call.ts';
 
 /**
- * Runs one call to its one truthful result. What can be answered at once is not waited for, so a call that needs nobody's
- * yes and no key begins in the tick of the checkpoint.
+ * Runs one call to its result. Only awaits what is asynchronous, so a call that needs no approval and no key starts in
+ * the tick of the checkpoint.
  */
 export function runCall(call: LiveCall, scope: CallScope): CallResult | Promise<CallResult> {
-  // Checkpoint: what has not begun does not begin.
+  // Checkpoint: a stopped call does not start.
   if (call.stopped) return call.endUnstarted();
   try {
     const prepared = prepare(call, scope);
@@ -25,7 +25,7 @@ export function runCall(call: LiveCall, scope: CallScope): CallResult | Promise<
 
 const NO_KEYS: readonly string[] = [];
 
-/** Everything that must be known before a call may begin: a valid input, somebody's yes, and what it must not share. */
+/** Prepares a call: a valid input, approval, and its exclusive keys. */
 function prepare(call: LiveCall, scope: CallScope): Prepared | Promise<Prepared> {
   const input = parseInput(call.tool.inputSchema, call.call.input);
   const mustWait = isPromiseLike(input) || scope.beforeCall !== undefined || needsApproval(call, input, scope);
@@ -35,7 +35,7 @@ function prepare(call: LiveCall, scope: CallScope): Prepared | Promise<Prepared>
 function keysOf({ call, tool }: LiveCall, input: unknown): readonly string[] {
   const keys: unknown = call.exclusive ?? tool.exclusive?.(input) ?? NO_KEYS;
   if (isList(keys) && keys.every((key) => typeof key === 'string')) return keys;
-  throw new TypeError(`exclusive: '${tool.name}' must return a list of texts`);
+  throw new TypeError(`exclusive: '${tool.name}' must return a list of strings`);
 }
 
 async function beginWhenPrepared(call: LiveCall, preparing: Promise<Prepared>, scope: CallScope): Promise<CallResult> {
@@ -66,7 +66,7 @@ function heldBy(keys: readonly string[], held: { readonly heldBy: string }): Err
 async function waitForYes(wanted: LiveCall, parsed: unknown, scope: CallScope): Promise<Prepared> {
   const { call, tool, waiting } = wanted;
   const input = await parsed;
-  // Checkpoints: nobody is asked about a call, or told of one, that can no longer begin.
+  // Checkpoints: don't ask about a call, or announce one, that can no longer start.
   waiting.throwIfCancelled();
   const shown = needsApproval(wanted, input, scope) ? await askForApproval(wanted, input, scope) : undefined;
   waiting.throwIfCancelled();
@@ -89,7 +89,7 @@ async function askForApproval(
 ): Promise<CallPreview | undefined> {
   const about = { callId: call.id, tool: tool.name };
   tell?.({ type: 'approval-request', at: token.clock.now(), ...about, effects: tool.effects });
-  // Whoever heard of the question may have cancelled: then nobody is asked.
+  // A listener for the question may have cancelled: then don't ask.
   waiting.throwIfCancelled();
   const asking = waiting.child({ name: `approval of ${call.id}`, minimumLevel: 'abort' });
   try {
