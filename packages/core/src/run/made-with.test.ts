@@ -85,7 +85,7 @@ test('how patient a run is with its model is checked', () => {
 
 test('who hands over a model of the AI SDK, its name, or none is told what to do', () => {
   const asked = (given: unknown): string => agent({ planner: undefined, model: given });
-  const advice = 'wrap a model of the AI SDK: fromAiSdk(model), from @whoa/ai-sdk';
+  const advice = 'wrap an AI SDK model: fromAiSdk(model), from @whoa/ai-sdk';
   expect(asked({ specificationVersion: 'v3', doStream: () => {} })).toBe(`model: ${advice}`);
   expect(asked('anthropic/claude')).toBe(`model: the name of a model is not a model; ${advice}`);
   expect(asked({})).toBe(`model: expected a model (an object with stream()); ${advice}, got an object`);

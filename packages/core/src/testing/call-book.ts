@@ -3,12 +3,12 @@ import type { Effect, Violation } from './history.ts';
 
 type Broken = (promise: Violation['promise'], what: string) => void;
 
-/** What the calls of one run or task really did, beside what was said of them. */
+/** What the calls of one run or task really did, beside what was reported about them. */
 export class CallBook {
   readonly #broken: Broken;
   readonly #told = new Map<string, CallResult>();
   readonly #done = new Map<string, Set<Effect['phase']>>();
-  /** Only tools that tell what they do can be checked. */
+  /** Only tools that report their effects can be checked. */
   readonly #telling = new Set<string>();
   readonly #undone = new Map<string, string>();
 
@@ -20,7 +20,7 @@ export class CallBook {
     this.#told.set(result.callId, result);
   }
 
-  /** How a report or an event says that an undo ended. */
+  /** Notes how a report or an event says that an undo ended. */
   toldUndo(callId: string, state: string): void {
     this.#undone.set(callId, state);
   }

@@ -14,7 +14,7 @@ export function checkHistory(history: readonly HistoryEntry[], options: CheckOpt
   const tasks = new Records((id) => new TaskRecord(id, violations));
   const owners = new Map<string, { effect(effect: Effect): void }>();
   for (const entry of history) {
-    // Effects are told when they happen, and whose they are stands in a journal that was read later.
+    // Effects are recorded when they happen; the journal that says which task they belong to may be read later.
     if (entry.seen === 'journal') for (const call of callsOf(entry.entries)) owners.set(call, tasks.get(entry.id));
   }
   for (const entry of history) {
@@ -56,7 +56,7 @@ export function checkHistory(history: readonly HistoryEntry[], options: CheckOpt
   return violations;
 }
 
-/** What a single look tells by itself. */
+/** Violations that one entry shows by itself. */
 function violationsIn(entry: Extract<HistoryEntry, { seen: 'leftovers' | 'left' | 'stranger' }>): Violation[] {
   switch (entry.seen) {
     case 'leftovers': {
@@ -72,7 +72,7 @@ function violationsIn(entry: Extract<HistoryEntry, { seen: 'leftovers' | 'left' 
   }
 }
 
-/** Records by id, made when first asked for. */
+/** Records by id, created on first use. */
 class Records<Kept> {
   readonly #kept = new Map<string, Kept>();
   readonly #create: (id: string) => Kept;

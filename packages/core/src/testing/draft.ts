@@ -1,17 +1,17 @@
 import type { JournalSeen } from './history.ts';
 
-/** The parts of an event that say whether another holds it. */
+/** The parts of an event that show whether another event contains it. */
 interface Event {
   readonly type?: string;
   readonly callId?: string;
   readonly text?: string;
   readonly result?: { readonly callId?: string };
   readonly message?: { readonly content?: readonly { readonly type: string; readonly text?: string }[] };
-  /** Of a run inside a call. */
+  /** The event of a run inside a call. */
   readonly event?: Event;
 }
 
-/** Whether an entry that is gone was a draft, and something that came later holds what it said. */
+/** Whether a removed entry was a draft, and a later entry contains its content. */
 export function isHeldLater(gone: JournalSeen, entries: readonly JournalSeen[]): boolean {
   const draft = innermost(gone.event as Event);
   return entries.some(({ position, event }) => position > gone.position && holds(innermost(event as Event), draft));
@@ -28,7 +28,7 @@ function holds(later: Event, draft: Event): boolean {
         (later.type === 'call-update' && later.callId === draft.callId) ||
         (later.type === 'call-end' && later.result?.callId === draft.callId)
       );
-    // The newest of these says all that the older ones did.
+    // The newest of these contains everything from the older ones.
     case 'history':
     case 'journal-cut':
       return later.type === draft.type;

@@ -3,38 +3,38 @@ import type { Outcome } from '../run/report/outcome.ts';
 import type { CancelReason } from '../stop/token/reason.ts';
 import type { CancelReceipt } from '../stop/token/receipt.ts';
 
-/** One thing that one observer saw. The order of entries is the order in which they were seen. */
+/** One observation. Entries are in the order in which they were observed. */
 export type HistoryEntry =
   | { readonly seen: 'event'; readonly event: RunEvent }
   | { readonly seen: 'receipt'; readonly runId: string; readonly receipt: CancelReceipt }
-  /** The outcome itself, not a copy: it may not change after it was announced. */
+  /** The outcome itself, not a copy: it must not change after it was announced. */
   | { readonly seen: 'outcome'; readonly runId: string; readonly outcome: Outcome }
   | ({ readonly seen: 'effect' } & Effect)
   | { readonly seen: 'call-cancel'; readonly runId: string; readonly callId: string }
-  /** A look at a token that should have nothing under it any more. */
+  /** A token that should have nothing under it any more. */
   | { readonly seen: 'leftovers'; readonly name: string; readonly children: number; readonly listeners: number }
-  /** Things that should be gone, as the operating system tells: processes, sockets, files. */
+  /** Resources that should be gone, as the operating system reports them: processes, sockets, files. */
   | { readonly seen: 'left'; readonly where: string; readonly things: readonly string[] }
-  /** A task's record, as somebody read it. */
+  /** A task's record, as an observer read it. */
   | { readonly seen: 'task'; readonly task: TaskSeen }
-  /** What a cancel in a store was answered. */
+  /** The receipt of a cancel in a store. */
   | { readonly seen: 'task-receipt'; readonly id: string; readonly receipt: TaskReceipt }
-  /** A task's journal from its beginning, as somebody read it. */
+  /** A task's journal from its beginning, as an observer read it. */
   | { readonly seen: 'journal'; readonly id: string; readonly entries: readonly JournalSeen[] }
   /** A worker tried to write under an epoch. */
   | { readonly seen: 'write'; readonly id: string; readonly epoch: number; readonly accepted: boolean }
-  /** Somebody asked about what is another's, and about what does not exist: the answers may not differ. */
+  /** A caller asked about another tenant's task, and about one that does not exist: the results must not differ. */
   | { readonly seen: 'stranger'; readonly asked: string; readonly answer: unknown; readonly toNothing: unknown };
 
-/** What a tool really did, as told by the tool itself. */
+/** What a tool really did, as the tool itself reports. */
 export interface Effect {
   readonly callId: string;
   readonly tool: string;
-  /** `cut`: the signal of a call that must finish fired before its own time was over. */
+  /** `cut`: the signal of a call that must finish fired before its own time limit. */
   readonly phase: 'begin' | 'resolve' | 'reject' | 'cut' | 'undo-begin' | 'undo-resolve' | 'undo-reject';
 }
 
-/** What every store keeps of a task, and whatever else this one does. */
+/** The fields that every store keeps of a task, and any others that this store keeps. */
 export interface TaskSeen {
   readonly id: string;
   readonly status: string;

@@ -6,21 +6,21 @@ import type { CancellationToken } from '../stop/token/token.ts';
 import type { Tool, ToolContext } from '../tool/tool.ts';
 import type { Effect, HistoryEntry } from './history.ts';
 
-/** Writes down what every observer saw, for `checkHistory` to judge. */
+/** Records what every observer saw, for `checkHistory`. */
 export interface Recorder {
   readonly history: readonly HistoryEntry[];
-  /** Give these to an agent. */
+  /** Pass these to an agent. */
   readonly hooks: Hooks<RunEvent>;
-  /** The same tool; what it really does is written down. */
+  /** Returns the same tool, with its real effects recorded. */
   tool<Input>(tool: Tool<Input>): Tool<Input>;
-  /** The same run; its outcome and the receipts it gives are written down. */
+  /** Returns the same run, with its outcome and receipts recorded. */
   run(run: Run): Run;
   look(token: CancellationToken): void;
 }
 
 /**
- * Creates a recorder of everything that happens to some agents and tools. `onEntry` is called with each entry as it is
- * written, to keep it where it outlives this process.
+ * Creates a recorder of everything that happens to some agents and tools. `onEntry` is called with each new entry, for
+ * example to save it where it outlives this process.
  *
  * @returns The recorder.
  */
@@ -32,7 +32,7 @@ export function createRecorder(options: { readonly onEntry?: (entry: HistoryEntr
   };
   return {
     history,
-    // A copy: what was seen must not change when somebody changes the thing itself.
+    // Copy: an observation must not change when the object changes later.
     hooks: {
       any: (event) => note({ seen: 'event', event: copyOf(event) }),
     },
@@ -67,12 +67,12 @@ function copyOf(event: RunEvent): RunEvent {
   try {
     return structuredClone(event);
   } catch {
-    // An input may be anything its schema made of it, also what cannot be copied.
+    // A parsed input may be anything, including values that cannot be cloned.
     return event;
   }
 }
 
-/** The same tool, telling what it really does. */
+/** Wraps a tool so that it reports its real effects. */
 function tellingTool<Input>(tool: Tool<Input>, tell: (effect: Effect) => void): Tool<Input> {
   const told = async <T>(callId: string, phases: readonly Effect['phase'][], work: () => T): Promise<Awaited<T>> => {
     const [begin, resolve, reject] = phases as [Effect['phase'], Effect['phase'], Effect['phase']];
@@ -105,7 +105,7 @@ function tellingTool<Input>(tool: Tool<Input>, tell: (effect: Effect) => void): 
   };
 }
 
-/** Only its own time may end a call that must finish. */
+/** Only its own time limit may end a call that must finish. */
 function watchForCut({ token }: ToolContext, onCut: () => void): Disposable {
   return token.onCancel((_level, { kind }: CancelReason) => {
     if (kind !== 'deadline') onCut();

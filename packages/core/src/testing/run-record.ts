@@ -10,14 +10,14 @@ import type { Effect, Violation } from './history.ts';
 import { unpairedIn, Words } from './words.ts';
 
 export interface CheckOptions {
-  /** Time for undo, where a history uses it. */
+  /** Time limit for undo, where a history uses it. */
   readonly undoMs?: number;
   readonly cleanupMs?: number;
 }
 
 type CallEnd = Extract<RunEvent, { type: 'call-end' }>['result'];
 
-/** What a history says of one run. */
+/** What a history says about one run. */
 export class RunRecord {
   readonly cancelledCalls: Set<string> = new Set();
   readonly #id: string;
@@ -30,7 +30,7 @@ export class RunRecord {
   #reason: CancelReason | undefined;
   #rank = 0;
   #accepted = false;
-  /** The latest moment at which this run may settle. */
+  /** The latest time at which this run may settle. */
   #due = Infinity;
 
   constructor(id: string, violations: Violation[]) {
@@ -58,10 +58,10 @@ export class RunRecord {
         this.#waitsUntil(event.until);
         break;
       case 'call-nested':
-        // Whatever a sub-agent waits for, its parent waits for too.
+        // A parent waits for everything that its sub-agents wait for.
         for (let inner = event.event as RunEvent; ; inner = inner.event as RunEvent) {
           if (inner.type === 'call-waiting') this.#waitsUntil(inner.until);
-          // A sub-agent may stop by itself, for a reason of its own.
+          // A sub-agent may stop by itself, for its own reason.
           if (inner.type === 'level-change' && this.#rank === 0) this.cancelledCalls.add(event.callId);
           if (inner.type !== 'call-nested') break;
         }
@@ -107,7 +107,7 @@ export class RunRecord {
   effect(effect: Effect): void {
     const { callId, phase } = effect;
     this.#book.effect(effect);
-    // An undo may be asked for after the end.
+    // An undo may be requested after the end.
     if (this.#outcome === undefined || phase.startsWith('undo')) return;
     if (phase === 'begin') this.#broken('P4', `the tool of ${callId} began after the end`);
     else if (this.#ends.get(callId)?.state !== 'unknown')
@@ -132,7 +132,7 @@ export class RunRecord {
     if (outcome.status === 'cancelled') {
       this.#sameReason(outcome.reason, 'the outcome');
       this.#sameReason(outcome.stop.reason, 'the stop report');
-      if (this.#rank === 0) this.#broken('P8', 'it was cancelled though nobody asked');
+      if (this.#rank === 0) this.#broken('P8', 'it was cancelled without a request');
       if (outcome.endedAt > this.#due + cleanupMs + undoMs)
         this.#broken('P2', `it settled ${outcome.endedAt - this.#due} ms past its bound`);
     } else if (this.#accepted || this.#rank > 0)
@@ -175,12 +175,12 @@ export class RunRecord {
   }
 }
 
-/** As recorded, it may be a copy. What cannot be copied was recorded as it is. */
+/** The recorded outcome may be a copy. One that cannot be copied was recorded itself. */
 function isSame(given: Outcome, recorded: Outcome): boolean {
   if (given === recorded) return true;
   try {
     const copy = structuredClone(given);
-    // In words, where an error is its own cause: Node compares such errors without end.
+    // Compare as text where an error is its own cause: Node never finishes comparing such errors.
     return hasOwnCause(given) ? inspect(copy) === inspect(recorded) : isDeepStrictEqual(copy, recorded);
   } catch {
     return false;

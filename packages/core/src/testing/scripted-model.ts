@@ -2,8 +2,8 @@ import type { Model, ModelPart, ModelRequest } from '../run/reply/model.ts';
 import { type Clock, systemClock } from '../stop/clock.ts';
 
 /**
- * One step of a scripted reply: a text (streamed word by word), a call, a pause, a failure, or any part as it is.
- * A pause ends early when the reply is cancelled.
+ * One step of a scripted reply: a text (streamed word by word), a call, a pause, a failure, or any model part. A pause
+ * ends early when the reply is cancelled.
  */
 export type ScriptedStep =
   | string
@@ -13,28 +13,28 @@ export type ScriptedStep =
   | { readonly fail: Error }
   | ModelPart;
 
-/** A reply as a list of steps, or made from the request. */
+/** A reply as a list of steps, or a function that creates one from the request. */
 export type ScriptedReply = readonly ScriptedStep[] | ((request: ModelRequest) => readonly ScriptedStep[]);
 
 /** A model whose replies are scripted. */
 export interface ScriptedModel extends Model {
   /** Every request so far. */
   readonly requests: readonly ModelRequest[];
-  /** Streams that have begun and not ended: 0 when nothing was left behind. */
+  /** Streams that have started and not ended. 0 when all are closed. */
   readonly open: number;
 }
 
 export interface ScriptOptions {
   readonly clock?: Clock;
-  /** Between two words. */
+  /** The pause between two words. */
   readonly wordMs?: number;
 }
 
 /**
- * Creates a model that gives scripted replies, one by one; the last is repeated. It behaves like a provider: it streams,
- * stops when its signal fires, counts tokens (one per word), and refuses requests that carry `details`.
+ * Creates a model that returns scripted replies, one by one; the last is repeated. It behaves like a provider: it
+ * streams, stops when its signal fires, counts tokens (one per word), and refuses requests that carry `details`.
  *
- * @returns The model, which also records the requests it got.
+ * @returns The model, which also records its requests.
  *
  * @example
  * ```ts
@@ -94,7 +94,7 @@ function* callParts(step: { call: string; input?: unknown; id?: string }, newId:
   yield { type: 'call-end', callId, tool, input };
 }
 
-/** The timer goes with the pause: a cancelled reply must not keep the process alive. */
+/** Clear the timer with the pause: a cancelled reply must not keep the process alive. */
 async function pauseFor(ms: number, { clock, signal }: { clock: Clock; signal: AbortSignal }): Promise<void> {
   const elapsed = Promise.withResolvers<void>();
   const timer = clock.setTimer(ms, elapsed.resolve);

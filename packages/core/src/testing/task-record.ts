@@ -7,7 +7,7 @@ import type { Effect, JournalSeen, TaskReceipt, TaskSeen, Violation } from './hi
 
 const FINAL: ReadonlySet<string> = new Set(['success', 'failed', 'cancelled']);
 
-/** What a history says of one task, whoever saw it and wherever. */
+/** What a history says about one task, from all observers. */
 export class TaskRecord {
   readonly #id: string;
   readonly #violations: Violation[];
@@ -62,7 +62,7 @@ export class TaskRecord {
     this.#sameReason(reason, `an '${answer}' receipt`);
   }
 
-  /** What was read before is still there, but for drafts that something later holds. */
+  /** Checks that what was read before is still there, except drafts whose content a later entry holds. */
   journal(entries: readonly JournalSeen[]): void {
     const now = new Map(entries.map((entry) => [entry.position, entry]));
     for (const before of this.#journal.values()) {
@@ -117,7 +117,7 @@ export class TaskRecord {
   }
 }
 
-/** What the judge reads in a journal; other entries pass. */
+/** The journal entries that are checked; others are ignored. */
 type JournalEvent =
   | { readonly type: 'call-end'; readonly result: CallResult }
   | { readonly type: 'undo-end'; readonly callId: string; readonly state: string }

@@ -6,7 +6,7 @@ interface Timer {
   readonly callback: () => void;
 }
 
-/** A clock that stands still until it is told to move. */
+/** A clock that stands still until it is advanced. */
 export class VirtualClock implements Clock {
   #now: number;
   #order = 0;
@@ -27,12 +27,12 @@ export class VirtualClock implements Clock {
     return { [Symbol.dispose]: () => this.#timers.delete(timer) };
   }
 
-  /** How many timers are set: 0 when nothing was left behind. */
+  /** How many timers are set. 0 when all are cleared. */
   get pending(): number {
     return this.#timers.size;
   }
 
-  /** Moves on by `ms`, firing what falls due in order and letting everything react before the next. */
+  /** Advances by `ms`. Fires due timers in order, and lets everything react before the next. */
   async advance(ms: number): Promise<void> {
     const end = this.#now + ms;
     await flushMicrotasks();
@@ -43,7 +43,7 @@ export class VirtualClock implements Clock {
     this.#now = end;
   }
 
-  /** Fires the next timer, wherever it is. Answers whether there was one. */
+  /** Fires the next timer, however far ahead. Returns whether there was one. */
   fireNext(): boolean {
     const timer = this.#next(Infinity);
     if (timer !== undefined) this.#fire(timer);
@@ -77,9 +77,9 @@ export function flushMicrotasks(): Promise<void> {
 }
 
 /**
- * Creates a world where time moves when told, ids count up and chance is repeatable.
+ * Creates a world where the test advances time, ids count up and randomness is repeatable.
  *
- * @returns The world to hand to whatever takes one.
+ * @returns The world to pass to agents, runtimes and stores.
  */
 export function createVirtualWorld(options: { seed?: number } = {}): World & { readonly clock: VirtualClock } {
   let ids = 0;
@@ -88,7 +88,7 @@ export function createVirtualWorld(options: { seed?: number } = {}): World & { r
     clock: new VirtualClock(),
     createId: () => `id-${++ids}`,
     random() {
-      // Mulberry32: small, fast, good enough to make tests repeatable.
+      // Mulberry32: small, fast, and good enough for repeatable tests.
       seed = (seed + 0x6d2b79f5) | 0;
       let t = Math.imul(seed ^ (seed >>> 15), 1 | seed);
       t = (t + Math.imul(t ^ (t >>> 7), 61 | t)) ^ t;

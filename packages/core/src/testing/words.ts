@@ -1,7 +1,7 @@
 import { type Message, wordsOf } from '../run/history/message.ts';
 import type { RunEvent } from '../run/report/events.ts';
 
-/** What people were shown of each reply, in order. */
+/** The text of each reply that users were shown, in order. */
 export class Words {
   #shown: string[] = [];
   #reply = '';
@@ -16,12 +16,15 @@ export class Words {
     }
   }
 
-  /** False once somebody made the history short: then it no longer holds what was said and done before. */
+  /** False once the history was shortened: then it no longer holds the earlier messages. */
   get isWhole(): boolean {
     return this.#isWhole;
   }
 
-  /** The first reply that was shown and is not in the messages, where it belongs and word for word. */
+  /**
+   * Returns the first reply that was shown but is missing from the messages, or is there with different text or in the
+   * wrong place.
+   */
   missingFrom(messages: readonly Message[]): string | undefined {
     this.#next();
     const said = messages.flatMap((message) => (message.role === 'assistant' ? [wordsOf(message)] : []));
@@ -40,7 +43,7 @@ export class Words {
   }
 }
 
-/** What does not pair in a history: a call without its one result, or a result without its call. */
+/** Finds what is not paired in a history: a call without its one result, or a result without its call. */
 export function unpairedIn(messages: readonly Message[]): string | undefined {
   const open = new Map<string, number>();
   for (const message of messages) {
@@ -49,7 +52,7 @@ export function unpairedIn(messages: readonly Message[]): string | undefined {
         if (part.type === 'call') open.set(part.callId, (open.get(part.callId) ?? 0) + 1);
     } else if (message.role === 'tool') {
       const left = open.get(message.callId) ?? 0;
-      if (left === 0) return `a result of ${message.callId} that nobody asked for`;
+      if (left === 0) return `a result of ${message.callId} without its call`;
       open.set(message.callId, left - 1);
     }
   }

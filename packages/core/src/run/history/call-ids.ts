@@ -2,20 +2,21 @@ import type { ModelMessage, ModelPart } from '../reply/model.ts';
 import type { Step } from '../reply/planner.ts';
 import type { AssistantPart, Message } from './message.ts';
 
-/** What every provider accepts as the id of a call. */
+/** The format that every provider accepts as the id of a call. */
 const SAFE = /^[A-Za-z0-9_-]{1,64}$/;
 const MAX_ID_CHARACTERS = 64;
 
 /**
- * Gives every call an id of its own, safe for every provider: the one it came with if that is safe and free. Providers and
- * planners count anew now and then, and one id for two calls would mix up their results, their undos and what people see.
+ * Gives every call a unique id that is safe for every provider: its original id if that is safe and free. Providers and
+ * planners sometimes restart their counters, and one id for two calls would mix up their results, their undos and what
+ * users see.
  */
 export class CallIds {
   readonly #taken = new Set<string>();
-  /** The number to try next, by the id that was asked for: a thousand calls under one id must not cost a million looks. */
+  /** The number to try next, by the requested id: a thousand calls with the same id must not cost a million lookups. */
   readonly #next = new Map<string, number>();
 
-  /** No call gets an id that stands in these messages. */
+  /** No call gets an id that occurs in these messages. */
   reserve(messages: readonly (Message | ModelMessage)[]): void {
     for (const message of messages) {
       if (message.role === 'tool') this.#taken.add(message.callId);
@@ -41,10 +42,13 @@ function safeId(given: unknown): string {
   return SAFE.test(given) ? given : given.replaceAll(/[^A-Za-z0-9_-]/g, '_').slice(0, MAX_ID_CHARACTERS);
 }
 
-/** The ids of the calls of one streamed reply: all parts of a call agree, and two calls under one id are two. */
+/**
+ * The ids of the calls of one streamed reply: all parts of a call get the same id, and two calls with the same provider
+ * id get two.
+ */
 export class ReplyCallIds {
   readonly #ids: CallIds;
-  /** Calls that have begun, by the id the provider gave them. */
+  /** Calls that have started, by the provider's id. */
   readonly #started = new Map<string, string>();
 
   constructor(ids: CallIds) {
@@ -70,7 +74,10 @@ function named<Part extends ModelPart & { readonly callId: string }>(part: Part,
   return part.callId === callId ? part : { ...part, callId, providerId: part.callId };
 }
 
-/** The ids of the calls of one turn, whoever planned it: what was announced, what is asked for, and what it needs. */
+/**
+ * The ids of the calls of one turn, from a model or any other planner: announced calls, requested calls and their
+ * dependencies.
+ */
 export class TurnCallIds {
   readonly #ids: CallIds;
   readonly #own = new Map<string, string>();
@@ -85,7 +92,10 @@ export class TurnCallIds {
     return own;
   }
 
-  /** The same step under ids of our own. Calls that its message does not hold are added to it: nothing runs unseen. */
+  /**
+   * Returns the same step with our own ids. Calls that are missing from its message are added to it: nothing runs
+   * unseen.
+   */
   ofStep({ message, calls }: Step): Step {
     const named = new Set<string>();
     const content = message.content.map((part): AssistantPart => {

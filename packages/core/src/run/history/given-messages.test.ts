@@ -95,6 +95,6 @@ test.each<[object]>([
   [{ model: null }],
 ])('a reply with %j is none', (wrong) => {
   expect(() => recordReply({ ...reply, ...wrong } as never)).toThrow(
-    "message: expected an assistant's message with its parts, stopReason and perhaps usage",
+    "message: expected an assistant's message with its parts, stopReason and optional usage",
   );
 });

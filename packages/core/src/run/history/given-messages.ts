@@ -12,7 +12,7 @@ import {
 
 const CONTENT = 'a string, or a list of { type: "text", text } and { type: "image", mediaType, data }';
 
-/** What a person or a program says: content, or a whole message. */
+/** Reads the input of a user or a program: content, or a whole message. */
 export const readInput: (given: unknown, field: string) => UserMessage = reader((value, field) => {
   if (!isObject(value) || Array.isArray(value)) return { role: 'user', content: content(value, field) };
   const { role, content: said } = value as { role?: unknown; content?: unknown };
@@ -21,7 +21,7 @@ export const readInput: (given: unknown, field: string) => UserMessage = reader(
   return value;
 });
 
-/** One message of a history. */
+/** Reads one message of a history. */
 export const readMessage: (given: unknown, field: string) => Message = reader((value, field) => {
   if (!isObject(value)) throw unexpected(field, value, 'a message');
   const { role, content: said, callId, tool } = value as Record<string, unknown>;
@@ -37,13 +37,13 @@ export const readMessage: (given: unknown, field: string) => Message = reader((v
   return value;
 });
 
-/** Copies before it checks: what was checked is what is recorded, whatever becomes of what was handed in. */
+/** Copies before it checks: what was checked is what is recorded, even if the caller changes the original. */
 function reader<Kind extends Message>(check: Rule): (given: unknown, field: string) => Kind {
   const read = safely((given, field) => check(isObject(given) && !isRecorded(given) ? cloneJson(given) : given, field));
   return (given, field) => recorded(read(given, field) as Kind);
 }
 
-/** What a planner says, as it is recorded. Throws if it is no reply. */
+/** Records a planner's reply. Throws if it is not a reply. */
 export function recordReply(given: AssistantMessage): AssistantMessage {
   if (isList(given.content)) {
     const reply = recordMessage(given);
@@ -52,7 +52,7 @@ export function recordReply(given: AssistantMessage): AssistantMessage {
     const isCounted = Number.isFinite(usage.inputTokens) && Number.isFinite(usage.outputTokens);
     if (isWhole && isCounted && [provider, api, model].every(isTextOrNone)) return reply;
   }
-  throw unexpected('message', given, "an assistant's message with its parts, stopReason and perhaps usage");
+  throw unexpected('message', given, "an assistant's message with its parts, stopReason and optional usage");
 }
 
 function isReplyContent(value: unknown): boolean {

@@ -8,13 +8,13 @@ export interface OpenCall {
   readonly tool: string;
   readonly input: unknown;
   readonly isStarted: boolean;
-  /** What it has shown so far. */
+  /** Its partial result so far. */
   readonly shown?: Content;
 }
 
 /**
- * Builds a history from what happens in a run. The only code that knows what each event adds, so that a run, a run that is
- * resumed and an editor's session have the same history. After every method each call has at most one result.
+ * Builds a history from the events of a run. The only code that knows what each event adds, so that a run, a resumed
+ * run and an editor's session have the same history. After every method each call has at most one result.
  */
 export class HistoryBuilder {
   #messages: Message[];
@@ -26,12 +26,12 @@ export class HistoryBuilder {
     this.#messages = [...messages];
   }
 
-  /** Whole messages: what was said and done, without a reply that is under way. */
+  /** The complete messages, without a reply that is still streaming. */
   get messages(): readonly Message[] {
     return this.#messages;
   }
 
-  /** Results of calls, in the order in which they came. */
+  /** Results of calls, in the order in which they arrived. */
   get results(): readonly CallResult[] {
     return this.#results;
   }
@@ -44,7 +44,7 @@ export class HistoryBuilder {
     return this.#open.has(callId);
   }
 
-  /** What a reply that is under way has said so far. */
+  /** The parts so far of a reply that is still streaming. */
   get partial(): readonly AssistantPart[] {
     return this.#partial;
   }
@@ -105,7 +105,7 @@ export class HistoryBuilder {
     this.#change(callId, { isStarted: true });
   }
 
-  /** Adds the result of an open call; any other is ignored. */
+  /** Adds the result of an open call. A result of any other call is ignored. */
   addResult(result: CallResult, message: Message = { role: 'tool', ...result }): void {
     if (!this.#open.delete(result.callId)) return;
     this.#results.push(result);

@@ -10,9 +10,9 @@ export type AssistantPart =
   | { readonly type: 'thinking'; readonly text: string; readonly signature?: string }
   | {
       readonly type: 'call';
-      /** Ours: unlike any other in its run, and safe for every provider. */
+      /** Our own id: unique in its run, and safe for every provider. */
       readonly callId: string;
-      /** The id it came with, where that is another. */
+      /** The provider's id, where it differs. */
       readonly providerId?: string;
       readonly tool: string;
       readonly input: unknown;
@@ -25,18 +25,18 @@ export interface Usage {
   readonly complete: boolean;
 }
 
-/** What a person said. */
+/** A user's message. */
 export interface UserMessage {
   readonly role: 'user';
-  /** The sender's own name for it. No model is told. */
+  /** The sender's own id for it. Never sent to a model. */
   readonly id?: string;
   readonly content: Content;
 }
 
-/** Who made a reply, as far as the adapter to its provider knows. For people and logs: no model is told. */
+/** What created a reply, as far as the provider adapter knows. For users and logs; never sent to a model. */
 export interface ReplySource {
   readonly provider?: string;
-  /** Which of the provider's APIs answered. */
+  /** Which of the provider's APIs replied. */
   readonly api?: string;
   readonly model?: string;
 }
@@ -57,21 +57,21 @@ export interface ToolMessage extends CallResult {
 /** One message of a history. It is plain JSON, so it can be stored. */
 export type Message = UserMessage | AssistantMessage | ToolMessage;
 
-/** What a person or a program says to an agent. */
+/** The input of an agent, from a user or a program. */
 export type RunInput = Content | UserMessage;
 
 export function toolMessage(result: CallResult): ToolMessage {
   return recorded({ role: 'tool', ...result });
 }
 
-// Messages that are known to be frozen through and through: a long history is not copied again by every run.
+// Messages that are known to be deeply frozen, so that a long history is not copied again by every run.
 const frozenMessages = new WeakSet<Message>();
 
 export function isRecorded(value: object): boolean {
   return frozenMessages.has(value as Message);
 }
 
-/** The message as it enters a record: a frozen copy that shares nothing with what was handed in. */
+/** Returns the message to record: a frozen copy that shares nothing with the original. */
 export function recordMessage<Kind extends Message>(message: Kind): Kind {
   if (frozenMessages.has(message)) return message;
   if (message.role !== 'assistant') return recorded(cloneJson(message) as unknown as Kind);
@@ -87,14 +87,14 @@ function recordPart(part: AssistantPart): AssistantPart {
   return Object.freeze(part.type === 'call' ? { ...part, input: copyJson(part.input) } : { ...part });
 }
 
-/** Freezes a message that shares nothing with anything else: it is in a record from now on. */
+/** Freezes a message that shares nothing with other objects, so that it can be recorded. */
 export function recorded<Kind extends Message>(message: Kind): Kind {
   frozenMessages.add(deepFreeze(message));
   return message;
 }
 
 /**
- * Reads the words of an assistant message.
+ * Returns the text of an assistant message.
  *
  * @returns The text, without thinking and calls.
  */

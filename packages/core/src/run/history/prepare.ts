@@ -8,9 +8,9 @@ import { CallIds } from './call-ids.ts';
 import type { AssistantMessage, AssistantPart, Message, ToolMessage } from './message.ts';
 
 /**
- * Prepares a history for a model; there is no other way to one. It drops `details`, bounds content, and leaves only what
- * every provider accepts: each call is followed by exactly one result, ids are safe and unique, names are legal, thinking is
- * signed, no character is cut in half, nothing is empty.
+ * Prepares a history for a model. All histories sent to models must pass through here. It drops `details`, limits
+ * content, and leaves only what every provider accepts: each call is followed by exactly one result, ids are safe and
+ * unique, names are valid, thinking is signed, no character is cut in half, nothing is empty.
  *
  * @returns The messages to send.
  */
@@ -25,7 +25,7 @@ export function prepareMessages(history: readonly Message[]): ModelMessage[] {
     if (parts.length === 0) continue;
     const content = parts.map((part) => preparePart(part, ids));
     prepared.push({ role: 'assistant', content });
-    // Results stand directly behind their calls, in the order of the calls, wherever they stood before.
+    // Put results directly behind their calls, in the order of the calls, wherever they were before.
     for (const [at, part] of content.entries()) {
       if (part.type === 'call') prepared.push(prepareResult(part, results.get(parts[at]!)));
     }
@@ -39,12 +39,12 @@ function replayable(message: AssistantMessage): AssistantPart[] {
     if (part.type === 'thinking') return part.signature?.isWellFormed() === true;
     return true;
   });
-  // Providers refuse a reply that ends in thinking; a reply that was cut off may.
+  // Providers refuse a reply that ends in thinking, and a reply that was cut off may end so.
   const last = parts.findLastIndex((part) => part.type !== 'thinking');
   return parts.slice(0, last + 1);
 }
 
-/** The same part where it is fit to be sent, which is the rule: long histories are prepared for every turn. */
+/** Returns the same object if it can be sent unchanged, as most can: long histories are prepared for every turn. */
 function preparePart(part: AssistantPart, ids: CallIds): AssistantPart {
   if (part.type !== 'call') return part.text.isWellFormed() ? part : { ...part, text: part.text.toWellFormed() };
   const { input } = part;
@@ -55,13 +55,15 @@ function preparePart(part: AssistantPart, ids: CallIds): AssistantPart {
   return { ...part, callId, ...(providerId !== undefined && { providerId }), tool, input: madeWhole(input) };
 }
 
-/** The nearest name that every provider accepts: models invent names, and providers refuse to hear them again. */
+/**
+ * Returns the nearest name that every provider accepts: models invent names, and providers refuse those in a history.
+ */
 function legalName(name: string): string {
   if (/^[A-Za-z_][A-Za-z0-9_-]{0,63}$/.test(name)) return name;
   return `_${name.replaceAll(/[^A-Za-z0-9_-]/g, '_')}`.slice(0, 64);
 }
 
-/** Whether no text in it has half a character: a cut may have gone through an emoji. */
+/** Whether no text in it has half a character: a cut may have split an emoji. */
 function isWhole(value: unknown): boolean {
   if (typeof value === 'string') return value.isWellFormed();
   if (typeof value !== 'object' || value === null) return true;
@@ -77,7 +79,7 @@ function madeWhole(value: unknown): unknown {
 
 type CallPart = AssistantPart & { type: 'call' };
 
-/** Which result belongs to which call: the first that follows it, or one that stood elsewhere. Ids may come again. */
+/** Matches results with calls: the first result that follows the call, or one from elsewhere. Ids may recur. */
 function resultsOf(history: readonly Message[]): ReadonlyMap<AssistantPart, ToolMessage> {
   const results = new Map<AssistantPart, ToolMessage>();
   const open = new Map<string, CallPart>();
@@ -101,7 +103,7 @@ function resultsOf(history: readonly Message[]): ReadonlyMap<AssistantPart, Tool
 
 function prepareResult(call: CallPart, result: ToolMessage | undefined): ModelMessage {
   const { callId, tool } = call;
-  // A call without a result can only come from a history that was not ours: nobody knows what became of it.
+  // A call without a result can only come from a history that Whoa did not write: its end is unknown.
   if (result === undefined) {
     return { role: 'tool', callId, tool, content: 'Outcome unknown: no result was recorded.', isError: true };
   }
@@ -118,7 +120,7 @@ function prepareContent(content: Content): Content {
   return parts.length === 0 ? NOTHING_SAID : boundContent(parts);
 }
 
-/** What a model is told of the tools it may use. */
+/** Describes the available tools for a model. */
 export function describeTools(tools: readonly Tool[]): ModelTool[] {
   return tools.map(({ name, description, inputSchema, inputJsonSchema }) => {
     const schema = inputJsonSchema ?? describeSchema(name, inputSchema);

@@ -1,7 +1,7 @@
 import type { ModelPart } from '../reply/model.ts';
 import type { AssistantMessage, AssistantPart, ReplySource, StopReason, Usage } from './message.ts';
 
-/** Puts a streamed reply together. What it has is a valid message at any moment. */
+/** Builds a message from a streamed reply. It is a valid message at any moment. */
 export class ReplyBuilder {
   readonly #source: ReplySource;
   readonly #parts: AssistantPart[] = [];
@@ -14,7 +14,7 @@ export class ReplyBuilder {
     this.#source = { ...(provider && { provider }), ...(api && { api }), ...(model && { model }) };
   }
 
-  /** Whether the provider said that the reply is over. */
+  /** Whether the provider said that the reply has ended. */
   get isFinished(): boolean {
     return this.#stopReason !== undefined;
   }
@@ -23,7 +23,7 @@ export class ReplyBuilder {
     return this.#stopReason;
   }
 
-  /** Whether anything has come at all. */
+  /** Whether any part has arrived. */
   get hasStarted(): boolean {
     return this.#hasStarted;
   }
@@ -55,7 +55,7 @@ export class ReplyBuilder {
       case 'finish':
         this.#stopReason = part.stopReason;
         break;
-      // A call that is not complete leaves no trace.
+      // An incomplete call leaves no trace.
       case 'call-start':
       case 'call-arguments':
         break;
@@ -68,7 +68,7 @@ export class ReplyBuilder {
     return this.#message(this.#parts, calls ? 'tool-use' : (this.#stopReason ?? 'stop'), true);
   }
 
-  /** The reply as far as it came. Its calls are left out: a reply that was cut off asked for nothing. */
+  /** The reply so far. Its calls are left out: a reply that was cut off requests nothing. */
   cut(stopReason: 'aborted' | 'error'): AssistantMessage {
     return this.#message(
       this.#parts.filter(({ type }) => type !== 'call'),
@@ -87,7 +87,7 @@ export class ReplyBuilder {
 
   #sign(signature: string): void {
     const last = this.#parts.at(-1);
-    // Redacted thinking comes as a signature without words.
+    // Redacted thinking arrives as a signature without text.
     if (last?.type === 'thinking' && this.#isThinking) this.#replaceLast({ ...last, signature });
     else this.#parts.push({ type: 'thinking', text: '', signature });
   }
@@ -101,7 +101,7 @@ function callOf({ callId, providerId, tool, input }: ModelPart & { type: 'call-e
   return { type: 'call', callId, ...(providerId !== undefined && { providerId }), tool, input };
 }
 
-/** The counts that are counts: a provider that reports nonsense has reported nothing. */
+/** Keeps only valid counts: a provider that reports nonsense has reported nothing. */
 function countsIn({ inputTokens, outputTokens }: { inputTokens?: number; outputTokens?: number }) {
   return { ...(isCount(inputTokens) && { inputTokens }), ...(isCount(outputTokens) && { outputTokens }) };
 }

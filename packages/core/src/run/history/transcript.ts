@@ -14,7 +14,7 @@ import {
   wordsOf,
 } from './message.ts';
 
-/** The history of one run as it grows, in frozen messages, and what it has used. `close` gives every call a result. */
+/** The growing history of one run, in frozen messages, and its usage. `close` gives every call a result. */
 export class Transcript {
   readonly #history = new HistoryBuilder();
   readonly #onUsage: ((usage: Usage) => void) | undefined;
@@ -37,12 +37,12 @@ export class Transcript {
     return this.#usage;
   }
 
-  /** The words of the last reply. */
+  /** The text of the last reply. */
   get text(): string {
     return this.#text;
   }
 
-  /** Takes over what was said before. Throws `SettingsError` if that is no history. */
+  /** Takes over the earlier messages. Throws `SettingsError` if they are not a valid history. */
   begin(history: readonly Message[], input: UserMessage): void {
     this.replace(history);
     this.addUser(input);
@@ -52,7 +52,7 @@ export class Transcript {
     this.#history.addUser(recordMessage(message));
   }
 
-  /** Returns the message as it stands in the record. */
+  /** Returns the recorded message. */
   addReply(reply: AssistantMessage): AssistantMessage {
     const message = recordMessage(reply);
     if (message.usage) this.addUsage(message.usage);

@@ -9,15 +9,15 @@ import { type Model, type ModelError, modelRule } from './model.ts';
 import type { Planner, PlannerContext } from './planner.ts';
 import { ReplyError, streamReply } from './stream-reply.ts';
 
-/** How often and how long a model is asked again. */
+/** How often and how long a failed model request is retried. */
 export interface RetryOptions {
   /** How often a request is sent at most. */
   readonly maxAttempts?: number;
-  /** The first wait between two attempts; it doubles each time, with some chance in it. */
+  /** The first wait between two attempts. It doubles each time, with random jitter. */
   readonly backoffMs?: number;
-  /** No wait is longer; a provider that asks for more is not waited for. */
+  /** The longest wait. If a provider asks for more, the request fails. */
   readonly maxBackoffMs?: number;
-  /** A provider that sends nothing for this long has stopped answering. */
+  /** If a provider sends nothing for this long, the attempt fails. */
   readonly idleMs?: number;
 }
 
@@ -28,15 +28,15 @@ export interface ModelPlannerOptions {
   readonly instructions?: string | undefined;
   readonly tools: readonly Tool[];
   readonly retry?: RetryOptions | undefined;
-  /** A reply that is longer fails; `MAX_REPLY_CHARACTERS` by default. */
+  /** A longer reply fails. Defaults to `MAX_REPLY_CHARACTERS`. */
   readonly maxReplyCharacters?: number | undefined;
   readonly world: World;
 }
 
-/** More than any model says at once: a stream that never ends must not fill the memory. */
+/** More than any model writes in one reply: a stream that never ends must not fill the memory. */
 const MAX_REPLY_CHARACTERS = 4_000_000;
 
-/** The settings of an agent that asks a model. */
+/** The settings of an agent that uses a model. */
 export const MODEL_RULES: Rules<Pick<ModelPlannerOptions, 'model' | 'instructions' | 'retry' | 'maxReplyCharacters'>> =
   {
     model: modelRule,
@@ -50,7 +50,7 @@ export const MODEL_RULES: Rules<Pick<ModelPlannerOptions, 'model' | 'instruction
     maxReplyCharacters: count(),
   };
 
-/** The planner that asks a model. */
+/** Creates the planner that asks a model. */
 export function createModelPlanner(given: ModelPlannerOptions): Planner {
   const options = readSettings<ModelPlannerOptions>(given, {
     ...MODEL_RULES,
@@ -80,7 +80,7 @@ export function createModelPlanner(given: ModelPlannerOptions): Planner {
           if (failed.hasStarted) spent = partial.usage;
           const mayRetry = await waitToRetry(failed, attempt, { ...context, retry, world });
           if (mayRetry) continue;
-          // Cancelled between two attempts: what they cost is not lost with them.
+          // Cancelled between two attempts: keep the usage of the earlier ones.
           if (context.token.isCancelled) return { message: spending(NOTHING_SAID, spent), calls: [] };
           const { cause, hasShown, hasStarted } = failed;
           throw new ReplyError(cause, { partial, hasShown, hasStarted });
@@ -92,7 +92,7 @@ export function createModelPlanner(given: ModelPlannerOptions): Planner {
 
 const NOTHING_SAID: AssistantMessage = { role: 'assistant', content: [], stopReason: 'aborted' };
 
-/** The message with what was spent before it. */
+/** Returns the message with the usage of earlier attempts added. */
 function spending(message: AssistantMessage, before: Usage | undefined): AssistantMessage {
   return before === undefined ? message : { ...message, usage: addUsage(before, message.usage ?? NO_USAGE) };
 }
@@ -102,7 +102,7 @@ interface Retries {
   readonly world: World;
 }
 
-/** Waits until the request may be sent again. Answers whether it may. */
+/** Waits until the request may be sent again. Returns whether it may. */
 async function waitToRetry(error: ReplyError, attempt: number, context: PlannerContext & Retries): Promise<boolean> {
   const { token, world, tell } = context;
   const delayMs = delayBefore(error, attempt, context);
@@ -117,8 +117,8 @@ async function waitToRetry(error: ReplyError, attempt: number, context: PlannerC
 }
 
 /**
- * How long to wait before the next attempt; `undefined` if there should be none. Nobody may have seen anything yet: words
- * that were shown are not said twice.
+ * Returns how long to wait before the next attempt, or `undefined` for no retry. Don't retry once text was shown: users
+ * would see it twice.
  */
 function delayBefore(error: ReplyError, attempt: number, { retry, world }: Retries): number | undefined {
   if (attempt >= retry.maxAttempts || error.hasShown) return undefined;
@@ -130,7 +130,7 @@ function delayBefore(error: ReplyError, attempt: number, { retry, world }: Retri
   return Math.round(grown * (0.5 + world.random() / 2));
 }
 
-// By its code and not by its class: an adapter may have been built against another copy of this package.
+// Check the code, not the class: an adapter may have been built against another copy of this package.
 function isModelError(error: unknown): error is ModelError {
   return error instanceof Error && 'code' in error && error.code === 'MODEL_ERROR';
 }

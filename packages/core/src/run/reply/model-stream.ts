@@ -3,20 +3,23 @@ import type { CancellationToken } from '../../stop/token/token.ts';
 import { waitUntilLevel } from '../../stop/wait.ts';
 import { type Model, ModelError, type ModelPart, type ModelRequest } from './model.ts';
 
-/** A reply that is whole has this long to close its stream. */
+/** How long the stream of a complete reply may take to close. */
 const CLOSING_MS = 1_000;
 
-/** One open stream of a model, read part by part and closed at once when it is no longer wanted, whatever it does. */
+/**
+ * One open stream of a model. It is read part by part, and closed immediately when it is no longer wanted, whatever it
+ * does.
+ */
 export class ModelStream {
   readonly #token: CancellationToken;
-  /** The stream's own token: its signal ends with the stream, whoever ends it. */
+  /** The stream's own token: its signal ends with the stream, however that ends. */
   readonly #wire: CancellationToken;
   readonly #yielder: LoopYielder;
   readonly #iterator: AsyncIterator<ModelPart>;
   #idleMs: number;
   #readAt: number;
   #idleTimer: Disposable;
-  /** The part that is being waited for. */
+  /** The part that is being awaited. */
   #pending: PromiseLike<unknown> | undefined;
   #isOpen = true;
 
@@ -35,7 +38,10 @@ export class ModelStream {
     this.#idleTimer = this.#watchIdle(idleMs);
   }
 
-  /** The next part; `undefined` when the stream has ended or is no longer wanted. Throws when it failed or fell silent. */
+  /**
+   * Returns the next part, or `undefined` when the stream has ended or is no longer wanted. Throws when it failed or
+   * timed out.
+   */
   async next(): Promise<ModelPart | undefined> {
     const pause = this.#yielder.yieldIfDue();
     if (pause !== undefined) await waitUntilLevel(pause, this.#token, 'drain');
@@ -54,20 +60,22 @@ export class ModelStream {
     return end.value.done ? undefined : end.value.value;
   }
 
-  /** The reply is whole: what is left of the stream is not waited for as long as for a word. */
+  /** The reply is complete: wait less for the end of the stream than for a part. */
   expectEnd(): void {
     this.#idleMs = Math.min(this.#idleMs, CLOSING_MS);
     this.#idleTimer[Symbol.dispose]();
     this.#idleTimer = this.#watchIdle(this.#idleMs);
   }
 
-  /** Closes stream and connection. Returns what settles when the stream has really ended, if it has not yet. */
+  /**
+   * Closes stream and connection. Returns a promise that settles when the stream has really ended, if it has not yet.
+   */
   close(): Promise<unknown> | undefined {
     this.#idleTimer[Symbol.dispose]();
     this.#yielder[Symbol.dispose]();
     this.#wire.cancel({ kind: 'parent', message: 'the reply is over' }, { mode: 'kill' });
     this.#wire[Symbol.dispose]();
-    // Never wait here: a generator that is stuck in a read does not return.
+    // Don't wait here: a generator that is stuck in a read does not return.
     return this.#isOpen ? Promise.allSettled([this.#pending, this.#returned()]) : undefined;
   }
 

@@ -2,14 +2,14 @@ import { hasMethods, isObject, type Rule, SettingsError, unexpected } from '../.
 import type { Content } from '../../tool/result.ts';
 import type { AssistantPart, ReplySource, StopReason } from '../history/message.ts';
 
-/** Something that answers. Adapters to providers implement this; the core needs no package for it. */
+/** A language model. Provider adapters implement this; core needs no provider package. */
 export interface Model {
   readonly name: string;
-  /** Written on every message it makes. */
+  /** Added to every message it creates. */
   readonly source?: ReplySource;
   /**
-   * Streams one reply. When the signal fires, stop at once and close the connection; whatever is thrown then is taken as
-   * "stopped". Any other failure is thrown as a `ModelError`. No retries: those belong to the run.
+   * Streams one reply. When the signal fires, stop immediately and close the connection; whatever is thrown then counts
+   * as "stopped". Throw any other failure as a `ModelError`. Don't retry: the run does that.
    */
   stream(request: ModelRequest, options: { readonly signal: AbortSignal }): AsyncIterable<ModelPart>;
 }
@@ -17,21 +17,21 @@ export interface Model {
 /** The rule for a setting that is a model. */
 export const modelRule: Rule = (value, field) => {
   if (hasMethods(value, ['stream'])) return value;
-  const advice = 'wrap a model of the AI SDK: fromAiSdk(model), from @whoa/ai-sdk';
+  const advice = 'wrap an AI SDK model: fromAiSdk(model), from @whoa/ai-sdk';
   if (typeof value === 'string') throw new SettingsError(field, `the name of a model is not a model; ${advice}`);
   if (isObject(value) && ('doStream' in value || 'specificationVersion' in value))
     throw new SettingsError(field, advice);
   throw unexpected(field, value, `a model (an object with stream()); ${advice}`);
 };
 
-/** What a model is asked for one turn. */
+/** The request for one turn. */
 export interface ModelRequest {
   readonly instructions?: string;
   readonly messages: readonly ModelMessage[];
   readonly tools: readonly ModelTool[];
 }
 
-/** A message as a model may see it. It has no `details`, and there is no other way to a model. */
+/** A message as a model may see it. It has no `details`. */
 export type ModelMessage =
   | { readonly role: 'user'; readonly content: Content }
   | { readonly role: 'assistant'; readonly content: readonly AssistantPart[] }
@@ -57,22 +57,20 @@ export type ModelPart =
   | { readonly type: 'thinking-end'; readonly signature?: string }
   | { readonly type: 'call-start'; readonly callId: string; readonly tool: string }
   | { readonly type: 'call-arguments'; readonly callId: string; readonly text: string }
-  /** The call is complete. Only calls that came this far can run. */
+  /** The call is complete. Only complete calls can run. */
   | {
       readonly type: 'call-end';
       readonly callId: string;
-      /** The id the provider gave it, where that is another. */
+      /** The provider's id, where it differs. */
       readonly providerId?: string;
       readonly tool: string;
       readonly input: unknown;
     }
-  /** Model tokens of this reply so far; a later one replaces an earlier one, field by field. */
+  /** Model tokens of this reply so far. A later one replaces an earlier one, field by field. */
   | { readonly type: 'usage'; readonly inputTokens?: number; readonly outputTokens?: number }
   | { readonly type: 'finish'; readonly stopReason: Exclude<StopReason, 'aborted'> };
 
-/**
- * Thrown when a provider refused a request, or the connection to it broke. `isRetryable` says whether trying again may help.
- */
+/** Thrown when a provider refused a request, or its connection broke. `isRetryable` says whether a retry may help. */
 export class ModelError extends Error {
   override readonly name: string = 'ModelError';
   readonly code: string = 'MODEL_ERROR';

@@ -3,7 +3,7 @@ import type { Call } from '../../tool/call/call.ts';
 import type { AssistantMessage, AssistantPart, Message } from '../history/message.ts';
 import type { TurnEvent } from '../report/events.ts';
 
-/** What to do next: words for the user, calls to make, or both. A step without calls is the reply. */
+/** The next step: text for the user, calls to make, or both. A step without calls is the reply. */
 export interface Step {
   readonly message: AssistantMessage;
   readonly calls: readonly Call[];
@@ -11,16 +11,16 @@ export interface Step {
 
 export interface PlannerContext {
   /**
-   * Cancelled at any level means: stop now. Return a step with the words so far and `aborted` as their `stopReason`, or
+   * Cancelled at any level means: stop now. Return a step with the text so far and `aborted` as its `stopReason`, or
    * throw `CancelledError` with that message as `partial`.
    */
   readonly token: CancellationToken;
-  /** Starts at 1; every turn after the first adapts the plan to what the last wave brought. */
+  /** Starts at 1. Every turn after the first continues with the results of the last wave. */
   readonly turn: number;
   readonly tell: (event: TurnEvent) => void;
   /**
-   * Tells of work that was asked to end and has not yet: a stream that is being closed. The run waits for it a little, and
-   * names it if it is still running when the run settles.
+   * Reports work that was asked to end and has not yet, such as a stream that is being closed. The run waits briefly
+   * for it, and names it if it is still running when the run settles.
    */
   readonly leaveRunning?: (name: string, ended: PromiseLike<unknown>) => void;
 }
@@ -31,7 +31,7 @@ export interface Planner {
 }
 
 /**
- * Creates a step that answers and makes no calls. It ends the run.
+ * Creates a step that replies and makes no calls. It ends the run.
  *
  * @returns The step.
  */

@@ -75,11 +75,11 @@ test.each<[string, ModelPart[], object]>([
 );
 
 test.each<[ModelPart, string]>([
-  [{ type: 'text' } as ModelPart, "The model sent a 'text' whose text is no text"],
-  [{ type: 'thinking', text: 7 } as never, "The model sent a 'thinking' whose text is no text"],
-  [{ type: 'call-start', callId: 'c' } as never, "The model sent a 'call-start' whose tool is no text"],
-  [{ type: 'call-arguments', text: '' } as never, "The model sent a 'call-arguments' whose callId is no text"],
-  [{ type: 'call-end', callId: 'c' } as never, "The model sent a 'call-end' whose tool is no text"],
+  [{ type: 'text' } as ModelPart, "The model sent a 'text' whose text is not a string"],
+  [{ type: 'thinking', text: 7 } as never, "The model sent a 'thinking' whose text is not a string"],
+  [{ type: 'call-start', callId: 'c' } as never, "The model sent a 'call-start' whose tool is not a string"],
+  [{ type: 'call-arguments', text: '' } as never, "The model sent a 'call-arguments' whose callId is not a string"],
+  [{ type: 'call-end', callId: 'c' } as never, "The model sent a 'call-end' whose tool is not a string"],
   [{ type: 'finish', stopReason: 'error' }, 'The model broke its reply off'],
 ])('%j fails the reply for good', async (part, message) => {
   const error = await setUp(() => parts(words('So'), part)).failure();

@@ -11,19 +11,21 @@ export interface StreamReplyOptions {
   readonly token: CancellationToken;
   readonly tell: (event: TurnEvent) => void;
   readonly leaveRunning?: ((name: string, ended: PromiseLike<unknown>) => void) | undefined;
-  /** A provider that sends nothing for this long has stopped answering. */
+  /** If a provider sends nothing for this long, the reply fails. */
   readonly idleMs: number;
-  /** A reply that is longer is broken off. */
+  /** A longer reply is cut off and fails. */
   readonly maxReplyCharacters: number;
 }
 
-/** Thrown when a reply broke off. `partial` is what it had; `hasShown` says whether anybody saw any of it. */
+/**
+ * Thrown when a reply broke off. `partial` is the reply so far; `hasShown` says whether any of it was shown to a user.
+ */
 export class ReplyError extends Error {
   override readonly name: string = 'ReplyError';
   readonly code: string = 'REPLY_BROKE_OFF';
   readonly partial: AssistantMessage;
   readonly hasShown: boolean;
-  /** Whether any of it had come: then it may have cost something. */
+  /** Whether any of it had arrived: then it may have cost something. */
   readonly hasStarted: boolean;
 
   constructor(cause: unknown, reply: Pick<ReplyError, 'partial' | 'hasShown' | 'hasStarted'>) {
@@ -35,9 +37,9 @@ export class ReplyError extends Error {
 }
 
 /**
- * One streamed reply under a token. Words are never protected: at any level the stream is closed at once, the connection
- * too, and what had come is the reply, with `aborted` as its `stopReason`. Once the reply is whole, nothing that its stream
- * does can spoil it.
+ * Streams one reply under a token. Replies are never protected: at any level the stream and its connection are closed
+ * immediately, and the part so far is the reply, with `aborted` as its `stopReason`. Once the reply is complete,
+ * nothing that its stream does affects it.
  */
 export async function streamReply(
   model: Model,
@@ -48,7 +50,7 @@ export async function streamReply(
   const builder = new ReplyBuilder(model.source);
   const ids = ownIdsAfter(request);
   let hasShown = false;
-  // The arguments of calls included.
+  // Includes the arguments of calls.
   let characters = 0;
   let stream: ModelStream | undefined;
   try {
@@ -82,7 +84,7 @@ function tooLong(maxReplyCharacters: number): ModelError {
   return new ModelError(`The reply is longer than maxReplyCharacters of ${maxReplyCharacters}`, { isRetryable: false });
 }
 
-/** Ids for the calls of a reply, unlike those the request holds. */
+/** Creates ids for the calls of a reply that differ from those in the request. */
 function ownIdsAfter({ messages }: ModelRequest): ReplyCallIds {
   const ids = new CallIds();
   ids.reserve(messages);
@@ -97,15 +99,15 @@ const TEXTS: Readonly<Record<string, readonly string[]>> = {
   'call-end': ['callId', 'tool'],
 };
 
-/** A part that every field of can be relied on: adapters are written by others. */
+/** Checks every field of a part: adapters are third-party code. */
 function checkPart(part: ModelPart): ModelPart {
   const fields = TEXTS[part.type] ?? [];
   const bad = fields.find((field) => typeof (part as unknown as Record<string, unknown>)[field] !== 'string');
   if (bad === undefined) return part;
-  throw new ModelError(`The model sent a '${part.type}' whose ${bad} is no text`, { isRetryable: false });
+  throw new ModelError(`The model sent a '${part.type}' whose ${bad} is not a string`, { isRetryable: false });
 }
 
-/** What people may see of a part, as it comes. */
+/** The event that users see for a part as it arrives. */
 function eventOf(part: ModelPart): TurnEvent | undefined {
   if (part.type === 'text' || part.type === 'thinking') return { type: part.type, text: part.text };
   if (part.type === 'call-start') return { type: 'call-planned', callId: part.callId, tool: part.tool };

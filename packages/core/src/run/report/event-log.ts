@@ -1,17 +1,17 @@
 import type { RunEvent } from './events.ts';
 
-/** How many events are kept for slow and for late readers. */
+/** How many events are kept for slow and late readers. */
 const MAX_EVENTS = 10_000;
 
-/** How many bytes, roughly, the kept events may hold. */
+/** How many bytes, roughly, the kept events may take. */
 const MAX_EVENT_BYTES = 16_777_216;
 
 type Skipped = Extract<RunEvent, { type: 'events-skipped' }>;
 
 /**
- * The events of one run for any number of readers. A run never waits for a reader: one that falls behind is told how
- * many it missed. Written by hand and not as an async generator, because `return()` on a generator hangs behind a
- * pending `next()`.
+ * The events of one run, for any number of readers. A run never waits for a reader: one that falls behind gets the
+ * number of events it missed. Don't make this an async generator: `return()` on a generator hangs behind a pending
+ * `next()`.
  */
 export class EventLog implements AsyncIterable<RunEvent> {
   readonly #max: number;
@@ -37,7 +37,7 @@ export class EventLog implements AsyncIterable<RunEvent> {
     this.#wakeReaders();
   }
 
-  /** Keeps the newest events within both limits, the last one in any case. */
+  /** Keeps the newest events within both limits, and always the last one. */
   #trim(): void {
     let kept = 0;
     let bytes = 0;
@@ -60,7 +60,7 @@ export class EventLog implements AsyncIterable<RunEvent> {
   [Symbol.asyncIterator](): AsyncIterator<RunEvent, undefined> {
     let position = 0;
     let returned = false;
-    // Each reader that waits takes itself out: several may, and only some of them have been woken.
+    // Each waiting reader removes itself: there may be several, and only some of them have been woken.
     const waiting = new Set<() => void>();
 
     const next = async (): Promise<IteratorResult<RunEvent, undefined>> => {
@@ -110,19 +110,19 @@ export class EventLog implements AsyncIterable<RunEvent> {
   }
 }
 
-/** An object takes about this much, before its texts. */
+/** The approximate size of an object without its strings. */
 const OBJECT_BYTES = 64;
-/** Beyond this depth nothing is weighed: a tool's input may be anything, also a circle. */
+/** Don't measure below this depth: a tool's input may be anything, including a cycle. */
 const MAX_DEPTH = 8;
 
-/** What an event holds on to, roughly. The outcome at the end is kept by the run itself. */
+/** The approximate size of an event. The outcome at the end is not counted, because the run keeps it anyway. */
 function bytesOf(event: RunEvent): number {
   if (event.type === 'text' || event.type === 'thinking') return 2 * OBJECT_BYTES + 2 * event.text.length;
   if (event.type === 'run-end') return OBJECT_BYTES;
   try {
     return weigh(event, 0);
   } catch {
-    // An input that cannot even be looked at.
+    // An input that throws when it is read.
     return OBJECT_BYTES;
   }
 }

@@ -4,11 +4,11 @@ import type { AssistantMessage, Message, UserMessage } from '../history/message.
 import type { Outcome } from './outcome.ts';
 import type { UndoState } from './report.ts';
 
-/** What happens while a reply is made. */
+/** Events while a reply is created. */
 export type TurnEvent =
   | { readonly type: 'text'; readonly text: string }
   | { readonly type: 'thinking'; readonly text: string }
-  /** The model has begun to ask for a call. It runs only if it asks to the end. */
+  /** The model has started to request a call. The call runs only if the request is completed. */
   | { readonly type: 'call-planned'; readonly callId: string; readonly tool: string }
   | { readonly type: 'turn-retry'; readonly attempt: number; readonly delayMs: number; readonly error: string };
 
@@ -18,30 +18,30 @@ type OwnEvent =
   | { readonly type: 'turn-end'; readonly turn: number; readonly message: AssistantMessage }
   | StopEvent
   | { readonly type: 'steer-delivered'; readonly message: UserMessage }
-  /** The history was made shorter; `messages` is what it is now. */
+  /** The history was shortened; `messages` is the new history. */
   | {
       readonly type: 'history-compacted';
       readonly before: number;
       readonly after: number;
       readonly messages: readonly Message[];
     }
-  /** Something that is no call was still running when the wait for it was over. */
+  /** Work other than a call was still running when the wait for it ended. */
   | { readonly type: 'work-abandoned'; readonly name: string }
   | { readonly type: 'undo-start'; readonly callId: string; readonly tool: string }
   | { readonly type: 'undo-end'; readonly callId: string; readonly tool: string; readonly state: UndoState }
-  /** A reader was too slow and missed this many events; they are gone for it, not for the outcome. */
+  /** A reader was too slow and missed this many events. The outcome is still complete. */
   | { readonly type: 'events-skipped'; readonly count: number }
   | { readonly type: 'run-end'; readonly outcome: Outcome };
 
-/** Everything that happens in a run, in order. Nothing follows `run-end`, but for `AFTER_THE_END`. */
+/** All events of a run, in order. Only the types in `AFTER_THE_END` can follow `run-end`. */
 export type RunEvent = { readonly runId: string; readonly at: number } & (OwnEvent | TurnEvent | CallEvent);
 
-/** An event as its author knows it, before it is stamped with run and time. */
+/** An event before it gets its run id and time. */
 export type UnstampedEvent = OwnEvent | TurnEvent | Unstamped<CallEvent>;
 
 type Unstamped<Event> = Event extends unknown ? Omit<Event, 'at'> : never;
 
-/** What can still happen when a run is over, and then only hooks hear of it. */
+/** Events that can follow the end of a run. Only hooks receive them. */
 export const AFTER_THE_END: ReadonlySet<RunEvent['type']> = new Set([
   'call-late',
   'cleanup-error',

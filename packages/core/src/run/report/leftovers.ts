@@ -1,9 +1,9 @@
 import type { Clock } from '../../stop/clock.ts';
 
-/** What has been asked to end has this long to do so before it is given up on. */
+/** How long work that was asked to end may take before it is abandoned. */
 const LEFT_MS = 1_000;
 
-/** Work of a run that has been asked to end and has not yet. */
+/** Work of a run that was asked to end and has not yet. */
 export interface Left {
   readonly name: string;
   /** Settles when it ends. */
@@ -12,7 +12,10 @@ export interface Left {
   readonly until: number;
 }
 
-/** Keeps count of what a run has asked to end: it is waited for a little, and named if it still runs when the run settles. */
+/**
+ * Tracks the work that a run has asked to end. The run waits briefly for it, and names it if it still runs when the run
+ * settles.
+ */
 export class Leftovers {
   readonly #clock: Clock;
   readonly #running = new Set<Left>();
@@ -21,7 +24,7 @@ export class Leftovers {
     this.#clock = clock;
   }
 
-  /** What still runs. */
+  /** The work that is still running. */
   get running(): readonly Left[] {
     return [...this.#running];
   }
@@ -33,7 +36,9 @@ export class Leftovers {
     left.ended.then(forget, forget);
   };
 
-  /** Resolves when nothing is left, or everything that is has had its time; nothing if there is nothing to wait for. */
+  /**
+   * Resolves when no work is left, or all of it has had its time. Returns `undefined` if there is nothing to wait for.
+   */
   settle(): Promise<void> | undefined {
     return this.#running.size === 0 ? undefined : this.#settle();
   }

@@ -6,14 +6,14 @@ import type { StopReport } from './report.ts';
 interface OutcomeBase {
   readonly runId: string;
   readonly agent: string;
-  /** The words of the last reply, as far as it came. */
+  /** The text of the last reply, as far as it got. */
   readonly text: string;
-  /** The history with everything this run added: valid as the history of the next run, however this one ended. */
+  /** The history with everything this run added. It is a valid history for the next run, however this one ended. */
   readonly messages: readonly Message[];
   readonly calls: readonly CallResult[];
   readonly usage: Usage;
   readonly turns: number;
-  /** Messages given to `steer` that the run ended without reading. */
+  /** Messages passed to `steer` that the run did not read. */
   readonly undelivered: readonly UserMessage[];
   readonly startedAt: number;
   readonly endedAt: number;
@@ -28,7 +28,7 @@ export type Outcome = OutcomeBase &
         readonly status: 'cancelled';
         readonly reason: CancelReason;
         readonly stop: StopReport;
-        /** The work was done, or had failed, before the stop took hold. */
+        /** The work had finished or failed before the stop took effect. */
         readonly complete: boolean;
         readonly error?: unknown;
       }

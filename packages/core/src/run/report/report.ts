@@ -7,25 +7,25 @@ export type UndoState = 'undone' | 'failed' | 'unknown';
 
 /** What one call did between the cancel and the end. */
 export interface StoppedCall {
-  /** Calls of a sub-agent are named by the way to them: `c1/c7`, `researcher › bash`. */
+  /** Calls of a sub-agent are named by their path: `c1/c7`, `researcher › bash`. */
   readonly callId: string;
   readonly tool: string;
   /** `unknown` means abandoned: it was still running when the wait for it ended. */
   readonly state: CallState;
   /** Milliseconds after the cancel; negative if it had ended before. */
   readonly afterMs: number;
-  /** The cancel had to wait for it, because it must not be cut in half. */
+  /** The cancel had to wait for it, because it must not be interrupted. */
   readonly waitedFor: boolean;
   readonly undo?: UndoState;
   /** Operating-system processes the call ended, if it had any. */
   readonly processesEnded?: number;
-  /** Processes that could not be proved ended. */
+  /** Processes that may still be running. */
   readonly survivors?: number;
-  /** This machine offers no proof that the call's processes have ended. */
+  /** This machine cannot prove that the call's processes have ended. */
   readonly unverified?: true;
 }
 
-/** What each thing did between the cancel and settled. Frozen when the run settles. */
+/** What everything did between the cancel and the end. Frozen when the run settles. */
 export interface StopReport {
   readonly reason: CancelReason;
   readonly settledAfterMs: number;
@@ -34,14 +34,16 @@ export interface StopReport {
   readonly reply?: { readonly characters: number; readonly afterMs: number };
   readonly calls: readonly StoppedCall[];
   readonly cleanupErrors: readonly string[];
-  /** What is no call and was still running at the end: the planner, the model's stream, a question, a cleanup. */
+  /**
+   * Work other than calls that was still running at the end: the planner, the model's stream, a question, a cleanup.
+   */
   readonly abandoned?: readonly { readonly name: string; readonly afterMs: number }[];
-  /** Nothing was abandoned, nothing survived or went unproved, every cleanup ended well. */
+  /** Nothing was abandoned, every process is proved to have ended, and every cleanup succeeded. */
   readonly clean: boolean;
 }
 
 /**
- * Formats a stop report for people: one sentence, then a line for each thing.
+ * Formats a stop report for users: one sentence, then a line for each item.
  *
  * @returns The text, without a newline at its end.
  *
@@ -76,7 +78,7 @@ export function formatStopReport(report: StopReport): string {
   for (const call of report.calls) happened.push({ afterMs: call.afterMs, what: `${call.tool} ${describeCall(call)}` });
   for (const { name, afterMs } of work) happened.push({ afterMs, what: `${name} abandoned, it may still run` });
   happened.push({ afterMs: report.settledAfterMs, what: 'settled' });
-  // A stable sort keeps what happened in the same instant in the order written above.
+  // A stable sort keeps simultaneous items in the order written above.
   for (const { afterMs, what } of happened.toSorted((a, b) => a.afterMs - b.afterMs)) {
     lines.push(`  ${`${afterMs >= 0 ? '+' : ''}${afterMs} ms`.padStart(12)}  ${what}`);
   }

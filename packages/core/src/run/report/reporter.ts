@@ -5,12 +5,12 @@ import type { CallResult, CallState } from '../../tool/result.ts';
 import type { RunEvent } from './events.ts';
 import type { StoppedCall, StopReport } from './report.ts';
 
-/** What is known of one call, in absolute time. */
+/** What is known about one call, in absolute time. */
 interface SeenCall extends Omit<StoppedCall, 'afterMs' | 'waitedFor'> {
   readonly at: number;
 }
 
-/** Where an event comes from: nothing for the run itself, and for a sub-agent the calls that lead to it. */
+/** Where an event comes from: empty for the run itself; for a sub-agent, the calls that lead to it. */
 interface Way {
   readonly ids: string;
   readonly tools: string;
@@ -27,7 +27,7 @@ export class StopReporter {
   readonly #waitedFor = new Set<string>();
   readonly #cleanupErrors: string[] = [];
   readonly #abandoned: { name: string; at: number }[] = [];
-  /** How each call ended, also those that had before the cancel. */
+  /** How each call ended, including those that ended before the cancel. */
   readonly #states = new Map<string, CallState>();
   #reply: StopReport['reply'];
   #characters = 0;
@@ -84,7 +84,7 @@ export class StopReporter {
         this.#end(event.result, way);
         break;
       case 'call-late':
-        // What was abandoned long before the cancel and has come back since is no longer news.
+        // A call that was abandoned before the cancel and has ended since does not belong in the report.
         if (this.#cancelledAt === undefined) this.#calls.delete(way.ids + event.callId);
         break;
       case 'call-nested':
@@ -94,7 +94,7 @@ export class StopReporter {
             tools: `${way.tools}${event.tool} › `,
           });
         } catch {
-          // Any tool may nest, and what it nests may only look like an event of ours.
+          // Any tool may nest, and its events may only look like ours.
         }
         break;
       case 'undo-end':
@@ -116,7 +116,7 @@ export class StopReporter {
     const callId = way.ids + result.callId;
     this.#states.set(callId, state);
     const call: SeenCall = { callId, tool: way.tools + tool, state, at: endedAt, ...processesOf(result) };
-    // Of what ended before the cancel, only what is still there belongs in the report.
+    // Of the calls that ended before the cancel, report only those that may still be running.
     if (this.#cancelledAt !== undefined || state === 'unknown' || call.survivors) this.#calls.set(callId, call);
   }
 
@@ -137,7 +137,7 @@ function isClean({ state, survivors = 0, unverified, undo = 'undone' }: StoppedC
   return state !== 'unknown' && survivors === 0 && unverified === undefined && undo === 'undone';
 }
 
-/** Tools that run processes say in `details.cleanup` what they ended, and whether that is proved. */
+/** Tools that run processes report in `details.cleanup` what they ended, and whether that is proved. */
 function processesOf({ details }: CallResult): Pick<StoppedCall, 'processesEnded' | 'survivors' | 'unverified'> {
   if (typeof details !== 'object' || details === null || !('cleanup' in details)) return {};
   const cleanup = (details as { cleanup?: unknown }).cleanup as
