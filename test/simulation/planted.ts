@@ -163,8 +163,8 @@ export const plantedBugs: readonly PlantedBug[] = [
   one(
     'intents are not written before a call',
     'run/agent-work.ts',
-    'await journal.flushWhole();\n    // A process',
-    '// A process',
+    'await journal.flushWhole();\n    // Check again',
+    '// Check again',
   ),
   one(
     'a journal is written though the claim is known to be lost',

@@ -2,20 +2,20 @@ import type { Json } from '@whoa/core';
 import type { FinalStatus } from './status.ts';
 import type { ConversationRecord, NumberedCommand, StopOrder, TaskHead } from './task.ts';
 
-/** One life of one worker in one domain. Made by the first take or claim that hands something out; never reused. */
+/** One worker's session in one domain. The first take or claim that returns a task creates it. It is never reused. */
 export interface SessionRef {
   readonly domain: number;
-  /** A random id of 96 bits, made by the worker. */
+  /** A random 96-bit id, created by the worker. */
   readonly session: string;
 }
 
 /** The right to write to a task. */
 export interface ClaimRef {
   readonly id: string;
-  /** Raised whenever a task is taken or taken away. */
+  /** Increases whenever a task is taken or taken away. */
   readonly epoch: number;
   readonly session: string;
-  /** Made anew for each take: a failover that forgets a take can repeat any counter, but not this. */
+  /** New for each take. A failover that loses a take can repeat any counter, but not this id. */
   readonly claim: string;
 }
 
@@ -23,15 +23,15 @@ interface SessionRequest extends SessionRef {
   /** The worker's name. */
   readonly worker: string;
   readonly leaseMs: number;
-  /** A random id of 96 bits for this request; the same when it is repeated. */
+  /** A random 96-bit id for this request; the same when it is repeated. */
   readonly claim: string;
-  /** Inputs and histories are returned along as long as they have no more bytes in all; the others are loaded. */
+  /** Inputs and histories are included up to this total size. The rest must be loaded. */
   readonly maxBytes?: number;
 }
 
 /** A worker's request for tasks. */
 export interface TakeRequest extends SessionRequest {
-  /** 1 for a session's first take, one more after each answer that held tasks or was a `repeat`. */
+  /** 1 for a session's first take. Increase it after each response that contained tasks or was a `repeat`. */
   readonly number: number;
   readonly agents: readonly string[];
   readonly limit: number;
@@ -44,41 +44,41 @@ export type TakeAnswer =
   | {
       readonly answer: 'taken';
       readonly tasks: readonly TakenTask[];
-      /** This number had been answered before: the same tasks, as far as they are still held. Nothing new was taken. */
+      /** This number was used before: the same tasks, if they are still held. Nothing new was taken. */
       readonly repeat: boolean;
-      /** When something that is not ready yet becomes so. */
+      /** When the next task becomes ready. */
       readonly nextAt?: number;
-      /** Sessions have run out: please sweep. Said to one worker at a time. */
+      /** Some sessions expired: call `sweep`. Only one worker at a time is asked. */
       readonly expired: boolean;
       readonly now: number;
     }
-  /** A newer take of this session was answered already. */
+  /** A newer take of this session was already processed. */
   | { readonly answer: 'stale' }
-  /** The session is over, or the store has lost it: stop its tasks, begin another. */
+  /** The session is over, or the store lost it. Stop its tasks and start a new session. */
   | { readonly answer: 'gone' };
 
 /** A task handed to a session. */
 export interface TakenTask {
   readonly claim: ClaimRef;
-  /** `cancelling`: settle it, do not run it. Without inputs. */
+  /** Without inputs. If it is `cancelling`, settle it; don't run it. */
   readonly task: TaskHead;
   readonly orders: Orders;
-  /** Left out when it was too large to come along. */
+  /** Left out when it was too large to include. */
   readonly load?: TaskLoad;
 }
 
 export interface TaskLoad {
   readonly inputs: readonly Json[];
-  /** What was said in the conversation before. */
+  /** The earlier messages of the conversation. */
   readonly history: ConversationRecord['history'];
 }
 
-/** Whether a worker was given one task. */
+/** The result of claiming one task. */
 export type ClaimAnswer =
   | ({ readonly answer: 'claimed' } & TakenTask)
-  /** Another session has it, at least until then; after that a sweep can free it. */
+  /** Another session holds it, at least until then. After that, a sweep can free it. */
   | { readonly answer: 'held'; readonly until: number }
-  /** Not its turn; `until` if only time is missing. */
+  /** Other tasks come first, or its start time has not come; then `until` is set. */
   | { readonly answer: 'waiting'; readonly until?: number }
   | { readonly answer: 'too-late'; readonly status: FinalStatus }
   | { readonly answer: 'unknown' }
@@ -87,21 +87,21 @@ export type ClaimAnswer =
 
 /** A worker's heartbeat for one of its sessions. */
 export interface Beat extends SessionRef {
-  /** Orders that have been carried out, by the number they came with. */
+  /** Orders that have been carried out, by their order number. */
   readonly confirmed?: readonly (Omit<ClaimRef, 'session'> & { readonly orderNumber: number })[];
-  /** How many tasks the worker believes it holds. */
+  /** How many tasks the worker holds, by its own count. */
   readonly count: number;
 }
 
-/** Whether the session lives, and the orders its worker has not confirmed. */
+/** Whether the session is alive, and the orders that its worker has not confirmed. */
 export type BeatAnswer =
   | {
       readonly answer: 'alive';
       /** Orders not confirmed yet, at most `MAX_ORDERS`. */
       readonly orders: readonly TaskOrders[];
-      /** There are more: beat again. */
+      /** There are more orders: beat again. */
       readonly more: boolean;
-      /** The counts differ: read `held`. */
+      /** The counts differ: call `held`. */
       readonly recount: boolean;
       readonly expired: boolean;
       readonly now: number;
@@ -120,21 +120,21 @@ export type HeldTask = Omit<ClaimRef, 'session'>;
 export interface SweepAnswer {
   /** How many tasks were freed or failed. */
   readonly freed: number;
-  /** There is more to free now. */
+  /** There are more tasks to free now. */
   readonly more: boolean;
-  /** When the next session runs out, if nobody beats it. */
+  /** When the next session expires unless its worker beats. */
   readonly nextAt?: number;
   readonly now: number;
 }
 
-/** What a worker should know of a task. Everything stands in it, every time, so nothing is ever missed. */
+/** The orders for the worker of a task. They are always complete, so a missed message loses nothing. */
 export interface Orders {
   /** The store's time. */
   readonly now: number;
-  /** Rises with every order; what a beat confirms. 0: there never was one. */
+  /** Increases with every order; a beat confirms it. 0 means that there was no order yet. */
   readonly orderNumber: number;
   readonly stop?: StopOrder;
   readonly commands: readonly NumberedCommand[];
-  /** The journal is being read along; write more often. */
+  /** A client is reading the journal; write more often. */
   readonly watched: boolean;
 }

@@ -1,4 +1,4 @@
-/** Thrown to a worker that no longer holds its task. Stop: none of its writes count any more. */
+/** Thrown when a worker no longer holds its task. Stop working: its writes no longer count. */
 export class LeaseLostError extends Error {
   override readonly name: string = 'LeaseLostError';
   readonly code: string = 'LEASE_LOST';
@@ -12,7 +12,7 @@ export class LeaseLostError extends Error {
   }
 }
 
-/** Thrown when a batch does not continue the journal where it ends. */
+/** Thrown when a batch does not start where the journal ends. */
 export class JournalGapError extends Error {
   override readonly name: string = 'JournalGapError';
   readonly code: string = 'JOURNAL_GAP';
@@ -22,11 +22,14 @@ export class JournalGapError extends Error {
   }
 }
 
-/** Thrown when a batch would make a journal larger than the store lets it be. Nothing was written; cut it, or replace more. */
+/**
+ * Thrown when a batch would exceed the journal's limit. Nothing was written. Truncate the batch, or replace more
+ * entries.
+ */
 export class JournalFullError extends Error {
   override readonly name: string = 'JournalFullError';
   readonly code: string = 'JOURNAL_FULL';
-  /** How large the journal is now. */
+  /** The current size of the journal. */
   readonly bytes: number;
 
   constructor(taskId: string, bytes: number, maxBytes: number) {
@@ -43,7 +46,7 @@ export class StoreBusyError extends Error {
   readonly code: string = 'STORE_BUSY';
 }
 
-/** Thrown when a store has been closed. */
+/** Thrown when the store has been closed. */
 export class StoreClosedError extends Error {
   override readonly name: string = 'StoreClosedError';
   readonly code: string = 'STORE_CLOSED';
@@ -53,13 +56,13 @@ export class StoreClosedError extends Error {
   }
 }
 
-/** Thrown when a store cannot be used as it is set up: a missing driver, a wrong address, a layout or format that differs. */
+/** Thrown when a store's setup does not work: a missing driver, a wrong address, or a different layout or format. */
 export class StoreSetupError extends Error {
   override readonly name: string = 'StoreSetupError';
   readonly code: string = 'STORE_SETUP';
 }
 
-/** Thrown when there is no such task of this tenant: it never was, or is no longer kept. */
+/** Thrown when the tenant has no such task: it never existed, or its retention time has passed. */
 export class TaskUnknownError extends Error {
   override readonly name: string = 'TaskUnknownError';
   readonly code: string = 'TASK_UNKNOWN';

@@ -4,9 +4,9 @@ import type { ConversationRef, KeyRef, NewTask, TaskRef } from './task.ts';
 const ID = /^t([0-9a-z]+)-[0-9A-Za-z_-]{1,64}$/;
 
 /**
- * Names a new task. The shard is part of the name, so that any node finds a task without asking, and the tasks of one
- * conversation share one. One key, or without a key one nonce, always gives the same name: that is what makes creating a
- * task twice harmless.
+ * Creates the id of a new task. The id contains the shard, so any node can find the task without a lookup; the tasks of
+ * one conversation share a shard. The same key, or without a key the same nonce, always gives the same id. This makes
+ * creating a task twice harmless.
  */
 export function createTaskId(
   task: Pick<NewTask, 'tenant' | 'conversation' | 'concurrency' | 'key'>,
@@ -18,30 +18,30 @@ export function createTaskId(
   return `t${shard.toString(36)}-${unique.toString('base64url').slice(0, 32)}`;
 }
 
-/** The task that was created under a key, if one was. */
+/** Returns the reference of the task that is created under a key. */
 export function refOfKey(ref: KeyRef, shards: number): TaskRef {
   if (ref.key === '') throw new TypeError('key: expected a text of at least 1 character');
   return { tenant: ref.tenant, id: createTaskId(ref, { nonce: '', shards }) };
 }
 
-/** What proves that an order is for one task of one claim, without telling the claim. */
+/** Proves that an order is for one task of one claim, without revealing the claim. */
 export function signatureOf({ id, claim }: { readonly id: string; readonly claim: string }): string {
   return createHash('sha1').update(`${claim} ${id}`).digest('hex');
 }
 
-/** The shard a conversation lives in, with all its tasks. */
+/** Returns the shard of a conversation and all its tasks. */
 export function getConversationShard({ tenant, conversation }: ConversationRef, shards: number): number {
   return pickShard([tenant, conversation], shards);
 }
 
-/** The shard a task lives in; throws on what is no task id. */
+/** Returns the shard of a task. Throws `TypeError` on an invalid task id. */
 export function getShard(id: string): number {
   const shard = ID.exec(id)?.[1];
-  if (shard === undefined) throw new TypeError(`id: '${id}' is no task id`);
+  if (shard === undefined) throw new TypeError(`id: '${id}' is not a task id`);
   return Number.parseInt(shard, 36);
 }
 
-/** What is no id is in no shard; any will say that there is no such task. */
+/** Like `getShard`, but returns the first shard for an invalid id; any shard will report such a task as unknown. */
 export function getShardOrFirst(id: string): number {
   try {
     return getShard(id);

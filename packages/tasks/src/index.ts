@@ -1,4 +1,4 @@
-// Stores: where tasks live.
+// Stores: where tasks are kept.
 export { createTaskStore, type TaskStoreConfig } from './stores/factory.ts';
 export { createMemoryStore } from './stores/memory.ts';
 export { createSqliteStore } from './stores/sqlite.ts';
@@ -22,14 +22,14 @@ export type { JournalEvent } from './journal-event.ts';
 export type { CreateReceipt, SendReceipt, StoreCancelReceipt, ListFilter, ListPage } from './store.ts';
 export type { TaskCounts, PageRequest, TenantPage, WorkerPage } from './overview.ts';
 
-// Runners: run tasks, here or in workers.
+// Runners: run tasks, in this process or in workers.
 export { createRunner } from './run/store-runner.ts';
 export type { Runner, StartedTask, RunnerOptions, RunnerEvent } from './run/runner.ts';
 export type { Work, TaskContext, HeldWork } from './run/work.ts';
 export { createTaskApprovals, type TaskApprovals } from './run/approvals.ts';
 export { createBackground, type Background, createBackgroundKey } from './run/background.ts';
 
-// Following a task from anywhere.
+// Follow a task from any process.
 export { followTask, type Followed } from './follow/follow.ts';
 
 // Conversations on a store.

@@ -2,13 +2,13 @@ import type { Message, RunEvent } from '@whoa/core';
 import type { ApprovalQuestion } from '@whoa/core/approval';
 import type { CallState } from '@whoa/core/embed';
 
-/** An error as it is kept. */
+/** An error as it is stored. */
 interface KeptError {
   readonly message: string;
   readonly code?: string;
 }
 
-/** What becomes of a value in the store: it is plain data, and errors are what they said. */
+/** A value as it is stored: plain data, with errors reduced to message and code. */
 type Kept<Value> = Value extends Error
   ? KeptError
   : Value extends (...args: never[]) => unknown
@@ -17,21 +17,21 @@ type Kept<Value> = Value extends Error
       ? { readonly [Field in keyof Value]: Kept<Value[Field]> }
       : Value;
 
-/** These are not kept: the end of a run stands in the outcome of its task. */
+/** Events that are not stored: the end of a run is in the outcome of its task. */
 type NotKept = 'run-end' | 'events-skipped';
 
 /**
- * What stands in the journal of a task that an agent runs: what its run told, and what the journal says of itself. Words
- * come as drafts while somebody reads along; the end of their turn holds all of them. Work that is no agent writes events
- * of its own.
+ * An event in the journal of a task that runs an agent: an event of its run, or one that the journal itself adds. Text
+ * is written in drafts while a client is reading; the end of the turn contains all of it. Work that is not an agent
+ * writes its own events.
  */
 export type JournalEvent =
   | Kept<Exclude<RunEvent, { type: NotKept }>>
-  /** A call is about to begin: if nothing more is known of it, it may have had an effect. */
+  /** A call is about to start. If the journal has no more about it, it may have had an effect. */
   | { readonly type: 'call-intent'; readonly callId: string; readonly tool: string }
   /** The end of a call that a lost worker left open. */
   | { readonly type: 'call-end'; readonly result: { readonly callId: string; readonly state: CallState } }
-  /** A person is asked about a call, with everything that it would do. An answer names `id`, or where this stands. */
+  /** A user is asked to approve a call, with everything it would do. An answer names `id` or the entry's position. */
   | {
       readonly type: 'approval-question';
       readonly id: string;
@@ -40,7 +40,7 @@ export type JournalEvent =
     }
   /** A command to the run was carried out. */
   | { readonly type: 'command-done'; readonly number: number; readonly answer: string }
-  /** The history as the run has made it shorter; there is at most one. */
+  /** The history after the run compacted it. There is at most one. */
   | { readonly type: 'history'; readonly messages: readonly Message[] }
-  /** What was not written for want of room; there is at most one. */
+  /** What was not written because the journal budget ran out. There is at most one. */
   | { readonly type: 'journal-cut'; readonly entries: number; readonly bytes: number };

@@ -3,20 +3,20 @@ import type { TaskStatus } from './status.ts';
 /** How many tasks of a tenant have each status. */
 export interface TaskCounts {
   readonly tenant: string;
-  /** None is larger than `limit`: a count that is as large means that many or more. Ended tasks count until they are removed. */
+  /** Counts stop at `limit`: a count equal to it means that many or more. Ended tasks count until they are removed. */
   readonly statuses: Readonly<Record<TaskStatus, number>>;
   readonly limit: number;
 }
 
 /** Which page of a list. */
 export interface PageRequest {
-  /** How many at most; 100 by default. */
+  /** The maximum number of results. Defaults to 100. */
   readonly limit?: number;
-  /** `next` of the page before. */
+  /** `next` of the previous page. */
   readonly cursor?: string;
 }
 
-/** Names of tenants that have tasks, in the order of their bytes. */
+/** Names of tenants that have tasks, in byte order. */
 export interface TenantPage {
   readonly tenants: readonly string[];
   readonly next?: string;
@@ -29,16 +29,16 @@ interface WorkerRecord {
   readonly holds: number;
   /** Ids of the tasks it holds, at most 100. */
   readonly tasks: readonly string[];
-  /** When the first of its leases runs out, unless it renews them. Left out if it holds nothing. */
+  /** When the first of its leases expires unless renewed. Left out if it holds nothing. */
   readonly expiresAt?: number;
-  /** Agents it waits for tasks of; empty while it is full. */
+  /** Agents whose tasks it waits for; empty while it is at its concurrency limit. */
   readonly waitsFor: readonly string[];
 }
 
 /** The workers of a store. */
 export interface WorkerPage {
   readonly workers: readonly WorkerRecord[];
-  /** There are more than were asked for. */
+  /** There are more workers than `limit`. */
   readonly more: boolean;
   /** The store's clock. */
   readonly now: number;
@@ -58,17 +58,17 @@ export interface SeenWaiter {
   readonly agents: readonly string[];
 }
 
-/** What a driver sees of workers; at most `limit` of each. */
+/** What a driver knows about workers; at most `limit` of each. */
 export interface SeenWorkers {
   readonly sessions: readonly SeenSession[];
   readonly waiters: readonly SeenWaiter[];
   readonly now: number;
 }
 
-/** How many ids of tasks are shown of one worker. */
+/** How many task ids are shown per worker. */
 export const MAX_SHOWN_TASKS = 100;
 
-/** One record for each worker, in the order of their names: a worker has a session in each domain it holds tasks of. */
+/** Returns one record per worker, in name order. A worker has one session in each domain where it holds tasks. */
 export function toWorkerPage({ sessions, waiters, now }: SeenWorkers, limit: number): WorkerPage {
   const found = new Map<string, WorkerRecord>();
   const change = (worker: string, add: (record: WorkerRecord) => WorkerRecord): void => {

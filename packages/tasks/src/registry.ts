@@ -14,7 +14,7 @@ import { type FinalStatus, isFinalStatus, type TaskStatus } from './status.ts';
 import type { StoreCancelReceipt, TaskStore } from './store.ts';
 import type { TaskOutcome, TaskRecord, TaskResponse } from './task.ts';
 
-/** What a registry says about a task. */
+/** The state of a registered task. */
 interface RegisteredTask {
   readonly key: string;
   readonly taskId: string;
@@ -23,38 +23,38 @@ interface RegisteredTask {
   readonly reason: CancelReason | undefined;
 }
 
-/** What became of a `setStatus`. */
+/** The result of `setStatus`. */
 type SetStatusReceipt =
-  /** `status` may differ from the one given: work that was being cancelled ends `cancelled`. */
+  /** `status` may differ from the one you passed: work that was being cancelled ends `cancelled`. */
   | { readonly answer: 'set' | 'already'; readonly status: FinalStatus }
-  /** The work stopped because the registry was disposed: it may be registered again. */
+  /** The work stopped because the registry was disposed. It may be registered again. */
   | { readonly answer: 'released' }
-  /** The lease was lost: other work may run under this key by now. */
+  /** The lease was lost. Other work may run under this key by now. */
   | { readonly answer: 'refused' };
 
-/** Work under a key. Only `registered` may run; otherwise other work runs under the key, or it has ended. */
+/** Work under a key. Only run it if it is `registered`; otherwise other work runs under the key, or it has ended. */
 export type Registration = { readonly key: string; readonly taskId: string } & (
   | {
       readonly answer: 'registered';
-      /** Cancelled when the task is, and when its lease is lost: stop working then. */
+      /** Cancelled when the task is cancelled or its lease is lost. Stop working then. */
       readonly token: CancellationToken;
-      /** Ends the work. Call it when nothing of it runs any more, also after a cancel. */
+      /** Ends the work. Call it, also after a cancel, when no part of the work is running any more. */
       readonly setStatus: (status: FinalStatus) => Promise<SetStatusReceipt>;
     }
   | { readonly answer: 'held' | 'ended'; readonly status: TaskStatus }
 );
 
 /**
- * Makes work in a loop of your own cancellable from anywhere: one tenant's tasks in a store, named by your own keys. Leases
- * are renewed in the background. Dispose it to stop the work it registered.
+ * Makes work in your own loop cancellable from any process. It holds one tenant's tasks in a store, named by your keys,
+ * and renews their leases in the background. Dispose it to stop the work it registered.
  */
 export interface CancellationRegistry extends AsyncDisposable {
-  /** Makes work known and claims it. The key defaults to a new id. */
+  /** Registers work and claims it. The key defaults to a new id. */
   register(options?: { readonly key?: string }): Promise<Registration>;
   cancel(key: string, reason?: CancelReasonInit, options?: CancelOptions): Promise<StoreCancelReceipt>;
-  /** True from the moment a cancel was accepted. */
+  /** True from the moment a cancel is accepted. */
   isCancelled(key: string): Promise<boolean>;
-  /** What is known of the work, also after its end. */
+  /** Returns the state of the work, also after its end. */
   get(key: string): Promise<RegisteredTask | undefined>;
 }
 
@@ -64,18 +64,18 @@ export interface CancellationRegistryOptions
     'worker' | 'leaseMs' | 'pollMs' | 'channel' | 'cancellationChecker' | 'whenCheckerFails' | 'hooks' | 'world'
   > {
   readonly store: TaskStore;
-  /** Whose tasks these are. */
+  /** The tenant that owns the tasks. */
   readonly tenant: string;
 }
 
-/** The agent that registered tasks name: no runner has it, so none runs them. */
+/** The agent name of registered tasks. No runner has an agent with this name, so no runner takes them. */
 const AGENT = 'registered';
 
 /**
- * Creates a registry that makes work of your own cancellable by key, for one tenant.
+ * Creates a registry that makes your own work cancellable by key, for one tenant.
  *
  * @returns The registry. Dispose it when its work has ended.
- * @throws {@link StoreFullError}, from `register`, when too much waits already.
+ * @throws {@link StoreFullError}, from `register`, when too many tasks are waiting.
  */
 export function createCancellationRegistry(options: CancellationRegistryOptions): CancellationRegistry {
   const { store, tenant, world = systemWorld } = options;
@@ -131,7 +131,7 @@ export function createCancellationRegistry(options: CancellationRegistryOptions)
     },
     async [Symbol.asyncDispose]() {
       const disposed = runner[Symbol.asyncDispose]();
-      // Work that does not stop keeps its claim until its lease ends: handed back now, it would run twice.
+      // Don't hand back work that does not stop: it would run twice. It keeps its claim until its lease ends.
       const timer = world.clock.setTimer(LADDERS.now.abortMs!, () => {
         for (const task of held.values()) task.abandon();
       });
@@ -141,7 +141,7 @@ export function createCancellationRegistry(options: CancellationRegistryOptions)
   };
 }
 
-/** What `setStatus` returns once the runner is done with the work. */
+/** Creates the function that returns the receipt of `setStatus` once the runner has finished with the work. */
 function receiptOf(ended: Promise<TaskResponse>): () => Promise<SetStatusReceipt> {
   const finished = ended.then(
     ({ status }): SetStatusReceipt => ({ answer: 'set', status: status as FinalStatus }),
@@ -151,11 +151,11 @@ function receiptOf(ended: Promise<TaskResponse>): () => Promise<SetStatusReceipt
       throw error;
     },
   );
-  finished.catch(() => {}); // Thrown to whoever calls `setStatus`.
+  finished.catch(() => {}); // Callers of `setStatus` get the error.
   return () => finished;
 }
 
-/** Work of the caller's, between its claim and its end. */
+/** The caller's work, between its claim and its end. */
 class HeldTask {
   /** Resolves with itself when the work is claimed. */
   readonly started: Promise<HeldTask>;
@@ -175,7 +175,7 @@ class HeldTask {
     return this.#token;
   }
 
-  /** Resolves when the caller says that the work has ended: a cancel does not end work that still runs. */
+  /** Resolves when the caller reports the end of the work. A cancel does not end work that still runs. */
   hold(token: CancellationToken): Promise<TaskOutcome> {
     this.#token = token;
     return new Promise((resolve, reject) => {

@@ -2,20 +2,20 @@
 export type FinalStatus = 'success' | 'failed' | 'cancelled';
 
 /**
- * Where a task stands. `cancelling` seals its fate: from there only `cancelled` is possible, so a cancel that was
- * accepted is a cancel, and `cancelled` means settled.
+ * The status of a task. From `cancelling` only `cancelled` is possible: an accepted cancel always ends as `cancelled`,
+ * and `cancelled` means that the work has stopped.
  */
 export type TaskStatus = 'init' | 'running' | 'cancelling' | FinalStatus;
 
-/** What can be done to a task. A finish is named by the end it asks for. */
+/** What can be done to a task. A finish is named by the final status it asks for. */
 export type StatusAction = 'claim' | 'release' | 'cancel' | FinalStatus;
 
 /**
- * Why a move is refused.
+ * Why a transition is refused.
  *
- * - `not-running`: no worker has claimed it.
- * - `held`: a worker has claimed it.
- * - `final`: it has ended.
+ * - `not-running`: no worker has claimed the task.
+ * - `held`: a worker has claimed the task.
+ * - `final`: the task has ended.
  */
 export type StatusRefusal = 'not-running' | 'held' | 'final';
 
@@ -32,7 +32,7 @@ const ENDED = {
   cancelled: 'final',
 };
 
-/** Every status and every move: where it leads, or why it does not. */
+/** Every status and every action: the next status, or why the action is refused. */
 export const STATUS_TABLE: Readonly<Record<TaskStatus, Readonly<Record<StatusAction, TaskStatus | StatusRefusal>>>> = {
   init: {
     claim: 'running',
@@ -63,7 +63,7 @@ export const STATUS_TABLE: Readonly<Record<TaskStatus, Readonly<Record<StatusAct
   cancelled: ENDED as Record<StatusAction, StatusRefusal>,
 };
 
-/** The one place that decides what a move does to a status. Leases and epochs are checked before. */
+/** The only function that decides what an action does to a status. Leases and epochs are checked before. */
 export function nextStatus(status: TaskStatus, asked: StatusAction): NextStatus {
   const next = STATUS_TABLE[status][asked];
   return isRefusal(next) ? { moved: false, refused: next, status } : { moved: true, status: next };
@@ -76,7 +76,7 @@ export function byStatus<T>(toValue: (status: TaskStatus) => T): Readonly<Record
 }
 
 /**
- * Tells whether a task has ended: its record never changes again.
+ * Checks whether a task has ended. Its record never changes after that.
  *
  * @returns True for `success`, `failed` and `cancelled`.
  */

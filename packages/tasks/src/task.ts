@@ -1,52 +1,54 @@
 import type { CancelReason, Json, Policy, StopLevel, Usage } from '@whoa/core';
 import type { FinalStatus, TaskStatus } from './status.ts';
 
-/** Names a task to somebody who may only see one tenant's. */
+/** Identifies a task to a caller that may only see one tenant's tasks. */
 export interface TaskRef {
   readonly tenant: string;
   readonly id: string;
 }
 
-/** Names a task by its sender's own key; with the conversation it was created in, if it was in one. */
+/** Identifies a task by its key, and by its conversation if it was created in one. */
 export interface KeyRef {
   readonly tenant: string;
   readonly key: string;
   readonly conversation?: string | undefined;
 }
 
-/** Names a conversation. */
+/** Identifies a conversation. */
 export interface ConversationRef {
   readonly tenant: string;
   readonly conversation: string;
 }
 
-/** What is wanted. */
+/** A task to create. */
 export interface NewTask {
   readonly tenant: string;
-  /** Which agent, by the name its workers know it by. */
+  /** The agent, by the name that its workers registered. */
   readonly agent: string;
   readonly input: Json;
   readonly conversation?: string | undefined;
-  /** The sender's own name for it: created twice under one key, it exists once. */
+  /** The sender's key. Creating a task twice with the same key creates one task. */
   readonly key?: string | undefined;
-  /** Who will probably run it, claims it by its id, and hears when its turn comes. Others wait a moment before they take it. */
+  /**
+   * The preferred worker. It claims the task by id and gets a hint when it is ready. Others wait before they take it.
+   */
   readonly worker?: string | undefined;
-  /** In a conversation: hold it back this long; a newer message joins it. */
+  /** In a conversation: delay the task this long, so that newer messages can join it. */
   readonly holdMs?: number | undefined;
-  /** A higher one is taken first among the tasks of its tenant; from -100 to 100, 0 by default. */
+  /** Among the tasks of a tenant, a higher priority is taken first. From -100 to 100; defaults to 0. */
   readonly priority?: number | undefined;
-  /** Not to be taken before this moment, in milliseconds since 1970. */
+  /** The earliest time at which it may be taken, in milliseconds since 1970. */
   readonly notBefore?: number | undefined;
   /**
-   * The moment at which it is cancelled if it has not ended, in milliseconds since 1970. A task that still waits then is
-   * never begun: it ends as soon as a worker comes to it.
+   * The time at which it is cancelled if it has not ended, in milliseconds since 1970. A task that is still waiting
+   * then never starts: it ends as soon as a worker claims it.
    */
   readonly deadline?: number | undefined;
-  /** At most `limit` tasks with this key run at once; the others wait. Not together with a conversation. */
+  /** At most `limit` tasks with this key run at once; the others wait. Cannot be combined with a conversation. */
   readonly concurrency?: { readonly key: string; readonly limit: number } | undefined;
 }
 
-/** How a cancel is to be carried out, pinned to the store's clock. */
+/** How to carry out a cancel, in times of the store's clock. */
 export interface StopOrder {
   readonly level: StopLevel;
   readonly reason: CancelReason;
@@ -55,84 +57,84 @@ export interface StopOrder {
   readonly undo: boolean;
 }
 
-/** Something for the worker of a task to do. It is kept until the worker says it is done. */
+/** A command for the worker of a task. It is kept until the worker confirms it. */
 export type TaskCommand =
   | { readonly type: 'cancel-call'; readonly callId: string; readonly reason?: CancelReason }
   | {
       readonly type: 'approve';
       readonly callId: string;
-      /** A text is a no, and what the model is told with it. */
+      /** A string means no, and is passed to the model as the reason. */
       readonly approved: boolean | string;
-      /** It also answers what the question says that `always` covers. */
+      /** Also applies to everything the question lists under `always`. */
       readonly remember?: boolean;
     }
   | { readonly type: 'steer'; readonly message: Json };
 
-/** A command as a worker finds it. `task`, which only a store writes, waits in case the message comes too late. */
+/** A command as the worker receives it. `task` is set by the store only: it runs if the message comes too late. */
 export type NumberedCommand = { readonly number: number } & (
   | Exclude<TaskCommand, { type: 'steer' }>
   | { readonly type: 'steer'; readonly message: Json; readonly task?: string }
 );
 
-/** What is kept of a command that somebody sends: a message from outside may not name a task that it would end. */
+/** Strips a command to what callers may send. Don't let one name a `task`: the command would end that task. */
 export function sendable(command: TaskCommand): TaskCommand {
   return command.type === 'steer' ? { type: 'steer', message: command.message } : command;
 }
 
-/** What a finished task leaves. */
+/** The outcome of a finished task. */
 export interface TaskOutcome {
   readonly status: FinalStatus;
   readonly answer?: string;
   readonly error?: { readonly message: string; readonly code?: string };
-  /** Why it was cancelled; the store's own reason wins over this one. */
+  /** Why it was cancelled. The reason in the store takes precedence over this one. */
   readonly reason?: CancelReason;
-  /** It was cancelled, but the work was done or had failed before the stop took hold. */
+  /** It was cancelled, but the work had finished or failed before the stop took effect. */
   readonly complete?: boolean;
   readonly usage?: Usage;
   /** The stop report. */
   readonly stop?: Json;
-  /** Whatever else the work returned. */
+  /** Anything else the work returned. */
   readonly result?: Json;
-  /** What is added to the conversation's history. It is kept with the conversation, not with the task. */
+  /** Messages to add to the conversation's history. They are kept with the conversation, not with the task. */
   readonly said?: readonly Json[];
-  /** The conversation's history from now on, instead of what it was; `said` is added to it. */
+  /** Replaces the conversation's history; `said` is added to it. */
   readonly history?: readonly Json[];
 }
 
-/** Everything a store knows of a task but its journal and its inputs. Plain data. */
+/** Everything a store knows about a task except its journal and its inputs. Plain data. */
 export interface TaskHead {
   readonly id: string;
   readonly tenant: string;
   readonly agent: string;
   readonly conversation?: string;
-  /** The sender's own name for it. */
+  /** The sender's key. */
   readonly key?: string;
-  /** Which of the requests to create it under its key did. */
+  /** The nonce of the request that created it. */
   readonly nonce?: string;
-  /** Tasks of its conversation that it ended, or began to end. */
+  /** Tasks of its conversation that it ended, or started to end. */
   readonly superseded?: readonly string[];
-  /** The task that was given its message, under `steer`. */
+  /** The task that received its message, under `steer`. */
   readonly steered?: string;
   readonly priority: number;
-  /** Not taken before this moment. */
+  /** The earliest time at which it may be taken. */
   readonly notBefore?: number;
-  /** Cancelled at this moment. */
+  /** The time at which it is cancelled. */
   readonly deadline?: number;
   readonly concurrency?: { readonly key: string; readonly limit: number };
   readonly status: TaskStatus;
-  /** Where it is while it lives; exactly one of these. */
+  /** Where it is while it is live. */
   readonly stage?: Stage;
   /** In `later`: until when. In `ready`: since when. */
   readonly stageAt?: number;
-  /** In `later`, for more messages to join: what it does to others of its conversation then. */
+  /** In `later`, while other messages may join: the policy to apply to its conversation afterwards. */
   readonly policy?: Policy;
-  /** Fences workers: raised whenever it is taken, handed back or taken away. */
+  /** Fences workers: increases whenever the task is taken, handed back or taken away. */
   readonly epoch: number;
-  /** Claims since it last got on that were not handed back; each one more than the first means a worker died. */
+  /** Claims since the last progress that were not handed back. Each one after the first means that a worker crashed. */
   readonly attempts: number;
-  /** How often its workers died in all. */
+  /** How often its workers crashed in total. */
   readonly deaths: number;
-  /** Who runs it, or will probably run it. */
+  /** The worker that runs it, or is preferred to run it. */
   readonly worker?: string;
   readonly createdAt: number;
   readonly startedAt?: number;
@@ -140,35 +142,35 @@ export interface TaskHead {
   readonly stop?: StopOrder;
   readonly commands: readonly NumberedCommand[];
   readonly commandsSent: number;
-  /** Rises with every order to its worker. */
+  /** Increases with every order to its worker. */
   readonly orderNumber: number;
   /** The position of the last journal entry. */
   readonly position: number;
-  /** How large the journal is: its events as JSON, in UTF-8. */
+  /** The size of the journal: its events as JSON, in UTF-8. */
   readonly journalBytes: number;
-  /** The journal is read along until then. */
+  /** A client is reading the journal until this time. */
   readonly watchedUntil?: number;
   readonly outcome?: Omit<TaskOutcome, 'history' | 'said'>;
 }
 
 /**
- * Where a task that lives is. `later`: its time has not come. `queue`: others of its conversation or concurrency key come
- * first. `ready`: to be taken. `held`: in a session.
+ * Where a live task is. `later`: its start time has not come. `queue`: other tasks of its conversation or concurrency
+ * key come first. `ready`: it can be taken. `held`: a session holds it.
  */
 export type Stage = 'later' | 'queue' | 'ready' | 'held';
 
-/** Everything a store knows of a task but its journal. Plain data. */
+/** Everything a store knows about a task except its journal. Plain data. */
 export interface TaskRecord extends TaskHead {
-  /** More than one when messages that followed each other closely were taken as one. */
+  /** More than one when several messages in quick succession were merged. */
   readonly inputs: readonly Json[];
 }
 
-/** Whether somebody reads the journal of a task along. */
+/** Returns whether a client is reading the journal of a task. */
 export function isWatched({ watchedUntil = 0 }: Pick<TaskHead, 'watchedUntil'>, now: number): boolean {
   return now < watchedUntil;
 }
 
-/** One event of a task, in order. Positions start at 1; where one is missing, a later entry has made it needless. */
+/** One event of a task, in order. Positions start at 1. A missing position means that a later entry replaced it. */
 export interface JournalEntry {
   readonly position: number;
   readonly epoch: number;
@@ -176,17 +178,17 @@ export interface JournalEntry {
   readonly event: Json;
 }
 
-/** Where a conversation stands. At most one of its tasks is current; the others wait. */
+/** The state of a conversation. At most one of its tasks is current; the others wait. */
 export interface ConversationRecord extends ConversationRef {
   readonly current?: string;
   readonly waiting: readonly string[];
-  /** The task that closely following messages still join. */
+  /** The task that newer messages can still join. */
   readonly gathering?: string;
   readonly history: readonly Json[];
   readonly changedAt: number;
 }
 
-/** The answer the outside world gets: a view of the record. */
+/** The result of a task for callers: a view of the record. */
 export interface TaskResponse {
   readonly id: string;
   readonly status: TaskStatus;
@@ -199,7 +201,7 @@ export interface TaskResponse {
   readonly trajectory: readonly Json[];
 }
 
-/** Sums a record, and its journal if you have it, up for the outside world. */
+/** Summarizes a record, and its journal if given, for callers. */
 export function toTaskResponse(task: TaskRecord, journal: readonly JournalEntry[] = []): TaskResponse {
   const { id, status, outcome, startedAt, endedAt } = task;
   return {

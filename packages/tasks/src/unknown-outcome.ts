@@ -1,15 +1,16 @@
 /**
- * Thrown when a store was asked for a change and its answer was lost: the change may have been made or not. Ask again.
- * Every operation can be repeated. `create` and `send` take the `nonce` of this error and then answer as the first time;
- * the others answer `already`, `too-late` or `held` to what had been done, and what is appended counts once.
+ * Thrown when the response to a change was lost, so the change may or may not have been made. Repeat the request: every
+ * operation is safe to repeat. Pass the `nonce` of this error to `create` and `send`; they then return the first
+ * result. The other operations return `already`, `too-late` or `held` if the change had been made. An append counts
+ * once.
  */
 export class UnknownOutcomeError extends Error {
   override readonly name: string = 'UnknownOutcomeError';
   readonly code: string = 'UNKNOWN_OUTCOME';
-  /** What was asked: the name of the store's method. */
+  /** The store method that was called. */
   readonly operation: string;
 
-  /** What `create` and `send` must be given when they are repeated. */
+  /** The nonce to pass when repeating `create` or `send`. */
   readonly nonce: string | undefined;
 
   constructor(operation: string, { nonce, ...options }: { cause?: unknown; nonce?: string } = {}) {
@@ -20,7 +21,7 @@ export class UnknownOutcomeError extends Error {
   }
 }
 
-/** Adds the nonce of a request to what is thrown when its answer was lost. */
+/** Adds the nonce of a request to the error that is thrown when its response was lost. */
 export async function withNonce<T>(nonce: string, answer: Promise<T>): Promise<T> {
   try {
     return await answer;

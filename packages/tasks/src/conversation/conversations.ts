@@ -22,16 +22,16 @@ import { early, type ReplyOptions, replyOf, type StoreReply, send } from './repl
 type RunInput = Parameters<Agent['run']>[0];
 
 interface StoreMessageOptions {
-  /** What this message does to a run under way, on whichever machine; `replace` unless said otherwise. */
+  /** What this message does to a run in progress, on any machine. Defaults to `replace`. */
   readonly policy?: Policy;
-  /** The sender's own id: a message that is delivered twice, also to two instances, is processed once. */
+  /** The sender's message id: a message that is delivered twice, even to two instances, is processed once. */
   readonly messageId?: string;
-  /** Wait this long for more messages and take them as one. */
+  /** Wait this long for more messages and merge them. */
   readonly debounceMs?: number;
-  /** Withdraws this message, and stops the run that answers it. */
+  /** Withdraws this message and stops the run that replies to it. */
   readonly token?: CancellationToken;
   readonly signal?: AbortSignal;
-  /** Called with everything that happens in the run that answers this message, as it happens. It cannot slow the run down. */
+  /** Called with every event of the run that replies to this message, as it happens. It cannot slow the run down. */
   readonly onEvent?: (event: RunEvent) => unknown;
 }
 
@@ -42,20 +42,20 @@ export interface StoreConversationsOptions
     >,
     ReplyOptions {
   readonly agent: Agent;
-  /** Whose conversations these are. */
+  /** The tenant that owns the conversations. Defaults to `default`. */
   readonly tenant?: string;
   readonly policy?: Policy;
   readonly world?: World;
 }
 
-/** Conversations on a store: any number of instances, one live run in each conversation. */
+/** Conversations in a store: any number of instances, one live run per conversation. */
 export interface StoreConversations extends AsyncDisposable, Pick<Runner, 'listen' | 'setCancellationChecker'> {
-  /** Runs the message here when its turn comes. Never throws because of a cancel. */
+  /** Runs the message in this process when the conversation queue reaches it. Never throws because of a cancel. */
   processMessage(id: string, message: RunInput, options?: StoreMessageOptions): Promise<StoreReply>;
-  /** Stops the live run, wherever it is, and drops what waits. */
+  /** Stops the live run, in any process, and drops the waiting messages. */
   cancel(id: string, reason?: CancelReasonInit, options?: CancelOptions): Promise<StoreCancelReceipt>;
   history(id: string): Promise<readonly Message[]>;
-  /** Takes over messages whose instance died. */
+  /** Takes over messages whose instance crashed. */
   serve(): Promise<void>;
 }
 
@@ -71,10 +71,10 @@ const CONVERSATIONS_RULES: settings.Rules<StoreConversationsOptions> = {
 };
 
 /**
- * Creates conversations that live in a store, for any number of instances.
+ * Creates conversations that are kept in a store, for any number of instances.
  *
  * @returns The conversations. They never throw because of a cancel.
- * @throws {@link SettingsError} when an option cannot work.
+ * @throws {@link SettingsError} when an option is invalid.
  *
  * @example
  * ```ts
@@ -92,7 +92,7 @@ export function createStoreConversations(options: StoreConversationsOptions): St
 function openConversations(options: StoreConversationsOptions): StoreConversations {
   const { agent, tenant = 'default', policy: usual = 'replace', onReply, describeCancel, ...forRunner } = options;
   const { store, world = systemWorld } = options;
-  // Tasks whose messages came in here; the others are taken over from instances that died.
+  // Tasks whose messages arrived in this process. All others are taken over from instances that crashed.
   const own = new Set<string>();
   const tell = createHookDispatcher<RunnerEvent>(options.hooks);
   const runner = createRunner({
@@ -108,7 +108,7 @@ function openConversations(options: StoreConversationsOptions): StoreConversatio
     },
   });
 
-  /** Sends the reply to a message that another instance had received. */
+  /** Sends the reply to a message that another instance received. */
   async function answerFor(id: string): Promise<void> {
     const task = await store.get({ tenant, id });
     if (task?.conversation === undefined || !isFinalStatus(task.status)) return;
@@ -121,7 +121,7 @@ function openConversations(options: StoreConversationsOptions): StoreConversatio
   async function process(id: string, message: RunInput, asked: StoreMessageOptions): Promise<StoreReply> {
     const messageId = asked.messageId ?? world.createId();
     const about = { conversationId: id, messageId };
-    // Withdrawn before it came: it must not even supersede what runs.
+    // Withdrawn before it was stored: it must not even supersede the current run.
     if (asked.token?.isCancelled || asked.signal?.aborted) return answer({ ...about, ...early('cancelled') });
     const wanted = {
       tenant,
@@ -133,13 +133,13 @@ function openConversations(options: StoreConversationsOptions): StoreConversatio
       holdMs: asked.debounceMs,
     };
     const policy = asked.policy ?? usual;
-    // With a nonce of its own: an answer that was lost must not make our own message look like somebody else's.
+    // Pass our own nonce: after a lost response, our own message must not look like a duplicate.
     const nonce = world.createId();
     const onStoreError = (error: unknown): void => tell({ type: 'store-error', error });
     const receipt = await askAgain(() => store.create(wanted, { policy, nonce }), { clock: world.clock, onStoreError });
     if (receipt.answer === 'full') throw new StoreFullError(receipt);
     if (receipt.answer === 'rejected') return answer({ ...about, ...early('rejected') });
-    // Whoever was first processes it, here or elsewhere.
+    // The instance that received it first processes it.
     if (receipt.answer === 'duplicate') return { ...about, ...early('duplicate'), task: receipt.task };
     const ref = { tenant, id: receipt.task.id };
     own.add(ref.id);

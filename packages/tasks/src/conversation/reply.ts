@@ -9,34 +9,34 @@ import type { TaskRecord } from '../task.ts';
 
 type EarlyStatus = Parameters<typeof describeEarlyStatus>[0];
 
-/** What became of one message. */
+/** The reply to one message. */
 export interface StoreReply {
   readonly conversationId: string;
   readonly messageId: string;
-  /** `released`: this instance shut down or lost the task; another one will answer. */
+  /** `released`: this instance shut down or lost the task; another one will reply. */
   readonly status: 'answered' | 'failed' | 'released' | EarlyStatus;
-  /** Words for the person; on a cancel, what was done so far. */
+  /** Text for the user. After a cancel, what was done so far. */
   readonly text: string;
-  /** The task that took the message; there is none when it was rejected, or withdrawn before it came. */
+  /** The task that took the message. Left out when the message was rejected, or withdrawn before it was stored. */
   readonly task?: TaskRecord;
 }
 
-/** What is needed to say something to the person who wrote. */
+/** Options for replies to users. */
 export interface ReplyOptions extends Pick<RunnerOptions, 'store' | 'hooks'> {
-  /** Only for replies that should be sent: not for messages that were superseded, merged, steered or redelivered. */
+  /** Called only for replies to send: not for messages that were superseded, merged, steered or redelivered. */
   readonly onReply?: (reply: StoreReply) => unknown;
-  /** What to say when a run was cancelled; defaults to what was done so far. */
+  /** Returns the text for a cancelled run. Defaults to what was done so far. */
   readonly describeCancel?: (work: CancelledWork) => string;
 }
 
 type Said = Pick<StoreReply, 'status' | 'text'>;
 
-/** What is said of a message that got no run of its own. */
+/** The reply to a message that got no run. */
 export function early(status: EarlyStatus): Said {
   return { status, text: describeEarlyStatus(status) };
 }
 
-/** Messages whose senders should hear something. */
+/** Statuses whose replies are sent to the user. */
 const SENT: ReadonlySet<StoreReply['status']> = new Set(['answered', 'failed', 'cancelled', 'rejected']);
 
 /** Hands a reply to `onReply`, if it should be sent. */
@@ -49,10 +49,10 @@ export async function send(reply: StoreReply, { onReply, hooks }: ReplyOptions):
   return reply;
 }
 
-/** Reasons of the store's own that are no cancel to the person who wrote. */
+/** Reasons set by the store that the user should not see as a cancel. */
 const EARLY: ReadonlySet<string> = new Set<EarlyStatus>(['superseded', 'merged', 'steered', 'rejected']);
 
-/** What is said of a task that has ended, wherever it ran. */
+/** Returns the reply for a task that has ended, in any process. */
 export async function replyOf(task: TaskRecord, options: ReplyOptions): Promise<Said> {
   const { status, outcome, startedAt } = task;
   if (status === 'success') return { status: 'answered', text: outcome?.answer ?? '' };
@@ -73,10 +73,10 @@ async function describeTask(task: TaskRecord, options: ReplyOptions): Promise<st
   return describeCancelled(work);
 }
 
-/** What a cancelled task had done, from its record and its journal: the worker that ran it may be gone. */
+/** Reads what a cancelled task had done from its record and journal: the worker that ran it may be gone. */
 async function cancelledWork(store: TaskStore, task: TaskRecord): Promise<CancelledWork> {
   const { results, open } = standingOf(await readJournal(store, task));
-  // Only a worker that was lost leaves calls open.
+  // Only a lost worker leaves calls open.
   const lost = open.map(({ id, tool, started }) => {
     const state = started ? ('unknown' as const) : ('not-started' as const);
     return { callId: id, tool, state };

@@ -1,17 +1,17 @@
 import { type CancellationToken, sleep } from '@whoa/core';
 import { waitUntilLevel } from '@whoa/core/embed';
 
-/** A store that fails is asked again after this; it doubles up to `MAX_RETRY_MS`. */
+/** The first pause before a failed request is retried. It doubles up to `MAX_RETRY_MS`. */
 const RETRY_MS = 50;
 const MAX_RETRY_MS = 1_000;
 
 export interface AskOptions {
   readonly token: CancellationToken;
-  /** Told each time the store could not be asked; it is asked again. */
+  /** Called each time a request to the store failed; it is retried. */
   readonly onStoreError: (error: unknown) => void;
 }
 
-/** Asks a store something that changes nothing until it answers. Throws `CancelledError` as soon as nobody waits. */
+/** Retries a read-only request until the store responds. Throws `CancelledError` as soon as no caller waits. */
 export async function askUntilAnswered<T>(question: () => Promise<T>, options: AskOptions): Promise<T> {
   const { token, onStoreError } = options;
   for (let retryMs = RETRY_MS; ; retryMs = Math.min(2 * retryMs, MAX_RETRY_MS)) {
@@ -28,7 +28,7 @@ export async function askUntilAnswered<T>(question: () => Promise<T>, options: A
 
 const OUTAGES: ReadonlySet<unknown> = new Set(['STORE_BUSY', 'UNKNOWN_OUTCOME']);
 
-/** Goes by the code: two copies of this package may meet. */
+/** Compares the code, not the class: two copies of this package may be loaded. */
 function isOutage(error: unknown): boolean {
   return OUTAGES.has((error as { code?: unknown } | undefined)?.code);
 }

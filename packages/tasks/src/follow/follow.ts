@@ -7,24 +7,24 @@ import type { Reader } from './reader.ts';
 import { joinReading } from './shared-reading.ts';
 
 export interface FollowOptions {
-  /** The position of the last entry that is known; without it, from the beginning. */
+  /** Start after this position. Defaults to the beginning of the journal. */
   readonly after?: number;
-  /** Ends the following at once. The task goes on. */
+  /** Stops following at once. The task continues. */
   readonly signal?: AbortSignal;
-  /** Told each time the store could not be asked; it is asked again. */
+  /** Called each time a request to the store failed; it is retried. */
   readonly onStoreError?: (error: unknown) => void;
   readonly world?: World;
 }
 
-/** What is seen of a task that is followed: its journal as it grows, then its end. `Event` adds events of one's own. */
+/** What a follower sees of a task: its journal as it grows, then its end. `Event` adds your own event types. */
 export type Followed<Event = never> =
   | ({ readonly type: 'entry'; readonly event: JournalEvent | Event } & Omit<JournalEntry, 'event'>)
   | { readonly type: 'end'; readonly task: TaskRecord };
 
 /**
- * Follows the journal of a task, from any process, until the task has ended; then comes one `end` with its outcome. It waits out
- * an outage of the store: nothing is skipped, nothing comes twice. To continue later, or elsewhere, pass the last position
- * in as `after`.
+ * Follows the journal of a task, from any process, until the task has ended. The last item is one `end` with the
+ * outcome. It waits out store outages: no entry is skipped or repeated. To continue later, or in another process, pass
+ * the last position as `after`.
  *
  * @returns The entries, then the end.
  * @throws {@link TaskUnknownError} when there is no such task; {@link StoreClosedError} when the store was closed.
@@ -50,7 +50,7 @@ export function followTask<Event = never>(
   const following = follow(store, task, { ...options, token }) as AsyncGenerator<Followed<Event>, undefined>;
   return {
     next: () => following.next(),
-    // A generator alone would not return before what it waits for has come.
+    // Needed because a generator's own `return` waits for its pending read.
     return() {
       token.cancel({ kind: 'parent' }, { mode: 'kill' });
       return following.return(undefined);
@@ -83,7 +83,7 @@ async function* follow(
       }
     }
   } catch (error) {
-    // Whoever ended the following knows why.
+    // The caller stopped following and already knows the reason.
     if (!token.isCancelled || !isCancelledError(error)) throw error;
     return undefined;
   } finally {

@@ -3,11 +3,11 @@ import { waitUntilLevel } from '@whoa/core/embed';
 import type { JournalEntry, TaskRecord } from '../task.ts';
 import { askUntilAnswered } from './ask.ts';
 
-/** So many entries are read at once, and wait for a reader at most. */
+/** The maximum number of entries that are read at once, and that wait for a reader. */
 export const MAX_PAGE = 1_000;
 
 export interface ReaderOptions {
-  /** Nothing up to this position is wanted. */
+  /** Skip everything up to this position. */
   readonly after: number;
   readonly onStoreError?: ((error: unknown) => void) | undefined;
 }
@@ -18,22 +18,25 @@ export interface Page {
   readonly to: number;
 }
 
-/** What the readers of one task share. */
+/** The state that the readers of one task share. */
 export interface Reading {
-  /** Up to where readers are told; what is older they have to read. `undefined` before the first look. */
+  /**
+   * The position up to which readers were given pages; older entries they must read. `undefined` before the first look.
+   */
   readonly position: number | undefined;
-  /** The task, when it has ended and everything in its journal was told. */
+  /** The task, once it has ended and its whole journal was delivered. */
   readonly end: TaskRecord | undefined;
   readonly failure: { readonly error: unknown } | undefined;
-  /** A piece of the journal. */
+  /** Reads part of the journal. */
   read(after: number): Promise<readonly JournalEntry[]>;
-  /** The last one to leave ends the reading, and waits until nothing of it is left. */
+  /** The last reader to leave ends the reading and waits until its cleanup is done. */
   leave(reader: Reader): Promise<void>;
 }
 
 /**
- * One who reads a task's journal along. While it is keen it is handed each page that is read for all. One that does not
- * keep up holds nobody and keeps nothing: it reads what it missed itself, and is keen again when it has caught up.
+ * One reader of a task's journal. While it is keen, it gets each page that is read for all readers. A reader that does
+ * not keep up blocks no other reader and buffers nothing: it reads what it missed itself, and is keen again once it has
+ * caught up.
  */
 export class Reader implements AsyncDisposable {
   readonly #reading: Reading;
@@ -41,7 +44,7 @@ export class Reader implements AsyncDisposable {
   #pages: Page[] = [];
   #entriesWaiting = 0;
   #isKeen = false;
-  /** Everything up to here it has been given. */
+  /** The last position that it was given. */
   #position = 0;
   #wake = Promise.withResolvers<void>();
   #failure: { readonly error: unknown } | undefined;
@@ -52,12 +55,12 @@ export class Reader implements AsyncDisposable {
     if (reading.position !== undefined) this.begin();
   }
 
-  /** Its pages, together with what it was given, are all there is up to the position of the reading. */
+  /** Whether its pages, with what it was given, cover everything up to the position of the reading. */
   get isKeen(): boolean {
     return this.#isKeen;
   }
 
-  /** Call it when it is first known how far the journal goes; a position beyond its end is nobody's. */
+  /** Call it when the end of the journal is first known. A position beyond the end is ignored. */
   begin(): void {
     const { position } = this.#reading;
     this.#position = Math.min(this.#options.after, position!);
@@ -79,7 +82,7 @@ export class Reader implements AsyncDisposable {
     this.#wake.resolve();
   }
 
-  /** A listener that throws ends the reading of this one only. */
+  /** A listener that throws ends the reading for this reader only. */
   tellError(error: unknown): void {
     try {
       this.#options.onStoreError?.(error);
@@ -89,7 +92,7 @@ export class Reader implements AsyncDisposable {
     }
   }
 
-  /** The entries that come next; the task, when there are no more. */
+  /** Returns the next entries, or the task when there are no more. */
   async next(token: CancellationToken): Promise<readonly JournalEntry[] | TaskRecord> {
     for (;;) {
       token.throwIfCancelled();
@@ -113,7 +116,7 @@ export class Reader implements AsyncDisposable {
     return page;
   }
 
-  /** A page that it missed; `undefined` if it missed none. */
+  /** Reads a page that it missed; `undefined` if it missed none. */
   async #catchUp(token: CancellationToken): Promise<Page | undefined> {
     const reading = this.#reading;
     const goal = reading.position;

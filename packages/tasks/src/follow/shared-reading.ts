@@ -7,19 +7,19 @@ import type { JournalEntry, TaskRecord, TaskRef } from '../task.ts';
 import { askUntilAnswered } from './ask.ts';
 import { MAX_PAGE, type Page, Reader, type ReaderOptions, type Reading } from './reader.ts';
 
-/** While a task is followed, its worker is asked to write more often: until so long after the last look. */
+/** While a task is followed, its worker writes more often, until this long after the last look. */
 const WATCH_MS = 30_000;
-/** It is asked again after this. With the longest pause between looks it stays well below `WATCH_MS / 2`. */
+/** The watch is renewed after this. With the longest pause between looks it stays well below `WATCH_MS / 2`. */
 const NOTE_MS = 4_000;
-/** If no hint comes the store is asked after this; each time that nothing was new, after twice as long. */
+/** Without a hint, the store is asked after this long. The pause doubles each time nothing was new. */
 const LOOK_MS = 1_000;
 const MAX_LOOK_MS = 10_000;
-/** Pauses differ by up to this share of them, so that those who began together do not ask together. */
+/** Pauses vary by up to this share, so that followers that started together do not ask together. */
 const JITTER = 0.2;
 
 const readings = new WeakMap<TaskStore, WeakMap<Clock, Map<string, SharedReading>>>();
 
-/** Joins the reading of a task, which everybody in this process shares who follows it through the same store. */
+/** Joins the reading of a task, which all followers of the task in this process share if they use the same store. */
 export function joinReading(store: TaskStore, task: TaskRef, options: ReaderOptions & { world: World }): Reader {
   const { clock } = options.world;
   const byClock = readings.get(store) ?? new WeakMap<Clock, Map<string, SharedReading>>();
@@ -40,13 +40,13 @@ interface ReadingOptions {
   readonly store: TaskStore;
   readonly task: TaskRef;
   readonly world: World;
-  /** From now on whoever wants to follow the task has to begin anew. */
+  /** Called when new followers have to start a new reading. */
   readonly onOver: () => void;
 }
 
 /**
- * Looks at one task on behalf of all its readers: one watch, one timer, and what is new is read once. It lives from its
- * first reader to its last, or to the end of the task. What readers have missed they read themselves.
+ * Looks at one task for all its readers: one watch, one timer, and each new entry is read once. It exists from its
+ * first reader to its last, or to the end of the task. Readers that fall behind read what they missed themselves.
  */
 class SharedReading implements Reading {
   readonly #options: ReadingOptions;
@@ -55,7 +55,7 @@ class SharedReading implements Reading {
   #running: Promise<void> | undefined;
   #watching: AsyncDisposable | undefined;
   #wake = Promise.withResolvers<void>();
-  /** What the next look has to ask: new entries, or the whole task. */
+  /** What the next look has to read: new entries, or the whole task. */
   #due: 'nothing' | 'journal' | 'task' = 'task';
   #lookMs = LOOK_MS;
   #hasStarted = false;
@@ -81,7 +81,7 @@ class SharedReading implements Reading {
     return this.#failure;
   }
 
-  /** Whoever joins sees everything that has happened before, whether or not a hint of it came. */
+  /** A new reader sees everything that happened before it joined, whether or not a hint arrived. */
   join(options: ReaderOptions): Reader {
     const reader = new Reader(this, options);
     this.#readers.add(reader);
@@ -97,7 +97,7 @@ class SharedReading implements Reading {
     await this.#running;
   }
 
-  /** Notes now and then that the journal is read along, if a worker is there to be told. */
+  /** Renews the watch on the journal now and then, while the task has a worker. */
   async read(after: number): Promise<readonly JournalEntry[]> {
     const { store, task, world } = this.#options;
     const now = world.clock.now();
@@ -115,7 +115,7 @@ class SharedReading implements Reading {
         if (this.#end === undefined && this.#due === 'nothing') await this.#pause();
       }
     } catch (error) {
-      // The last reader has left, and knows why.
+      // The last reader has left and already knows the reason.
       if (!this.#token.isCancelled) this.#failure = { error };
     }
     this.#options.onOver();
@@ -127,7 +127,7 @@ class SharedReading implements Reading {
   async #watch(): Promise<void> {
     const { store, task } = this.#options;
     const watching = await store.watch(task, (hint) => this.#hear(hint));
-    // Everybody may have left meanwhile.
+    // All readers may have left in the meantime.
     if (this.#token.isCancelled) await watching[Symbol.asyncDispose]();
     else this.#watching = watching;
   }
@@ -136,12 +136,12 @@ class SharedReading implements Reading {
     try {
       await this.#watching?.[Symbol.asyncDispose]();
     } catch (error) {
-      // The store forgets by itself who does not listen any more.
+      // The store removes watchers that no longer listen.
       this.#tellError(error);
     }
   }
 
-  /** Commands are for the worker. */
+  /** Ignores commands: they are for the worker. */
   #hear({ type }: Hint): void {
     if (type !== 'command') this.#lookSoon(type === 'journal' ? 'journal' : 'task');
   }
@@ -152,7 +152,7 @@ class SharedReading implements Reading {
     this.#wake.resolve();
   }
 
-  /** Asks what is due. Whatever happens after it was asked makes something due again. */
+  /** Reads what is due. Anything that happens after the request makes something due again. */
   async #look(): Promise<void> {
     const isWhole = this.#due === 'task' || !this.#hasKeenReader;
     this.#due = 'nothing';
@@ -171,7 +171,7 @@ class SharedReading implements Reading {
     for (const reader of this.#readers) reader.begin();
   }
 
-  /** Reads what is new up to a position, or a page at least; nothing if all readers are busy with what they have. */
+  /** Reads new entries up to a position, or at least one page. Reads nothing if all readers still have pages. */
   async #readOn(to: number | undefined): Promise<void> {
     const isNoteDue = this.#hasStarted && this.#options.world.clock.now() >= this.#notedAt + NOTE_MS;
     for (let isFirst = true; ; isFirst = false) {
@@ -183,7 +183,7 @@ class SharedReading implements Reading {
         return;
       }
       const entries = await this.#ask(() => this.read(from));
-      // What was removed leaves a gap, also at the end.
+      // Removed entries leave gaps, also at the end.
       const end = entries.at(-1)?.position ?? to ?? from;
       if (end > from) this.#publish({ entries, to: end });
       if (entries.length === 0 || (to === undefined && entries.length < MAX_PAGE)) return;
@@ -201,7 +201,7 @@ class SharedReading implements Reading {
     return false;
   }
 
-  /** Until a hint comes, or for long enough that one may have been lost. */
+  /** Waits for a hint, or long enough that one may have been lost. */
   async #pause(): Promise<void> {
     const { world } = this.#options;
     this.#wake = Promise.withResolvers();

@@ -24,22 +24,22 @@ type RunInput = Parameters<Agent['run']>[0];
 export interface AgentWork {
   readonly agent: Agent;
   readonly task: TaskRecord;
-  /** What was said in the conversation before. */
+  /** The earlier messages of the conversation. */
   readonly history: readonly Json[];
   readonly past: readonly JournalEntry[];
   readonly journal: Journal;
   readonly world: World;
   readonly token: CancellationToken;
-  /** Told the run as soon as there is one, so that it can be steered. */
+  /** Called with the run as soon as it exists, so that it can be steered. */
   readonly onRun: (run: Run) => void;
   readonly onEvent: (event: RunEvent) => void;
-  /** Asked before each turn and each wave: cancels the token if the task must stop. */
+  /** Called before each turn and each wave. Cancels the token if the task must stop. */
   readonly check: () => Promise<void>;
-  /** Resolves when the task is still ours as far as the clock can tell; otherwise its token is cancelled by then. */
+  /** Resolves once the lease has been checked against the clock. If it may be lost, the token is cancelled by then. */
   readonly checkHeld: () => Promise<void>;
 }
 
-/** These are written down at once: they are what a crash must not lose. */
+/** Events that are written immediately, because a crash must not lose them. */
 const WRITTEN_AT_ONCE: ReadonlySet<string> = new Set([
   'turn-end',
   'call-end',
@@ -51,18 +51,18 @@ const WRITTEN_AT_ONCE: ReadonlySet<string> = new Set([
   'undo-end',
 ]);
 
-/** What had been said when a task began; messages that were taken as one are all but the last in it. */
+/** Returns the history before a task. It includes all inputs of merged messages except the last. */
 export function historyBefore({ inputs }: TaskRecord, history: readonly Json[]): Message[] {
   return [...(history as unknown as readonly Message[]), ...inputs.slice(0, -1).map(messageOf)];
 }
 
-/** Runs an agent as a task, from the beginning or from where a lost worker left it. */
+/** Runs an agent as a task, from the start or from where a lost worker left it. */
 export async function runAgent(work: AgentWork): Promise<TaskOutcome> {
   const { task, history } = work;
   const standing = standingOf(work.past);
   const before = standing.isWhole ? [] : historyBefore(task, history);
   if (standing.complete) {
-    // The lost worker had everything but the time to say so.
+    // The lost worker had finished everything except reporting the end.
     const said = saidIn([...before, ...standing.messages], history);
     return { status: 'success', answer: wordsIn(standing.messages), ...said };
   }
@@ -82,14 +82,14 @@ async function start(
   try {
     run = begin(work, { input, history });
   } catch (error) {
-    // What no worker can run is no worker's death: it would take others' tasks along.
+    // Fail the task if no worker can run it. Crashing the worker would take other tasks down too.
     return { status: 'failed', error: describeError(error) };
   }
   work.onRun(run);
   return outcomeOfRun(await run.outcome, work.history);
 }
 
-/** Throws for an input or a history that is none. */
+/** Throws on an invalid input or history. */
 function begin(work: AgentWork, { input, history }: { input: RunInput; history: Message[] }): Run {
   const { agent, token } = work;
   const boundary = new WaveBoundary(work);
@@ -106,7 +106,7 @@ function begin(work: AgentWork, { input, history }: { input: RunInput; history: 
     },
     beforeTurn: () => work.check(),
     beforeCall: boundary.beforeCall,
-    // Its `undo-start` is in the journal by now, but not yet in the store.
+    // Wait for the flush: the `undo-start` event is in the journal by now, but not yet in the store.
     beforeUndo: () => work.journal.flushWhole(),
   });
 }
@@ -115,23 +115,23 @@ interface Noted {
   readonly type: string;
   readonly reason?: { readonly kind: string };
   readonly messages?: unknown;
-  /** Of a run inside a call. */
+  /** The event of a run inside a call. */
   readonly event?: Noted;
 }
 
-/** Why a worker stops that hands its task on: these end the run, not the task. */
+/** Reasons that end the run but not the task: the worker hands the task on. */
 const HANDED_ON: ReadonlySet<string> = new Set(['lease-lost', 'shutdown']);
 
 function note({ journal }: AgentWork, event: Noted): void {
   const isOfTask = event.reason === undefined || !HANDED_ON.has(event.reason.kind);
   if (!isOfTask && (event.type === 'level-change' || event.type === 'cancel-request')) return;
   journal.add(withoutHistory(event));
-  // An entry of its own: the next one replaces it.
+  // Write this as a separate entry: the next one replaces it.
   if (event.type === 'history-compacted') journal.add({ type: 'history', messages: event.messages });
   if (WRITTEN_AT_ONCE.has(event.type)) journal.flushSoon();
 }
 
-/** A run inside a call is never resumed by itself, so nobody needs its history. */
+/** Drops the history of a run inside a call: such a run is never resumed on its own. */
 function withoutHistory(event: Noted): Noted {
   if (event.type === 'call-nested' && event.event !== undefined) {
     return { ...event, event: withoutHistory(event.event) };
@@ -141,7 +141,7 @@ function withoutHistory(event: Noted): Noted {
   return told;
 }
 
-/** What happens between a wave and its calls: the checker is asked once, and each call is written down. */
+/** What happens between a wave and its calls: the checker runs once, and each call is written to the journal. */
 class WaveBoundary {
   readonly #work: AgentWork;
   #checked: Promise<void> | undefined;
@@ -150,19 +150,19 @@ class WaveBoundary {
     this.#work = work;
   }
 
-  /** Asks at the start of the wave: a person who is asked for approval meanwhile does not delay a stop. */
+  /** Checks at the start of the wave, so that a pending approval does not delay a stop. */
   reach(): void {
     this.#checked = this.#work.check();
   }
 
-  /** Don't let a call begin before its intent is in the store: after a crash nobody could tell that it may have run. */
+  /** Don't let a call start before its intent is stored: after a crash nothing would show that it may have run. */
   readonly beforeCall: NonNullable<RunOptions['beforeCall']> = async ({ id, tool }) => {
     const { journal, token } = this.#work;
     await this.#checked;
     token.throwIfCancelled();
     journal.add({ type: 'call-intent', callId: id, tool });
     await journal.flushWhole();
-    // A process that was stopped, or slept, hears the answer long after it was given.
+    // Check again: a process that was suspended may get the response long after the store sent it.
     await this.#work.checkHeld();
     token.throwIfCancelled();
   };
@@ -172,7 +172,9 @@ function runIdOf({ task }: AgentWork): string {
   return `${task.id}.${task.epoch}`;
 }
 
-/** Gives every call of the last turn its one result: those that are safe run again, the others are told truthfully. */
+/**
+ * Gives every call of the last turn one result: safe calls run again, the others get a result that says what is known.
+ */
 async function closeOpenCalls(standing: Standing, work: AgentWork): Promise<readonly CallResult[]> {
   const { agent, world, token, journal } = work;
   const fates = new Map(standing.open.map((call) => [call.id, fateOf(call, agent.tools)]));

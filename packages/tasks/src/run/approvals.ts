@@ -8,43 +8,43 @@ import {
 } from '@whoa/core/approval';
 import type { TaskCommand } from '../task.ts';
 
-/** What somebody, anywhere, said to a question. */
+/** An answer to an approval question. */
 type ApprovalCommand = Extract<TaskCommand, { type: 'approve' }>;
 
-/** Holds calls until somebody, anywhere, says yes or no through the store. Give it to the agent and to the runner. */
+/** Holds calls until a user approves or denies them through the store. Pass it to the agent and to the runner. */
 export interface TaskApprovals {
-  /** For `createAgent({ approve })`. */
+  /** Pass it to `createAgent({ approve })`. */
   readonly approve: Approve;
-  /** Runs something as a task, so that `approve` knows whose call it is asked about and where its questions are read. */
+  /** Runs a function as part of a task, so that `approve` knows which task asks and where to publish its questions. */
   during<T>(task: AskingTask, work: () => T): T;
-  /** An answer that came through the store; it may come before the question. */
+  /** Handles an answer that came through the store. It may arrive before the question. */
   answer(taskId: string, answer: ApprovalCommand): void;
-  /** The task has ended. */
+  /** Call it when the task has ended. */
   forget(taskId: string): void;
 }
 
 interface AskingTask {
   readonly id: string;
-  /** Writes a question into the journal of the task, where people read it. */
+  /** Writes a question to the journal of the task, where clients read it. */
   readonly publish: (question: ApprovalQuestion) => void;
 }
 
 export interface TaskApprovalsOptions {
-  /** Decides before a person is asked; by default calls that only read are allowed and all others are asked about. */
+  /** Decides before a user is asked. By default, read-only calls are allowed and users are asked about all others. */
   readonly judge?: Judge;
 }
 
-/** How long an `always` holds. */
+/** How long an `always` answer is valid. */
 const UNTIL = 'until this task ends';
 
 /**
- * Creates approvals that are answered through the store, from anywhere. Give them to the agent and to the runner.
+ * Creates approvals that users answer through the store, from any process. Pass them to the agent and to the runner.
  *
- * @returns The approvals. `approve` goes into `createAgent`, the whole into `createRunner`.
+ * @returns The approvals. Pass `approve` to `createAgent`, and the whole object to `createRunner`.
  */
 export function createTaskApprovals(options: TaskApprovalsOptions = {}): TaskApprovals {
   const current = new AsyncLocalStorage<AskingTask>();
-  // One for each task: what is always allowed in one is not allowed in another.
+  // One per task: an `always` answer is valid in one task only.
   const tasks = new Map<string, TaskQuestions>();
   const questionsOf = (id: string): TaskQuestions => {
     const known = tasks.get(id) ?? new TaskQuestions(options);
@@ -55,7 +55,7 @@ export function createTaskApprovals(options: TaskApprovalsOptions = {}): TaskApp
   return {
     approve(request, context) {
       const task = current.getStore();
-      if (task === undefined) return 'nobody can be asked: the agent does not run as a task';
+      if (task === undefined) return 'no user can be asked: the agent does not run as a task';
       const questions = questionsOf(task.id);
       questions.publish = task.publish;
       return questions.approve(request, context);
@@ -94,7 +94,7 @@ class TaskQuestions {
     this.publish(question);
     return new Promise((resolve) => {
       this.#waiting.set(question.callId, resolve);
-      const giveUp = (): void => resolve({ decision: 'no', why: 'cancelled before anybody answered' });
+      const giveUp = (): void => resolve({ decision: 'no', why: 'cancelled before a user answered' });
       signal.addEventListener('abort', giveUp, { once: true });
     });
   }

@@ -84,7 +84,7 @@ test('a task that was stopped leaves nothing running, though its worker has not 
   await started.promise;
   await store.cancel({ tenant, id }, STOP, { mode: 'now' });
   asked.resolve();
-  expect(await said.promise).toBe('background: not started, since its task was stopped');
+  expect(await said.promise).toBe('background: not started, because its task was stopped');
   expect(await cancelBackground(store, chat, STOP)).toEqual([]);
   expect(background.live).toBe(0);
 });
@@ -142,7 +142,7 @@ test('when its process stops, what was left running ends with it, and another on
   const { status, outcome } = await endOf(store, worker.left[0]!);
   expect({ status, message: outcome?.error?.message }).toEqual({
     status: 'failed',
-    message: expect.stringContaining('The process it ran in has ended') as string,
+    message: expect.stringContaining('The process that ran this work has ended') as string,
   });
 });
 
@@ -169,5 +169,5 @@ test('work that ignores its stop is given up on', async () => {
 });
 
 test('outside of a task nothing can be left running', async () => {
-  await expect(createBackground().start(() => Promise.resolve())).rejects.toThrow('nothing can be left running here');
+  await expect(createBackground().start(() => Promise.resolve())).rejects.toThrow('start was called outside a task');
 });

@@ -5,30 +5,32 @@ import type { StoreCancelReceipt, TaskStore } from '../store.ts';
 import type { ConversationRef, TaskHead, TaskRef, TaskResponse } from '../task.ts';
 import type { TaskFunction, Work } from './work.ts';
 
-/** What is left running. It ends by itself, or when its token is cancelled. */
+/** Work that keeps running. It ends by itself, or when its token is cancelled. */
 type BackgroundWork = (context: WorkContext) => Promise<unknown>;
 
 /**
- * Leaves work running when the task that started it has ended: as a task of its own, in the process that started it, so
- * that it is seen and stopped from anywhere. Give it to the tools and to the runner.
+ * Keeps work running after the task that started it has ended. The work becomes a separate task in the same process, so
+ * any process can see and stop it. Pass it to the tools and to the runner.
  */
 export interface Background {
-  /** Starts work on behalf of the task that calls it, which must not have been stopped. Resolves when it has begun. */
+  /**
+   * Starts work on behalf of the calling task, which must not have been stopped. Resolves when the work has started.
+   */
   start(work: BackgroundWork, options?: { readonly name?: string }): Promise<TaskRef>;
-  /** Whose work the caller may see: one text for each conversation of each tenant. */
+  /** Returns an id of whose work the caller may see: one per conversation and tenant. */
   owner(): string;
-  /** Runs something as a task, so that `start` knows on whose behalf it is called. */
+  /** Runs a function as part of a task, so that `start` knows on whose behalf it is called. */
   during<T>(task: StartingTask, work: () => T): T;
-  /** What a runner runs for it. */
+  /** The function that a runner runs for background tasks. */
   readonly run: TaskFunction;
-  /** How much runs now. It does not count against the concurrency of a runner. */
+  /** How many background tasks run now. They do not count towards the concurrency of a runner. */
   readonly live: number;
 }
 
 interface StartingTask {
   readonly task: TaskHead;
   readonly store: TaskStore;
-  /** Runs what is started. */
+  /** Runs the started work. */
   readonly runner: { readonly worker: string; work(task: TaskRef): Promise<TaskResponse> };
 }
 
@@ -43,8 +45,8 @@ const PREFIX = 'background/';
 const MAX_NAME = 200;
 
 /**
- * Creates a key for a task that is left running on behalf of a conversation. A task created under it, for any agent, is stopped
- * with the rest of the background. The task itself must be in no conversation.
+ * Creates a key for a background task of a conversation. A task created under it, for any agent, is stopped with the
+ * other background tasks. The task itself must not be in a conversation.
  *
  * @returns A new key.
  */
@@ -52,14 +54,14 @@ export function createBackgroundKey(conversation: string): string {
   return `${PREFIX}${conversation}/${systemWorld.createId()}`;
 }
 
-/** The conversation that a key names. */
+/** Returns the conversation that a key names. */
 function conversationOf(key = ''): string | undefined {
   return key.startsWith(PREFIX) ? key.slice(PREFIX.length, key.lastIndexOf('/')) : undefined;
 }
 
 /**
- * Creates what keeps work that outlives the task that started it, so that it is seen and stopped from anywhere. Give it to the
- * tools and to the runner.
+ * Creates the keeper of work that outlives the task that started it, so that any process can see and stop it. Pass it
+ * to the tools and to the runner.
  *
  * @returns The background.
  * @throws Error, from `start`, when it is called outside a task.
@@ -76,13 +78,14 @@ function conversationOf(key = ''): string | undefined {
  */
 export function createBackground(): Background {
   const current = new AsyncLocalStorage<StartingTask>();
-  // What is left running is no part of the call that started it, and asks nobody in its name.
+  // Leave the caller's async context: background work is not part of the call and must not ask for approvals in its
+  // name.
   const outside = AsyncLocalStorage.snapshot();
   const held = new Map<string, HeldBackground>();
   const starting = (): StartingTask => {
     const found = current.getStore();
     if (found === undefined)
-      throw new Error('background: nothing can be left running here; give it to the runner of the task too');
+      throw new Error('background: start was called outside a task; pass the background to the runner too');
     return found;
   };
   // What a background task starts belongs to the same conversation.
@@ -99,14 +102,15 @@ export function createBackground(): Background {
         const input = name.slice(0, MAX_NAME);
         const created = await store.create({ tenant, agent: AGENT, key, input, worker });
         if (!('task' in created))
-          throw new Error('background: not started, since too many tasks wait; try again later');
+          throw new Error('background: not started, because too many tasks are waiting; try again later');
         const ref = { tenant, id: created.task.id };
-        // Only now: whoever stopped the task before this looked for its background too early to see this one.
+        // Don't move this above the create: a cancel in between would look for background tasks too early to find this
+        // one.
         const stopped = (await store.get(task))?.stop?.reason;
         allowed.resolve(stopped === undefined);
         if (stopped !== undefined) {
           await store.cancel(ref, stopped, { mode: 'now' });
-          throw new Error('background: not started, since its task was stopped');
+          throw new Error('background: not started, because its task was stopped');
         }
         const ended = outside(() => runner.work(ref));
         ended.finally(() => held.delete(key)).catch(() => {});
@@ -126,7 +130,7 @@ export function createBackground(): Background {
     during: (task, work) => current.run(task, work),
     async run({ task, ...context }) {
       const found = held.get(task.key ?? '');
-      if (!(await found?.isAllowed)) throw new Error('The process it ran in has ended, and it with it; start it again');
+      if (!(await found?.isAllowed)) throw new Error('The process that ran this work has ended; start the work again');
       found!.begin();
       await found!.work(context);
       context.token.throwIfCancelled();
@@ -143,20 +147,20 @@ interface RunOptions {
   readonly agents: Readonly<Record<string, Work>>;
 }
 
-/** A runner's options, with an agent for what is left running. */
+/** Adds an agent for background tasks to a runner's options. */
 export function withBackground<Options extends RunOptions>(options: Options): Options {
   const { background, agents } = options;
   return background === undefined ? options : { ...options, agents: { ...agents, [AGENT]: background.run } };
 }
 
-/** In the order in which a task goes through them, so that none is missed on its way. */
+/** In the order in which a task goes through them, so that a task that moves on meanwhile is not missed. */
 const LIVE = ['init', 'running', 'cancelling'] as const;
 const PAGE = 100;
 
 /**
- * Cancels what tasks of a conversation left running, wherever it runs. It reads all live tasks of the tenant.
+ * Cancels the background tasks of a conversation, in any process. It reads all live tasks of the tenant.
  *
- * @returns What became of each.
+ * @returns The receipt of each cancel.
  */
 export async function cancelBackground(
   store: TaskStore,

@@ -6,18 +6,18 @@ import { messageOf } from './work.ts';
 
 type Steer = Extract<NumberedCommand, { type: 'steer' }>;
 
-/** What a worker has been told to do beside stopping, each thing once. */
+/** The commands to a worker other than stops. Each is handled once. */
 export class Commands {
   readonly #seen = new Set<number>();
-  /** For a run that has not begun yet. */
+  /** Commands for a run that has not started yet. */
   #waiting: NumberedCommand[] = [];
-  /** Messages that the run has been given and not read yet. */
+  /** Messages that were passed to the run and that it has not read yet. */
   readonly #steers = new Map<UserMessage, { readonly number: number; readonly token: CancellationToken }>();
   #orderNumber = 0;
 
-  /** Which of them are new. A message that is no longer among them was withdrawn, and is not delivered. */
+  /** Returns the new commands. A message that is no longer listed was withdrawn, and is not delivered. */
   read({ commands, orderNumber }: Pick<Orders, 'commands' | 'orderNumber'>): readonly NumberedCommand[] {
-    // Answers overtake each other: older orders do not know of what came since.
+    // Ignore older orders: responses can arrive out of order.
     if (orderNumber >= this.#orderNumber) {
       this.#orderNumber = orderNumber;
       this.#withdraw(new Set(commands.map(({ number }) => number)));
@@ -31,14 +31,14 @@ export class Commands {
     this.#waiting.push(command);
   }
 
-  /** What was kept for the run. */
+  /** Returns the commands that were kept for the run. */
   take(): readonly NumberedCommand[] {
     const taken = this.#waiting;
     this.#waiting = [];
     return taken;
   }
 
-  /** Hands the run a message. Returns whether it is one: anybody may have sent it. */
+  /** Passes a message to the run. Returns whether it is a valid message: any caller may have sent it. */
   steer(run: Run, { message, number }: Steer): boolean {
     const token = new CancellationToken({ name: `message ${number}` });
     try {
@@ -50,7 +50,7 @@ export class Commands {
     }
   }
 
-  /** The run has read a message. Answers the number of its command. */
+  /** Call it when the run has read a message. Returns the number of its command. */
   delivered(message: UserMessage): number | undefined {
     const steer = this.#steers.get(message);
     this.#steers.delete(message);

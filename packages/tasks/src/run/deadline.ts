@@ -3,12 +3,12 @@ import type { Clock } from '@whoa/core/embed';
 
 interface DeadlineOptions {
   readonly clock: Clock;
-  /** How far the store's clock is ahead of ours, in ms. */
+  /** How far the store's clock is ahead of the local clock, in ms. */
   readonly aheadMs: number;
   readonly onDue: (reason: Partial<CancelReason>) => void;
 }
 
-/** Calls back when a deadline of the store's clock comes; at once, before it returns, if it has come. */
+/** Calls `onDue` at a deadline of the store's clock. If it has passed, calls it before returning. */
 export function setDeadline(deadline: number | undefined, { clock, aheadMs, onDue }: DeadlineOptions): Disposable {
   const due = (): void => onDue({ kind: 'deadline', message: 'the deadline of the task has passed' });
   const leftMs = (deadline ?? Infinity) - (clock.now() + aheadMs);

@@ -18,26 +18,26 @@ import { outcomeOfWork } from './outcome.ts';
 import { settleTask } from './recovery/settle-task.ts';
 import { type HeldContext, isAgent, isHeldWork, type TaskFunction, type Work } from './work.ts';
 
-/** A store that cannot be reached is asked again this often while the end of a task is written. */
+/** The pause before writing the end of a task is retried while the store is unreachable. */
 const RETRY_MS = 100;
 
 export interface ExecutionOptions {
   readonly store: TaskStore;
   readonly work: Work;
   readonly leaseMs: number;
-  /** What keeps the claim. */
+  /** The session that holds the claim. */
   readonly session: DomainSession;
   readonly flushMs: number;
   readonly unwatchedFlushMs: number;
   readonly approvals: TaskApprovals | undefined;
   readonly world: World;
-  /** Asks whether the task must stop; if so its token is cancelled when this resolves. */
+  /** Checks whether the task must stop. If so, its token is cancelled when this resolves. */
   readonly check: (execution: Execution) => Promise<void>;
   readonly onEvent: ((event: RunEvent) => void) | undefined;
   readonly onStoreError: (error: unknown) => void;
 }
 
-/** One claimed task at work, until it has ended or is no longer ours. */
+/** Runs one claimed task until it has ended or the claim is lost. */
 export class Execution implements Holder {
   readonly claim: ClaimRef;
   readonly token: CancellationToken;
@@ -45,9 +45,9 @@ export class Execution implements Holder {
   readonly #journal: Journal;
   readonly #commands = new Commands();
   #task: TaskRecord;
-  /** What was said before; `undefined` until it is loaded. */
+  /** The earlier messages; `undefined` until they are loaded. */
   #history: readonly Json[] | undefined;
-  /** How far the store's clock is ahead of ours. */
+  /** How far the store's clock is ahead of the local clock. */
   #aheadMs = 0;
   #run: Run | undefined;
   #stop: StopOrder | undefined;
@@ -89,7 +89,7 @@ export class Execution implements Holder {
     return this.#task;
   }
 
-  /** Works until the end. Rejects with `LeaseLostError`, and then nothing was published. */
+  /** Runs the task to its end. Rejects with `LeaseLostError`; then nothing was published. */
   async live(): Promise<FinalStatus | 'released'> {
     let isKnown = false;
     try {
@@ -108,10 +108,10 @@ export class Execution implements Holder {
     }
   }
 
-  /** The work was stopped because the claim may be lost. If it is not, it is handed back, and no attempt is lost. */
+  /** The work was stopped because the claim may be lost. If it is not, hands it back, which costs no attempt. */
   async #giveUp(): Promise<never> {
     if (this.#lost === undefined) {
-      // What is handed back is written to no more.
+      // Don't write to a task after handing it back.
       this.#journal.close(this.#lostError());
       try {
         await this.#options.store.release(this.claim);
@@ -126,12 +126,12 @@ export class Execution implements Holder {
     return this.#lost ?? new LeaseLostError(this.claim.id, this.claim.epoch);
   }
 
-  /** The store's time, as far as its last orders tell: clocks of machines differ. */
+  /** Estimates the store's time from its last orders: the clocks of machines differ. */
   storeNow(): number {
     return this.#options.world.clock.now() + this.#aheadMs;
   }
 
-  /** Does what the store says. Orders are complete each time, so hearing them twice changes nothing. */
+  /** Carries out orders of the store. Orders are always complete, so repeating them changes nothing. */
   obey({ now, orderNumber, stop, commands, watched }: Orders): void {
     this.#options.session.confirm(this, orderNumber);
     this.#aheadMs = now - this.#options.world.clock.now();
@@ -140,14 +140,14 @@ export class Execution implements Holder {
     for (const command of this.#commands.read({ commands, orderNumber })) this.#carryOut(command);
   }
 
-  /** Stops as the store orders, at a moment of its clock. Hearing it twice changes nothing. */
+  /** Carries out a stop order of the store, given its clock. Repeating it changes nothing. */
   stop(order: StopOrder, now: number): void {
     if (this.#stop !== undefined && isSameStop(this.#stop, order)) return;
     this.#stop = order;
     this.token.cancel(order.reason, { mode: ladderOf(order, now), undo: order.undo });
   }
 
-  /** Stops the work now, whatever the store says or does not say. */
+  /** Stops the work now, whatever the store says. */
   cancel(reason: Partial<CancelReason>, options: CancelOptions): void {
     this.token.cancel(reason, options);
   }
@@ -165,7 +165,7 @@ export class Execution implements Holder {
       this.#journal.done(command.number);
     } else if (!this.#commands.steer(this.#run, command)) {
       this.#journal.add({ type: 'command-done', number: command.number, answer: 'refused' });
-      // A task that waits behind the message runs when its turn comes, and says what is wrong with it.
+      // A task that waits behind the message runs later, and reports what is wrong with it.
       if (command.task === undefined) this.#journal.done(command.number);
     }
   }
@@ -214,7 +214,7 @@ export class Execution implements Holder {
     return approvals?.during({ id: task.id, publish: (asked) => this.#publish(asked) }, perform) ?? perform();
   }
 
-  /** Asks until the store has said whether the session outlived a sleep, or the lease is over. */
+  /** Retries until the store has confirmed that the session survived a sleep of the machine, or the lease is over. */
   async #checkHeld(): Promise<void> {
     while (!this.token.isCancelled) {
       const asking = this.#options.session.check();
@@ -228,7 +228,7 @@ export class Execution implements Holder {
     return guard((context) => work(Object.assign(context, given)), { name: given.task.agent, token });
   }
 
-  /** What was said before; with the inputs, if they did not come along. */
+  /** Loads the earlier messages, and the inputs if they were not included in the claim. */
   async #load(): Promise<readonly Json[]> {
     if (this.#history === undefined) {
       const { inputs, history } = await this.#options.store.load(this.claim);
@@ -249,7 +249,7 @@ export class Execution implements Holder {
     if (number !== undefined) this.#journal.done(number);
   }
 
-  /** With a name of its own: only who has read it can answer it. */
+  /** Gives the question a random id: only a client that has read it can answer it. */
   #publish(question: ApprovalQuestion): void {
     const { world } = this.#options;
     this.#journal.add({ type: 'approval-question', id: world.createId(), at: world.clock.now(), question });
@@ -267,7 +267,7 @@ export class Execution implements Holder {
     return settleTask(past, { ...context, now: world.clock.now() });
   }
 
-  /** Writes the end. A shutdown of this process is no end: the task is handed back. */
+  /** Writes the end. After a shutdown of this process, hands the task back instead. */
   async #end(outcome: TaskOutcome): Promise<FinalStatus | 'released'> {
     const { claim } = this;
     const { store, leaseMs, world, onStoreError } = this.#options;

@@ -3,7 +3,7 @@ import { type CancellationToken, isCancelledError, type Json, type Message, type
 import type { TaskOutcome } from '../task.ts';
 import { describeError, entryFor } from './journal/entry.ts';
 
-/** A run's outcome as a store keeps it; `known` is the history as the store has it. */
+/** Converts a run's outcome to what a store keeps. `known` is the history that the store already has. */
 export function outcomeOfRun(outcome: Outcome, known: readonly Json[]): TaskOutcome {
   const base = { answer: outcome.text, usage: outcome.usage, ...saidIn(outcome.messages, known) };
   if (outcome.status === 'success') return { ...base, status: 'success' };
@@ -18,7 +18,7 @@ export function outcomeOfRun(outcome: Outcome, known: readonly Json[]): TaskOutc
   };
 }
 
-/** What became of a function. */
+/** Converts the result of a function. */
 export async function outcomeOfWork(work: Promise<Json | undefined>, token: CancellationToken): Promise<TaskOutcome> {
   try {
     const value = await work;
@@ -32,7 +32,9 @@ export async function outcomeOfWork(work: Promise<Json | undefined>, token: Canc
   }
 }
 
-/** What a store must be told so that a history becomes these messages: only what is new, if the rest is as it was. */
+/**
+ * Returns the change that turns the stored history into these messages: only the new ones, if the rest is unchanged.
+ */
 export function saidIn(
   messages: readonly Message[],
   known: readonly Json[],

@@ -12,7 +12,7 @@ const work = settings.rule(
   (value) => typeof value === 'function' || settings.hasMethods(value, ['run']) || settings.hasMethods(value, ['hold']),
 );
 
-/** What a runner may be told. */
+/** The options of a runner. */
 export const RUNNER_RULES: settings.Rules<RunnerOptions> = {
   store: required(having('a task store', 'create', 'get', 'cancel')),
   agents: required((value, field) => {

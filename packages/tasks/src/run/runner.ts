@@ -10,7 +10,7 @@ import type { EventChannel } from './claim/channel.ts';
 import type { CancellationChecker } from './claim/checker.ts';
 import type { Work } from './work.ts';
 
-/** What a runner tells its hooks. */
+/** An event that a runner passes to its hooks. */
 export type RunnerEvent =
   | { readonly type: 'task-start'; readonly tenant: string; readonly id: string; readonly epoch: number }
   | {
@@ -21,31 +21,31 @@ export type RunnerEvent =
     }
   /** A `cancellationChecker` threw or rejected. */
   | { readonly type: 'checker-error'; readonly id: string; readonly error: unknown }
-  /** The store failed; it is tried again. */
+  /** A request to the store failed; it is retried. */
   | { readonly type: 'store-error'; readonly error: unknown };
 
-/** What a runner needs. Only `store` and `agents` are required. */
+/** Options of a runner. Only `store` and `agents` are required. */
 export interface RunnerOptions {
   readonly store: TaskStore;
-  /** What tasks can run, by the name they ask for. */
+  /** What tasks can run, by agent name. */
   readonly agents: Readonly<Record<string, Work>>;
-  /** This worker's name; must be nobody else's. */
+  /** This worker's name. It must be unique. */
   readonly worker?: string;
   readonly leaseMs?: number;
-  /** How often a worker with room asks for tasks, and a checker is asked, in case nothing else happens. */
+  /** How often a worker with free capacity asks for tasks, and a checker is called, if nothing else triggers them. */
   readonly pollMs?: number;
-  /** Events that can wait are written this often while somebody reads along. */
+  /** How often less urgent events are written while a client is reading. */
   readonly flushMs?: number;
-  /** And this often while nobody does. Ends of turns and calls never wait. */
+  /** How often they are written while no client is reading. Ends of turns and calls are always written immediately. */
   readonly unwatchedFlushMs?: number;
-  /** Cancels of this process, by message. */
+  /** Carries cancel messages inside this process. */
   readonly channel?: EventChannel;
-  /** Asked after the claim, before each turn and each wave, and every `pollMs` in between. */
+  /** Called after the claim, before each turn and each wave, and every `pollMs` in between. */
   readonly cancellationChecker?: CancellationChecker;
-  /** What a checker that fails means. It is reported either way. */
+  /** What to do when the checker fails. The failure is reported either way. */
   readonly whenCheckerFails?: 'ignore' | 'cancel';
   readonly approvals?: TaskApprovals;
-  /** Keeps what tasks leave running on purpose. */
+  /** Keeps work that tasks leave running on purpose. */
   readonly background?: Background;
   readonly hooks?: Hooks<RunnerEvent | HookError>;
   readonly world?: World;
@@ -53,56 +53,56 @@ export interface RunnerOptions {
 
 export interface WorkOptions {
   readonly policy?: Policy;
-  /** False: return at once, with the task's status, if another worker holds it or its turn has not come. */
+  /** False: return at once, with the task's status, if another worker holds it or it is not ready. */
   readonly wait?: boolean;
-  /** Cancels the task, in the store too. */
+  /** Cancels the task, also in the store. */
   readonly token?: CancellationToken;
   readonly signal?: AbortSignal;
-  /** Called with everything that happens while an agent runs the task here, as it happens. It cannot slow the run down. */
+  /** Called with every event of the agent's run in this process, as it happens. It cannot slow the run down. */
   readonly onEvent?: (event: RunEvent) => unknown;
 }
 
-/** A task that was created and is being run. */
+/** A task that was created and is running. */
 export interface StartedTask extends TaskRef {
-  /** Resolves when it has ended. If it rejects and nobody waits for it, that is a `store-error` of the runner. */
+  /** Resolves when the task has ended. If it rejects and no caller awaits it, the runner reports a `store-error`. */
   readonly response: Promise<TaskResponse>;
 }
 
-/** Runs tasks in this process. Dispose it to hand back what it has not finished. */
+/** Runs tasks in this process. Dispose it to hand back unfinished tasks. */
 export interface Runner extends AsyncDisposable {
   readonly worker: string;
-  /** Tasks at work now. */
+  /** How many tasks run now. */
   readonly live: number;
-  /** Creates a task and begins to run it here. Resolves as soon as it is kept, so that others can be told of it. */
+  /** Creates a task and starts to run it here. Resolves as soon as it is stored, so that you can pass its id on. */
   start(task: NewTask, options?: WorkOptions): Promise<StartedTask>;
-  /** Creates a task and runs it here. Its answer always says what the store says. */
+  /** Creates a task and runs it here. The response always matches the store. */
   run(task: NewTask, options?: WorkOptions): Promise<TaskResponse>;
-  /** Runs a task that exists, waiting for its turn or for its worker's lease to end. Rejects with `LeaseLostError`. */
+  /** Runs an existing task. Waits until it is ready or its worker's lease ends. Rejects with `LeaseLostError`. */
   work(task: TaskRef, options?: Omit<WorkOptions, 'policy'>): Promise<TaskResponse>;
-  /** Takes tasks that nobody works on, also those of workers that died, `concurrency` at a time. */
+  /** Takes tasks that no worker holds, including those of crashed workers, `concurrency` at a time. */
   serve(options?: { readonly concurrency?: number }): Promise<void>;
   /**
-   * Takes no more, and hands back what it has not finished. Calls under way may finish as `how` says, `graceful` by default;
-   * disposing means `now`. Asked again, it can only become harder.
+   * Takes no more tasks, and hands back unfinished ones. `mode` says how calls in progress are stopped; it defaults to
+   * `graceful`, and disposing uses `now`. Calling it again can only make the stop harder.
    */
   stop(mode?: StopMode): Promise<void>;
   /** Replaces the checker, also for tasks under way; `undefined` removes it. */
   setCancellationChecker(checker: CancellationChecker | undefined): void;
-  /** Obeys the cancel messages of one more channel, until what it returns is disposed. */
+  /** Obeys the cancel messages of one more channel, until the returned object is disposed. */
   listen(channel: EventChannel): Disposable;
 }
 
-/** Thrown when a task was not let in: the conversation's policy is `reject`, or too many wait. */
+/** Thrown when a task was rejected: the conversation's policy is `reject`, or too many tasks wait in it. */
 export class TaskRejectedError extends Error {
   override readonly name: string = 'TaskRejectedError';
   readonly code: string = 'TASK_REJECTED';
 
   constructor() {
-    super('Another task of the conversation is under way; send it again later or use another policy');
+    super('Another task of the conversation is running; send this one again later or use another policy');
   }
 }
 
-/** Thrown when a task was not created because too much waits already. */
+/** Thrown when a task was not created because a limit was reached. */
 export class StoreFullError extends Error {
   override readonly name: string = 'StoreFullError';
   readonly code: string = 'STORE_FULL';
@@ -110,13 +110,13 @@ export class StoreFullError extends Error {
   constructor({ what, limit }: { readonly what: 'tasks' | 'history'; readonly limit: number }) {
     super(
       what === 'tasks'
-        ? `${limit} tasks of this tenant wait for this agent already; try again later, or add workers`
-        : `The history of this conversation has more than ${limit} bytes; compact it, or begin another conversation`,
+        ? `${limit} tasks of this tenant are already waiting for this agent; try again later, or add workers`
+        : `The history of this conversation has more than ${limit} bytes; compact it, or start another conversation`,
     );
   }
 }
 
-/** The id of a task that was created; throws if it was not. */
+/** Returns the id of a created task. Throws if it was not created. */
 export function letIn(receipt: CreateReceipt): string {
   if (receipt.answer === 'rejected') throw new TaskRejectedError();
   if (receipt.answer === 'full') throw new StoreFullError(receipt);

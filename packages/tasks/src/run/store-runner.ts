@@ -35,10 +35,10 @@ const FLUSH_MS = 50;
 const UNWATCHED_FLUSH_MS = 5_000;
 
 /**
- * Creates a runner: it runs tasks in this process, on its own or for a queue of yours.
+ * Creates a runner: it runs tasks in this process, by itself or for your own queue.
  *
- * @returns The runner. Dispose it to hand back what it has not finished.
- * @throws {@link SettingsError} when an option cannot work.
+ * @returns The runner. Dispose it to hand back unfinished tasks.
+ * @throws {@link SettingsError} when an option is invalid.
  *
  * @example
  * ```ts
@@ -55,7 +55,7 @@ export function createRunner(options: RunnerOptions): Runner {
 export class StoreRunner implements Runner {
   readonly worker: string;
   readonly #options: RunnerOptions;
-  /** The tasks that `work` was asked for. */
+  /** The tasks that `work` was called for. */
   readonly #asked = new Set<TaskRef>();
   readonly #world: World;
   readonly #live = new Map<string, Execution>();
@@ -106,7 +106,7 @@ export class StoreRunner implements Runner {
   async start(task: NewTask, options?: WorkOptions): Promise<StartedTask> {
     const [ref, rest] = await this.#create(task, options);
     const response = this.work(ref, rest);
-    // Whoever follows the task need not wait for this.
+    // Don't await this: callers that follow the task need not wait for its end.
     this.#background(response);
     return { ...ref, response };
   }
@@ -202,19 +202,19 @@ export class StoreRunner implements Runner {
     });
   }
 
-  /** What runs a task. One that is only to be settled needs no agent, unless something is to be undone. */
+  /** Returns what runs a task. A task that only has to be settled needs no agent, unless calls must be undone. */
   #workFor({ agent, status, stop }: TaskHead): Work | undefined {
     const { agents } = this.#options;
-    // A task's words may come from anywhere: 'constructor' is no agent.
+    // Check own properties: the agent name may come from anywhere, and 'constructor' is not an agent.
     if (Object.hasOwn(agents, agent)) return agents[agent];
     return status === 'cancelling' && stop?.undo !== true ? () => Promise.resolve(undefined) : undefined;
   }
 
-  /** Tries until the task is ours and done, or has ended elsewhere. */
+  /** Retries until the task has run here or has ended elsewhere. */
   async #claimAndRun(ref: TaskRef, { wait, onEvent }: { wait: boolean; onEvent: OnEvent | undefined }): Promise<void> {
     for (;;) {
       this.#shutdown.throwIfCancelled();
-      // Listen before asking: news that comes in between wakes us.
+      // Listen before the claim: a change in between must wake us.
       const wakeups = this.#orders.wakeups.listen(ref.id);
       try {
         const claim = await this.#session(ref.id).claim(ref.id, (ask) => this.#askAgain(ask));
@@ -289,7 +289,7 @@ export class StoreRunner implements Runner {
     return toTaskResponse(record, await readJournal(this.#options.store, record));
   }
 
-  /** Work nobody waits for. What goes wrong is told, not lost; a lost lease has been told as the end of its task. */
+  /** Runs work that no caller awaits. Reports its errors, except a lost lease: that is reported as the task's end. */
   #background(work: Promise<unknown>): void {
     const kept = work.catch((error: unknown) => {
       if (!(error instanceof LeaseLostError)) this.#tell({ type: 'store-error', error });

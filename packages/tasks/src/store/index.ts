@@ -1,11 +1,11 @@
-// For those who write a store.
+// For authors of stores.
 
-// Write a store: a driver behind the one front that checks arguments.
+// Write a store: a driver, wrapped by the store that checks arguments.
 export { createCheckedStore, createStoreRules } from '../stores/checked/checked-store.ts';
 export type { StoreDriver, StoreRules } from '../stores/driver.ts';
 export type { StoreOptions } from '../store.ts';
 
-// What a driver is asked and returns.
+// What a driver receives and returns.
 export type { ClaimRef, Orders } from '../delivery.ts';
 export type { Hint } from '../store.ts';
 

@@ -1,6 +1,6 @@
 import type { Clock } from '@whoa/core/embed';
 
-/** How often something is asked whose answer keeps getting lost. */
+/** How often a request is repeated when its response keeps getting lost. */
 const MAX_ASKED = 5;
 const RETRY_MS = 100;
 
@@ -9,7 +9,7 @@ export interface AskAgainOptions {
   readonly onStoreError: (error: unknown) => void;
 }
 
-/** Asks again while the answer is lost on the way. Only for what counts once however often it is asked. */
+/** Repeats a request while its response is lost. Only for requests that count once however often they are repeated. */
 export async function askAgain<T>(ask: () => Promise<T>, { clock, onStoreError }: AskAgainOptions): Promise<T> {
   for (let asked = 1; ; asked++) {
     try {
@@ -22,7 +22,7 @@ export async function askAgain<T>(ask: () => Promise<T>, { clock, onStoreError }
   }
 }
 
-/** Goes by the code: two copies of this package may meet. */
+/** Compares the code, not the class: two copies of this package may be loaded. */
 function isUnknownOutcome(error: unknown): boolean {
   return (error as { code?: unknown } | undefined)?.code === 'UNKNOWN_OUTCOME';
 }

@@ -1,7 +1,7 @@
 import type { CancelReasonInit, StopMode } from '@whoa/core';
 import type { CancelOptions } from '@whoa/core/embed';
 
-/** A message between parts of one process. */
+/** A message inside one process. */
 export interface ChannelMessage<Payload = unknown> {
   readonly category: string;
   readonly topic: string;
@@ -12,7 +12,7 @@ export interface ChannelMessage<Payload = unknown> {
 export const TASK_CATEGORY = 'task';
 export const CANCEL_TOPIC = '__cancel';
 
-/** What a cancel message names, always of one tenant: a task, a conversation, or all its tasks in this process. */
+/** What a cancel message targets, always in one tenant: a task, a conversation, or all its tasks in this process. */
 export type CancelTarget = { readonly tenant: string } & (
   | { readonly taskId: string }
   | { readonly conversation: string }
@@ -28,7 +28,7 @@ export interface CancelPayload {
   readonly undo?: boolean;
 }
 
-/** Asks tasks to stop. A message that names no target is refused. */
+/** Asks tasks to stop. A message without a target is refused. */
 export type CancelMessage = ChannelMessage<CancelPayload> & {
   readonly category: 'task';
   readonly topic: '__cancel';
@@ -36,15 +36,16 @@ export type CancelMessage = ChannelMessage<CancelPayload> & {
 
 type ChannelListener = (message: ChannelMessage) => void;
 
-/** Carries messages inside one process. An object you pass: there is no default one. */
+/** Carries messages inside one process. Create one and pass it: there is no default channel. */
 export interface EventChannel {
-  /** Throws `TypeError` on a cancel message that does not name what it cancels. */
+  /** Throws `TypeError` on a cancel message without a valid target. */
   emit(message: ChannelMessage | CancelMessage): void;
   on(category: string, topic: string, listener: ChannelListener): Disposable;
 }
 
 /**
- * Creates a channel for messages inside one process. Messages with `category: 'task'` and `topic: '__cancel'` cancel tasks.
+ * Creates a channel for messages inside one process. Messages with `category: 'task'` and `topic: '__cancel'` cancel
+ * tasks.
  *
  * @returns The channel.
  */
@@ -87,14 +88,14 @@ export function createCancelMessage(target: CancelTarget, payload: CancelPayload
   return message;
 }
 
-/** What a cancel message asks for. */
+/** The request in a cancel message. */
 export interface CancelRequest {
   readonly target: CancelTarget;
   readonly reason: CancelReasonInit;
   readonly options: CancelOptions;
 }
 
-/** Reads a cancel message. Throws `TypeError` unless it names a tenant and exactly one target. */
+/** Parses a cancel message. Throws `TypeError` unless it names a tenant and exactly one target. */
 export function readCancelMessage(message: ChannelMessage): CancelRequest {
   const { payload } = message as CancelMessage;
   const { msg, by, mode = 'now', undo = false } = payload ?? {};

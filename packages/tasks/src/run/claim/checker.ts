@@ -3,10 +3,10 @@ import type { Clock } from '@whoa/core/embed';
 import { waitUntilLevel } from '@whoa/core/embed';
 import type { TaskRecord } from '../../task.ts';
 
-/** Your own word on whether a task should stop; `task` holds its key, conversation and tenant. True means stop `now`. */
+/** Decides whether a task should stop. `task` has its key, conversation and tenant. True means stop `now`. */
 export type CancellationChecker = (taskId: string, task: TaskRecord) => boolean | Promise<boolean>;
 
-/** A checker that has not answered after this long has failed. */
+/** A checker that has not returned after this long has failed. */
 const CHECKER_MS = 5_000;
 
 export interface CheckerOptions {
@@ -16,16 +16,16 @@ export interface CheckerOptions {
   readonly onError: (taskId: string, error: unknown) => void;
 }
 
-/** Work that may have to stop because a checker says so. */
+/** Work that stops when a checker says so. */
 export interface Checked {
   readonly task: TaskRecord;
   readonly token: CancellationToken;
 }
 
-/** Asks the custom checker, if there is one. What it throws is reported, never lost. */
+/** Calls the custom checker, if there is one. Errors it throws are reported. */
 export class Checker {
   readonly #options: CheckerOptions;
-  /** Tasks that are being asked about. */
+  /** Tasks with a check in progress. */
   readonly #asking = new Set<string>();
   #check: CancellationChecker | undefined;
 
@@ -38,18 +38,20 @@ export class Checker {
     this.#check = checker;
   }
 
-  /** Whether nobody waits for an answer about this task: a slow checker is not asked again meanwhile by a poll. */
+  /**
+   * Whether no check of this task is in progress. Polls use it, so that a slow checker is not called again meanwhile.
+   */
   isIdle(taskId: string): boolean {
     return !this.#asking.has(taskId);
   }
 
-  /** Returns why the work must stop, or `undefined` if it may go on. Never rejects; a cancel ends the wait. */
+  /** Returns why the work must stop, or `undefined` if it may continue. Never rejects; a cancel ends the wait. */
   async ask({ task, token }: Checked): Promise<CancelReasonInit | undefined> {
     const check = this.#check;
     if (check === undefined || token.isCancelled) return undefined;
     const { id } = task;
     this.#asking.add(id);
-    const late = new Error(`The cancellation checker did not answer within ${CHECKER_MS} ms`);
+    const late = new Error(`The cancellation checker did not return within ${CHECKER_MS} ms`);
     let timer: Disposable | undefined;
     const answer = new Promise<boolean>((resolve, reject) => {
       timer = this.#options.clock.setTimer(CHECKER_MS, () => reject(late));

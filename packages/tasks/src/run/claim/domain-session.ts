@@ -4,13 +4,13 @@ import { LeaseLostError, StoreBusyError } from '../../errors.ts';
 import type { TaskStore } from '../../store.ts';
 import { LeaseClock } from './lease-clock.ts';
 
-/** A task that is at work under a session. */
+/** A task that runs under a session. */
 export interface Holder {
   readonly claim: ClaimRef;
   obey(orders: Orders): void;
-  /** The session may be over soon: stop the work, so that it is over before. */
+  /** The session may be over soon: stop the work before that. */
   fence(): void;
-  /** The session is over: stop at once, nothing counts any more. */
+  /** The session is over: stop at once, writes no longer count. */
   lose(error: LeaseLostError): void;
 }
 
@@ -21,23 +21,23 @@ export interface SessionOptions {
   readonly leaseMs: number;
   readonly world: World;
   readonly onStoreError: (error: unknown) => void;
-  /** Sessions of others have run out: someone should sweep. */
+  /** Sessions of other workers have expired: one worker should sweep. */
   readonly onExpired: (domain: number) => void;
-  /** Runs work that no caller waits for. */
+  /** Runs work that no caller awaits. */
   readonly background: (work: Promise<unknown>) => void;
 }
 
 /** Shares of a lease: when a beat is due, when work is stopped without one, and when the session is over. */
 const BEAT = 1 / 3;
 const FENCE = 2 / 3;
-/** A store that fails is asked again after this share of a lease. */
+/** A failed request to the store is retried after this share of a lease. */
 const RETRY = 1 / 20;
-/** The counts of a worker and its store are compared by name this often, whatever they say. */
+/** How often the worker and the store compare their tasks by id, even if the counts match. */
 const RECOUNT_MS = 60_000;
 
 /**
- * The lives of this worker in one domain of a store, one at a time. What it holds there lives and dies with the session: one
- * beat keeps all of it, and brings the orders that were not heard.
+ * The sessions of this worker in one domain of a store, one at a time. The tasks it holds there depend on the session:
+ * one beat keeps them all, and returns the orders that were missed.
  */
 export class DomainSession {
   readonly #options: SessionOptions;
@@ -47,7 +47,7 @@ export class DomainSession {
   #confirmed = new Map<string, NonNullable<Beat['confirmed']>[number]>();
   #id: string;
   #number = 1;
-  /** The claim of a take that was not answered yet: it is asked again with the same. */
+  /** The claim of a take without a response: it is repeated with the same claim. */
   #asking: { readonly claim: string } | undefined;
   #claiming = 0;
   readonly #lease: LeaseClock;
@@ -58,9 +58,9 @@ export class DomainSession {
   #beatAgain = false;
   #recounts = 0;
   #comparedAt: number;
-  /** The store may believe that this session holds something it does not know of. */
+  /** The store may list tasks for this session that the worker does not know about. */
   #isDoubtful = false;
-  /** Something was told while a task was on its way. */
+  /** A hint arrived while a take or claim was in progress. */
   #hasMissed = false;
 
   constructor(options: SessionOptions) {
@@ -71,7 +71,7 @@ export class DomainSession {
     this.#comparedAt = this.#clock.now();
   }
 
-  /** Asks for tasks. One take at a time; one that was not answered is asked again first. */
+  /** Takes tasks. One take at a time; a take without a response is repeated first. */
   async take(agents: readonly string[], limit: number): Promise<TakeAnswer> {
     const { store, domain, worker, leaseMs } = this.#options;
     this.#renewIfDoubtful();
@@ -88,7 +88,7 @@ export class DomainSession {
     return answer;
   }
 
-  /** Asks for one task. The same request is repeated while its answer is lost. */
+  /** Claims one task. The same request is repeated while its response is lost. */
   async claim(id: string, askAgain: <T>(ask: () => Promise<T>) => Promise<T>): Promise<ClaimAnswer> {
     const { store, worker, leaseMs } = this.#options;
     this.#renewIfDoubtful();
@@ -108,7 +108,7 @@ export class DomainSession {
     }
   }
 
-  /** A task is at work: it is kept until it is dropped. One whose session ended on the way here is lost already. */
+  /** Adds a running task until it is dropped. If its session ended in the meantime, the task is lost at once. */
   hold(holder: Holder): void {
     const { id, epoch, session } = holder.claim;
     if (session !== this.#id) {
@@ -123,7 +123,7 @@ export class DomainSession {
     if (this.#beatTimer === undefined) this.#schedule();
   }
 
-  /** A task is at work no more. `isKnown`: the store knows that. */
+  /** Removes a task that no longer runs. `isKnown`: the store knows that. */
   drop(holder: Holder, { isKnown }: { readonly isKnown: boolean }): void {
     const { id } = holder.claim;
     if (this.#holders.get(id) !== holder) return;
@@ -140,8 +140,8 @@ export class DomainSession {
   }
 
   /**
-   * Stops the work at once if its time is over: after a long pause of the process its timers are late. After a sleep of the
-   * machine nothing is written before the store has said that the session is alive.
+   * Stops the work at once if its time is over: after a long pause of the process its timers are late. After a sleep of
+   * the machine nothing is written until the store has confirmed that the session is alive.
    */
   check(): Promise<void> | undefined {
     const { leaseMs } = this.#options;
@@ -155,24 +155,24 @@ export class DomainSession {
   async #askAwake(): Promise<void> {
     await this.beat();
     if (this.#holders.size > 0 && this.#lease.hasSlept)
-      throw new StoreBusyError('The store has not said yet whether the session outlived the sleep');
+      throw new StoreBusyError('The store has not yet confirmed that the session survived the sleep');
   }
 
-  /** Something may have been missed: ask now. */
+  /** Beats now: a hint may have been missed. */
   beatSoon(): void {
-    // What is ordered between the store's decision and the arrival of its answer stands in no answer.
+    // An order that is issued between the store's decision and the arrival of its response is in neither.
     if (this.#asking !== undefined || this.#claiming > 0) this.#hasMissed = true;
     if (this.#holders.size > 0) this.#options.background(this.beat());
   }
 
-  /** Keeps the session, and learns what was ordered. Beats do not overlap: one that is asked for meanwhile follows. */
+  /** Renews the session and gets its orders. Beats do not overlap: one requested meanwhile runs afterwards. */
   beat(): Promise<void> {
     if (this.#beating === undefined) this.#beating = this.#beatUntilHeard();
     else this.#beatAgain = true;
     return this.#beating;
   }
 
-  /** Ends the session without a word to the store: what it held has been handed back or ended. */
+  /** Ends the session without telling the store: its tasks have been handed back or ended. */
   stop(): void {
     this.#stopTimers();
   }
@@ -185,7 +185,7 @@ export class DomainSession {
         if (more) this.#beatAgain = true;
       } while (this.#beatAgain);
     } finally {
-      // Don't await anything between the last look and this: a beat asked for in between would be lost.
+      // Don't await anything between the last check and this: a beat requested in between would be lost.
       this.#beating = undefined;
     }
   }
@@ -227,7 +227,7 @@ export class DomainSession {
     return answer.more;
   }
 
-  /** Compares what the store believes is held with what is. Not while a take is on its way: it would be taken for lost. */
+  /** Compares what the store lists as held with what is. Not during a take: its tasks would be taken for lost. */
   async #compare(session: string): Promise<void> {
     const { store, domain } = this.#options;
     if (this.#asking !== undefined || this.#claiming > 0) return;
@@ -257,7 +257,7 @@ export class DomainSession {
     const at = (share: number): number => Math.max(0, leaseMs * share - ageMs);
     this.#beatTimer = this.#clock.setTimer(beatInMs ?? at(BEAT), () => this.#options.background(this.beat()));
     this.#fenceTimer = this.#clock.setTimer(at(FENCE), () => this.#fence());
-    // A store that never answers again would keep the last words waiting for ever.
+    // Needed if the store never responds again: otherwise the last writes would wait forever.
     this.#overTimer = this.#clock.setTimer(at(1), () => this.#end());
   }
 
@@ -265,7 +265,7 @@ export class DomainSession {
     for (const holder of this.#holders.values()) holder.fence();
   }
 
-  /** This life is over; the next begins with the next request. */
+  /** Ends this session. The next request starts a new one. */
   #end(): void {
     const holders = [...this.#holders.values()];
     this.#begin();
@@ -293,7 +293,7 @@ export class DomainSession {
     this.#beatTimer = undefined;
   }
 
-  /** Never used before, by any worker. */
+  /** Creates an id that no worker has used before. */
   #newId(): string {
     return `${this.#options.worker}.${this.#options.world.createId()}`;
   }

@@ -3,14 +3,14 @@ import type { Clock } from '@whoa/core/embed';
 /** When a request was sent. */
 export interface Sent {
   readonly at: number;
-  /** How far the wall clock was ahead of ours: what the machine sleeps through is missing from ours. */
+  /** How far the wall clock was ahead of ours. Our clock stands still while the machine sleeps. */
   readonly wallAheadMs: number;
 }
 
-/** A sleep of the machine that is longer than this share of a lease counts. */
+/** A sleep of the machine counts if it is longer than this share of a lease. */
 const SLEEP_SHARE = 1 / 3;
 
-/** Counts a lease from when it was last asked for, not from when the store answered: the answer may have taken long. */
+/** Measures a lease from when it was requested, not from the response: the response may have taken long. */
 export class LeaseClock {
   readonly #clock: Clock;
   readonly #leaseMs: number;

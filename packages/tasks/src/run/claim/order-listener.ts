@@ -29,18 +29,18 @@ export interface ListenerOptions extends Pick<RunnerOptions, 'channel' | 'cancel
   /** The tasks this worker runs or waits for. */
   readonly tasks: () => readonly TaskRef[];
   readonly tell: (event: RunnerEvent) => void;
-  /** Something became ready; `undefined`: anywhere. */
+  /** A task became ready in a domain; `undefined` means any domain. */
   readonly onWork: (domain?: number) => void;
-  /** Runs work that no caller waits for. */
+  /** Runs work that no caller awaits. */
   readonly background: (work: Promise<unknown>) => void;
 }
 
 /**
- * The ways by which a worker hears that a task is to stop, or is told something else: the store's push, an event channel, a
- * checker. Any one of them suffices. (Two more are built in: the orders that come back from every write and every beat.)
+ * The ways in which a worker learns that a task must stop or has a command: the store's push, an event channel, a
+ * checker. Any one of them is enough. Two more are built in: the orders that every write and every beat return.
  */
 export class OrderListener implements AsyncDisposable {
-  /** Wakes those who wait for something to happen to a task. */
+  /** Wakes waiters when something happens to a task. */
   readonly wakeups: TaskWakeups;
   readonly checker: Checker;
   readonly #options: ListenerOptions;
@@ -68,7 +68,7 @@ export class OrderListener implements AsyncDisposable {
     };
   }
 
-  /** Hears nothing new that would start work; what the store pushes still wakes those who wait. */
+  /** Ignores anything that would start new work. Hints of the store still wake waiters. */
   stop(): void {
     for (const listening of this.#channels) listening[Symbol.dispose]();
     this.#channels.clear();
@@ -79,7 +79,7 @@ export class OrderListener implements AsyncDisposable {
     await (await this.#listening)?.[Symbol.asyncDispose]();
   }
 
-  /** One watch for the whole worker, however many tasks it runs. */
+  /** Opens one watch for the whole worker, however many tasks it runs. */
   async open(): Promise<void> {
     this.#listening ??= this.#options.store.watch({ worker: this.#options.worker }, (hint) => {
       this.#heed(hint);
@@ -88,13 +88,13 @@ export class OrderListener implements AsyncDisposable {
     try {
       await this.#listening;
     } catch (error) {
-      // Ask again next time: an outage at the start must not leave the worker deaf for good.
+      // Try again next time: an outage at the start must not leave the worker without hints for good.
       this.#listening = undefined;
       throw error;
     }
   }
 
-  /** Obeys an order that the store has vouched for; whatever else was told, the next beat brings it, so beat now. */
+  /** Obeys an order that the store has signed. For any other hint, beats now: the beat returns the orders. */
   #heed(hint: Hint): void {
     const { live, sessions, onWork } = this.#options;
     if (hint.type === 'resync') {
@@ -105,7 +105,7 @@ export class OrderListener implements AsyncDisposable {
     if (hint.type !== 'cancel' && hint.type !== 'command') return;
     const { id, order } = hint;
     const execution = live.get(id);
-    // Don't obey an order to another claim: who held the task then is not who holds it now.
+    // Don't obey an order for another claim: another session may have held the task then.
     const isForUs = order !== undefined && execution !== undefined && isFor(order, execution.claim);
     if (isForUs) execution.stop(order.stop, execution.storeNow());
     else sessions[getShardOrFirst(id) % sessions.length]!.beatSoon();
@@ -126,7 +126,7 @@ export class OrderListener implements AsyncDisposable {
     this.#poll = undefined;
   }
 
-  /** Asks the checker about a task, and stops the task if it says so. */
+  /** Calls the checker for a task, and stops the task if it says so. */
   async check(execution: Execution): Promise<void> {
     const reason = await this.checker.ask(execution);
     if (reason === undefined) return;
@@ -145,7 +145,7 @@ export class OrderListener implements AsyncDisposable {
     return this.#options.tasks().filter((ref) => ref.tenant === tenant);
   }
 
-  /** The store first, so that everyone agrees; if it cannot be reached the work stops all the same. */
+  /** Cancels in the store first, so that all processes agree. If it is unreachable, the work stops all the same. */
   async #cancel(ref: TaskRef | ConversationRef, reason: CancelReasonInit, options: CancelOptions): Promise<void> {
     const { live, sessions, store, tell } = this.#options;
     const meant = [...live.values()].filter(({ task }) => isMeant(task, ref));

@@ -3,11 +3,11 @@ import type { TaskStore } from '../../store.ts';
 export interface SweeperOptions {
   readonly store: TaskStore;
   readonly isOver: () => boolean;
-  /** Something is ready again. */
+  /** Tasks became ready again. */
   readonly onFreed: (domain: number) => void;
 }
 
-/** Frees what workers left that are gone. */
+/** Frees the tasks of workers that are gone. */
 export class Sweeper {
   readonly #options: SweeperOptions;
   readonly #sweeping = new Set<number>();
@@ -16,7 +16,7 @@ export class Sweeper {
     this.#options = options;
   }
 
-  /** Until nothing is left, unless that is being done. */
+  /** Sweeps a domain until nothing is left, unless a sweep is in progress. */
   async sweep(domain: number): Promise<void> {
     const { store, isOver, onFreed } = this.#options;
     if (this.#sweeping.has(domain)) return;
@@ -25,7 +25,7 @@ export class Sweeper {
       for (let more = true; more && !isOver(); ) {
         const swept = await store.sweep({ domain });
         more = swept.more;
-        // Don't wait to be rung: the store may ring the very worker that is gone.
+        // Don't wait for a hint: the store may send it to the worker that is gone.
         if (swept.freed > 0) onFreed(domain);
       }
     } finally {

@@ -7,9 +7,9 @@ export interface TakeLoopOptions {
   readonly sessions: readonly DomainSession[];
   readonly agents: readonly string[];
   readonly concurrency: number;
-  /** How many tasks this worker has. */
+  /** How many tasks this worker holds. */
   readonly live: () => number;
-  /** How often a worker that has room asks, in case it was not rung. */
+  /** How often a worker with free capacity asks, in case a hint was lost. */
   readonly pollMs: number;
   readonly clock: Clock;
   readonly onTaken: (taken: TakenTask) => void;
@@ -18,22 +18,22 @@ export interface TakeLoopOptions {
   readonly background: (work: Promise<unknown>) => void;
 }
 
-/** A store that fails is asked again after this long. */
+/** The pause before a failed request is retried. */
 const RETRY_MS = 100;
-/** No take asks for more: it is one step on the server. */
+/** The maximum `limit` of a take, because it is one step on the server. */
 const MAX_TAKE = 100;
 
 /**
- * Takes tasks while there is room: when it starts, when it is rung, when a task ended and more may be ready, when something
- * becomes due, and once in a while all the same, one domain after the other.
+ * Takes tasks while there is free capacity, one domain after the other: at the start, on a hint, when a task ended and
+ * more may be ready, when a task becomes due, and at intervals.
  */
 export class TakeLoop implements Disposable {
   readonly #options: TakeLoopOptions;
-  /** Domains that may have something. */
+  /** Domains that may have ready tasks. */
   readonly #wanted: Set<number>;
   readonly #taking = new Set<number>();
   readonly #dueTimers = new Map<number, Disposable>();
-  /** Asked for and not answered yet. */
+  /** The number of tasks that takes in progress may return. */
   #expected = 0;
   #poll: Disposable | undefined;
   #turn = 0;
@@ -46,7 +46,7 @@ export class TakeLoop implements Disposable {
     this.#pollAgain();
   }
 
-  /** Takes what there is room for. */
+  /** Takes as many tasks as there is capacity for. */
   pump(): void {
     for (const domain of this.#wanted) {
       if (this.#free() <= 0 || this.#isStopped) return;
@@ -57,7 +57,7 @@ export class TakeLoop implements Disposable {
     }
   }
 
-  /** A task ended. Those that end with it, by one answer of the store, make room for one take. */
+  /** Call it when a task ended. Tasks that end together, by one response of the store, cause one take. */
   pumpSoon(): void {
     if (this.#isPumping) return;
     this.#isPumping = true;
@@ -67,7 +67,7 @@ export class TakeLoop implements Disposable {
     });
   }
 
-  /** Something became ready, or may have. */
+  /** A task became ready, or may have. */
   wake(domain?: number): void {
     for (const one of domain === undefined ? this.#options.sessions.keys() : [domain]) this.#wanted.add(one);
     this.pump();
@@ -100,7 +100,7 @@ export class TakeLoop implements Disposable {
         return;
       }
       for (const taken of answer.tasks) onTaken(taken);
-      // A take that came back short parked us: we are rung when there is more.
+      // A take that returned fewer tasks than asked parked us: a hint comes when there is more.
       if (answer.repeat || answer.tasks.length === limit) this.#wanted.add(domain);
       if (answer.nextAt !== undefined) this.#wakeIn(domain, answer.nextAt - answer.now);
       if (answer.expired) onExpired(domain);

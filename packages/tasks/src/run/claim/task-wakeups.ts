@@ -1,10 +1,10 @@
 import type { Clock } from '@whoa/core/embed';
 
-/** Wakes those who wait for something to happen to a task. */
+/** Wakes waiters when something happens to a task. */
 export class TaskWakeups {
   readonly #waiting = new Map<string, Set<() => void>>();
   readonly #clock: Clock;
-  /** Nobody waits longer than this without looking again. */
+  /** The longest wait before looking again. */
   readonly #pollMs: number;
 
   constructor(clock: Clock, pollMs: number) {
@@ -12,7 +12,7 @@ export class TaskWakeups {
     this.#pollMs = pollMs;
   }
 
-  /** Listens from now on: what happens before `wait` is called ends it at once. */
+  /** Listens from now on: a change before `wait` is called makes it return at once. */
   listen(id: string): Disposable & { wait(ms?: number): Promise<void> } {
     const waiting = this.#waiting.get(id) ?? new Set();
     this.#waiting.set(id, waiting);
@@ -32,7 +32,7 @@ export class TaskWakeups {
     };
   }
 
-  /** Something happened to this task, or to any. */
+  /** Something happened to this task; without an id, to any task. */
   wake(id?: string): void {
     const woken = id === undefined ? [...this.#waiting.values()] : [this.#waiting.get(id) ?? []];
     for (const waiting of woken) for (const wake of waiting) wake();

@@ -1,7 +1,7 @@
 import type { Json } from '@whoa/core';
 import { MAX_DETAILS_BYTES } from '@whoa/core/internal';
 
-/** An event as it is kept: plain JSON, errors as data, details bounded. */
+/** Converts an event to what is stored: plain JSON, errors as data, details bounded. */
 export function entryFor(event: object): Json {
   return JSON.parse(JSON.stringify(event, keep)) as Json;
 }
@@ -20,18 +20,18 @@ export function describeError(error: unknown): { message: string; code?: string 
   return typeof code === 'string' ? { message, code } : { message };
 }
 
-/** The parts of an entry that say what it makes needless. */
+/** The parts of an entry that decide which earlier entries it replaces. */
 interface Entry {
   readonly type: string;
   readonly text?: string;
   readonly callId?: string;
   readonly result?: { readonly callId?: string };
   readonly message?: { readonly content?: unknown };
-  /** Of a run inside a call. */
+  /** The event of a run inside a call. */
   readonly event?: Entry;
 }
 
-/** An entry without the calls it came out of, and those calls. */
+/** An entry without the calls that it is nested in, and those calls. */
 export interface UnwrappedEntry {
   readonly path: string;
   readonly event: Entry;
@@ -53,8 +53,8 @@ export function isWords({ event }: UnwrappedEntry): boolean {
 }
 
 /**
- * Adds an entry to those that wait to be written. Words that follow each other become one, a call's newer state replaces
- * the older, and a turn or call that has ended needs no drafts: its end holds them.
+ * Adds an entry to the entries that wait to be written. Adjacent text is merged, a call's newer state replaces the
+ * older, and the end of a turn or call replaces its drafts, because it contains them.
  */
 export function withEntry(waiting: readonly Json[], entry: Json): Json[] {
   const added = unwrapEntry(entry);
@@ -74,7 +74,7 @@ function joined(last: Entry, added: Entry): Entry {
   return { ...added, text: `${last.text ?? ''}${added.text ?? ''}` };
 }
 
-/** Which earlier entries an entry makes needless. */
+/** Returns which earlier entries an entry replaces. */
 export function draftsOf({ path, event }: UnwrappedEntry): (one: UnwrappedEntry) => boolean {
   const isOf = (type: string, callId?: string) => (one: UnwrappedEntry) =>
     one.path === path && one.event.type === type && one.event.callId === callId;

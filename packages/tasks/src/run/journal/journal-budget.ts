@@ -2,42 +2,42 @@ import type { Json } from '@whoa/core';
 import { draftsOf, isWords, type UnwrappedEntry, unwrapEntry } from './entry.ts';
 import { bytesOf, truncateEntry } from './truncate.ts';
 
-/** Of the bytes a journal may have: beyond this, nothing is written that its end will hold anyway, and texts are cut short. */
+/** Above this share of the budget, drafts are no longer written (the end contains them), and long texts are cut. */
 const TIGHT = 1 / 2;
-/** Beyond this the run is stopped; what is left is for its last words. */
+/** Above this share the run is stopped. The rest is for its final entries. */
 const FULL = 15 / 16;
-/** No entry takes more than this share of them: while there is room, when it is tight, and at the end. */
+/** The maximum share of one entry: with ample budget, when it is tight, and at the end. */
 const SHARES = { ample: 1 / 16, tight: 1 / 256, full: 1 / 4_096 };
-/** What a run's history was made into may be larger than one message. */
+/** A compacted history may be larger than one message, by this factor. */
 const HISTORY_TIMES = 4;
 const MIN_ENTRY_BYTES = 512;
-/** Kept free for saying what was left out. */
+/** Reserved for the entry that says what was left out. */
 const MARKER_BYTES = 128;
 
-/** An entry in the store that a later one may make needless. */
+/** An entry in the store that a later one may replace. */
 interface Draft extends UnwrappedEntry {
   readonly position: number;
   readonly bytes: number;
 }
 
-/** What a journal has, and may have. */
+/** The size of a journal and its limit. */
 export interface JournalBudget {
   readonly position: number;
   readonly bytes: number;
   readonly maxBytes: number;
   readonly drafts: readonly Draft[];
-  /** What was not written for want of room. */
+  /** What was not written because the budget ran out. */
   readonly left: { readonly entries: number; readonly bytes: number };
 }
 
 export interface FittedEntries {
   readonly events: readonly Json[];
   readonly replaces: readonly number[];
-  /** The room when this has been written. */
+  /** The budget after these entries are written. */
   readonly budget: JournalBudget;
   /** The run should stop. */
   readonly isFull: boolean;
-  /** Something was left out that no later entry will hold. */
+  /** Something was left out that no later entry will contain. */
   readonly isLossy: boolean;
 }
 
@@ -50,8 +50,8 @@ export function createJournalBudget({
 }
 
 /**
- * Makes entries fit. Drafts in the store go when an entry holds what they said. When room gets tight no more drafts are
- * written and long entries are cut; what was left out is counted in a `journal-cut`, of which there is always one.
+ * Makes entries fit the budget. Drafts in the store are removed when an entry contains their text. When the budget gets
+ * tight, no more drafts are written and long entries are cut. A single `journal-cut` entry counts what was left out.
  */
 export function fitEntries(entries: readonly Json[], before: JournalBudget): FittedEntries {
   const fitting = new Fitting(before);
@@ -83,7 +83,7 @@ class Fitting {
     if (limit === undefined) this.#leave(size);
     else if (size <= limit) this.#write(entry, { unwrapped, size, replaced });
     else {
-      // Cut, it no longer holds what was said before: that stays.
+      // A cut entry no longer contains the earlier drafts, so they stay.
       const cut = truncateEntry(entry, limit);
       this.#write(cut, { unwrapped, size: bytesOf(cut), replaced: [] });
     }
@@ -107,7 +107,7 @@ class Fitting {
     return { events: this.#events, replaces: this.#replaces, budget, isFull, isLossy: this.#isLossy };
   }
 
-  /** How large an entry may be; `undefined` if it is not to be written. */
+  /** Returns the maximum size of an entry; `undefined` if it must not be written. */
   #limit(unwrapped: UnwrappedEntry, added: number): number | undefined {
     const { maxBytes } = this.#before;
     const times = unwrapped.event.type === 'history' ? HISTORY_TIMES : 1;
@@ -145,7 +145,7 @@ class Fitting {
     const isNeedless = draftsOf(unwrapped);
     const drafts = this.#drafts.filter(isNeedless);
     if (unwrapped.event.type !== 'turn-end') return drafts;
-    // A planner may have shown other words than it replies with: then they stay.
+    // A planner may have streamed other text than it replies with. Then the drafts stay.
     return ['text', 'thinking'].flatMap((type) => {
       const words = drafts.filter(({ event }) => event.type === type);
       const shown = words.map(({ event }) => event.text ?? '').join('');
@@ -154,16 +154,18 @@ class Fitting {
   }
 }
 
-/** Beside words: what a later entry makes needless. */
+/** Beside text: events that a later entry replaces. */
 const REPLACED: ReadonlySet<string> = new Set(['call-update', 'history', 'journal-cut']);
-/** Beside words: what is left out when room gets tight, because the end of a turn or call will hold it. */
+/**
+ * Beside text: events that are left out when the budget gets tight, because the end of a turn or call contains them.
+ */
 const SKIPPED: ReadonlySet<string> = new Set(['call-update', 'call-planned']);
 
 function bytesIn(drafts: readonly Draft[]): number {
   return drafts.reduce((bytes, draft) => bytes + draft.bytes, 0);
 }
 
-/** Whether nothing can replace a draft any more: a new turn has begun, and the words of the old one stay. */
+/** Whether nothing can replace a draft any more: a new turn has started, and the text of the old one stays. */
 function isOver(draft: Draft, { path, event }: UnwrappedEntry): boolean {
   return event.type === 'turn-start' && draft.path === path && isWords(draft);
 }

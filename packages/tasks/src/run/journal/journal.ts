@@ -6,33 +6,33 @@ import type { TaskStore } from '../../store.ts';
 import { entryFor, withEntry } from './entry.ts';
 import { createJournalBudget, type FittedEntries, fitEntries, type JournalBudget } from './journal-budget.ts';
 
-/** What shows that the work got on: earlier deaths of workers no longer count against the task. */
+/** Events that show progress: earlier worker crashes no longer count against the task. */
 const PROGRESS: ReadonlySet<string> = new Set(['turn-end', 'call-end']);
-/** How long a store that fails is left alone before it is tried again. */
+/** The pause before a failed write is retried. */
 const RETRY_MS = 100;
 
 export interface JournalOptions {
   readonly store: TaskStore;
   readonly claim: ClaimRef;
-  /** Where the journal ends now. */
+  /** The current last position. */
   readonly position: number;
-  /** How large it is now. */
+  /** The current size. */
   readonly bytes: number;
   readonly clock: Clock;
-  /** How long an event may wait while somebody reads along. */
+  /** How long an event may wait while a client is reading. */
   readonly flushMs: number;
-  /** And while nobody does. */
+  /** How long an event may wait while no client is reading. */
   readonly unwatchedFlushMs: number;
-  /** Called before anything is written: the claim may be over by the clock alone, or has to be asked about first. */
+  /** Called before each write: the claim may be over by the clock alone, or must be checked with the store first. */
   readonly onWrite: () => Promise<void> | undefined;
   readonly onOrders: (orders: Orders) => void;
   readonly onLost: (error: LeaseLostError) => void;
-  /** There is hardly any room left: stop the work. */
+  /** The budget is almost used up: stop the work. */
   readonly onFull: (error: JournalFullError) => void;
   readonly onStoreError: (error: unknown) => void;
 }
 
-/** Writes a task's events down in order: at once where it matters, otherwise a little later and several together. */
+/** Writes a task's events in order: important ones immediately, the others a little later in batches. */
 export class Journal {
   readonly #options: JournalOptions;
   #budget: JournalBudget;
@@ -42,9 +42,9 @@ export class Journal {
   #watched = false;
   #writing: Promise<void> | undefined;
   #lost: LeaseLostError | undefined;
-  /** Something that had to be written was not. */
+  /** Set when an entry that had to be written was not. */
   #dropped: JournalFullError | undefined;
-  /** The work got on since the last write. */
+  /** The work made progress since the last write. */
   #progress = false;
 
   constructor(options: JournalOptions) {
@@ -53,7 +53,7 @@ export class Journal {
     this.#budget = createJournalBudget({ position, bytes, maxBytes: store.maxJournalBytes });
   }
 
-  /** Notes an event; it is written a little later. */
+  /** Adds an event; it is written a little later. */
   add(event: object): void {
     if (this.#lost !== undefined) return;
     if (PROGRESS.has((event as { type?: string }).type ?? '')) this.#progress = true;
@@ -61,7 +61,7 @@ export class Journal {
     this.#schedule();
   }
 
-  /** Somebody reads along, or nobody does any more. */
+  /** Sets whether a client is reading. */
   watch(watched: boolean): void {
     if (watched === this.#watched) return;
     this.#watched = watched;
@@ -75,19 +75,19 @@ export class Journal {
     this.#timer ??= clock.setTimer(this.#watched ? flushMs : unwatchedFlushMs, () => this.flushSoon());
   }
 
-  /** Notes that a command has been carried out. */
+  /** Marks a command as done. */
   done(number: number): void {
     this.#done.push(number);
     this.flushSoon();
   }
 
-  /** Writes now, without anybody waiting for it. */
+  /** Writes now; callers do not wait for it. */
   flushSoon(): void {
-    // Whoever must know waits for `flush`, and `onLost` has been told.
+    // Callers that need the result await `flush`, and `onLost` has been called.
     this.flush().catch(() => {});
   }
 
-  /** Resolves when everything noted so far is in the store. Rejects with `LeaseLostError`. */
+  /** Resolves when everything added so far is in the store. Rejects with `LeaseLostError`. */
   async flush(): Promise<void> {
     this.#timer?.[Symbol.dispose]();
     this.#timer = undefined;
@@ -99,7 +99,7 @@ export class Journal {
     this.#waiting = [];
     this.#done = [];
     await writing;
-    // Don't clear this inside the write: one that gives up at once would do so before it is set.
+    // Don't clear this inside the write: a write that gives up at once would clear it before it is set.
     if (this.#writing === writing) this.#writing = undefined;
     this.#throwIfLost();
   }
@@ -108,19 +108,19 @@ export class Journal {
     if (this.#lost !== undefined) throw this.#lost;
   }
 
-  /** Writes, and throws `JournalFullError` if not everything could be: don't begin what nobody could know of. */
+  /** Flushes, and throws `JournalFullError` if an entry was dropped: don't start work that the journal cannot show. */
   async flushWhole(): Promise<void> {
     await this.flush();
     if (this.#dropped !== undefined) throw this.#dropped;
   }
 
-  /** Gives up on the store: what has not been written will not be. */
+  /** Gives up on the store: anything unwritten is dropped. */
   close(error: LeaseLostError): void {
     this.#lost ??= error;
     this.#timer?.[Symbol.dispose]();
   }
 
-  /** Never rejects. A batch may be sent twice: the store takes it once. */
+  /** Never rejects. A batch may be sent twice: the store counts it once. */
   async #write(waiting: Json[], done: number[]): Promise<void> {
     const { store, claim, onOrders, onWrite } = this.#options;
     const progress = this.#progress;
@@ -138,7 +138,7 @@ export class Journal {
         onOrders(orders);
         return;
       } catch (error) {
-        // It knows better how much room there is.
+        // The error has the store's own figure of the journal size.
         if (error instanceof JournalFullError)
           fitted = { ...fitEntries([], this.#budget), isFull: true, isLossy: true };
         else await this.#afterFailure(error);

@@ -2,7 +2,7 @@ import { DEFAULTS } from '../../rules/rules.ts';
 import type { TaskStore } from '../../store.ts';
 import type { JournalEntry, TaskHead } from '../../task.ts';
 
-/** The whole journal of a task, as far as its record says it goes, piece by piece. */
+/** Reads the whole journal of a task in pages, up to the position in its record. */
 export async function readJournal(store: TaskStore, task: TaskHead): Promise<readonly JournalEntry[]> {
   const journal: JournalEntry[] = [];
   for (let after = 0; after < task.position; after = journal.at(-1)!.position) {

@@ -1,6 +1,6 @@
 import type { Json } from '@whoa/core';
 
-/** Texts are not cut shorter than this; names and ids are. */
+/** Text is not cut shorter than this, except names and ids. */
 const MIN_TEXT_CHARS = 64;
 
 type Fields = { readonly [key: string]: Json | undefined };
@@ -10,8 +10,9 @@ export function bytesOf(value: Json): number {
 }
 
 /**
- * An entry made small enough. Details and inputs go first, then the ends of long texts; in place of each stands how many
- * bytes it had. Thinking goes altogether: its signature would no longer fit. `cut` says how many bytes are missing.
+ * Makes an entry small enough. Details and inputs are removed first, then the ends of long texts are cut; a note with
+ * the number of bytes replaces each. Thinking is removed completely: its signature would no longer match. `cut` is the
+ * number of missing bytes.
  */
 export function truncateEntry(entry: Json, maxBytes: number): Json {
   const before = bytesOf(entry);
@@ -36,7 +37,7 @@ function shortened(value: Json, chars: number): Json {
   for (const [name, part] of Object.entries(value)) {
     if (part === undefined) continue;
     const isWhole = bytesOf(part) <= MIN_TEXT_CHARS;
-    // Half an input must not be taken for a whole one, and half of somebody's data is no use to them.
+    // Don't cut these in half: half an input could be taken for a whole one, and half of the details is useless.
     if ((name === 'details' || name === 'input') && !isWhole && !isMessage(part)) {
       kept[name] = { cut: true, bytes: bytesOf(part) };
     } else kept[name] = shortened(part, chars);
@@ -49,7 +50,7 @@ function shortText(text: string, chars: number): string {
   return `${kept}… [${Buffer.byteLength(text) - Buffer.byteLength(kept)} bytes cut]`;
 }
 
-/** The `input` of a run is a message, and is read as one. */
+/** The `input` of a run is a message, and is handled as one. */
 function isMessage(value: Json): boolean {
   return isFields(value) && value['role'] !== undefined;
 }
@@ -66,7 +67,7 @@ function isList(value: readonly Json[] | Fields): value is readonly Json[] {
   return Array.isArray(value);
 }
 
-/** Whether something stands in place of what was cut. */
+/** Whether a value is the note that replaces something cut. */
 export function isTruncated(value: unknown): boolean {
   const { cut, bytes } = (value ?? {}) as { readonly cut?: unknown; readonly bytes?: unknown };
   return cut === true && typeof bytes === 'number';

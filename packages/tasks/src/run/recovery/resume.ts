@@ -9,28 +9,28 @@ export interface OpenCall {
   readonly id: string;
   readonly tool: string;
   readonly input: unknown;
-  /** It was written down that it would begin; it may have taken effect. */
+  /** The journal has its intent, so it may have taken effect. */
   readonly started: boolean;
   /** Its input was too large for the journal, so it cannot be run again. */
   readonly isTruncated: boolean;
 }
 
-/** Where a run stood when its worker was lost, as far as it was written down. */
+/** The state of a run when its worker was lost, as far as the journal shows. */
 export interface Standing {
-  /** What the run had added to the history: its input, whole turns, results. */
+  /** What the run added to the history: its input, whole turns, results. */
   readonly messages: readonly Message[];
   readonly open: readonly OpenCall[];
   readonly results: readonly CallResult[];
-  /** Words of a reply that was cut off. */
+  /** The text of a reply that was cut off. */
   readonly partial: string;
-  /** The run had said its last word. */
+  /** The run had given its final reply. */
   readonly complete: boolean;
   readonly undone: ReadonlyMap<string, 'undone' | 'failed' | 'unknown'>;
-  /** What each call was asked. */
+  /** The input of each call. */
   readonly inputs: ReadonlyMap<string, unknown>;
-  /** The messages are the whole history, not only what the run added: it had made it shorter. */
+  /** The messages are the whole history, not only what the run added: it had compacted the history. */
   readonly isWhole: boolean;
-  /** Calls of which the journal has only a part. */
+  /** Calls that the journal has only in part. */
   readonly cut: ReadonlySet<string>;
 }
 
@@ -42,13 +42,13 @@ interface Reading {
   isWhole: boolean;
 }
 
-/** What stands in a journal beside the events of a run. */
+/** Events in a journal that do not come from a run. */
 type OwnEvent =
   | { readonly type: 'history'; readonly messages: readonly Message[] }
   | { readonly type: 'call-intent' | 'undo-start'; readonly callId: string }
   | { readonly type: 'undo-end'; readonly callId: string; readonly state: 'undone' | 'failed' };
 
-/** Reads a journal from its beginning. */
+/** Reads a journal from the start. */
 export function standingOf(journal: readonly JournalEntry[]): Standing {
   const history = new HistoryBuilder();
   const reading: Reading = { history, undone: new Map(), inputs: new Map(), cut: new Set(), isWhole: false };
@@ -68,7 +68,7 @@ function read(reading: Reading, event: RunEvent | OwnEvent): void {
   const { history, undone } = reading;
   switch (event.type) {
     case 'run-start':
-      // A run that got no further than its input was started anew.
+      // A run that got no further than its input was started again.
       if (history.messages.length === 1 && !reading.isWhole) history.replace([]);
       history.dropPartial();
       history.apply(event);
@@ -78,7 +78,7 @@ function read(reading: Reading, event: RunEvent | OwnEvent): void {
       reading.isWhole = true;
       break;
     case 'turn-end':
-      // A reply that failed or was cut off is asked for again; what it said stays in the journal.
+      // A reply that failed or was cut off is requested again. Its text stays in the journal.
       if (event.message.stopReason === 'error') history.dropPartial();
       else readReply(reading, event);
       break;
@@ -95,7 +95,7 @@ function read(reading: Reading, event: RunEvent | OwnEvent): void {
     case 'undo-end':
       undone.set(event.callId, event.state);
       break;
-    // The messages of a compaction stand in `history`; a call counts as begun only if that was written down before.
+    // The messages of a compaction are in `history`. A call counts as started only if its intent was written before.
     case 'history-compacted':
     case 'call-start':
       break;
@@ -113,7 +113,7 @@ function readReply({ history, inputs, cut }: Reading, event: Extract<RunEvent, {
   }
 }
 
-/** What becomes of an open call after a crash: it runs again, or gets a truthful result without running. */
+/** Decides about an open call after a crash: run it again, or give it a truthful result without running it. */
 export function fateOf(call: OpenCall, tools: readonly Tool[]): 'again' | 'unknown' | 'not-started' {
   const tool = tools.find(({ name }) => name === call.tool);
   if (tool?.replay === 'safe' && !call.isTruncated) return 'again';
@@ -130,7 +130,7 @@ export function lostResult(call: OpenCall, state: 'unknown' | 'not-started', end
   return { callId: call.id, tool: call.tool, state, content: LOST_WORDS[state], isError: true, endedAt };
 }
 
-/** What a model is told when it goes on after a crash. */
+/** The message to the model when it continues after a crash. */
 export function resumeNotice(unknown: readonly CallResult[]): UserMessage {
   const said = ['The process you ran in was restarted; go on from where you were.'];
   if (unknown.length > 0) {
@@ -140,7 +140,7 @@ export function resumeNotice(unknown: readonly CallResult[]): UserMessage {
   return { role: 'user', content: said.join(' ') };
 }
 
-/** Ends a run whose worker was lost while it was being cancelled: nothing runs again, everything gets its result. */
+/** Ends a run whose worker was lost while it was being cancelled: nothing runs again, and every call gets a result. */
 export function settle(
   standing: Standing,
   stop: Pick<StopOrder, 'reason'>,
@@ -180,7 +180,7 @@ function reportOf(
   };
 }
 
-/** The words of the last reply in some messages. */
+/** Returns the text of the last reply in a list of messages. */
 export function wordsIn(messages: readonly Message[]): string {
   const reply = messages.findLast((message) => message.role === 'assistant');
   return reply === undefined ? '' : wordsOf(reply);

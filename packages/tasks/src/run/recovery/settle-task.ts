@@ -9,7 +9,7 @@ import { undoLost } from './undo.ts';
 
 interface SettleOptions {
   readonly task: TaskRecord;
-  /** What was said in its conversation before. */
+  /** The earlier messages of its conversation. */
   readonly history: readonly Json[];
   readonly work: Work;
   readonly journal: Journal;
@@ -17,7 +17,7 @@ interface SettleOptions {
   readonly now: number;
 }
 
-/** Ends a task that is not to run again: it was being cancelled when its worker was lost, or its deadline has passed. */
+/** Ends a task that must not run again: it was being cancelled when its worker was lost, or its deadline has passed. */
 export async function settleTask(past: readonly JournalEntry[], options: SettleOptions): Promise<TaskOutcome> {
   const { task, history, work, journal, token, now } = options;
   const { reason, undo } = task.stop ?? { reason: token.reason!, undo: false };

@@ -13,8 +13,9 @@ interface UndoOptions {
 }
 
 /**
- * Takes back what a lost worker had completed and not undone, last call first. Each undo is written down before it starts,
- * so it starts at most once; one that had been started is left alone, unless its tool says it can be repeated.
+ * Undoes what a lost worker had completed and not undone, last call first. Each undo is written to the journal before
+ * it starts, so it starts at most once. An undo that had started is skipped, unless its tool says that it can be
+ * repeated.
  */
 export async function undoLost(standing: Standing, { tools, journal, token }: UndoOptions): Promise<Undone> {
   const undone = new Map(standing.undone);
@@ -24,7 +25,7 @@ export async function undoLost(standing: Standing, { tools, journal, token }: Un
       const tool = tools.find(({ name }) => name === call.tool);
       if (!needsUndo(call, tool, undone) || shielded.isCancelled) continue;
       const about = { callId: call.callId, tool: call.tool };
-      // Undoing half of what was done could do harm.
+      // Don't undo a call with a cut journal entry: undoing half of it could do harm.
       if (standing.cut.has(call.callId)) {
         undone.set(call.callId, 'unknown');
         continue;
