@@ -271,7 +271,11 @@ test('a searcher goes with its host, however the host ends', async () => {
   using workspace = createWorkspace({ 'a.txt': slowText() });
   const host = spawn(
     process.execPath,
-    ['--conditions=@whoa/source', join(import.meta.dirname, '../../../../test/fixtures/searcher.ts'), workspace.path],
+    [
+      '--conditions=@whoa/source',
+      join(import.meta.dirname, '../../../../../test/fixtures/searcher.ts'),
+      workspace.path,
+    ],
     { stdio: ['ignore', 'ignore', 'inherit'] },
   );
   const searchers = (): number[] => findMarked(`zqsearch${host.pid}`);
