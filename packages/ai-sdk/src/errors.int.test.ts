@@ -91,7 +91,7 @@ describe.each(spoken)('%s (%s): a failure', (format, version) => {
   test('a frame nobody can read may be tried again as long as nothing was shown', async () => {
     const early = await failureOf(mode, { parts: [{ malformed: '{"half": ' }, { stall: true }] });
     expect(early.error).toMatchObject({ name: 'ModelError', isRetryable: true });
-    expect(early.error.message).toMatch(/sent something that is no reply/);
+    expect(early.error.message).toMatch(/sent an invalid reply/);
     const late = await failureOf(mode, { parts: [{ text: ['Hi ', { malformed: '{"half": ' }, { stall: true }] }] });
     expect(late.error).toMatchObject({ name: 'ModelError', isRetryable: false });
   });

@@ -2,14 +2,14 @@ import { systemClock } from '@whoa/core/embed';
 import { ModelError } from '@whoa/core/model';
 import { asText } from './messages/as-json.ts';
 
-/** What provider packages put on the errors they throw and stream. */
+/** The fields that provider packages set on the errors they throw and stream. */
 interface ProviderError {
   readonly message?: unknown;
   readonly name?: unknown;
   readonly statusCode?: unknown;
   readonly isRetryable?: unknown;
   readonly responseHeaders?: Readonly<Record<string, string>>;
-  /** The vendor's own words, as they came. */
+  /** The vendor's own error data, unchanged. */
   readonly data?: unknown;
   readonly error?: unknown;
   readonly type?: unknown;
@@ -18,13 +18,13 @@ interface ProviderError {
 }
 
 export interface Circumstances {
-  /** Who answered, for the message. */
+  /** The model that replied, for the message. */
   readonly model: string;
   /** Whether any of the reply had arrived. */
   readonly hasContent: boolean;
 }
 
-/** Says of any failure what the run needs to know: may the same request be sent again, and when. */
+/** Creates the model error for any failure: whether the same request may be sent again, and when. */
 export function modelErrorFrom(error: unknown, { model, hasContent }: Circumstances): ModelError {
   const { statusCode, isRetryable, responseHeaders } = asProviderError(error);
   const status = typeof statusCode === 'number' ? statusCode : undefined;
@@ -33,8 +33,8 @@ export function modelErrorFrom(error: unknown, { model, hasContent }: Circumstan
   const message = messageOf(error);
   const options = { cause: error, status, retryAfterMs: retryAfterOf(responseHeaders) };
   if (malformed) {
-    const text = `${model} sent something that is no reply: ${message}`;
-    // Once words have been shown, a second try could contradict them, and a server that garbles does so again.
+    const text = `${model} sent an invalid reply: ${message}`;
+    // Once text has been shown, a retry could contradict it, and a server that sends garbage will do so again.
     return new ModelError(text, { ...options, isRetryable: !hasContent });
   }
   if (wire !== undefined && status === undefined) {
@@ -46,7 +46,7 @@ export function modelErrorFrom(error: unknown, { model, hasContent }: Circumstan
   return new ModelError(text, { ...options, isRetryable: may && !kindsOf(error).has('insufficient_quota') });
 }
 
-/** A reply that ended though its provider never said so. */
+/** The error for a reply that ended without the provider's end marker. */
 export function brokenOff(model: string): ModelError {
   return new ModelError(`The reply of ${model} broke off: the stream ended before it was complete; ask again`, {
     isRetryable: true,
@@ -63,13 +63,13 @@ function adviceFor(status: number | undefined): string {
   return '';
 }
 
-/** Both vendors say it outright when they know better than the status does. */
+/** Both vendors send an explicit header when they know better than the status does. */
 function shouldRetry(headers: ProviderError['responseHeaders']): boolean | undefined {
   const said = headers?.['x-should-retry'];
   return said === 'true' ? true : said === 'false' ? false : undefined;
 }
 
-/** What vendors call a failure of theirs in mid-stream, where there is no status. */
+/** The kinds that vendors use for temporary failures in mid-stream, where there is no status. */
 const PASSING_KINDS = [
   'api_error',
   'overloaded',
@@ -86,7 +86,7 @@ function isPassingKind(error: unknown): boolean {
   return PASSING_KINDS.some((kind) => kinds.has(kind));
 }
 
-/** Every type and code in an error and in the vendor's words inside it. */
+/** Collects every type and code in an error and in the vendor's data inside it. */
 function kindsOf(error: unknown): ReadonlySet<unknown> {
   return new Set(layersOf(error).flatMap(({ type, code }) => [type, code]));
 }
@@ -97,7 +97,7 @@ function layersOf(error: unknown): readonly ProviderError[] {
   return [outer, data, asProviderError(outer.error), asProviderError(data.error)];
 }
 
-/** Bounds what a server can make us believe. */
+/** Limits the delay that a server can ask for. */
 const MAX_RETRY_AFTER_MS = 3_600_000;
 
 function retryAfterOf(headers: ProviderError['responseHeaders']): number | undefined {
@@ -108,7 +108,7 @@ function retryAfterOf(headers: ProviderError['responseHeaders']): number | undef
   const seconds = Number(said);
   if (Number.isFinite(seconds)) return clamp(seconds * 1_000);
   const date = Date.parse(said);
-  // Measure with the server's own clock where it shows it.
+  // Use the server's own clock if it sends one.
   const now = Date.parse(headers?.['date'] ?? '') || systemClock.now();
   return Number.isNaN(date) ? undefined : clamp(date - now);
 }
@@ -119,7 +119,7 @@ function clamp(ms: number): number {
 
 const NETWORK_CODES = /^(E[A-Z]+|UND_ERR_[A-Z_]+|ConnectionRefused|ConnectionClosed|FailedToOpenSocket)$/;
 
-/** The code of a broken connection, wherever in the chain of causes it stands. */
+/** Finds the code of a broken connection anywhere in the chain of causes. */
 function findNetworkCode(error: unknown): string | undefined {
   let current = error;
   for (let depth = 0; depth < 8 && current instanceof Error; depth++) {
@@ -135,11 +135,11 @@ const MALFORMED = new Set(['AI_JSONParseError', 'AI_TypeValidationError', 'AI_In
 function isMalformed(error: unknown): boolean {
   const { name, message } = asProviderError(error);
   if (typeof name === 'string' && MALFORMED.has(name)) return true;
-  // How the Anthropic package reports a first frame it cannot read: a plain error without any other mark.
+  // The Anthropic package reports a first frame that it cannot read as a plain error with only this message.
   return error instanceof Error && name === 'Error' && message === 'Expected a normalized Anthropic stream error';
 }
 
-/** A gateway may answer with a whole page. */
+/** A gateway may return a whole HTML page. */
 const MAX_MESSAGE_CHARS = 2_000;
 
 function messageOf(error: unknown): string {

@@ -86,7 +86,7 @@ function versionOf(model: unknown): 'v3' | 'v4' {
     doStream?: unknown;
   };
   if ((version === 'v3' || version === 'v4') && typeof doStream === 'function') return version;
-  const got = typeof model === 'string' ? `the text '${model}'` : `specification ${JSON.stringify(version)}`;
+  const got = typeof model === 'string' ? `the string '${model}'` : `specification ${JSON.stringify(version)}`;
   throw new TypeError(
     `model: expected a language model of AI SDK provider specification v3 or v4, got ${got}. Install a current provider ` +
       "package (npm install @ai-sdk/anthropic@4, @ai-sdk/openai@4, …) and pass its model, as in fromAiSdk(anthropic('…'))",
@@ -105,19 +105,19 @@ function toolsOf({ tools }: ModelRequest): Pick<LanguageModelV4CallOptions, 'too
   };
 }
 
-/** Chat Completions has no room for an image in a tool's result; packages would send its bytes as text. */
+/** Chat Completions does not support images in a tool's result; packages would send their bytes as text. */
 function isChatCompletions(provider: string): boolean {
   return provider.endsWith('.chat');
 }
 
-/** OpenAI counts at the very end; there its raw events would only double the work. */
+/** OpenAI sends its counts at the very end, so its raw events would only double the work. */
 function tellsUsageEarly(provider: string): boolean {
   return !provider.startsWith('openai.');
 }
 
 /**
- * We send the whole history ourselves. Stored items would be sent as references instead, and one that belongs to a reply
- * that was cut off may not exist: the next request would be refused.
+ * Turns off stored items: we send the whole history ourselves. Otherwise the package sends references to stored items,
+ * and an item of a reply that was cut off may not exist: the next request would be refused.
  */
 function withoutStoredItems(provider: string, given: SharedV4ProviderOptions = {}): SharedV4ProviderOptions {
   const [family = provider, api] = provider.split('.');

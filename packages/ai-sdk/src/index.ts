@@ -3,7 +3,7 @@ export { fromAiSdk, type AiSdkModel } from './from-ai-sdk.ts';
 export { fromAiSdkTools } from './tools/from-ai-sdk-tools.ts';
 export type { AiSdkTool } from './tools/ai-sdk-tool.ts';
 
-// For people who keep their own loop.
+// For callers that keep their own loop.
 export { createStoppableTurn, type StoppableTurn } from './turn/stoppable-turn.ts';
 export type { SettledTurn } from './turn/turn.ts';
 export { guardAiSdkTools } from './tools/guard-ai-sdk-tools.ts';

@@ -1,12 +1,12 @@
 import type { CallLedger, CallRecord } from './turn/call-ledger.ts';
 import { type CallSite, isSamePosition, isSameWork } from './turn/call-sites.ts';
 
-/** What a ledger knows of a call in a history: its record, that there is none, or that it cannot be told from others. */
+/** What a ledger knows about a call in a history: its record, that there is none, or that several calls match. */
 export type Match = { readonly record: CallRecord } | 'none' | 'ambiguous';
 
 /**
- * Finds the record of every call in a history. Ids may come again, so a call is known by where it stands and what it asks
- * for; where a history was shortened since, by what it asks for alone, if that leaves no doubt.
+ * Finds the record of every call in a history. Ids may recur, so a call is identified by its position and its input.
+ * Where a history was shortened since, it is identified by its input alone, if that is unambiguous.
  */
 export function matchRecords(sites: readonly CallSite[], ledger: CallLedger): ReadonlyMap<CallSite, Match> {
   const matches = new Map<CallSite, Match>();
@@ -49,16 +49,16 @@ function recordsById(ledger: CallLedger): ReadonlyMap<string, CallRecord[]> {
   return byId;
 }
 
-/** Whether this record was made for the call at this very place. */
+/** Whether this record was made for the call at this position. */
 function isAskedWhere(site: CallSite, { tool, trace }: CallRecord): boolean {
   if (trace.position === undefined || trace.twin !== site.twin) return false;
   return isSameWork(site, { tool, input: trace.input }) && isSamePosition(site.position, trace.position);
 }
 
-/** Whether this record may be that of the call, in a history that does not begin where the call's did. */
+/** Whether this record may belong to the call, in a history that starts later than the call's did. */
 function couldBe(site: CallSite, { tool, trace }: CallRecord): boolean {
   if (!isSameWork(site, { tool, input: trace.input })) return false;
-  // A history may hold the reply alone; what was said before it is not known then.
+  // A history may contain only the reply; then the user's message before it is not known.
   const isSaidKnown = trace.position !== undefined && site.position.users > 0;
   return !isSaidKnown || trace.position.said === site.position.said;
 }

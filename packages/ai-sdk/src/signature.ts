@@ -2,19 +2,19 @@ import type { SharedV4ProviderMetadata } from '@ai-sdk/provider';
 
 type Metadata = SharedV4ProviderMetadata;
 
-/** What must be given back to a provider, word for word, with a block of thinking or with a call. */
+/** What must be returned to a provider unchanged, with a block of thinking or with a call. */
 export interface Signed {
   readonly metadata: Metadata;
   /** Set when it belongs to a call and not to a thought: Gemini signs its calls. */
   readonly callId?: string;
 }
 
-/** Packs provider metadata into the one opaque text that a transcript keeps. */
+/** Encodes provider metadata as the one opaque string that a transcript keeps. */
 export function encodeSignature(signed: Signed): string {
   return JSON.stringify(signed);
 }
 
-/** Unpacks a signature; `undefined` for one that another adapter made. */
+/** Decodes a signature. Returns `undefined` for one that another adapter made. */
 export function decodeSignature(signature: string): Signed | undefined {
   try {
     const signed = JSON.parse(signature) as Partial<Signed> | null;
@@ -31,10 +31,10 @@ export function mergeMetadata(a: Metadata | undefined, b: Metadata | undefined):
   return merged;
 }
 
-/** Fields that name a thing stored at the provider, which a reply that was cut off may never have become. */
+/** Fields that refer to an item stored at the provider. For a reply that was cut off, the item may not exist. */
 const REFERENCES = new Set(['itemId']);
 
-/** Whether metadata proves anything to its provider by itself. */
+/** Whether the provider can verify the metadata by itself. */
 export function isProof(metadata: Metadata): boolean {
   return Object.values(metadata).some((fields) =>
     Object.entries(fields).some(([name, value]) => value != null && !REFERENCES.has(name)),

@@ -1,4 +1,4 @@
-/** A value as JSON. What JSON has no word for is told as text: a result must not be lost because of its form. */
+/** Formats a value as JSON. What JSON cannot represent becomes text: a result must not be lost because of its type. */
 export function asJson(value: unknown): string {
   try {
     return JSON.stringify(value, bigintAsText) ?? JSON.stringify(String(value));
@@ -7,7 +7,7 @@ export function asJson(value: unknown): string {
   }
 }
 
-/** A value in words: a text as it is, anything else as JSON. */
+/** Formats a value as text: a string unchanged, anything else as JSON. */
 export function asText(value: unknown): string {
   return typeof value === 'string' ? value : asJson(value);
 }
@@ -16,10 +16,10 @@ function bigintAsText(_name: string, value: unknown): unknown {
   return typeof value === 'bigint' ? `${value}` : value;
 }
 
-/** Even this can throw: a value without a prototype, or a revoked proxy, has no text. */
+/** Even this can throw: an object without a prototype, or a revoked proxy, cannot be converted to a string. */
 function asPlainText(value: unknown): string {
   try {
-    // A list would name all it holds.
+    // `String` of a list would print all its entries.
     return Array.isArray(value) ? `(a list of ${value.length})` : String(value);
   } catch {
     return `(a value of type ${typeof value} that cannot be shown)`;

@@ -7,12 +7,12 @@ import { isMasked, type Output, outputFor } from './told-result.ts';
 import { safeName, sameOr, UniqueIds, wellFormed } from './wire-safe.ts';
 
 /**
- * Makes a history valid again after a run was stopped: every call gets exactly one result, right after it. A call without
- * a result gets a truthful one: what the ledger knows about it, or that its outcome is unknown. So does a stopped call
- * whose result only says that something went wrong. Results without a call, and second results, are dropped. Duplicate call
+ * Makes a history valid again after a run was stopped: every call gets exactly one result, right after it. A call
+ * without a result gets one from the ledger, or one that says its outcome is unknown. So does a stopped call whose
+ * result only says that something went wrong. Results without a call, and second results, are dropped. Duplicate call
  * ids, ids and tool names that providers refuse, and halves of characters are replaced.
  *
- * @returns New messages; valid ones are returned as they were.
+ * @returns New messages; valid ones are returned unchanged.
  *
  * @example
  * ```ts
@@ -37,7 +37,7 @@ function closeCalls(messages: readonly AiSdkMessage[], ledger: CallLedger | unde
   if (!settings.isList(messages)) throw settings.unexpected('messages', messages, 'a list of messages');
   const history = new History(wellFormed(messages), ledger);
   const closed: AiSdkMessage[] = [];
-  /** The calls of the last reply that have no result yet, and where its results begin. */
+  /** The calls of the last reply that have no result yet, and where its results start. */
   let open = new Set<CallSite>();
   const close = (): void => {
     const missing = [...open].flatMap((site) => history.resultFor(site));
@@ -58,23 +58,23 @@ function closeCalls(messages: readonly AiSdkMessage[], ledger: CallLedger | unde
   return closed;
 }
 
-/** Adds results to the last message of results, if the history ends in one, else in a message of their own. */
+/** Adds results to the last message if it holds results, otherwise in a new message. */
 function addResults(messages: AiSdkMessage[], results: readonly AiSdkPart[]): void {
   const last = messages.at(-1);
   if (last?.role !== 'tool') messages.push({ role: 'tool', content: results });
   else messages[messages.length - 1] = { ...last, content: [...partsOf(last), ...results] };
 }
 
-/** A history, and what is known of the calls in it. */
+/** A history, and what is known about the calls in it. */
 class History {
   readonly messages: readonly AiSdkMessage[];
   readonly #ledger: CallLedger | undefined;
-  /** Whether the ledger was there when these calls were asked for: an empty one may be younger than the history. */
+  /** Whether the ledger existed when these calls were requested: an empty one may be newer than the history. */
   readonly #isWatched: boolean;
   readonly #calls: ReadonlyMap<AiSdkMessage, CallSite[]>;
   readonly #ids: ReadonlyMap<AiSdkPart, string>;
   readonly #matches: ReadonlyMap<CallSite, Match>;
-  /** Which call each result answers. */
+  /** The call that each result belongs to. */
   readonly #answers: ReadonlyMap<AiSdkPart, CallSite>;
   readonly #results: ReadonlyMap<CallSite, AiSdkPart>;
   readonly #approved: ReadonlySet<unknown>;
@@ -103,7 +103,7 @@ class History {
     return this.#calls.get(message) ?? [];
   }
 
-  /** A message with ids and tool names that every provider takes. */
+  /** Returns a message with ids and tool names that every provider accepts. */
   withNames(message: AiSdkMessage): AiSdkMessage {
     const calls = this.callsOf(message);
     if (calls.length === 0) return message;
@@ -118,7 +118,9 @@ class History {
     return content === parts ? message : { ...message, content };
   }
 
-  /** A message of results without those that answer none of the open calls, which are then answered. */
+  /**
+   * Returns a message of results without those that belong to none of the open calls, and marks the others as closed.
+   */
   keepResults(message: AiSdkMessage, open: Set<CallSite>): AiSdkMessage | undefined {
     const parts = partsOf(message);
     const kept = parts.flatMap((part) => {
@@ -131,7 +133,10 @@ class History {
     return content === parts ? message : { ...message, content };
   }
 
-  /** The result of a call that has none beside it. Nothing where an approval was given: the loop runs or refuses it next. */
+  /**
+   * Returns the result of a call that has none beside it. Empty if the call was approved: the loop runs or refuses it
+   * next.
+   */
   resultFor(site: CallSite): AiSdkPart[] {
     const moved = this.#results.get(site);
     if (moved !== undefined) return [this.#told(moved, site)];
@@ -166,7 +171,7 @@ function renamed(part: AiSdkPart, names: { readonly toolCallId: string; readonly
   return isSame ? part : { ...part, ...names };
 }
 
-/** An id for every call, unlike any other. Those of calls that a provider runs are the provider's own and stay. */
+/** Returns a unique id for every call. Calls that a provider runs keep the provider's id. */
 function idsFor(messages: readonly AiSdkMessage[], sites: readonly CallSite[]): Map<AiSdkPart, string> {
   const ids = new UniqueIds();
   const ours = new Set(sites.map(({ part }) => part));
@@ -176,8 +181,8 @@ function idsFor(messages: readonly AiSdkMessage[], sites: readonly CallSite[]): 
 }
 
 /**
- * Which call each result answers: one of the reply it stands behind. One that stands elsewhere answers an earlier call, if
- * only one can be meant.
+ * Matches each result with a call of the reply before it. A result elsewhere belongs to an earlier call, if only one
+ * matches.
  */
 function answersIn(
   messages: readonly AiSdkMessage[],

@@ -3,8 +3,8 @@ import type { ModelPart } from '@whoa/core/model';
 type Counts = Readonly<Record<string, unknown>>;
 
 /**
- * Reads model tokens out of a provider's own event, before the reply is complete: a reply that is cut off never gets its
- * `finish` part, and what it had cost would be lost. Knows Anthropic, OpenAI-compatible servers and Gemini.
+ * Reads model tokens from a provider's own event, before the reply is complete: a reply that is cut off never gets its
+ * `finish` part, and its usage would be lost. Supports Anthropic, OpenAI-compatible servers and Gemini.
  */
 export function earlyUsage(raw: unknown): ModelPart | undefined {
   if (!isRecord(raw)) return undefined;
@@ -23,14 +23,14 @@ export function earlyUsage(raw: unknown): ModelPart | undefined {
 
 function inputOf(counts: Counts): number | undefined {
   const tokens = first(counts, ['input_tokens', 'prompt_tokens', 'promptTokenCount']);
-  // Anthropic alone counts what it read from and wrote to its cache apart from `input_tokens`.
+  // Only Anthropic counts cache reads and writes separately from `input_tokens`.
   const cached = ['cache_creation_input_tokens', 'cache_read_input_tokens'].map((name) => first(counts, [name]) ?? 0);
   return tokens === undefined ? undefined : cached.reduce((sum, count) => sum + count, tokens);
 }
 
 function outputOf(counts: Counts): number | undefined {
   const tokens = first(counts, ['output_tokens', 'completion_tokens', 'candidatesTokenCount']);
-  // Gemini alone counts its thoughts apart from its words.
+  // Only Gemini counts thinking separately from text.
   const thoughts = first(counts, ['thoughtsTokenCount']);
   return tokens === undefined && thoughts === undefined ? undefined : (tokens ?? 0) + (thoughts ?? 0);
 }

@@ -8,7 +8,7 @@ type Part = LanguageModelV4StreamPart;
 type Reasoning = Extract<Part, { type: 'reasoning-start' | 'reasoning-delta' | 'reasoning-end' }>;
 type Finish = Extract<Part, { type: 'finish' }>;
 
-/** Translates the parts of one reply from the AI SDK's words into ours. */
+/** Translates the parts of one reply from the AI SDK's format into ours. */
 export class PartReader {
   readonly #model: string;
   readonly #thoughts = new Map<string, { metadata: SharedV4ProviderMetadata; shown: boolean }>();
@@ -25,7 +25,7 @@ export class PartReader {
     return this.#hasContent;
   }
 
-  /** What one part means to us: nothing, or a few parts. Throws `ModelError` where it reports a failure. */
+  /** Translates one part into any number of ours. Throws `ModelError` where it reports a failure. */
   read(part: Part): readonly ModelPart[] {
     switch (part.type) {
       case 'text-delta':
@@ -65,7 +65,7 @@ export class PartReader {
     this.#thoughts.set(part.id, thought);
     thought.metadata = mergeMetadata(thought.metadata, part.providerMetadata);
     if (part.type === 'reasoning-start') {
-      // What OpenAI shows when a thought begins is not yet the whole of it.
+      // What OpenAI sends at the start of a thought is not complete yet.
       for (const fields of Object.values(thought.metadata)) delete fields['reasoningEncryptedContent'];
       return [];
     }
@@ -103,7 +103,7 @@ export class PartReader {
   #finish({ usage, finishReason }: Finish): readonly ModelPart[] {
     const inputTokens = usage.inputTokens.total;
     const outputTokens = usage.outputTokens.total;
-    // Packages of specification v3 have no word for a stream that just ends: they give no reason and no count.
+    // Packages of specification v3 cannot report a stream that just ends: they give no reason and no count.
     const saysNothing = finishReason.unified === 'other' && finishReason.raw === undefined;
     const isCut = saysNothing && inputTokens === undefined && outputTokens === undefined;
     if (finishReason.unified === 'interrupted' || isCut) throw brokenOff(this.#model);
@@ -128,7 +128,7 @@ export class PartReader {
         return 'error';
       case 'tool-calls':
         return 'tool-use';
-      // Some servers say `stop`, or nothing, after calls.
+      // Some servers send `stop`, or nothing, after calls.
       case 'stop':
       case 'other':
         return this.#hasCalls ? 'tool-use' : 'stop';
@@ -136,7 +136,10 @@ export class PartReader {
   }
 }
 
-/** The arguments of a call. Text that is no JSON stays text: validation then tells the model what was wrong with it. */
+/**
+ * Parses the arguments of a call. Text that is not JSON stays text: the validation error then shows the model what was
+ * wrong.
+ */
 function inputFrom(text: string): unknown {
   if (text.trim() === '') return {};
   try {

@@ -12,11 +12,11 @@ type Image = Extract<ContentPart, { type: 'image' }>;
 
 export interface PromptOptions {
   readonly version: 'v3' | 'v4';
-  /** Whether a tool's result can hold an image; where not, it is shown in a message of its own. */
+  /** Whether a tool's result can hold an image. Otherwise the image is sent in a separate message. */
   readonly imagesInResults: boolean;
 }
 
-/** Puts a request into the AI SDK's words. Tools that a model made up keep a name that it can be reminded of. */
+/** Translates a request into the AI SDK's format. */
 export function toPrompt({ instructions, messages }: ModelRequest, options: PromptOptions): LanguageModelV4Prompt {
   const prompt: LanguageModelV4Prompt = [];
   if (instructions !== undefined && instructions !== '') prompt.push({ role: 'system', content: instructions });
@@ -27,7 +27,7 @@ export function toPrompt({ instructions, messages }: ModelRequest, options: Prom
       index++;
       continue;
     }
-    // The results of one reply belong into one message, else some providers see answers that come too late.
+    // Put the results of one reply into one message: otherwise some providers treat the later ones as too late.
     const results: ToolMessage[] = [];
     for (let next = messages[index]; next?.role === 'tool'; next = messages[++index]) results.push(next);
     prompt.push({ role: 'tool', content: results.map((one) => result(one, options)) });
@@ -43,10 +43,10 @@ function user(content: Content, { version }: PromptOptions): Of<'user'> {
   };
 }
 
-/** No provider takes a reply without words or calls, so one that was cut off while thinking leaves nothing. */
+/** No provider accepts a reply without text or calls, so one that was cut off while thinking is left out. */
 function assistant(content: Extract<ModelMessage, { role: 'assistant' }>['content']): Of<'assistant'>[] {
   const parts: Of<'assistant'>['content'] = [];
-  // A proof names its call as the provider did and stands before it; the next call may have the same name.
+  // A proof uses the provider's id of its call and stands before it; the next call may have the same id.
   const proofs = new Map<string, SharedV4ProviderMetadata>();
   for (const part of content) {
     const signed = part.type === 'thinking' && part.signature ? decodeSignature(part.signature) : undefined;
@@ -70,7 +70,7 @@ function assistant(content: Extract<ModelMessage, { role: 'assistant' }>['conten
   return parts.some(({ type }) => type !== 'reasoning') ? [{ role: 'assistant', content: parts }] : [];
 }
 
-/** Arguments that were no JSON object are shown as what they were: providers take nothing but objects. */
+/** Wraps arguments that were not a JSON object: providers accept only objects. */
 function inputObject(input: unknown): unknown {
   return typeof input === 'object' && input !== null && !Array.isArray(input) ? input : { invalidArguments: input };
 }
@@ -91,7 +91,7 @@ function outputOf(content: Content, isError: boolean, options: PromptOptions): R
     const note = images.length === 0 ? '' : '\n(Shown in the next message.)';
     return { type: isError ? 'error-text' : 'text', value: toText(content) + note };
   }
-  // Only texts can be marked as an error, so beside images the text says it.
+  // Only text can be marked as an error, so next to images the text says it.
   const heading = isError ? [textPart({ text: 'The call failed.' })] : [];
   const value = parts.map((part) => (part.type === 'text' ? textPart(part) : resultImage(part, options.version)));
   return { type: 'content', value: [...heading, ...value] };
@@ -117,7 +117,7 @@ function textPart({ text }: { text: string }): { type: 'text'; text: string } {
 type FilePart = Extract<Of<'user'>['content'][number], { type: 'file' }>;
 type ResultFile = Extract<Extract<ResultPart['output'], { type: 'content' }>['value'][number], { type: 'file' }>;
 
-// The two versions of the specification differ in how they hold a file; everything else is the same.
+// The two versions of the specification differ only in how they represent a file.
 function filePart({ mediaType, data }: Image, version: 'v3' | 'v4'): FilePart {
   if (version === 'v3') return { type: 'file', mediaType, data } as unknown as FilePart;
   return { type: 'file', mediaType, data: { type: 'data', data } };

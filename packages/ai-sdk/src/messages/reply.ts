@@ -8,17 +8,17 @@ type Part = LanguageModelV4StreamPart;
 
 export interface ReplyOptions {
   readonly model: string;
-  /** Sends the request. The signal it is given is the reply's own. */
+  /** Sends the request. The signal belongs to the reply. */
   readonly open: (signal: AbortSignal) => PromiseLike<{ readonly stream: ReadableStream<Part> }>;
   readonly signal: AbortSignal;
 }
 
 /**
- * One reply as it streams in. Written by hand and not as a generator: a generator's `return()` waits for the read that is
- * under way, which on a silent connection is for ever.
+ * One reply as it streams in. Don't make this a generator: a generator's `return()` waits for the pending read, which
+ * on a silent connection never ends.
  *
- * The request runs under a signal of our own. So the connection closes with the reply however it ends, also where a
- * provider package forgets its streams after a failure, and nobody else ever listens on the caller's signal.
+ * The request runs under our own signal. So the connection closes with the reply however it ends, even where a provider
+ * package forgets its streams after a failure, and no other code listens on the caller's signal.
  */
 export class Reply implements AsyncIterableIterator<ModelPart, undefined> {
   readonly #options: ReplyOptions;
@@ -42,7 +42,7 @@ export class Reply implements AsyncIterableIterator<ModelPart, undefined> {
 
   async next(): Promise<IteratorResult<ModelPart, undefined>> {
     for (;;) {
-      // What has been read is handed over, whatever happened since.
+      // Return what has been read, whatever happened since.
       const part = this.#waiting.shift();
       if (part !== undefined) return { done: false, value: part };
       if (this.#isStopped) this.#throwOnce();
@@ -52,7 +52,7 @@ export class Reply implements AsyncIterableIterator<ModelPart, undefined> {
       } catch (error) {
         this.#end();
         if (this.#isFinished) continue;
-        // Ask the signal first: under a cancel, packages throw all sorts of things.
+        // Check the signal first: under a cancel, packages throw all kinds of errors.
         this.#throwOnce();
         throw error instanceof ModelError
           ? error
@@ -83,7 +83,7 @@ export class Reply implements AsyncIterableIterator<ModelPart, undefined> {
     this.#isFinished ||= read.value.type === 'finish';
   }
 
-  /** A reply that is complete does not wait for a provider that leaves its connection open. */
+  /** A complete reply does not wait for a provider that leaves its connection open. */
   async #readNext(
     stream: ReadableStreamDefaultReader<Part>,
   ): Promise<Awaited<ReturnType<typeof stream.read>> | undefined> {
@@ -101,12 +101,14 @@ export class Reply implements AsyncIterableIterator<ModelPart, undefined> {
     signal.addEventListener('abort', this.#stop, { once: true });
     const opening = (async () => (await open(this.#connection.signal)).stream.getReader())();
     const stream = await this.#unlessInterrupted(opening);
-    // A package that does not listen may still come back with a stream that nobody wants any more.
+    // A package that ignores the signal may still return a stream that is no longer wanted.
     if (stream === undefined) opening.then(cancel, () => {});
     return stream;
   }
 
-  /** Waits for one thing; `undefined` when the reply is ended first. Keeps no trace of itself on anything that lives on. */
+  /**
+   * Waits for a promise; resolves with `undefined` if the reply ends first. Leaves no listeners on long-lived objects.
+   */
   #unlessInterrupted<T>(work: Promise<T>): Promise<T | undefined> {
     return new Promise((resolve, reject) => {
       this.#interrupt = () => resolve(undefined);
@@ -130,26 +132,26 @@ export class Reply implements AsyncIterableIterator<ModelPart, undefined> {
     this.#isEnded = true;
     const { signal } = this.#options;
     signal.removeEventListener('abort', this.#stop);
-    // Wake the reader first: what it does next then need not queue behind everything that a broken stream sets off.
+    // Wake the reader first: otherwise it would queue behind everything that a broken stream triggers.
     this.#interrupt?.();
     this.#connection.abort(abortReasonOf(signal));
     if (this.#stream !== undefined) cancel(this.#stream);
   }
 }
 
-/** How long a stream may stay open behind a complete reply. */
+/** How long a stream may stay open after a complete reply. */
 const CLOSE_MS = 500;
 
 const OVER = new DOMException('The reply is over', { name: 'AbortError' });
 
-/** Packages take any reason but an `AbortError` for a failure. */
+/** Packages treat any reason other than an `AbortError` as a failure. */
 function abortReasonOf({ aborted, reason }: AbortSignal): DOMException {
   if (!aborted) return OVER;
   if (reason instanceof DOMException && reason.name === 'AbortError') return reason;
   return new DOMException('The reply was stopped', { name: 'AbortError', cause: reason });
 }
 
-/** Lets go of a stream. Never wait for it: a deaf one does not answer. */
+/** Cancels a stream. Don't wait for it: an unresponsive one never settles. */
 function cancel(stream: ReadableStreamDefaultReader<Part>): void {
   stream.cancel().catch(() => {});
 }

@@ -12,19 +12,19 @@ export type Output =
 interface Known {
   readonly match: Match;
   readonly ledger: CallLedger | undefined;
-  /** Whether the ledger was there when the call was asked for. */
+  /** Whether the ledger existed when the call was requested. */
   readonly isWatched: boolean;
 }
 
-/** What a model is told of a call whose loop has no result for it. */
+/** Creates the output that a model gets for a call whose loop has no result for it. */
 export function outputFor(site: CallSite, { match, ledger, isWatched }: Known): Output {
   if (typeof match === 'object') return wellFormed(outputOf(match.record));
   if (match === 'ambiguous')
-    return failed('Outcome unknown: several calls had the same id, so which result is its own cannot be told.');
-  // A guarded tool is written down before it begins, so a call that is not written down never began.
+    return failed('Outcome unknown: several calls had the same id, so its result cannot be identified.');
+  // A guarded tool's call is recorded before it starts, so a call without a record never started.
   if (isWatched && ledger?.hasTool(site.tool))
     return failed('Not started: the run was stopped first. It had no effect.');
-  // Remembered, so that it is still unknown when the ledger knows more calls and more tools.
+  // Record it, so that it stays unknown when the ledger knows more calls and more tools.
   const { toolCallId, tool, input, position, twin } = site;
   const record = ledger?.begin({ toolCallId, tool, trace: { input, position, twin } });
   if (record !== undefined) ledger?.update(record.callId, { state: 'unknown' });
@@ -35,7 +35,7 @@ const UNSEEN = 'Outcome unknown: the run was stopped while this call was open. I
 
 const STOPPED: ReadonlySet<CallRecord['state']> = new Set(['interrupted', 'not-started', 'unknown']);
 
-/** A loop turns the end of a stopped call into some error, and the AI SDK's UI stream hides its text. */
+/** A loop turns the end of a stopped call into a generic error, and the AI SDK's UI stream hides its text. */
 export function isMasked({ output }: AiSdkPart, match: Match): boolean {
   return typeof match === 'object' && STOPPED.has(match.record.state) && output?.type.startsWith('error') === true;
 }
@@ -59,7 +59,7 @@ function outputOf({ state, output, error, reason, late }: CallRecord): Output {
   }
 }
 
-/** What a tool said as it was interrupted, unless that is only that it stopped. */
+/** What a tool reported as it was interrupted, if that is more than "stopped". */
 function reportedBy(error: unknown): string | undefined {
   return error === undefined || isEchoOfCancel(error) ? undefined : describeError(error);
 }

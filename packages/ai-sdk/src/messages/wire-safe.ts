@@ -1,16 +1,16 @@
 import { settings } from '@whoa/core/internal';
 
 /**
- * What every provider takes. OpenAI Chat Completions sets the shortest limit for ids (40), both of OpenAI's formats the one for
- * names (64), and Anthropic the characters; `testing/strict-*.ts` name where each rule is written.
+ * What every provider accepts. OpenAI Chat Completions has the shortest limit for ids (40), both of OpenAI's formats
+ * the one for names (64), and Anthropic limits the characters; `testing/strict-*.ts` cite the source of each rule.
  */
 const ID = /^[a-zA-Z0-9_-]{1,40}$/;
 const NAME = /^[a-zA-Z0-9_-]{1,64}$/;
 const NAME_LENGTH = 64;
-/** Leaves room for a number behind it. */
+/** Leaves space for a number after it. */
 const BASE_LENGTH = 32;
 
-/** Hands out call ids that no provider refuses, each once. An id that is legal and new stays as it is. */
+/** Creates unique call ids that every provider accepts. An id that is valid and new is kept. */
 export class UniqueIds {
   readonly #taken = new Set<string>();
 
@@ -27,7 +27,7 @@ export class UniqueIds {
   }
 }
 
-/** A tool name that no provider refuses: models make up names that they then refuse to be reminded of. */
+/** Returns a tool name that every provider accepts: models invent names, and providers refuse those in a history. */
 export function safeName(name: string): string {
   return NAME.test(name) ? name : legalCharacters(name).slice(0, NAME_LENGTH) || 'unnamed_tool';
 }
@@ -36,18 +36,18 @@ function legalCharacters(text: string): string {
   return text.replace(/[^a-zA-Z0-9_-]/gu, '_');
 }
 
-/** Nothing a provider takes is nested deeper. */
+/** Nothing that a provider accepts is nested deeper. */
 const MAX_DEPTH = 100;
 
 /**
- * The same value without lone surrogates: half of a character, as a cut text may end in, makes a whole request invalid.
- * What has none comes back as it was.
+ * Returns the value without lone surrogates: half of a character, as at the end of a cut text, makes a whole request
+ * invalid. A value without any is returned unchanged.
  */
 export function wellFormed<T>(value: T): T {
   return wellFormedIn(value, new Map(), 0) as T;
 }
 
-/** `seen` keeps a value that contains itself, or contains another twice, from being walked more than once. */
+/** `seen` prevents walking a value twice that contains itself, or contains another twice. */
 function wellFormedIn(value: unknown, seen: Map<object, unknown>, depth: number): unknown {
   if (typeof value === 'string') return value.isWellFormed() ? value : value.toWellFormed();
   if (typeof value !== 'object' || value === null || depth > MAX_DEPTH) return value;
@@ -64,7 +64,7 @@ function wellFormedIn(value: unknown, seen: Map<object, unknown>, depth: number)
 }
 
 function wellFormedFields(value: object, seen: Map<object, unknown>, depth: number): object {
-  // Bytes, URLs and dates hold no text of ours.
+  // Bytes, URLs and dates contain no text to fix.
   const prototype: unknown = Object.getPrototypeOf(value);
   if (prototype !== Object.prototype && prototype !== null) return value;
   const entries = Object.entries(value);
@@ -73,7 +73,7 @@ function wellFormedFields(value: object, seen: Map<object, unknown>, depth: numb
   return isSame ? value : Object.fromEntries(safe);
 }
 
-/** Keeps the identity of a list in which nothing changed. */
+/** Returns the original list if nothing in it changed. */
 export function sameOr<T>(before: readonly T[], after: readonly T[]): readonly T[] {
   return before.length === after.length && after.every((item, index) => item === before[index]) ? before : after;
 }

@@ -1,4 +1,4 @@
-/** The part of an AI SDK tool that matters here. Any tool of `ai` fits; the package itself is not needed. */
+/** The part of an AI SDK tool that is used here. Any tool of `ai` fits; the package itself is not needed. */
 export interface AiSdkTool {
   readonly type?: string | undefined;
   readonly description?: string | ((options: never) => string) | undefined;
@@ -7,7 +7,7 @@ export interface AiSdkTool {
   readonly toModelOutput?: ((options: never) => unknown) | undefined;
 }
 
-/** What an AI SDK tool is told about its call. */
+/** The options that an AI SDK tool gets with its call. */
 export interface AiSdkCallOptions {
   readonly toolCallId: string;
   readonly abortSignal?: AbortSignal;
@@ -16,7 +16,7 @@ export interface AiSdkCallOptions {
 
 export type Execute = (input: unknown, options: AiSdkCallOptions) => unknown;
 
-/** How one tool bears a cancel. A tool that must `finish` needs a bound. */
+/** How one tool reacts to a cancel. A tool that must `finish` needs a time limit. */
 export type ToolBound =
   | { readonly whenCancelled?: 'interrupt'; readonly timeoutMs?: number }
   | { readonly whenCancelled: 'finish'; readonly timeoutMs: number };
@@ -25,7 +25,7 @@ export function isAsyncIterable(value: unknown): value is AsyncIterable<unknown>
   return typeof value === 'object' && value !== null && Symbol.asyncIterator in value;
 }
 
-/** Fails early where settings name a tool that is not there: a misspelt bound bounds nothing. */
+/** Throws if settings name an unknown tool: a misspelt name would silently limit nothing. */
 export function checkNames(argument: string, named: object, tools: object): void {
   const unknown = Object.keys(named).filter((name) => !Object.hasOwn(tools, name));
   if (unknown.length === 0) return;

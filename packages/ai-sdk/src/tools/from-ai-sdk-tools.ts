@@ -11,21 +11,21 @@ import type { ContentPart, Effects, InputSchema } from '@whoa/core/embed';
 import { asJson, asText } from '../messages/as-json.ts';
 import { type AiSdkTool, checkNames, type Execute, isAsyncIterable, type ToolBound } from './ai-sdk-tool.ts';
 
-/** What an AI SDK tool cannot say of itself. */
+/** Settings that an AI SDK tool does not have itself. */
 type AiSdkToolSettings = ToolBound & { readonly effects?: Effects; readonly replay?: 'safe' | 'never' };
 
 export interface FromAiSdkToolsOptions {
-  /** By the name of the tool. */
+  /** Settings by tool name. */
   readonly settings?: Readonly<Record<string, AiSdkToolSettings>>;
-  /** Handed to every tool as its `context`. */
+  /** Passed to every tool as its `context`. */
   readonly context?: unknown;
 }
 
 /**
- * Turns tools written for the AI SDK into tools for an agent. They learn of a cancel through `abortSignal`, as they do there.
+ * Converts AI SDK tools into tools for an agent. They receive a cancel through `abortSignal`, as in the AI SDK.
  *
  * @returns One tool for each entry, in the same order.
- * @throws TypeError when a tool has no `execute`, a name is not legal, or `settings` names a tool that is not there.
+ * @throws TypeError when a tool has no `execute`, a name is not valid, or `settings` names an unknown tool.
  *
  * @example
  * ```ts
@@ -72,7 +72,7 @@ function descriptionOf({ description = '' }: AiSdkTool, context: unknown): strin
   return typeof description === 'string' ? description : description({ context } as never);
 }
 
-/** The result of a call. What a streaming tool shows on the way is shown on. */
+/** Returns the result of a call. Partial results of a streaming tool are shown as updates. */
 async function lastOf(result: unknown, { update }: ToolContext): Promise<unknown> {
   if (!isAsyncIterable(result)) return result;
   let last: unknown;
@@ -97,7 +97,7 @@ async function resultOf(tool: AiSdkTool, about: Output): Promise<ToolResult> {
   return { ...plain, content, isError: shown.type.startsWith('error') };
 }
 
-/** Words are for the model; anything else is shown to it as JSON and kept whole for people. */
+/** A string is for the model; anything else is shown to the model as JSON and kept whole as details. */
 function plainResult(output: unknown): ToolResult {
   const details = typeof output === 'string' ? undefined : (JSON.parse(asJson(output ?? null)) as Json);
   return { content: asText(output ?? null), ...(details !== undefined && { details }) };
@@ -114,7 +114,7 @@ function partsOf(value: unknown): Content {
   });
 }
 
-/** The schema object that `jsonSchema()` and `zodSchema()` of the AI SDK make. */
+/** The schema object that the AI SDK's `jsonSchema()` and `zodSchema()` create. */
 interface AiSdkSchema {
   readonly jsonSchema?: unknown;
   readonly validate?: (value: unknown) => unknown;

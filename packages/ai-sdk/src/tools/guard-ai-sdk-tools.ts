@@ -7,13 +7,13 @@ import { Relay } from '../turn/relay.ts';
 import { type AiSdkTool, checkNames, type Execute, isAsyncIterable, type ToolBound } from './ai-sdk-tool.ts';
 
 export interface GuardToolsOptions {
-  /** Where every call is written down; give it to `closeOpenCalls`. */
+  /** Records every call; pass it to `closeOpenCalls`. */
   readonly calls?: CallLedger;
-  /** How single tools bear a cancel; the others are interrupted and have no time limit. */
+  /** How individual tools react to a cancel. All others are interrupted and have no time limit. */
   readonly bounds?: Readonly<Record<string, ToolBound>>;
-  /** A cancel has to wait for this call. */
+  /** Called when a cancel has to wait for a call. */
   readonly onWait?: (call: WaitedCall) => void;
-  /** Who may cancel the calls, besides the loop's own `abortSignal`. */
+  /** Cancels the calls, in addition to the loop's own `abortSignal`. */
   readonly token?: CancellationToken;
 }
 
@@ -28,10 +28,10 @@ export interface WaitedCall {
 
 /**
  * Guards the tools of your own loop (`streamText`, `generateText`, an AI SDK agent): each call is bounded, fenced and
- * reported. A tool that ignores its signal can no longer hold a run up, and its late result is ignored.
+ * reported. A tool that ignores its signal can no longer block a run, and its late result is ignored.
  *
  * @returns The same tools, guarded.
- * @throws TypeError when `bounds` names a tool that is not there.
+ * @throws TypeError when `bounds` names an unknown tool.
  *
  * @example
  * ```ts
@@ -50,7 +50,7 @@ export function guardAiSdkTools<Tools extends Readonly<Record<string, AiSdkTool>
   return guardTools(tools, options);
 }
 
-/** The same, for a caller who wants to know of every call and its end. */
+/** The same, for a caller that needs every call and its end. */
 export function guardTools<Tools extends Readonly<Record<string, AiSdkTool>>>(
   tools: Tools,
   options: GuardToolsOptions & { readonly onCall?: (callId: string, ending: Promise<unknown>) => void },
@@ -58,7 +58,7 @@ export function guardTools<Tools extends Readonly<Record<string, AiSdkTool>>>(
   const { bounds = {}, calls = createCallLedger() } = options;
   checkNames('bounds', bounds, tools);
   const guarded = Object.entries(tools).map(([name, tool]) => {
-    // Tools without `execute` run somewhere else, out of our reach.
+    // Tools without `execute` run elsewhere and cannot be guarded.
     if (tool.execute === undefined) return [name, tool];
     calls.addTool(name);
     const execute = tool.execute.bind(tool) as Execute;
@@ -80,7 +80,7 @@ function guardExecute(name: string, execute: Execute, options: Guarding): Execut
     };
     const { toolCallId, messages } = call;
     const record = options.calls.begin({ toolCallId, tool: name, input, messages: listOf(messages) });
-    // `guard` calls its work before it first waits, so a tool that streams has shown itself when this returns.
+    // `guard` calls its work before it first awaits, so a streaming tool is recognized by the time this returns.
     const ending = runGuarded(work, { record, signal: call.abortSignal, options });
     options.onCall?.(record.callId, ending);
     return relay === undefined ? ending : relay.until(ending);
@@ -131,13 +131,16 @@ async function runGuarded(work: (context: WorkContext) => unknown, guarded: Guar
     calls.update(callId, { state: 'finished', output });
     return output;
   } catch (error) {
-    // What was given up on is written down already, with what became of it.
+    // An abandoned call is already recorded, with its end.
     if (!isGivenUp) calls.update(callId, endOf(error, thrown));
     throw error;
   }
 }
 
-/** How a call ended that was not given up on. What its tool has thrown is a failure, also if it looks like a cancel. */
+/**
+ * Returns how a call that was not abandoned ended. An error that its tool threw is a failure, even if it looks like a
+ * cancel.
+ */
 function endOf(error: unknown, thrown: { readonly error: unknown } | undefined): Partial<CallRecord> {
   if (thrown !== undefined && error === thrown.error) return { state: 'failed', error };
   const reported = thrown === undefined ? {} : { error: thrown.error };

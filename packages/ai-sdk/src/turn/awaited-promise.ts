@@ -1,7 +1,8 @@
 /* oxlint-disable unicorn/no-thenable -- it is a promise */
 /**
- * A promise that says when it is awaited. Not a promise by itself, since `await` asks those past any method of theirs. It
- * waits a moment before it says so: who hands the promise on before the loop is started, in one go, means its end.
+ * A promise that reports when it is awaited. Don't extend `Promise`: `await` bypasses the methods of native promises.
+ * It waits a moment before it reports: code that passes the promise on synchronously, before the loop starts, means the
+ * end of the turn.
  */
 export class AwaitedPromise<T> implements Promise<T> {
   readonly [Symbol.toStringTag]: string = 'Promise';

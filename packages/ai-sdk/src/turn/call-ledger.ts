@@ -2,62 +2,62 @@ import type { CancelReason } from '@whoa/core';
 import type { CallState, Ledger } from '@whoa/core/embed';
 import { type AiSdkMessage, type CallPosition, fingerprint, isSameWork, positionAfter } from './call-sites.ts';
 
-/** What is known of one call of a guarded tool. */
+/** What is known about one call of a guarded tool. */
 export interface CallRecord {
-  /** Ours: no other call in the ledger has it. */
+  /** Our own id, unique in the ledger. */
   readonly callId: string;
-  /** The loop's. Providers count anew in each reply now and then, so several calls may have it. */
+  /** The loop's id. Providers sometimes restart their counters in each reply, so several calls may share it. */
   readonly toolCallId: string;
-  /** The id that `closeOpenCalls` gave it, if the loop's could not be sent. */
+  /** The id that `closeOpenCalls` gave it, if the loop's was not valid. */
   readonly renamedTo?: string;
   readonly tool: string;
   readonly state: 'running' | CallState;
-  /** What it returned, if it `finished`. */
+  /** Its return value, if it `finished`. */
   readonly output?: unknown;
-  /** What it threw, if it `failed` or was interrupted. */
+  /** The error it threw, if it `failed` or was interrupted. */
   readonly error?: unknown;
   /** Why it was stopped, if it was. */
   readonly reason?: CancelReason;
-  /** How it ended after all, when it was given up on before. */
+  /** How it ended after it was abandoned. */
   readonly late?: Parameters<Ledger['returned']>[1];
   readonly trace: CallTrace;
 }
 
-/** What tells a call from others with the same `toolCallId`, as far as the loop has said. */
+/** What distinguishes a call from others with the same `toolCallId`, as far as the loop provides it. */
 interface CallTrace {
   readonly input: string | undefined;
   readonly position: CallPosition | undefined;
-  /** Counts calls of one reply that look the same. */
+  /** Counts identical calls of one reply. */
   readonly twin: number;
 }
 
-/** A call as its loop tells of it. */
+/** A call as its loop describes it. */
 interface BeginningCall {
   readonly toolCallId: string;
   readonly tool: string;
   readonly input?: unknown;
-  /** The messages that the reply with this call answers. */
+  /** The messages before the reply with this call. */
   readonly messages?: readonly AiSdkMessage[] | undefined;
-  /** Instead of `input` and `messages`, where it is known. */
+  /** Used instead of `input` and `messages`, where it is known. */
   readonly trace?: CallTrace;
 }
 
-/** Keeps book of every call of guarded tools, also of those whose loop has forgotten them. Make one per conversation. */
+/** Records every call of guarded tools, including those that the loop has forgotten. Create one per conversation. */
 export interface CallLedger {
-  /** Says that every call of this tool is written down here. */
+  /** Declares that every call of this tool is recorded here. */
   addTool(tool: string): void;
   hasTool(tool: string): boolean;
-  /** Writes down a call before it begins. */
+  /** Records a call before it starts. */
   begin(call: BeginningCall): CallRecord;
-  /** Writes down what became of it, and returns its record. */
+  /** Updates a call's record, and returns it. */
   update(callId: string, change: Partial<Omit<CallRecord, 'callId'>>): CallRecord | undefined;
-  /** The latest call with this id of the loop. */
+  /** Returns the latest call with this loop id. */
   find(toolCallId: string): CallRecord | undefined;
-  /** All calls, the oldest first. */
+  /** Returns all calls, the oldest first. */
   records(): readonly CallRecord[];
   /**
-   * Resolves when no call is running any more: each has ended or was given up on. After a cancel that is at the latest
-   * when the ladder ends and the last `finish` call has used up its time.
+   * Resolves when no call is running: each has ended or was abandoned. After a cancel that is at the latest when the
+   * ladder ends and the last `finish` call has used up its time.
    */
   waitForQuiet(): Promise<void>;
 }
@@ -65,7 +65,7 @@ export interface CallLedger {
 /**
  * Creates a ledger in memory. When it is full, the oldest records of ended calls are dropped first.
  *
- * @returns The ledger to hand to `createStoppableTurn`, `guardAiSdkTools` and `closeOpenCalls`.
+ * @returns The ledger to pass to `createStoppableTurn`, `guardAiSdkTools` and `closeOpenCalls`.
  */
 export function createCallLedger(options: { maxRecords?: number } = {}): CallLedger {
   const { maxRecords = 1_000 } = options;
@@ -94,7 +94,7 @@ export function createCallLedger(options: { maxRecords?: number } = {}): CallLed
     return record;
   }
 
-  /** A loop hands all calls of one reply the same list of messages. */
+  /** A loop passes the same list of messages to all calls of one reply. */
   function traceOf({ toolCallId, tool, input: given, messages }: BeginningCall): CallTrace {
     const input = fingerprint(given);
     if (messages === undefined) return { input, position: undefined, twin: 0 };

@@ -1,7 +1,7 @@
 import { settings } from '@whoa/core/internal';
 import { asJson, asText } from '../messages/as-json.ts';
 
-/** A message of the AI SDK's `ModelMessage` kind, as far as calls are concerned. */
+/** The part of the AI SDK's `ModelMessage` that concerns calls. */
 export interface AiSdkMessage {
   readonly role: string;
   readonly content: unknown;
@@ -19,16 +19,16 @@ export interface AiSdkPart {
   readonly output?: { readonly type: string; readonly value?: unknown };
 }
 
-/** Where in a conversation a call was asked for. It stays true when results are added or call ids are changed. */
+/** Where in a conversation a call was requested. Adding results or changing call ids does not change it. */
 export interface CallPosition {
-  /** How many messages of the user, and how many calls, stand before the reply that asks for it. */
+  /** How many user messages, and how many calls, come before the reply with the call. */
   readonly users: number;
   readonly calls: number;
-  /** What the user said last. */
+  /** The text of the last user message. */
   readonly said: string;
 }
 
-/** One call of a history that is run in this process. */
+/** One call of a history that runs in this process. */
 export interface CallSite {
   readonly part: AiSdkPart;
   readonly message: AiSdkMessage;
@@ -36,11 +36,11 @@ export interface CallSite {
   readonly tool: string;
   readonly input: string | undefined;
   readonly position: CallPosition;
-  /** Counts calls of one reply that look the same. */
+  /** Counts identical calls of one reply. */
   readonly twin: number;
 }
 
-/** The calls of a history, in order. */
+/** Returns the calls of a history, in order. */
 export function callSitesOf(messages: readonly AiSdkMessage[]): CallSite[] {
   const sites: CallSite[] = [];
   let position: CallPosition = { users: 0, calls: 0, said: '' };
@@ -63,7 +63,7 @@ export function callSitesOf(messages: readonly AiSdkMessage[]): CallSite[] {
   return sites;
 }
 
-/** Where the next reply to these messages stands. */
+/** Returns the position of the next reply to these messages. */
 export function positionAfter(messages: readonly AiSdkMessage[]): CallPosition {
   const users = messages.filter(({ role }) => role === 'user');
   const calls = messages.reduce((sum, message) => sum + callsIn(message).length, 0);
@@ -79,15 +79,15 @@ interface Work {
   readonly input: string | undefined;
 }
 
-/** Whether two calls ask for the same. An input that one of them does not know says nothing. */
+/** Whether two calls request the same work. An unknown input matches any. */
 export function isSameWork(a: Work, b: Work): boolean {
   return a.tool === b.tool && (a.input === undefined || b.input === undefined || a.input === b.input);
 }
 
-/** How much of an input or a message is kept to know it again. */
+/** How much of an input or a message is kept to recognize it. */
 const MAX_KEPT_CHARACTERS = 2_000;
 
-/** A short text that is the same for the same input, also after a database has reordered its fields. */
+/** A short string that is the same for the same input, even after a database has reordered its fields. */
 export function fingerprint(input: unknown): string | undefined {
   return input === undefined ? undefined : shortened(asJson(sorted(input)));
 }
@@ -112,7 +112,7 @@ export function partsOf({ content }: AiSdkMessage): readonly AiSdkPart[] {
   return settings.isList(content) ? (content as readonly AiSdkPart[]) : [];
 }
 
-/** The calls in a reply that need a result from here. */
+/** Returns the calls in a reply that need a local result. */
 function callsIn(message: AiSdkMessage): readonly AiSdkPart[] {
   if (message.role !== 'assistant') return [];
   const parts = partsOf(message);

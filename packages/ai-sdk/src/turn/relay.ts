@@ -1,12 +1,12 @@
-/** What a tool shows on the way is a picture of how far it is; a reader that falls behind misses the oldest. */
+/** Partial results only show progress; a reader that falls behind misses the oldest. */
 const MAX_SHOWN = 100;
 
 /**
- * Passes on what a streaming tool shows, until its call ends, whichever way. It never makes the tool wait for its reader:
- * a tool that must finish could not, once its loop has stopped reading.
+ * Passes on the partial results of a streaming tool until its call ends. It never makes the tool wait for its reader:
+ * otherwise a tool that must finish could not, once its loop has stopped reading.
  *
- * Written by hand and not as a generator: a generator begins to listen at its first `next()`, and a call that failed before
- * would be a rejection that no one handles.
+ * Don't make this a generator: a generator starts to listen at its first `next()`, and a call that failed before that
+ * would be an unhandled rejection.
  */
 export class Relay implements AsyncIterableIterator<unknown, undefined> {
   readonly #shown: unknown[] = [];
@@ -15,11 +15,11 @@ export class Relay implements AsyncIterableIterator<unknown, undefined> {
   #isOver = false;
   #hasReader = true;
 
-  /** Takes everything out of a tool's stream. Resolves with the last thing: that is its result. */
+  /** Reads a tool's whole stream. Resolves with the last value, which is its result. */
   async drain(stream: AsyncIterable<unknown>): Promise<unknown> {
     let last: unknown;
     for await (const value of stream) {
-      // The call is over and its tool speaks on: that reaches no one.
+      // The call has ended: ignore what its tool still emits.
       if (this.#isOver) break;
       last = value;
       if (!this.#hasReader) continue;
@@ -29,7 +29,7 @@ export class Relay implements AsyncIterableIterator<unknown, undefined> {
     return last;
   }
 
-  /** Shows what there is until the call has ended; then ends or throws as the call did. */
+  /** Yields partial results until the call has ended; then ends or throws as the call did. */
   until(ending: Promise<unknown>): this {
     const end = (): void => {
       this.#isOver = true;
@@ -53,12 +53,12 @@ export class Relay implements AsyncIterableIterator<unknown, undefined> {
     const failure = this.#failure;
     this.#failure = undefined;
     if (!this.#hasReader) return { done: true, value: undefined };
-    // A tool may throw anything; it goes on as it came.
+    // A tool may throw anything; rethrow it unchanged.
     if (failure !== undefined) await Promise.reject(failure.error as Error);
     return { done: true, value: undefined };
   }
 
-  /** The reader leaves; the tool goes on and its call ends as it would. */
+  /** The reader stops; the tool and its call continue. */
   return(): Promise<IteratorResult<unknown, undefined>> {
     this.#shown.length = 0;
     this.#hasReader = false;

@@ -13,20 +13,20 @@ export interface StoppableTurnOptions<T extends Tools, Message extends AiSdkMess
   /** The messages so far, as `convertToModelMessages` returns them. */
   readonly history: readonly Message[];
   readonly tools: T;
-  /** One per conversation: what became of every call, also of those that the loop forgets. */
+  /** One per conversation. Records every call, including those that the loop forgets. */
   readonly calls: CallLedger;
-  /** Tools that must not be cut in half, each with the time it may take. */
+  /** Tools that must not be interrupted, each with its time limit. */
   readonly mustFinish?: { readonly [Name in keyof T]?: { readonly timeoutMs: number } };
   /** How many steps the loop may take. Defaults to 20. */
   readonly maxSteps?: number;
-  /** A cancel has to wait for this call. */
+  /** Called when a cancel has to wait for a call. */
   readonly onWait?: (call: WaitedCall) => void;
-  /** Who may stop the turn: a token, a signal (which means `now`), or both. */
+  /** Stops the turn: a token, a signal (which means `now`), or both. */
   readonly token?: CancellationToken;
   readonly signal?: AbortSignal;
 }
 
-/** Spreads into `streamText` or `generateText`. `settled` stays behind when it is spread. */
+/** Spread this into `streamText` or `generateText`. `settled` is not enumerable, so it is not spread. */
 export interface StoppableTurn<T extends Tools, Message extends AiSdkMessage> {
   /** The history, closed and valid. */
   readonly messages: Message[];
@@ -35,22 +35,22 @@ export interface StoppableTurn<T extends Tools, Message extends AiSdkMessage> {
   readonly abortSignal: AbortSignal;
   /** True once the turn is cancelled or has taken all its steps. */
   readonly stopWhen: (options: { readonly steps: readonly unknown[] }) => boolean;
-  /** Keeps what is sent in later steps as valid as the history. */
+  /** Keeps the messages of later steps as valid as the history. */
   readonly prepareStep: <M extends AiSdkMessage>(options: { readonly messages: readonly M[] }) => { messages: M[] };
   /**
-   * Has OpenAI's Responses API keep nothing. Else the AI SDK sends references to what is kept there, and a reply that was cut
-   * off is not: the next turn would be refused.
+   * Turns off storage in OpenAI's Responses API. Otherwise the AI SDK sends references to stored items, and a reply
+   * that was cut off is not stored: the next turn would be refused.
    */
   readonly providerOptions: { readonly [provider in 'openai' | 'azure']: { store: false } };
-  /** Passes everything on and sees when the stream is over; `streamText` alone uses it. */
+  /** Passes every part on unchanged, to detect the end of the stream. Only `streamText` uses it. */
   // biome-ignore lint/suspicious/noExplicitAny: the parts are those of whichever `ai` it is spread into.
   readonly experimental_transform: () => TransformStream<any, any>;
   /**
-   * Resolves when the turn is over and none of its calls runs any more: each has ended or was given up on. Then everything
-   * that the turn made is disposed, and a call that starts all the same is refused.
+   * Resolves when the turn is over and none of its calls is running: each has ended or was abandoned. Then the turn's
+   * resources are disposed, and a call that still starts is refused.
    *
-   * A `streamText` turn is over when its stream ends, also if this is awaited earlier. `generateText` tells us of no end, so
-   * await this after it.
+   * A `streamText` turn is over when its stream ends, even if this is awaited earlier. `generateText` does not report
+   * its end, so await this after it.
    */
   readonly settled: Promise<SettledTurn>;
 }
@@ -58,11 +58,12 @@ export interface StoppableTurn<T extends Tools, Message extends AiSdkMessage> {
 const MAX_STEPS = 20;
 
 /**
- * Prepares one turn of your own loop so that it stops when told: within the time of its ladder, with a history that is valid
- * and true for the next turn.
+ * Prepares one turn of your own loop so that it can be stopped: within the time of its ladder, with a history that is
+ * valid and accurate for the next turn.
  *
- * @returns What to spread into `streamText` or `generateText`, and `settled`, which resolves when the turn has ended.
- * @throws TypeError when there is neither a token nor a signal, or `mustFinish` names a tool that is not there.
+ * @returns The options to spread into `streamText` or `generateText`, and `settled`, which resolves when the turn has
+ * ended.
+ * @throws TypeError when there is neither a token nor a signal, or `mustFinish` names an unknown tool.
  *
  * @example
  * ```ts
@@ -112,7 +113,7 @@ export function createStoppableTurn<T extends Tools, Message extends AiSdkMessag
   >;
 }
 
-/** The turn's own token, so that it can be disposed whatever it was made from. */
+/** Creates the turn's own token, which can be disposed whatever its source was. */
 function tokenOf({ token: parent, signal }: Pick<StoppableTurnOptions<Tools, AiSdkMessage>, 'token' | 'signal'>) {
   const options = { parent, name: 'turn' };
   return signal === undefined ? new CancellationToken(options) : CancellationToken.from(signal, options);
@@ -120,7 +121,7 @@ function tokenOf({ token: parent, signal }: Pick<StoppableTurnOptions<Tools, AiS
 
 function checkOptions({ tools, mustFinish = {}, maxSteps, token, signal }: StoppableTurnOptions<Tools, AiSdkMessage>) {
   if (token === undefined && signal === undefined)
-    throw new TypeError('token: a stoppable turn needs a token or a signal, else nothing can stop it');
+    throw new TypeError('token: a stoppable turn needs a token or a signal; without one it cannot be stopped');
   if (maxSteps !== undefined && !(maxSteps >= 1))
     throw new RangeError(`maxSteps: expected a number of at least 1, got ${maxSteps}`);
   checkNames('mustFinish', mustFinish, tools);

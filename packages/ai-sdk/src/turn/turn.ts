@@ -3,15 +3,15 @@ import { rankLevel } from '@whoa/core/internal';
 import { AwaitedPromise } from './awaited-promise.ts';
 import type { CallLedger, CallRecord } from './call-ledger.ts';
 
-/** What became of a turn. */
+/** How a turn ended. */
 export interface SettledTurn {
   /** Why it was stopped, if it was. */
   readonly reason?: CancelReason;
-  /** Its calls, as they stood when it settled. What comes later is in the ledger alone. */
+  /** Its calls at the time it settled. Later changes are only in the ledger. */
   readonly calls: readonly CallRecord[];
 }
 
-/** The life of one turn: from its first call to the moment when it is over and none of its calls runs. */
+/** The lifetime of one turn: from its first call until it is over and none of its calls runs. */
 export class Turn {
   readonly token: CancellationToken;
   readonly settled: Promise<SettledTurn>;
@@ -23,7 +23,7 @@ export class Turn {
   #isAwaited = false;
   #isOver = false;
 
-  /** The token is the turn's own: it is disposed when the turn has settled. */
+  /** The token belongs to the turn: it is disposed when the turn has settled. */
   constructor(token: CancellationToken, ledger: CallLedger) {
     this.token = token;
     this.#ledger = ledger;
@@ -32,7 +32,7 @@ export class Turn {
       this.#look();
     });
     token.onCancel((level, reason) => {
-      // Words are never waited for, only calls.
+      // A drain waits for calls, never for text.
       if (level === 'drain' && this.#running === 0) token.cancel(reason, { mode: 'now' });
       this.#look();
     });
@@ -48,7 +48,7 @@ export class Turn {
     ending.then(end, end);
   }
 
-  /** Passes a stream on, unchanged, to see when it is over. */
+  /** Passes a stream on, unchanged, to detect its end. */
   watchStream(): TransformStream<unknown, unknown> {
     let isOpen = true;
     this.#streams++;
@@ -58,13 +58,14 @@ export class Turn {
       this.#isOver ||= this.#streams === 0;
       this.#look();
     };
-    // `cancel` is younger than the types of Node.
+    // Node's types do not include `cancel` yet.
     return new TransformStream({ flush: end, cancel: end } as { flush: () => void });
   }
 
   /**
-   * Ends the turn when nothing of it is left. A stream that no one reads never ends, so `kill` ends the wait for it; without a
-   * stream the loop is `generateText`, which tells of no end: whoever waits for the turn has seen it.
+   * Ends the turn when nothing of it is left. A stream that is never read never ends, so `kill` ends the wait for it.
+   * Without a stream the loop is `generateText`, which does not report its end: a caller that awaits the turn has seen
+   * it.
    */
   #look(): void {
     const { level } = this.token;
