@@ -110,7 +110,7 @@ test('the editor is never asked about a file outside the folder, and what it ref
 test.each([7, undefined, null])('an answer of the editor that is no text (%s) is told', async (content) => {
   const [result] = await ends(home([read('a.txt')], { 'a.txt': 'saved\n' }), { read: () => content as never });
   expect(result!.status).toBe('failed');
-  expect(JSON.stringify(result!.content)).toContain('The editor did not read the file: the answer holds no text');
+  expect(JSON.stringify(result!.content)).toContain('The editor did not read the file: the response has no text');
 });
 
 test.each([

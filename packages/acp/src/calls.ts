@@ -19,7 +19,7 @@ export function kindOf(tool: string, effects: Effects | undefined): CallKind {
   return KINDS[tool] ?? (effects === undefined ? 'other' : KIND_OF_EFFECTS[effects]);
 }
 
-/** What a person needs to see of a call before it runs. */
+/** Describes a call for the user before it runs. */
 export function announceCall(
   call: { readonly callId: string; readonly tool: string; readonly input?: unknown },
   context: { readonly cwd: string; readonly tools: readonly Tool[] },
@@ -39,7 +39,7 @@ export function announceCall(
   };
 }
 
-/** The end of a call. `details` go to the client whole; what changed in files is shown as a diff. */
+/** Describes the end of a call. The client gets the whole `details`; file changes are shown as a diff. */
 export function endCall(result: CallResult, { cwd }: { readonly cwd: string }): CallUpdate {
   const { callId, state, content, details, reason } = result;
   const diff = diffIn(details, cwd);
@@ -56,7 +56,7 @@ export function endCall(result: CallResult, { cwd }: { readonly cwd: string }): 
   };
 }
 
-/** A plan, if the details of a tool carry one: `{ plan: [{ content, status?, priority? }] }`. */
+/** Returns the plan in a tool's details, if there is one: `{ plan: [{ content, status?, priority? }] }`. */
 export function planIn(details: Json | undefined): readonly PlanEntry[] | undefined {
   const plan = isRecord(details) ? details['plan'] : undefined;
   if (!Array.isArray(plan)) return undefined;
@@ -67,13 +67,13 @@ export function planIn(details: Json | undefined): readonly PlanEntry[] | undefi
   }));
 }
 
-/** A cancel is told as one, never as a failure; a call that could not begin for a reason of its own has failed. */
+/** A cancel is reported as one, never as a failure. A call that could not start for its own reason has failed. */
 function statusOf({ state, isError, reason }: CallResult): CallStatus {
   if (reason !== undefined && state !== 'finished') return 'cancelled';
   return state === 'finished' && !isError ? 'completed' : 'failed';
 }
 
-/** Clients have been seen to break on an end without words. */
+/** Some clients break on an end without text. */
 function neverEmpty(content: Content): Content {
   const isEmpty = typeof content === 'string' ? content.trim() === '' : content.length === 0;
   return isEmpty ? '(no output)' : content;

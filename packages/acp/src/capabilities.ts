@@ -1,9 +1,9 @@
 import type { AcpOptions, AuthMethod } from './options.ts';
 
-/** Stops one call in v1, which has no method of its own for it. */
+/** Stops one call in v1, which has no method for that. */
 export const CANCEL_CALL_METHOD = '_whoa/tool_call/cancel';
 
-/** The names of what we add to messages. */
+/** The names of our additions to messages. */
 export const META = {
   cancelled: 'whoa/cancelled',
   usage: 'whoa/usage',
@@ -12,7 +12,7 @@ export const META = {
   waiting: 'whoa/waiting',
 } as const;
 
-/** The registry of agents takes only those that say how a person gets in. */
+/** The registry of agents accepts only those that say how users authenticate. */
 const FROM_ENVIRONMENT: AuthMethod = {
   id: 'environment',
   name: 'API key from the environment',
@@ -21,7 +21,7 @@ const FROM_ENVIRONMENT: AuthMethod = {
 
 const INFO = { name: 'whoa', title: 'Whoa', version: '0.1.0' };
 
-/** What this agent says about itself, in both versions. */
+/** How this agent describes itself, in both versions. */
 export function introduce(options: AcpOptions): {
   readonly info: { readonly name: string; readonly title?: string; readonly version: string };
   readonly authMethods: readonly AuthMethod[];
@@ -35,7 +35,7 @@ export function introduce(options: AcpOptions): {
   };
 }
 
-/** Lets a person in by a method we offered; refuses any other. */
+/** Authenticates the user with one of our methods; refuses any other. */
 export async function authenticate(options: AcpOptions, methodId: string): Promise<boolean> {
   const isOffered = introduce(options).authMethods.some(
     ({ id, terminal }) => id === methodId && terminal === undefined,

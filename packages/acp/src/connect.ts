@@ -4,17 +4,17 @@ import { type AppOptions, createV1App, methodsV1, type V1Method } from './v1/app
 import type { connectByVersion } from './v2/router.ts';
 import type { Wire } from './wire/wire.ts';
 
-/** Puts the methods in another order, which must change nothing. */
+/** Reorders the methods. The order must not matter. */
 export type Arrange = (methods: V1Method[]) => V1Method[];
 
 export interface ConnectOptions {
   readonly around: Omit<Surroundings, 'client'>;
   readonly arrange: Arrange;
-  /** For a client that may speak another version than v1. */
+  /** For a client that may use another version than v1. */
   readonly connectByVersion: typeof connectByVersion | undefined;
 }
 
-/** Connects the protocol's library to the wire. Answers the sessions of the connection. */
+/** Connects the protocol's library to the wire. Returns the sessions of the connection. */
 export function connectProtocol(wire: Wire, { around, arrange, ...router }: ConnectOptions): Sessions {
   const { options } = around;
   const sessions = new Sessions(options.settings ?? []);

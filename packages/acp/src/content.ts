@@ -1,16 +1,16 @@
 import type { Content } from '@whoa/core';
 import type { ContentPart } from '@whoa/core/embed';
 
-/** A piece of a prompt, of either protocol version. Both say these the same way. */
+/** A part of a prompt. The same in both protocol versions. */
 export type PromptBlock = { readonly type: string } & Readonly<Record<string, unknown>>;
 
-/** What a client said, for the model to read. What we never said we could take is named, not dropped. */
+/** Converts a client's prompt for the model. Block types that we do not support are named, not dropped. */
 export function contentOf(blocks: readonly PromptBlock[]): Content {
   const parts = blocks.map(partOf);
   return parts.every((part) => part.type === 'text') ? parts.map((part) => part.text).join('\n') : parts;
 }
 
-/** Some content as blocks of either protocol version. */
+/** Converts content into blocks. The same in both protocol versions. */
 export function blocksOf(
   content: Content,
 ): ({ type: 'text'; text: string } | { type: 'image'; data: string; mimeType: string })[] {
@@ -22,7 +22,7 @@ export function blocksOf(
   );
 }
 
-/** Lines as clients show them without obeying them: they read text as Markdown, which can hide a part of it. */
+/** Fences lines so that clients show them literally: they render text as Markdown, which can hide a part of it. */
 export function fenced(lines: readonly string[]): string {
   const text = lines.join('\n');
   const longest = Math.max(2, ...[...text.matchAll(/`+/g)].map(([run]) => run.length));

@@ -4,15 +4,15 @@ import { type Planner, reply } from '@whoa/core/model';
 import { type AcpConnection, type ServeOptions, serveAcp } from './serve.ts';
 
 export interface EchoOptions extends ServeOptions {
-  /** How long it thinks before it answers; 1 unless given. */
+  /** How long it waits before it replies. Defaults to 1. */
   readonly delaySeconds?: number;
   readonly world?: World;
 }
 
 /**
- * Serves the simplest agent there is: it waits, then repeats what it was sent. A good first thing to cancel.
+ * Serves the simplest possible agent: it waits, then repeats its input. Useful for trying out a cancel.
  *
- * @returns The connection. It is over when the client leaves; dispose it to end it from this side.
+ * @returns The connection. It ends when the client disconnects; dispose it to end it from this side.
  * @throws RangeError when `delaySeconds` is not a duration.
  */
 export function serveEcho({ delaySeconds = 1, world = systemWorld, ...options }: EchoOptions = {}): AcpConnection {

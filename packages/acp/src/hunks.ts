@@ -1,4 +1,4 @@
-/** The two sides of each hunk of a unified diff: v1 clients compare texts and know no patches. */
+/** Returns the two sides of each hunk of a unified diff: v1 clients compare texts and do not support patches. */
 export function hunksOf(diff: string): { oldText: string; newText: string }[] {
   const hunks: { oldText: string; newText: string }[] = [];
   for (const line of diff.split('\n')) {

@@ -3,7 +3,7 @@ import type { Approve, Ask } from '@whoa/core/approval';
 import type { Cleanup, World } from '@whoa/core/embed';
 import type { SessionStore } from './store/store.ts';
 
-/** A server of tools that the client wants a session to have. */
+/** An MCP server that the client wants for a session. */
 export type McpServer =
   | {
       readonly type: 'stdio';
@@ -19,7 +19,7 @@ export type McpServer =
       readonly headers: Readonly<Record<string, string>>;
     };
 
-/** Files as the editor sees them, unsaved changes included. Each is there only if the client offers it. */
+/** Files as the editor sees them, including unsaved changes. Each method exists only if the client supports it. */
 export interface ClientFiles {
   readonly readText?: (
     path: string,
@@ -28,38 +28,40 @@ export interface ClientFiles {
   readonly writeText?: (path: string, content: string, options: { readonly signal: AbortSignal }) => Promise<void>;
 }
 
-/** What an agent is made for: one session of one client. */
+/** One session of one client. `createAgent` creates an agent for it. */
 export interface AcpSession {
   readonly id: string;
-  /** Absolute. Use it, whatever the process's own folder is. */
+  /** Absolute. Use it instead of the process's working directory. */
   readonly cwd: string;
   readonly additionalDirectories: readonly string[];
   readonly mcpServers: readonly McpServer[];
-  /** What the person chose, by the id of the setting. */
+  /** The user's choices, by the id of the setting. */
   readonly settings: Readonly<Record<string, string>>;
-  /** Asks the person in the editor. Give it to `createAgent`, and calls that write or execute need a yes. */
+  /** Asks the user in the editor. Pass it to `createAgent`, so that calls that write or execute need approval. */
   readonly approve: Approve;
-  /** Asks one question; for `createApprovals` with rules of your own. */
+  /** Asks one question. Pass it to `createApprovals` with your own rules. */
   readonly ask: Ask;
   readonly files: ClientFiles;
-  /** Cancelled when this agent is no longer needed: the session was closed, a setting changed, the client has gone. */
+  /**
+   * Cancelled when this agent is no longer needed: the session was closed, a setting changed, the client disconnected.
+   */
   readonly token: CancellationToken;
-  /** Registers what must be closed then. */
+  /** Registers a cleanup to run at that time. */
   readonly defer: (cleanup: Cleanup) => void;
 }
 
-/** Something a person may choose in the editor, such as the model. */
+/** A setting that users can change in the editor, such as the model. */
 export interface SessionSetting {
   readonly id: string;
   readonly name: string;
   readonly description?: string;
   readonly category?: 'model' | 'mode' | 'thought_level';
   readonly options: readonly { readonly value: string; readonly name: string; readonly description?: string }[];
-  /** The value of a new session; the first one unless given. */
+  /** The value of a new session. Defaults to the first option. */
   readonly initial?: string;
 }
 
-/** How a person gets in. A `terminal` one is run by the editor: its own command with these arguments. */
+/** How users authenticate. The editor runs a `terminal` method: its own command with these arguments. */
 export interface AuthMethod {
   readonly id: string;
   readonly name: string;
@@ -67,39 +69,44 @@ export interface AuthMethod {
   readonly terminal?: { readonly args: readonly string[]; readonly env?: Readonly<Record<string, string>> };
 }
 
-/** Every prompt of the protocol has an answer of its own, so one cannot be given to the run of another: no `steer`. */
+/**
+ * Every prompt of the protocol needs its own response, so a prompt cannot be passed to the run of another: no `steer`.
+ */
 export type PromptPolicy = Exclude<Policy, 'steer'>;
 
 /** How agents are served to an editor. Only `createAgent` is required. */
 export interface AcpOptions {
   /**
-   * Makes the agent of a session. It is called again when a setting changes. Throw an error with the code
-   * `AUTH_REQUIRED` to have the editor ask for a login; any error's message is shown to the person.
+   * Creates the agent of a session. Called again when a setting changes. Throw an error with the code `AUTH_REQUIRED`
+   * to make the editor ask for a login; the message of any error is shown to the user.
    */
   readonly createAgent: (session: AcpSession) => Agent | Promise<Agent>;
   readonly info?: { readonly name: string; readonly title?: string; readonly version: string };
-  /** Where sessions are kept; in memory unless given. */
+  /** Where sessions are kept. Defaults to memory. */
   readonly store?: SessionStore;
   readonly settings?: readonly SessionSetting[];
   readonly authMethods?: readonly AuthMethod[];
-  /** Called when the person chose a method that is not a terminal's. */
+  /** Called when the user chose a method that is not a terminal's. */
   readonly authenticate?: (methodId: string) => void | Promise<void>;
-  /** Which servers `createAgent` connects to. Say so only if it does. */
+  /** Which kinds of MCP servers `createAgent` connects to. Set only what it supports. */
   readonly mcp?: { readonly stdio?: boolean; readonly http?: boolean };
-  /** How many model tokens fit into the window; without it no usage can be shown. */
+  /** The size of the model's context window in tokens. Without it no usage can be shown. */
   readonly contextTokens?: number;
-  /** The longest a prompt may take. */
+  /** The time limit of a prompt. */
   readonly deadlineMs?: number;
-  /** What a cancel from the client means; `now` unless given. */
+  /** The mode of a cancel from the client. Defaults to `now`. */
   readonly ladder?: StopMode;
   /**
-   * What a newer prompt does to the one under way in its session: it waits (`queue`, unless given), cancels it and
-   * everything that waits (`replace`, by the ladder or `graceful`), or is refused (`reject`).
+   * What a newer prompt does to the active one in its session. `queue`, the default: it waits. `replace`: it cancels
+   * the active prompt and all waiting ones, with the ladder or `graceful`. `reject`: it is refused.
    */
   readonly policy?: PromptPolicy;
-  /** While a reply is streamed, what has come is saved at least this often. */
+  /** While a reply streams, the part so far is saved at least this often. */
   readonly flushMs?: number;
-  /** Told of what went wrong beside the protocol: a session that could not be saved. A process warning unless given. */
+  /**
+   * Called with failures outside the protocol, such as a session that could not be saved. Defaults to a process
+   * warning.
+   */
   readonly onProblem?: (error: unknown) => void;
   readonly world?: World;
 }

@@ -12,17 +12,20 @@ import { takeStandardOutput } from './wire/stdout.ts';
 import { Wire } from './wire/wire.ts';
 
 const FLUSH_MS = 200;
-/** Once we want to end, a client that takes nothing for this long is not waited for. */
+/** While ending, a client that reads nothing for this long is not waited for. */
 const STUCK_MS = 1_000;
 
 export interface ServeOptions {
   /**
-   * The process's own standard streams unless given. Standard output is then the protocol's alone: what others print
-   * goes to standard error.
+   * Default to the process's standard streams. Standard output is then reserved for the protocol: other output goes to
+   * standard error.
    */
   readonly input?: Readable;
   readonly output?: Writable;
-  /** Ends everything: prompts are cancelled and answered, then the connection is closed. Cancel it on SIGTERM. */
+  /**
+   * Ends everything: prompts are cancelled and get their responses, then the connection is closed. Cancel it on
+   * SIGTERM.
+   */
   readonly token?: CancellationToken;
   readonly signal?: AbortSignal;
 }
@@ -35,18 +38,18 @@ export interface AcpEnd {
 
 /** A connection to a client. */
 export interface AcpConnection extends AsyncDisposable {
-  /** Settles when the connection is over and nothing of it runs any more. It never rejects. */
+  /** Resolves when the connection is over and nothing of it is running. It never rejects. */
   readonly closed: Promise<AcpEnd>;
   close(reason?: CancelReasonInit): Promise<AcpEnd>;
 }
 
 /**
- * Serves an agent to one client, in whichever version of the Agent Client Protocol it speaks.
+ * Serves an agent to one client, in the client's version of the Agent Client Protocol.
  *
- * Give options with `createAgent` rather than an agent to have one made for each session: it is told the folder and the
- * MCP servers, and can ask for permission. An agent that is given as it is knows nothing of the client.
+ * Pass options with `createAgent` instead of an agent to create one for each session: it gets the folder and the MCP
+ * servers, and can ask for permission. An agent that is passed directly gets none of these.
  *
- * @returns The connection. It is over when the client leaves; dispose it to end it from this side.
+ * @returns The connection. It ends when the client disconnects; dispose it to end it from this side.
  *
  * @example
  * ```ts
@@ -60,7 +63,7 @@ export function serveAcp(agent: Agent | AcpOptions, options: ServeOptions = {}):
   return connect('run' in agent ? { createAgent: () => agent } : agent, options);
 }
 
-/** As `serveAcp`, with the methods arranged. */
+/** Like `serveAcp`, with the methods reordered. */
 export function connect(
   options: AcpOptions,
   { input = process.stdin, output: given, token: parent, signal }: ServeOptions,
@@ -95,19 +98,19 @@ interface Parts {
   readonly wire: Wire;
   readonly token: CancellationToken;
   readonly gone: CancellationToken;
-  /** There are none before the client has said something. */
+  /** Undefined until the client has sent its first message. */
   sessions: Sessions | undefined;
 }
 
-/** Answers a hello at once, because an editor waits for that, and loads behind it what everything else needs. */
+/** Responds to `initialize` immediately, because an editor waits for that, and then loads everything else. */
 async function greet(parts: Parts, around: Omit<Surroundings, 'client'>, arrange: Arrange): Promise<void> {
   const { wire, token } = parts;
   const first = await wire.first;
   if (first === undefined) return;
   const isV1 = isHelloV1(first);
-  // Loading keeps the process busy, so the answer must be out by then.
+  // Loading blocks the process, so the response must be sent first.
   if (isV1) await wire.answerFirst(first, introduceV1(around.options));
-  // Today's editors speak v1, and the other half of the library takes as long to load again.
+  // Today's editors use v1, and loading the other half of the library would double the time.
   const [{ connectProtocol }, router] = await Promise.all([
     import('./connect.ts'),
     isV1 ? undefined : import('./v2/router.ts'),
@@ -116,17 +119,20 @@ async function greet(parts: Parts, around: Omit<Surroundings, 'client'>, arrange
   parts.sessions = connectProtocol(wire, { around, arrange, connectByVersion: router?.connectByVersion });
 }
 
-/** Whatever else such a message holds, the library takes it: it forgives the rest. */
+/** Only the version matters: the library accepts the rest of the message whatever it holds. */
 function isHelloV1(message: AnyMessage): message is AnyRequest {
   if (!('method' in message) || !('id' in message) || message.method !== 'initialize') return false;
   return (message.params as { protocolVersion?: unknown } | undefined)?.protocolVersion === 1;
 }
 
-/** Until one side ends it; then everything is stopped, told as far as the client still listens, and let go. */
+/**
+ * Waits until one side ends the connection. Then stops everything, sends what the client still reads, and releases
+ * everything.
+ */
 async function live(parts: Parts): Promise<AcpEnd> {
   const { wire, token, gone } = parts;
   const ended = wire.over.then(({ error }) => {
-    // First the stop, then the silence: what runs must hear why.
+    // Cancel before closing: running work must get the reason.
     token.cancel({ kind: 'disconnect', message: 'the client has gone', via: 'acp' }, { mode: 'now' });
     gone.cancel({ kind: 'disconnect' }, { mode: 'kill' });
     parts.sessions?.giveUpAnswers();
@@ -136,7 +142,7 @@ async function live(parts: Parts): Promise<AcpEnd> {
   const byUs = first.by === 'level' && !gone.isCancelled;
   const stuckTimer = wire.closeWhenStuck(STUCK_MS, token.clock);
   await parts.sessions?.closeAll({ kind: 'shutdown' });
-  // The caller may end the process as soon as this is over.
+  // The caller may end the process as soon as this resolves.
   await wire.drained();
   stuckTimer[Symbol.dispose]();
   wire.close();

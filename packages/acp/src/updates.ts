@@ -1,13 +1,13 @@
 import type { Content, Json, StopReport, Usage } from '@whoa/core';
 import type { CallState } from '@whoa/core/embed';
 
-/** What a client is told, before it is put in the words of its protocol version. */
+/** An update for a client, independent of the protocol version. */
 export type Update =
   | { readonly type: 'user'; readonly messageId: string; readonly content: Content; readonly isEcho?: boolean }
   | { readonly type: 'text' | 'thought'; readonly messageId: string; readonly text: string }
   | CallUpdate
   | { readonly type: 'plan'; readonly entries: readonly PlanEntry[] }
-  /** Model tokens in the window now, and how many fit. */
+  /** Model tokens in the context window now, and its size. */
   | { readonly type: 'usage'; readonly used: number; readonly size: number }
   | { readonly type: 'info'; readonly title: string; readonly updatedAt: number }
   | { readonly type: 'state'; readonly state: 'running' | 'requires_action' }
@@ -16,11 +16,11 @@ export type Update =
 export type CallKind = 'read' | 'edit' | 'search' | 'execute' | 'fetch' | 'think' | 'other';
 export type CallStatus = 'pending' | 'in_progress' | 'completed' | 'failed' | 'cancelled';
 
-/** One call, as far as something new is known about it. */
+/** What has changed about one call. */
 export interface CallUpdate {
   readonly type: 'call';
   readonly callId: string;
-  /** The client hears of it for the first time. */
+  /** The client has not seen the call before. */
   readonly isNew?: boolean;
   readonly tool?: string;
   readonly title?: string;
@@ -30,9 +30,9 @@ export interface CallUpdate {
   readonly locations?: readonly Location[];
   readonly input?: unknown;
   readonly output?: Json;
-  /** Whether it can be cancelled alone, from now on. */
+  /** Whether it can be cancelled individually, from now on. */
   readonly isCancellable?: boolean;
-  /** Until when a stop waits for it at most, in milliseconds since the epoch. */
+  /** The latest time until which a stop waits for it, in milliseconds since the epoch. */
   readonly waitsUntil?: number;
   /** How it was stopped, if it was. */
   readonly stopped?: { readonly state: CallState; readonly reason?: string };
@@ -62,7 +62,7 @@ export interface PlanEntry {
 /** How a prompt ended. */
 export interface PromptEnd {
   readonly stop: 'end_turn' | 'max_tokens' | 'max_turn_requests' | 'cancelled' | 'error';
-  /** What to tell when it failed. */
+  /** The message when it failed. */
   readonly message?: string;
   readonly usage?: Usage;
   readonly report?: StopReport;

@@ -7,14 +7,14 @@ type AssistantPart = AssistantMessage['content'][number];
 const LOST = 'Outcome unknown: the agent ended while this was running. It may have taken effect.';
 
 /**
- * The history of a turn as it grows, from what the run tells. At every moment `ifEndedNow` is a valid history: should the
- * process die, it is what the next one finds.
+ * The growing history of a prompt, built from the events of its run. At every moment `ifEndedNow` is a valid history:
+ * if the process dies, the next one finds it.
  */
 export class Journal {
-  /** The name of the input. */
+  /** The message id of the input. */
   readonly inputId: string;
   readonly #history: HistoryBuilder;
-  /** How many more messages have been named than there are: no name may be used again when the history becomes shorter. */
+  /** How many more ids have been used than there are messages: no id may be reused when the history becomes shorter. */
   #missing: number;
 
   constructor(
@@ -28,31 +28,31 @@ export class Journal {
     this.#history.addUser({ role: 'user', content: input });
   }
 
-  /** How many messages have been named. */
+  /** How many message ids have been used. */
   get named(): number {
     return this.#history.messages.length + this.#missing;
   }
 
-  /** Messages are named by their place in the history, so a replay names them alike. */
+  /** A message's id is its position in the history, so a replay uses the same ids. */
   get nextId(): string {
     return `m${this.named}`;
   }
 
-  /** What has been said and done so far; calls that are under way have no result. */
+  /** The messages so far. Running calls have no result. */
   get soFar(): readonly Message[] {
     const { messages, partial } = this.#history;
     return partial.length === 0 ? messages : [...messages, cutOff(partial)];
   }
 
   handle(event: RunEvent): void {
-    // Its input is there from the beginning.
+    // The input is there from the start.
     if (event.type === 'run-start') return;
     const { named } = this;
     this.#history.apply(event);
     this.#missing += Math.max(0, named - this.named);
   }
 
-  /** The history if everything stopped at this moment and nobody could say how. */
+  /** The history if everything stopped right now and the ends of running calls were unknown. */
   ifEndedNow(at: number): readonly Message[] {
     const ends = [...this.#history.openCalls].map((call): Message => ({ role: 'tool', ...lostCall(call, at) }));
     return [...this.soFar, ...ends];

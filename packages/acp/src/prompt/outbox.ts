@@ -2,13 +2,13 @@ import type { CallUpdate, Update } from '../updates.ts';
 
 interface Item {
   update: Update;
-  /** What must be done before the client may see it. */
+  /** Awaited before the client may see the update. */
   readonly after: (() => Promise<void>) | undefined;
 }
 
 /**
- * Sends updates one after the other, in order. While one is on its way, words, news of the same call and plans are
- * gathered into one, so a slow client gets fewer and longer updates instead of a growing queue. Once closed it lets nothing through.
+ * Sends updates one after the other, in order. While one is being sent, text, updates of the same call and plans are
+ * merged, so a slow client gets fewer and longer updates instead of a growing queue. Once closed it drops everything.
  */
 export class Outbox {
   readonly #send: (update: Update) => Promise<void>;
@@ -32,7 +32,8 @@ export class Outbox {
       this.#late++;
       return;
     }
-    // News of a call may join older news of it that others stand behind: many calls must not fill the queue by turns.
+    // Merge an update of a call even when others are queued after its last one: many alternating calls must not fill
+    // the queue.
     const last =
       update.type === 'call' ? this.#waiting.findLast((item) => isOf(item.update, update)) : this.#waiting.at(-1);
     const joined = last !== undefined && after === undefined ? join(last.update, update) : undefined;
@@ -52,7 +53,7 @@ export class Outbox {
   }
 
   async #pump(): Promise<void> {
-    // Whatever is told in this very tick goes out together.
+    // Updates of the same tick are sent together.
     await Promise.resolve();
     for (let item = this.#waiting.shift(); item !== undefined; item = this.#waiting.shift()) {
       await item.after?.();
@@ -75,7 +76,7 @@ function join(last: Update, next: Update): Update | undefined {
   return undefined;
 }
 
-/** A change of status is news of its own: nobody may miss that a call ran. */
+/** Don't merge a change of status: the client must see that a call ran. */
 function joinCalls(last: CallUpdate, next: CallUpdate): CallUpdate | undefined {
   return next.status === undefined || next.status === last.status ? { ...last, ...next } : undefined;
 }

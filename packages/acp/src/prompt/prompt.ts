@@ -4,15 +4,15 @@ export interface PromptOptions {
   readonly mode: StopMode;
   readonly previous: Prompt | undefined;
   readonly onSettled: (prompt: Prompt) => void;
-  /** Why it is answered, but not worked on. */
+  /** Why it gets a response without being run. */
   readonly refusal?: string | undefined;
-  /** Whether it will be told when its answer is out; without, its work is all it waits for. */
+  /** Whether `answered` will be called when its response is sent. Otherwise it waits only for its work. */
   readonly waitsForAnswer?: boolean;
 }
 
 /**
- * One prompt. It is reserved the moment the prompt is read from the wire, so that whatever follows it there finds it; every
- * cancel, wherever it comes from, ends in the same token. It is settled when its work has ended and its answer is out.
+ * One prompt. It is reserved as soon as it is read from the wire, so that every later message finds it. Every cancel,
+ * from any source, reaches the same token. It is settled when its work has ended and its response is sent.
  */
 export class Prompt {
   readonly token: CancellationToken;
@@ -38,7 +38,7 @@ export class Prompt {
     this.settled = this.#end.promise;
   }
 
-  /** The prompt before it in the same session, unless that is settled: this one begins when it is. */
+  /** The previous prompt in the same session, unless that is settled: this one starts after it. */
   get previous(): Prompt | undefined {
     return this.#previous;
   }
@@ -47,7 +47,7 @@ export class Prompt {
     return this.#hasEnded && this.#isAnswered;
   }
 
-  /** Before it runs, while it runs, twice, and after the end: all the same, and only this prompt is meant. */
+  /** Cancels only this prompt. May be called before it runs, while it runs, twice, and after the end. */
   cancel(reason: CancelReasonInit, mode: StopMode = this.#mode): void {
     this.token.cancel(reason, { mode });
   }
@@ -56,7 +56,7 @@ export class Prompt {
     return this.#run?.cancelCall(callId, reason) ?? { answer: 'too-late' };
   }
 
-  /** Somebody works on it from now on. Answers `false` if it is over already. */
+  /** Marks it as being worked on. Returns `false` if it is already over. */
   take(): boolean {
     if (this.#isTaken || this.isSettled) return false;
     this.#isTaken = true;
@@ -73,7 +73,7 @@ export class Prompt {
     this.#settle();
   }
 
-  /** Its answer is out, or can never be. A prompt that nobody took by then was refused. */
+  /** Called when its response is sent, or can never be. A prompt that was not taken by then was refused. */
   answered(): void {
     this.#isAnswered = true;
     if (!this.#isTaken) this.#hasEnded = true;

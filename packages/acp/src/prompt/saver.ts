@@ -1,15 +1,15 @@
-/** Saves the latest state, one save at a time. Asked again while saving, it saves once more, for everybody who asked. */
+/** Saves the latest state, one save at a time. All calls during a save share the next one. */
 export class Saver {
   readonly #write: () => Promise<void>;
   #running: Promise<void> | undefined;
   #next: Promise<void> | undefined;
 
-  /** `write` saves the state of the moment it is called, and never rejects. */
+  /** `write` saves the state at the time of the call, and never rejects. */
   constructor(write: () => Promise<void>) {
     this.#write = write;
   }
 
-  /** Resolves when a save that began after this call has ended. */
+  /** Resolves when a save that started after this call has ended. */
   save(): Promise<void> {
     if (this.#running === undefined) {
       this.#running = this.#write().finally(() => {

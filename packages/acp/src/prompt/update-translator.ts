@@ -10,11 +10,11 @@ export interface UpdateTranslatorOptions {
   readonly cwd: string;
   readonly tools: readonly Tool[];
   readonly contextTokens: number | undefined;
-  /** `isKept`: the client may see it only once it is saved. */
+  /** `isKept`: the client may see it only after it is saved. */
   readonly push: (update: Update, options?: { readonly isKept: boolean }) => void;
 }
 
-/** Tells a client what happens in a run. */
+/** Translates the events of a run into updates for a client. */
 export class UpdateTranslator {
   readonly #options: UpdateTranslatorOptions;
   readonly #open = new Set<string>();
@@ -55,7 +55,7 @@ export class UpdateTranslator {
         break;
       case 'call-waiting': {
         const { callId, until, at } = event;
-        const content = `It must not be cut in half: the stop waits for it, ${Math.ceil((until - at) / 1_000)} s at most.`;
+        const content = `It must not be interrupted: the stop waits for it, ${Math.ceil((until - at) / 1_000)} s at most.`;
         push({ type: 'call', callId, content: [{ type: 'content', content }], waitsUntil: until });
         break;
       }
@@ -64,7 +64,7 @@ export class UpdateTranslator {
         this.#showPlan(planIn(event.partial.details));
         break;
       case 'call-end':
-        // A call that the client never heard of has nothing to close.
+        // A call that the client was never shown needs no end.
         if (this.#open.delete(event.result.callId)) push(endCall(event.result, this.#options), { isKept: true });
         this.#showPlan(planIn(event.result.details));
         break;
@@ -74,7 +74,9 @@ export class UpdateTranslator {
     journal.handle(event);
   }
 
-  /** Ends what the run left open: calls that were never asked for to the end, and the plan. Then usage, the last word. */
+  /**
+   * Ends what the run left open: calls that were never completely requested, and the plan. Usage is the last update.
+   */
   close({ isCancelled }: { readonly isCancelled: boolean }): void {
     const { push } = this.#options;
     for (const callId of this.#open) {
@@ -110,7 +112,7 @@ export class UpdateTranslator {
 
   #endReply(message: AssistantMessage): void {
     const words = wordsOf(message);
-    // A planner need not stream; what it has not shown yet is shown now.
+    // A planner need not stream: show the text that has not been shown yet.
     const rest = words.startsWith(this.#shown) ? words.slice(this.#shown.length) : '';
     if (rest !== '') this.#options.push({ type: 'text', messageId: this.#messageId, text: rest });
     for (const part of message.content) if (part.type === 'call') this.#announce(part);

@@ -2,7 +2,7 @@ import { type Agent, CancellationToken } from '@whoa/core';
 import { type CleanupList, createCleanupList, waitUntilLevel } from '@whoa/core/embed';
 import { CLEANUP_MS } from '@whoa/core/internal';
 
-/** An agent, and what it holds open. Closing it is bounded. */
+/** An agent, and its open resources. Closing it has a time limit. */
 export class AgentSlot {
   readonly token: CancellationToken;
   readonly defer: CleanupList['defer'];
@@ -23,7 +23,7 @@ export class AgentSlot {
   async close(): Promise<void> {
     this.token.cancel({ kind: 'shutdown', message: 'the agent is no longer needed' }, { mode: 'now' });
     const opening = this.#agent;
-    // What it defers while it opens is known once it is open.
+    // Its cleanups are only complete once it is open.
     if (opening !== undefined) {
       const bound = new CancellationToken({ name: 'opening', clock: this.token.clock });
       bound.cancelAfter(CLEANUP_MS, { kind: 'deadline' }, { mode: 'kill' });

@@ -1,7 +1,7 @@
 import type { ClientFiles } from '../options.ts';
 import type { CallUpdate, Update } from '../updates.ts';
 
-/** What a person said when asked about a call. `unanswered`: nobody did, or with something nobody knows. */
+/** A user's answer about a call. `unanswered`: there was no answer, or an unknown one. */
 export type PermissionAnswer = 'allow' | 'allow-always' | 'reject' | 'reject-always' | 'cancelled' | 'unanswered';
 
 interface PermissionQuestion {
@@ -10,11 +10,11 @@ interface PermissionQuestion {
   readonly always: string;
 }
 
-/** A client, whatever version of the protocol it speaks. */
+/** A client of any protocol version. */
 export interface Client {
-  /** Sends an update. May reject when the client has gone. */
+  /** Sends an update. May reject when the client has disconnected. */
   update(sessionId: string, update: Update): Promise<void>;
-  /** Asks a person. Stops waiting, and tells the client so, when the signal fires. */
+  /** Asks the user. When the signal fires, it stops waiting and notifies the client. */
   ask(sessionId: string, question: PermissionQuestion, options: { signal: AbortSignal }): Promise<PermissionAnswer>;
   files(sessionId: string): ClientFiles;
 }
@@ -28,14 +28,14 @@ const OPTIONS = [
 
 type PermissionKind = (typeof OPTIONS)[number]['kind'];
 
-/** The options a person may choose from, in both versions. Those that last say what they cover. */
+/** The options a user can choose from, in both versions. Permanent ones say what they cover. */
 export function permissionOptions(always: string): { optionId: string; name: string; kind: PermissionKind }[] {
   return OPTIONS.map((option) =>
     option.kind.endsWith('always') ? { ...option, name: `${option.name}: ${always}` } : option,
   );
 }
 
-/** Reads what a client answered. Only what we know as a yes is one. */
+/** Reads a client's answer. Only a known yes counts as one. */
 export function answerOf(outcome: { readonly outcome?: unknown; readonly optionId?: unknown }): PermissionAnswer {
   if (outcome.outcome === 'cancelled') return 'cancelled';
   if (outcome.outcome !== 'selected') return 'unanswered';

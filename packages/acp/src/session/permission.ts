@@ -7,27 +7,27 @@ import type { Client, PermissionAnswer } from './client.ts';
 
 /** The prompt a question belongs to. */
 export interface Asking {
-  /** Shows the client what the question is about, and that the session waits for it. */
+  /** Shows the client the question, and that the session waits for it. */
   readonly begin: () => Promise<void>;
   readonly end: () => void;
-  /** The client says the whole prompt was cancelled. */
+  /** Called when the client says the whole prompt was cancelled. */
   readonly cancel: () => void;
 }
 
 export interface AskOptions {
   readonly sessionId: string;
   readonly client: Client;
-  /** The prompt that is running now. */
+  /** The running prompt. */
   readonly asking: () => Asking | undefined;
 }
 
 const DECISIONS = { allow: 'yes', 'allow-always': 'always', reject: 'no', 'reject-always': 'never' } as const;
 
-/** Asks the person in the editor. The call does not wait for us when it is cancelled. */
+/** Asks the user in the editor. A cancelled call does not wait for the answer. */
 export function createAsk({ sessionId, client, asking }: AskOptions): Ask {
   return async (question, { signal }) => {
     const prompt = asking();
-    if (prompt === undefined) return { decision: 'no', why: 'no prompt is under way' };
+    if (prompt === undefined) return { decision: 'no', why: 'no prompt is running' };
     await prompt.begin();
     const { always } = question;
     const answer = await client
@@ -42,7 +42,7 @@ export function createAsk({ sessionId, client, asking }: AskOptions): Ask {
   };
 }
 
-/** All of the question in the content of the call: a heading alone would hide the rest. */
+/** Put the whole question into the content of the call: a heading alone would hide the rest. */
 function describeQuestion(question: ApprovalQuestion): CallUpdate {
   const { callId, tool, title, effects, change, why } = question;
   const hunks = hunksOf(change?.diff.join('\n') ?? '');

@@ -12,7 +12,7 @@ export interface PromptRunOptions {
   readonly agent: Agent;
   readonly content: Content;
   readonly history: readonly Message[];
-  /** How many messages the client has been shown names of. */
+  /** How many message ids the client has seen. */
   readonly namedBefore: number;
   readonly cwd: string;
   readonly contextTokens: number | undefined;
@@ -20,11 +20,11 @@ export interface PromptRunOptions {
   readonly flushMs: number;
   readonly world: World;
   readonly send: (update: Update) => Promise<void>;
-  /** Saves the session with what this prompt has so far. */
+  /** Saves the session with the state of this prompt so far. */
   readonly save: () => Promise<void>;
 }
 
-/** A prompt at work: a run, what the client is told of it, and what is kept of it. */
+/** A running prompt: its run, the updates for the client, and the saved state. */
 export class PromptRun {
   readonly journal: Journal;
   readonly #options: PromptRunOptions;
@@ -42,12 +42,12 @@ export class PromptRun {
     this.#translator = new UpdateTranslator({ journal: this.journal, cwd, tools: agent.tools, contextTokens, push });
   }
 
-  /** The name of the person's message. */
+  /** The id of the user's message. */
   get messageId(): string {
     return this.journal.inputId;
   }
 
-  /** How questions to the person are asked in this prompt. */
+  /** How questions to the user are asked in this prompt. */
   get asking(): Asking {
     const { prompt } = this.#options;
     return {
@@ -60,7 +60,7 @@ export class PromptRun {
     };
   }
 
-  /** Runs the agent to its end: it has stopped, and everything it said has been sent. */
+  /** Runs the agent to its end, and resolves when all updates have been sent. */
   async run(title: string | undefined): Promise<Outcome> {
     const { prompt, agent, content, history, deadlineMs, world } = this.#options;
     this.#outbox.push({ type: 'user', messageId: this.messageId, content, isEcho: true });
@@ -87,7 +87,7 @@ export class PromptRun {
     return outcome;
   }
 
-  /** Tells what is left to tell, once the history is kept; nothing follows. */
+  /** Sends the last updates once the history is saved; nothing follows. */
   async end(end: PromptEnd): Promise<void> {
     this.#translator.close({ isCancelled: end.stop === 'cancelled' || end.stop === 'max_turn_requests' });
     this.#outbox.push({ type: 'state', state: 'idle', end });
@@ -103,7 +103,7 @@ export class PromptRun {
   }
 }
 
-/** How an outcome is told. */
+/** Describes an outcome for the client. */
 export function endOf(outcome: Outcome): PromptEnd {
   const { usage } = outcome;
   if (outcome.status === 'failed') return { stop: 'error', message: messageOf(outcome.error), usage };

@@ -4,7 +4,9 @@ import type { Update } from '../updates.ts';
 
 type ToolMessage = Extract<Message, { role: 'tool' }>;
 
-/** A history as updates: what a client would have seen had it been there. A call without a result is under way. */
+/**
+ * Converts a history into the updates that a connected client would have received. A call without a result is running.
+ */
 export function* replay(
   messages: readonly Message[],
   context: { readonly cwd: string; readonly tools: readonly Tool[] },

@@ -14,21 +14,21 @@ import type { Surroundings } from './surroundings.ts';
 
 /** How many prompts may wait in a session. */
 const MAX_WAITING_MESSAGES = 64;
-const TOO_MANY = `${MAX_WAITING_MESSAGES} prompts are waiting already; wait for one to end`;
-const BUSY = 'a prompt is under way; cancel it, or wait for its end';
-/** A store that takes longer is not waited for. */
+const TOO_MANY = `${MAX_WAITING_MESSAGES} prompts are already waiting; wait until one ends`;
+const BUSY = 'a prompt is running; cancel it, or wait until it ends';
+/** A slower save is not waited for. */
 const SAVE_MS = 2_000;
 const MAX_TITLE_CHARACTERS = 120;
 const ALWAYS_UNTIL = 'until this session is closed';
 
 export interface StartedPrompt {
-  /** The name of the person's message once it is in the history; `undefined` if it never will be. */
+  /** The id of the user's message once it is in the history; `undefined` if it never will be. */
   readonly inserted: Promise<string | undefined>;
   /** Never rejects. */
   readonly end: Promise<PromptEnd>;
 }
 
-/** One session: prompts one after the other, an agent made for it, and a record that is kept. */
+/** One session: it runs prompts one after the other with its own agent, and saves a record. */
 export class Session {
   readonly #around: Surroundings;
   readonly #token: CancellationToken;
@@ -42,7 +42,7 @@ export class Session {
   #slot: AgentSlot;
   #lastPrompt: Prompt | undefined;
   #live: PromptRun | undefined;
-  /** How many messages the client has been shown names of. */
+  /** How many message ids the client has seen. */
   #named = 0;
 
   constructor(record: SessionRecord, mcpServers: readonly McpServer[], around: Surroundings) {
@@ -59,7 +59,7 @@ export class Session {
     return this.#record;
   }
 
-  /** Makes the agent, so that what is wrong with it is known before the first prompt. */
+  /** Creates the agent, so that its errors are known before the first prompt. */
   async open(): Promise<Agent> {
     const slot = this.#slot;
     try {
@@ -71,13 +71,13 @@ export class Session {
     }
   }
 
-  /** Takes the place of the next prompt, at once. */
+  /** Reserves the place of the next prompt, synchronously. */
   reserve({ waitsForAnswer = true }: { readonly waitsForAnswer?: boolean } = {}): Prompt {
     const { policy = 'queue', ladder = 'graceful' } = this.#around.options;
     if (policy === 'replace') {
       for (const prompt of this.#prompts) prompt.cancel({ kind: 'superseded', via: 'session/prompt' }, ladder);
     }
-    // Decided here, where prompts come one after the other: asked later, each of a burst would see all the others.
+    // Decide here, where prompts arrive one by one: later, each prompt of a burst would see all the others.
     const refusal =
       this.#prompts.size > MAX_WAITING_MESSAGES
         ? TOO_MANY
@@ -91,14 +91,14 @@ export class Session {
       waitsForAnswer,
       onSettled: (settled) => this.#prompts.delete(settled),
     });
-    // Nobody waits for it, and it is in nobody's way.
+    // A refused prompt neither waits nor makes others wait.
     if (refusal !== undefined) return prompt;
     this.#lastPrompt = prompt;
     this.#prompts.add(prompt);
     return prompt;
   }
 
-  /** Works on a prompt in its place. The one before it must be settled first. */
+  /** Runs a reserved prompt, after the previous one has settled. */
   start(prompt: Prompt, content: Content): StartedPrompt {
     const inserted = Promise.withResolvers<string | undefined>();
     const end = this.#work(prompt, content, inserted.resolve)
@@ -110,46 +110,46 @@ export class Session {
     return { inserted: inserted.promise, end };
   }
 
-  /** Cancels the prompts there are now: the one that runs and those that wait. Without any it does nothing. */
+  /** Cancels the current prompts: the running one and those that wait. Does nothing if there are none. */
   cancel(reason: CancelReasonInit): void {
     for (const prompt of this.#prompts) prompt.cancel(reason);
   }
 
-  /** Stops one call. Answers why not, if not. */
+  /** Stops one call. Returns why not, if it cannot. */
   cancelCall(callId: string, reason: CancelReasonInit): string | undefined {
     for (const prompt of this.#prompts) {
       const receipt = prompt.cancelCall(callId, reason);
       if (receipt.answer === 'refused') return receipt.message;
       if (receipt.answer !== 'too-late') return undefined;
     }
-    return 'the call is unknown, has ended, or has not begun';
+    return 'the call is unknown, has ended, or has not started';
   }
 
-  /** Changes a setting; the next prompt finds an agent made with it. */
+  /** Changes a setting. The next prompt gets an agent created with it. */
   async choose(id: string, value: string): Promise<void> {
     if (this.#record.settings[id] === value) return;
     this.#record = { ...this.#record, settings: { ...this.#record.settings, [id]: value } };
     this.#retire();
     await this.#closeRetired();
-    // A session that nobody has talked to yet is not kept.
+    // Don't save a session without prompts.
     if (this.#record.messages.length > 0) await this.#saver.save();
   }
 
-  /** Takes the servers a client wants for it now. */
+  /** Replaces the MCP servers with those the client wants now. */
   reconnect(mcpServers: readonly McpServer[]): void {
     if (JSON.stringify(mcpServers) === JSON.stringify(this.#mcpServers)) return;
     this.#mcpServers = mcpServers;
     this.#retire();
   }
 
-  /** Shows the client everything so far; a prompt that is running goes on. */
+  /** Shows the client everything so far; a running prompt continues. */
   async replay(): Promise<void> {
     const { tools } = await this.open();
     const messages = this.#live?.journal.soFar ?? this.#record.messages;
     for (const update of replay(messages, { cwd: this.#record.cwd, tools })) await this.#send(update);
   }
 
-  /** Cancels what runs, waits until it is settled, and lets go of everything. */
+  /** Cancels what runs, waits until it is settled, and releases everything. */
   async close(reason: CancelReasonInit): Promise<void> {
     this.cancel(reason);
     await Promise.all([...this.#prompts].map((prompt) => prompt.settled));
@@ -235,7 +235,7 @@ export class Session {
     if (end.by === 'level') onProblem(new Error(`Session ${this.#record.id} was not saved within ${SAVE_MS} ms`));
   }
 
-  /** Never rejects, and never waits for a client that has gone. */
+  /** Never rejects, and never waits for a client that has disconnected. */
   async #send(update: Update): Promise<void> {
     const { client, gone } = this.#around;
     if (!gone.isCancelled) await waitUntilLevel(client.update(this.#record.id, update), gone, 'drain');
@@ -245,7 +245,7 @@ export class Session {
     return new AgentSlot(this.#token, this.#around.onProblem);
   }
 
-  /** The agent is replaced; a prompt that is using it may finish first. */
+  /** Replaces the agent; a prompt that is using it may finish first. */
   #retire(): void {
     this.#retired.push(this.#slot);
     this.#slot = this.#createSlot();

@@ -25,14 +25,14 @@ interface Opening {
   readonly signal: AbortSignal;
 }
 
-/** A prompt that has its place. */
+/** A prompt with a reserved place. */
 export interface ReservedPrompt {
   readonly session: Session;
   readonly prompt: Prompt;
 }
 
 /**
- * The sessions of one connection. It hears the wire: a prompt takes its place the moment it is read, and a cancel reaches
+ * The sessions of one connection. Taps the wire: a prompt is reserved as soon as it is read, and a cancel reaches
  * exactly the prompts that were read before it, however the messages are dispatched afterwards.
  */
 export class Sessions implements WireTap {
@@ -46,7 +46,7 @@ export class Sessions implements WireTap {
     this.#settings = settings;
   }
 
-  /** Which client there is, is known only once it has said hello. */
+  /** Called after `initialize`: only then is the client known. */
   attach(around: Surroundings): void {
     this.#around ??= around;
   }
@@ -57,12 +57,12 @@ export class Sessions implements WireTap {
     const isRequest = 'id' in message;
     if (message.method === 'session/prompt' && isRequest && isOwnable(message.id)) {
       const session = this.#find(params.sessionId);
-      // Two prompts with one id: nobody can tell their answers apart, so the older one is not waited for.
+      // Two prompts with the same id: their responses cannot be told apart, so don't wait for the older one.
       this.#prompts.get(message.id)?.prompt.answered();
       if (session !== undefined) this.#prompts.set(message.id, { session, prompt: session.reserve() });
     } else if (message.method === 'session/cancel' && !isRequest) {
       this.#find(params.sessionId)?.cancel(by('session/cancel'));
-      // The SDK would complain on stderr, which a client need not read.
+      // The SDK would print an error to stderr, which clients may not read.
       return typeof params.sessionId === 'string';
     } else if (message.method === '$/cancel_request' && !isRequest) {
       this.#prompts.get(params.requestId as FrameId)?.prompt.cancel(by('$/cancel_request'));
@@ -77,7 +77,7 @@ export class Sessions implements WireTap {
     reserved?.prompt.answered();
   }
 
-  /** The place that a prompt took. A prompt with an id that nobody can cancel gets its place only now. */
+  /** Returns the reserved prompt. A prompt whose id cannot be cancelled is reserved only now. */
   claim(requestId: FrameId, sessionId: string): ReservedPrompt {
     const reserved = this.#prompts.get(requestId);
     if (reserved !== undefined) return reserved;
@@ -98,7 +98,7 @@ export class Sessions implements WireTap {
     );
   }
 
-  /** A session of this connection or of an earlier one. One that is running goes on running. */
+  /** Resumes a session of this connection or of an earlier one. A running one keeps running. */
   async resume(id: string, request: SessionRequest, signal: AbortSignal): Promise<Session> {
     checkDirectories(request);
     const running = this.#sessions.get(id);
@@ -108,7 +108,7 @@ export class Sessions implements WireTap {
     }
     const record = await this.#surroundings.store.load(id);
     if (record === undefined) throw RequestError.sessionNotFound(id);
-    // Somebody may have asked for the same one meanwhile.
+    // Check again: another request may have opened the same session meanwhile.
     const { cwd, additionalDirectories, mcpServers } = request;
     return this.#sessions.get(id) ?? this.#open({ ...record, cwd, additionalDirectories }, { mcpServers, signal });
   }
@@ -130,7 +130,7 @@ export class Sessions implements WireTap {
 
   async close(id: string): Promise<void> {
     const session = this.get(id);
-    // Prompts that were read before have their place; those that come after find no session.
+    // Prompts that were read before are reserved; later ones find no session.
     this.#sessions.delete(id);
     await this.#close(session, by('session/close'));
   }
@@ -140,7 +140,7 @@ export class Sessions implements WireTap {
     await this.#surroundings.store.remove(id);
   }
 
-  /** Changes a setting, after asking whether there is such a thing. */
+  /** Changes a setting, after checking that the setting and the value exist. */
   async choose(id: string, setting: { readonly id: string; readonly value: unknown }): Promise<Session> {
     const session = this.get(id);
     const known = this.#settings.find((one) => one.id === setting.id);
@@ -153,27 +153,28 @@ export class Sessions implements WireTap {
     return session;
   }
 
-  /** Waits until everything has ended. The cancel has been given already, through the token. */
+  /** Waits until everything has ended. The token has already been cancelled. */
   async closeAll(reason: CancelReasonInit): Promise<void> {
     await Promise.all([...this.#closing, ...[...this.#sessions.values()].map((session) => session.close(reason))]);
     this.#sessions.clear();
   }
 
-  /** No answer can be sent any more, so nobody waits for one. */
+  /** No response can be sent any more, so stop waiting for them. */
   giveUpAnswers(): void {
     for (const { prompt } of this.#prompts.values()) prompt.answered();
     this.#prompts.clear();
   }
 
   async #open(record: SessionRecord, { mcpServers, signal }: Opening): Promise<Session> {
-    // Nobody would close one that is opened behind the end.
-    if (this.#surroundings.token.isCancelled) throw RequestError.requestCancelled(undefined, 'the agent ends');
+    // A session opened after the end would never be closed.
+    if (this.#surroundings.token.isCancelled)
+      throw RequestError.requestCancelled(undefined, 'the agent is shutting down');
     if (this.#sessions.size >= MAX_SESSIONS) {
       throw RequestError.invalidRequest(undefined, `${MAX_SESSIONS} sessions are open; close one first`);
     }
     const session = new Session(record, mcpServers, this.#surroundings);
     this.#sessions.set(record.id, session);
-    // An agent may wait for servers that never answer.
+    // An agent may wait for servers that never respond.
     const asked = CancellationToken.from(signal, { parent: this.#surroundings.token, name: 'open' });
     const opened = await waitUntilLevel(session.open(), asked, 'drain');
     asked[Symbol.dispose]();
@@ -181,7 +182,7 @@ export class Sessions implements WireTap {
     this.#sessions.delete(record.id);
     const closing = this.#close(session, { kind: 'shutdown' });
     if (opened.by === 'level') {
-      // Nobody waits for what it was opening.
+      // The caller no longer waits for the session that was being opened.
       closing.catch(this.#surroundings.onProblem);
       throw RequestError.requestCancelled();
     }
@@ -190,7 +191,7 @@ export class Sessions implements WireTap {
     throw loginNeeded(error) ?? RequestError.internalError(undefined, error instanceof Error ? error.message : '');
   }
 
-  /** Whoever does not wait for it: the end of the connection does. */
+  /** The end of the connection waits for this, even if the caller does not. */
   async #close(session: Session, reason: CancelReasonInit): Promise<void> {
     const closing = session.close(reason);
     this.#closing.add(closing);
@@ -207,7 +208,7 @@ export class Sessions implements WireTap {
   }
 }
 
-/** The value of a setting that nobody has chosen yet. */
+/** The value of a setting before the user has chosen one. */
 export function initialOf({ initial, options }: SessionSetting): string {
   return initial ?? options[0]?.value ?? '';
 }
@@ -216,7 +217,7 @@ function by(via: string): CancelReasonInit {
   return { kind: 'user', via };
 }
 
-/** Only these ids come back unchanged on an answer: `null` stands for "unknown" there, and v2 refuses fractions. */
+/** Only these ids come back unchanged in a response: `null` means "unknown" there, and v2 refuses fractions. */
 function isOwnable(id: unknown): id is FrameId {
   return typeof id === 'string' || Number.isInteger(id);
 }

@@ -13,7 +13,7 @@ export interface Surroundings {
   readonly flushMs: number;
   readonly onProblem: (error: unknown) => void;
   readonly world: World;
-  /** Cancelled when everything is to stop. */
+  /** Cancelled when everything must stop. */
   readonly token: CancellationToken;
   /** Cancelled when nothing can be sent any more. */
   readonly gone: CancellationToken;

@@ -7,23 +7,23 @@ const ID = /^[A-Za-z0-9][A-Za-z0-9_-]{0,127}$/;
 const MAX_SESSIONS = 2_000;
 
 /**
- * Keeps each session as a file of its own in a folder that only the user can read.
+ * Keeps each session in its own file, in a folder that only the user can read.
  *
  * @returns A store that keeps one file per session.
- * @throws RangeError, from `save`, when the id of a session cannot name a file.
+ * @throws RangeError, from `save`, when a session id is not valid as a file name.
  */
 export function createFileSessions({ folder }: { readonly folder: string }): SessionStore {
   const pathOf = (id: string): string => join(folder, `${id}.json`);
   return {
     load: (id) => (ID.test(id) ? readRecord(pathOf(id)) : Promise.resolve(undefined)),
     async save(record) {
-      if (!ID.test(record.id)) throw new RangeError(`id: '${record.id}' cannot name a file`);
+      if (!ID.test(record.id)) throw new RangeError(`id: '${record.id}' is not valid as a file name`);
       const path = pathOf(record.id);
       const temporary = `${path}.${crypto.randomUUID()}.tmp`;
       await mkdir(folder, { recursive: true, mode: 0o700 });
       try {
         await writeFile(temporary, JSON.stringify(record), { mode: 0o600, flag: 'wx' });
-        // The mode above is cut by the umask; this one is not.
+        // The umask applies to the mode above, but not to this one.
         await chmod(temporary, 0o600);
         await rename(temporary, path);
       } catch (error) {
@@ -46,12 +46,12 @@ async function readRecord(path: string): Promise<SessionRecord | undefined> {
     const record = JSON.parse(text) as SessionRecord;
     if (typeof record.id === 'string' && Array.isArray(record.messages)) return record;
   } catch {
-    // Told below.
+    // Reported below.
   }
   throw new Error(`${path} does not hold a session; move it away`);
 }
 
-/** A file that cannot be read is left out: one broken session must not hide the others. */
+/** Skip files that cannot be read: one broken session must not hide the others. */
 async function readSummaries(folder: string): Promise<SessionSummary[]> {
   const names = await readdir(folder).catch((error: unknown) => {
     if (isMissing(error)) return [];

@@ -1,6 +1,6 @@
 import { pageOf, type SessionRecord, type SessionStore, summaryOf } from './store.ts';
 
-/** Keeps sessions for as long as the process lives. */
+/** Keeps sessions in memory until the process ends. */
 export function createMemorySessions(): SessionStore {
   const records = new Map<string, SessionRecord>();
   return {

@@ -1,12 +1,12 @@
 import type { Message } from '@whoa/core';
 
-/** A session as it is kept. `messages` is at every moment a valid history, also if the process dies right after. */
+/** A saved session. `messages` is always a valid history, even if the process dies right after a save. */
 export interface SessionRecord {
   readonly id: string;
   readonly cwd: string;
   readonly additionalDirectories: readonly string[];
   readonly title?: string;
-  /** What the person chose, by the id of the setting. */
+  /** The user's choices, by the id of the setting. */
   readonly settings: Readonly<Record<string, string>>;
   readonly messages: readonly Message[];
   /** Milliseconds since the epoch. */
@@ -22,10 +22,10 @@ export interface SessionPage {
   readonly nextCursor?: string;
 }
 
-/** Keeps sessions, so that they survive the process. Ids come from outside: a store must bear any text. */
+/** Keeps sessions, so that they survive the process. Ids come from clients: a store must accept any string. */
 export interface SessionStore {
   load(id: string): Promise<SessionRecord | undefined>;
-  /** Replaces the whole record, all of it or nothing. */
+  /** Replaces the whole record atomically. */
   save(record: SessionRecord): Promise<void>;
   /** The latest first. */
   list(filter?: { readonly cwd?: string; readonly cursor?: string }): Promise<SessionPage>;
@@ -34,7 +34,10 @@ export interface SessionStore {
 
 const PAGE_SESSIONS = 50;
 
-/** Cuts a page out of all summaries, the latest first. A cursor is the place of the last session of the page before. */
+/**
+ * Returns one page of all summaries, the latest first. A cursor is the position of the last session of the previous
+ * page.
+ */
 export function pageOf(
   all: readonly SessionSummary[],
   { cwd, cursor }: { readonly cwd?: string; readonly cursor?: string },
@@ -50,7 +53,7 @@ export function pageOf(
   return { sessions, ...(hasMore && last && { nextCursor: `${last.updatedAt}~${last.id}` }) };
 }
 
-/** A record without what a list does not show. */
+/** Returns a record without the fields that a list does not show. */
 export function summaryOf(record: SessionRecord): SessionSummary {
   const { messages, settings, createdAt, ...summary } = record;
   return summary;
@@ -65,6 +68,7 @@ function isBehind(session: Position, position: Position): boolean {
 
 function readCursor(cursor: string): Position {
   const [, updatedAt, id] = /^(\d+(?:\.\d+)?)~(.*)$/s.exec(cursor) ?? [];
-  if (updatedAt === undefined || id === undefined) throw new RangeError('cursor: use one that a list has answered');
+  if (updatedAt === undefined || id === undefined)
+    throw new RangeError('cursor: expected a cursor that `list` returned');
   return { updatedAt: Number(updatedAt), id };
 }

@@ -5,11 +5,11 @@ import type { SessionSetting } from '../options.ts';
 import { initialOf } from '../session/sessions.ts';
 import type { CallContent, CallStatus, CallUpdate, PromptEnd, Update } from '../updates.ts';
 
-/** An update in the words of v1; some have none there. */
+/** Translates an update to v1. Some updates do not exist there. */
 export function* toV1Updates(update: Update): Generator<acp.SessionUpdate> {
   switch (update.type) {
     case 'user': {
-      // A client shows what the person typed by itself; only a replay repeats it.
+      // A client shows the user's input itself; only a replay repeats it.
       const { messageId } = update;
       if (update.isEcho) return;
       for (const content of blocksOf(update.content)) yield { sessionUpdate: 'user_message_chunk', messageId, content };
@@ -27,7 +27,7 @@ export function* toV1Updates(update: Update): Generator<acp.SessionUpdate> {
       yield callV1(update);
       return;
     case 'plan':
-      // There is no cancelled entry in v1; one that will not be done is as before.
+      // v1 has no cancelled entries: one that will not be done keeps its status.
       yield {
         sessionUpdate: 'plan',
         entries: update.entries.map((entry) => ({
@@ -51,7 +51,7 @@ export function* toV1Updates(update: Update): Generator<acp.SessionUpdate> {
   }
 }
 
-/** The parts of a call that an update or a question carries. */
+/** The parts of a call for an update or a question. */
 export function describeCallV1(update: CallUpdate): acp.ToolCallUpdate {
   const { callId, tool, title, kind, status, content, locations, input, output, stopped } = update;
   const rawOutput = stopped === undefined ? output : { cancelled: true, ...stopped, details: output };
@@ -69,7 +69,7 @@ export function describeCallV1(update: CallUpdate): acp.ToolCallUpdate {
   };
 }
 
-/** The settings of a session, with what is chosen. */
+/** The settings of a session, with the chosen values. */
 export function settingsV1(
   settings: readonly SessionSetting[],
   chosen: Readonly<Record<string, string>>,
@@ -85,7 +85,7 @@ export function settingsV1(
   }));
 }
 
-/** What is told beside the protocol when a prompt has ended: usage and, after a cancel, the stop report. */
+/** Extra data for the response to a prompt: usage and, after a cancel, the stop report. */
 export function metaOfEnd({ usage, report }: PromptEnd): { _meta?: Record<string, unknown> } {
   if (usage === undefined && report === undefined) return {};
   return { _meta: { ...(usage && { [META.usage]: usage }), ...(report && { [META.report]: report }) } };
@@ -104,7 +104,7 @@ function metaOf({ stopped, isCancellable, status, waitsUntil }: CallUpdate): { _
   return isCancellable ? { _meta: { [META.cancelCall]: true } } : {};
 }
 
-/** v1 knows no cancelled call: it has failed, and says in its output and in `_meta` that it was cancelled. */
+/** v1 has no cancelled calls: the status is failed, and the output and `_meta` say that it was cancelled. */
 function statusV1(status: CallStatus): acp.ToolCallStatus {
   return status === 'cancelled' ? 'failed' : status;
 }

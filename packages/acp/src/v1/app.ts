@@ -11,14 +11,14 @@ import { introduceV1 } from './introduce.ts';
 export interface AppOptions {
   readonly options: AcpOptions;
   readonly sessions: Sessions;
-  /** Called when the client is known, before it asks for anything. */
+  /** Called when the client is known, before its first request is handled. */
   readonly onClient: (client: Client) => void;
 }
 
 /** Adds one method to an app. */
 export type V1Method = (app: acp.AgentApp) => acp.AgentApp;
 
-/** The methods of v1. Their order means nothing: who is cancelled is decided on the wire. */
+/** The methods of v1. Their order does not matter: the wire decides which prompts a cancel reaches. */
 export function methodsV1({ options, sessions, onClient }: AppOptions): V1Method[] {
   const { agent } = acp.methods;
   const settings = options.settings ?? [];
@@ -32,7 +32,7 @@ export function methodsV1({ options, sessions, onClient }: AppOptions): V1Method
         return introduceV1(options);
       }),
     (app) => app.onRequest(agent.session.prompt, ({ params, requestId }) => promptV1(sessions, params, requestId)),
-    // The wire has done it.
+    // Already handled on the wire.
     (app) => app.onNotification(agent.session.cancel, () => {}),
     (app) =>
       app.onRequest(agent.session.new, async ({ params, signal }) => {
@@ -82,7 +82,7 @@ export function methodsV1({ options, sessions, onClient }: AppOptions): V1Method
   ];
 }
 
-/** An agent that speaks v1. */
+/** Creates the v1 app. */
 export function createV1App(methods: readonly V1Method[]): acp.AgentApp {
   return methods.reduce((app, add) => add(app), acp.agent({ name: 'whoa' }));
 }
@@ -128,7 +128,7 @@ function serverV1(server: acp.McpServer): McpServer {
     return { type: 'stdio', name, command, args, env: recordOf(env) };
   }
   if (server.type === 'sse') {
-    throw acp.RequestError.invalidParams(undefined, `'${server.name}': use http or stdio; sse is out of use`);
+    throw acp.RequestError.invalidParams(undefined, `'${server.name}': use http or stdio; sse is deprecated`);
   }
   const { name, url, headers } = server;
   return { type: 'http', name, url, headers: recordOf(headers) };
@@ -141,7 +141,7 @@ function recordOf(pairs: readonly { name: string; value: string }[]): Record<str
 function readCallName(params: unknown): { sessionId: string; toolCallId: string } {
   const { sessionId, toolCallId } = (params ?? {}) as { sessionId?: unknown; toolCallId?: unknown };
   if (typeof sessionId !== 'string' || typeof toolCallId !== 'string') {
-    throw acp.RequestError.invalidParams(undefined, 'sessionId and toolCallId are needed');
+    throw acp.RequestError.invalidParams(undefined, 'sessionId and toolCallId are required');
   }
   return { sessionId, toolCallId };
 }

@@ -8,7 +8,7 @@ import type { ClientFiles } from '../options.ts';
 import { answerOf, type Client, permissionOptions } from '../session/client.ts';
 import { describeCallV1, toV1Updates } from './adapter.ts';
 
-/** A client that speaks v1. */
+/** Creates the client for v1. */
 export function createV1Client(client: AgentContext, capabilities: () => ClientCapabilities): Client {
   return {
     async update(sessionId, update) {
@@ -24,7 +24,7 @@ export function createV1Client(client: AgentContext, capabilities: () => ClientC
       const { outcome } = await client.request(
         methods.client.session.requestPermission,
         question,
-        // Without the second a client that never answers would hold the prompt for ever.
+        // Without `stopWaitingOnCancel`, a client that never responds would block the prompt forever.
         { cancellationSignal: signal, stopWaitingOnCancel: true },
       );
       return answerOf(outcome);
@@ -40,9 +40,9 @@ function filesOf(client: AgentContext, sessionId: string, { fs }: ClientCapabili
         const range = { ...(line !== undefined && { line }), ...(limit !== undefined && { limit }) };
         const options = { cancellationSignal: signal, stopWaitingOnCancel: true };
         const answer = await client.request(methods.client.fs.readTextFile, { sessionId, path, ...range }, options);
-        // What came over the wire may be anything.
+        // The response is untrusted.
         const content: unknown = (answer as { content?: unknown } | null)?.content;
-        if (typeof content !== 'string') throw new Error('the answer holds no text');
+        if (typeof content !== 'string') throw new Error('the response has no text');
         return content;
       },
     }),

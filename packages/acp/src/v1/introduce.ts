@@ -2,7 +2,7 @@ import type { InitializeResponse } from '@agentclientprotocol/sdk';
 import { CANCEL_CALL_METHOD, introduce, META } from '../capabilities.ts';
 import type { AcpOptions } from '../options.ts';
 
-/** The answer to `initialize` in v1. It needs nothing but the options, so it can go out before anything else is loaded. */
+/** The response to `initialize` in v1. It needs only the options, so it can be sent before anything else is loaded. */
 export function introduceV1(options: AcpOptions): InitializeResponse {
   const { info, authMethods, mcp } = introduce(options);
   return {

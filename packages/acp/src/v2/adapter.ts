@@ -9,7 +9,7 @@ import { metaOfEnd } from '../v1/adapter.ts';
 const PLAN_ID = 'plan';
 const INTERNAL_ERROR = -32603;
 
-/** An update in the words of v2. */
+/** Translates an update to v2. */
 export function toV2Update(update: Update): acp.SessionUpdate {
   switch (update.type) {
     case 'user':
@@ -41,7 +41,7 @@ export function toV2Update(update: Update): acp.SessionUpdate {
   }
 }
 
-/** The parts of a call that an update or a question carries. */
+/** The parts of a call for an update or a question. */
 export function describeCallV2(update: CallUpdate): acp.ToolCallUpdate {
   const { callId, tool, title, kind, status, content, locations, input, output, stopped, isCancellable, waitsUntil } =
     update;
@@ -61,7 +61,7 @@ export function describeCallV2(update: CallUpdate): acp.ToolCallUpdate {
   };
 }
 
-/** The settings of a session, with what is chosen. */
+/** The settings of a session, with the chosen values. */
 export function settingsV2(
   settings: readonly SessionSetting[],
   chosen: Readonly<Record<string, string>>,

@@ -7,7 +7,7 @@ import type { AppOptions } from '../v1/app.ts';
 import { settingsV2 } from './adapter.ts';
 import { createV2Client } from './client.ts';
 
-/** An agent that speaks the draft of v2: a prompt is answered when it is in the history, its end is an update. */
+/** Creates the app for the v2 draft: a prompt gets its response when it is in the history, and its end is an update. */
 export function createV2App({ options, sessions, onClient }: AppOptions): acp.AgentApp {
   const { agent } = acp.methods;
   const settings = options.settings ?? [];
@@ -18,7 +18,7 @@ export function createV2App({ options, sessions, onClient }: AppOptions): acp.Ag
       .onConnect(({ client }) => onClient(createV2Client(client)))
       .onRequest(agent.initialize, () => introduceV2(options))
       .onRequest(agent.session.prompt, ({ params, requestId }) => promptV2(sessions, params, requestId))
-      // The wire has done it.
+      // Already handled on the wire.
       .onNotification(agent.session.cancel, () => {})
       .onRequest(agent.session.new, async ({ params, signal }) => {
         const { record } = await sessions.create(toSessionRequestV2(params), signal);

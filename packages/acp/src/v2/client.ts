@@ -2,7 +2,7 @@ import { type AgentContext, methods } from '@agentclientprotocol/sdk/experimenta
 import { answerOf, type Client, permissionOptions } from '../session/client.ts';
 import { describeCallV2, toV2Update } from './adapter.ts';
 
-/** A client that speaks v2. It has no files of its own to offer: v2 took them out. */
+/** Creates the client for v2. It offers no files: v2 removed them. */
 export function createV2Client(client: AgentContext): Client {
   return {
     update: (sessionId, update) =>

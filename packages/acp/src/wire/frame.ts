@@ -1,24 +1,24 @@
-// Types only: the first answer goes out before the library is loaded.
+// Import types only: the first response is sent before the library is loaded.
 import type { AnyMessage, ErrorResponse } from '@agentclientprotocol/sdk';
 
-/** The longest line that is read, in bytes; longer ones are skipped and answered with an error. */
+/** The longest line that is read, in bytes. Longer ones are skipped, and an error is sent back. */
 export const MAX_FRAME_BYTES: number = 32 * 1024 * 1024;
-/** Deeper messages overflow the stack of whoever walks them. */
+/** Deeper messages overflow the stack of recursive code. */
 const MAX_FRAME_DEPTH = 200;
 const PARSE_ERROR: ErrorResponse = { code: -32700, message: 'Parse error' };
 
 /** The id of a request. */
 export type FrameId = string | number | null;
 
-/** A line that came in: a message to handle, an answer that is due at once, or nothing. */
+/** A line that was read: a message to handle, a response to send immediately, or nothing. */
 export type Frame =
   | { readonly type: 'message'; readonly message: AnyMessage }
   | { readonly type: 'refusal'; readonly answer: AnyMessage }
   | { readonly type: 'nothing' };
 
 /**
- * Reads one line. What cannot be a message is answered here, without an echo of what it said: it may hold secrets, and
- * may be too deep to be written back.
+ * Reads one line. Invalid messages get their error response here. Don't echo their content: it may contain secrets, and
+ * may be too deep to serialize.
  */
 export function readFrame(line: string): Frame {
   if (line.trim() === '') return { type: 'nothing' };
@@ -33,7 +33,7 @@ export function readFrame(line: string): Frame {
   if (isTooDeep(value)) return refuse(null, invalid('the message is nested too deeply'));
   const { jsonrpc, id, method } = value as Record<string, unknown>;
   if (!Object.hasOwn(value, 'method')) {
-    // It may answer something of ours; an answer is never answered.
+    // It may be a response to one of our requests; never respond to a response.
     const isAnswer = Object.hasOwn(value, 'result') || Object.hasOwn(value, 'error') || Object.hasOwn(value, 'id');
     return isAnswer ? message(value) : refuse(null, invalid());
   }
@@ -41,18 +41,21 @@ export function readFrame(line: string): Frame {
   return isValid ? message(value) : refuse(isFrameId(id) ? id : null, invalid());
 }
 
-/** The answer to a line that was too long to read. */
+/** The response to a line that was too long. */
 export function refuseLength(): AnyMessage {
-  return refusal(null, invalid(`a message may have ${MAX_FRAME_BYTES} bytes`));
+  return refusal(null, invalid(`a message may have at most ${MAX_FRAME_BYTES} bytes`));
 }
 
-/** The id of an answer that was too long to read, by its beginning; `undefined` if it is none, or does not begin with it. */
+/**
+ * Reads the id of a response that was too long from its beginning. Returns `undefined` if it is not a response, or does
+ * not start with the id.
+ */
 export function answeredId(head: string): FrameId | undefined {
   const id = /^\s*\{(?:\s*"jsonrpc"\s*:\s*"2\.0"\s*,)?\s*"id"\s*:\s*(-?\d+|"[^"\\]*")\s*,\s*"result"/.exec(head)?.[1];
   return id === undefined ? undefined : (JSON.parse(id) as FrameId);
 }
 
-/** A message that says no. */
+/** Creates an error response. */
 export function refusal(id: FrameId, error: ErrorResponse): AnyMessage {
   return { jsonrpc: '2.0', id, error: { code: error.code, message: error.message } };
 }
@@ -73,7 +76,7 @@ function refuse(id: FrameId, error: ErrorResponse): Frame {
   return { type: 'refusal', answer: refusal(id, error) };
 }
 
-/** Walks by a list and not by recursion, for the same reason. */
+/** Walks with a list, not recursively, so that a deep message does not overflow the stack. */
 function isTooDeep(root: object): boolean {
   let level: object[] = [root];
   for (let depth = 0; level.length > 0; depth++) {

@@ -1,14 +1,14 @@
 const NEWLINE = 0x0a;
 
-/** A line that was too long to keep: how it began. */
+/** The beginning of a line that was too long. */
 export interface SkippedLine {
   readonly head: string;
 }
 
-/** How much of a line that is too long is kept. */
+/** How many bytes of a line that is too long are kept. */
 const HEAD_BYTES = 256;
 
-/** Cuts a stream of bytes into lines. Of a line longer than the limit only the beginning is kept. */
+/** Splits a stream of bytes into lines. Only the beginning of a line above the limit is kept. */
 export class Lines {
   readonly #maxBytes: number;
   #parts: Uint8Array[] = [];
@@ -29,7 +29,7 @@ export class Lines {
     this.#add(chunk.subarray(from));
   }
 
-  /** What came after the last newline. */
+  /** Yields what came after the last newline. */
   *end(): Generator<string | SkippedLine> {
     if (this.#bytes > 0 || this.#isSkipping) yield this.#take();
   }

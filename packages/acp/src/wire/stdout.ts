@@ -1,19 +1,19 @@
 import { Writable } from 'node:stream';
 
-/** Standard output, for one user alone. */
+/** Exclusive access to standard output. */
 export interface TakenOutput {
   readonly output: Writable;
   readonly giveBack: () => void;
 }
 
 /**
- * Takes standard output for the protocol: what anybody else prints goes to standard error until it is given back. One
- * `console.log` in somebody's tool would otherwise end the conversation.
+ * Reserves standard output for the protocol: all other output goes to standard error until it is released. Otherwise
+ * one `console.log` in a tool would break the connection.
  */
 export function takeStandardOutput(): TakenOutput {
   const { stdout, stderr } = process;
   const write = stdout.write.bind(stdout);
-  // `write` is inherited unless somebody replaced it before us.
+  // `write` is inherited unless other code replaced it before.
   const before = Object.getOwnPropertyDescriptor(stdout, 'write');
   const output = new Writable({
     decodeStrings: false,

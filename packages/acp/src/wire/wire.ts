@@ -4,39 +4,42 @@ import type { Clock } from '@whoa/core/embed';
 import { answeredId, type Frame, type FrameId, MAX_FRAME_BYTES, readFrame, refusal, refuseLength } from './frame.ts';
 import { Lines, type SkippedLine } from './lines.ts';
 
-/** Hears every message in the order of the wire, before anybody handles it and after everybody is done with it. */
+/**
+ * Sees every message in the order of the wire: incoming ones before they are handled, outgoing ones when they are
+ * written.
+ */
 export interface WireTap {
-  /** A message came in. `false` if nobody shall handle it. */
+  /** A message arrived. Returns `false` if it must not be handled. */
   received(message: AnyMessage): boolean;
-  /** A message is on its way out. */
+  /** A message is being sent. */
   sent(message: AnyMessage): void;
 }
 
 export interface WireOptions {
   readonly input: Readable;
   readonly output: Writable;
-  /** Something could not be written that should have been. */
+  /** Called when a message could not be written. */
   readonly onProblem: (error: unknown) => void;
 }
 
-/** While nobody handles them yet, so many messages are kept; then nothing more is read. */
+/** How many messages are kept before the wire is opened. Then reading pauses. */
 const MAX_HELD = 256;
 
 /**
- * Messages over a pair of byte streams, one a line. Nothing but messages is ever written. What comes before it is opened is
- * held, in order.
+ * Messages over a pair of byte streams, one per line. Only messages are written. Messages that arrive before it is
+ * opened are held, in order.
  */
 export class Wire {
-  /** Settles when nothing more will come; with an error if the streams broke. */
+  /** Resolves when no more messages will arrive, with an error if the streams broke. */
   readonly over: Promise<{ readonly error?: Error }>;
   readonly stream: Stream;
-  /** The first message that came in; `undefined` if none ever will. */
+  /** The first message; `undefined` if none ever arrives. */
   readonly first: Promise<AnyMessage | undefined>;
   readonly #options: WireOptions;
   readonly #asked = new Set<FrameId>();
   readonly #held: AnyMessage[] = [];
   #isHolding = true;
-  /** Stands for the id of a request that was answered here. */
+  /** Replaces the id of a request that was answered here. */
   #answeredId: string | undefined;
   #tap: WireTap | undefined;
   readonly #end = Promise.withResolvers<{ error?: Error }>();
@@ -66,29 +69,29 @@ export class Wire {
     return this.#isOver;
   }
 
-  /** Answers the first message, a request, before anybody else can. What they answer to it later is not sent. */
+  /** Responds to the first message, a request, before the library does. The library's own response is not sent. */
   async answerFirst({ id }: { readonly id: FrameId }, result: unknown): Promise<void> {
     this.#answeredId = crypto.randomUUID();
     this.#held[0] = { ...this.#held[0]!, id: this.#answeredId } as AnyMessage;
     await new Promise<void>((resolve) => this.#put({ jsonrpc: '2.0', id, result }, resolve));
   }
 
-  /** From now on messages are handled. */
+  /** Starts to pass messages on. */
   open(tap: WireTap): void {
     this.#tap = tap;
     if (this.#answeredId === undefined) this.#release();
-    // Whoever handles it must have answered it before the next one comes, as for any client that waits for answers.
+    // Its handler must have responded before the next message arrives, as with any client that waits for responses.
     else this.#handle(this.#held.shift()!);
   }
 
-  /** Stops reading and writing. The streams are not needed by anybody else, so the input is given up. */
+  /** Stops reading and writing. No other code uses the streams, so the input is destroyed. */
   close(error?: Error): void {
     if (this.#isOver) return;
     this.#isOver = true;
     try {
       this.#reader?.close();
     } catch {
-      // Somebody else closed it first.
+      // Other code closed it first.
     }
     this.#first.resolve(undefined);
     this.#onWritten();
@@ -105,12 +108,12 @@ export class Wire {
     }
   }
 
-  /** Closes once the other side takes nothing for `ms` though something waits for it. */
+  /** Closes if the other side reads nothing for `ms` while something is waiting to be written. */
   closeWhenStuck(ms: number, clock: Clock): Disposable {
     let written = this.#written;
     let timer: Disposable;
     const look = (): void => {
-      if (this.#unwritten > 0 && this.#written === written) this.close(new Error('The client reads nothing'));
+      if (this.#unwritten > 0 && this.#written === written) this.close(new Error('The client stopped reading'));
       written = this.#written;
       timer = clock.setTimer(ms, look);
     };
@@ -140,7 +143,7 @@ export class Wire {
     if (frame.type === 'refusal') this.#put(frame.answer, () => {});
     if (frame.type !== 'message') return;
     const { message } = frame;
-    // An answer to nothing is noise: the SDK would complain of it on stderr, which a client need not read.
+    // Drop a response without a request: the SDK would print an error to stderr, which clients may not read.
     if (!('method' in message) && !this.#asked.delete(message.id)) return;
     if (!this.#isHolding) {
       this.#handle(message);
@@ -151,11 +154,13 @@ export class Wire {
     this.#first.resolve(message);
   }
 
-  /** An answer that is too long is an answer all the same: whoever waits for it must hear that there will be no other. */
+  /**
+   * A response that is too long is still a response: the code that waits for it must learn that there will be no other.
+   */
   #readSkipped({ head }: SkippedLine): Frame {
     const id = answeredId(head);
     if (id === undefined || !this.#asked.has(id)) return { type: 'refusal', answer: refuseLength() };
-    const error = { code: -32603, message: `the answer is longer than ${MAX_FRAME_BYTES} bytes` };
+    const error = { code: -32603, message: `the response is longer than ${MAX_FRAME_BYTES} bytes` };
     return { type: 'message', message: refusal(id, error) };
   }
 
@@ -170,7 +175,7 @@ export class Wire {
   }
 
   async #write(message: AnyMessage): Promise<void> {
-    if (this.#isOver) throw new Error('The connection is over');
+    if (this.#isOver) throw new Error('The connection is closed');
     if (!('method' in message) && message.id === this.#answeredId) return this.#release();
     if ('method' in message && 'id' in message) this.#asked.add(message.id);
     const written = Promise.withResolvers<void>();
@@ -186,7 +191,7 @@ export class Wire {
       return;
     }
     this.#unwritten++;
-    // A write that fails is told by the stream's own error event, which ends the wire.
+    // The stream's own error event reports a failed write and ends the wire.
     this.#options.output.write(`${text}\n`, () => {
       this.#unwritten--;
       this.#written++;
@@ -195,14 +200,14 @@ export class Wire {
     });
   }
 
-  /** A value that is no JSON must not cost the connection: somebody's tool made it. */
+  /** A value that is not JSON must not end the connection: it comes from a tool. */
   #encode(message: AnyMessage): string | undefined {
     try {
       return JSON.stringify(message);
     } catch (error) {
       this.#options.onProblem(error);
       const isAnswer = 'id' in message && !('method' in message);
-      const answer = { code: -32603, message: 'Internal error: the answer could not be written as JSON' };
+      const answer = { code: -32603, message: 'Internal error: the response could not be serialized as JSON' };
       return isAnswer ? JSON.stringify(refusal(message.id, answer)) : undefined;
     }
   }

@@ -54,7 +54,9 @@ test('a store refuses settings that cannot work', () => {
   expect(make({})).toMatch(/^backend: expected 'memory' or 'sqlite' or 'redis' or 'postgres', got undefined$/);
   expect(make({ backend: 'redis' })).toMatch(/^url: expected the address redis:\/\/host:port, .*, got undefined$/);
   expect(make({ backend: 'redis', url: [] })).toMatch(/^url: expected the address/);
-  expect(make({ backend: 'redis', url: 'redis://x', sentinel: { nam: 'x' } })).toMatch(/^sentinel.nam: unknown setting/);
+  expect(make({ backend: 'redis', url: 'redis://x', sentinel: { nam: 'x' } })).toMatch(
+    /^sentinel.nam: unknown setting/,
+  );
   expect(make({ backend: 'sqlite', durability: 'high' })).toBe(
     "durability: expected 'process' or 'power', got \"high\"",
   );
