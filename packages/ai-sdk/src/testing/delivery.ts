@@ -10,7 +10,7 @@ export interface Delivery {
   readonly wire: Wire;
 }
 
-/** Sends an answer as its script says, faults included, until it is complete or the client has left. */
+/** Sends an answer according to its script, including faults, until it is complete or the client disconnects. */
 export async function deliver(response: ServerResponse, { answer, frames, record, wire }: Delivery): Promise<void> {
   if (answer.beforeHeaders !== undefined) await stall(response, answer.beforeHeaders, record);
   if (isGone(response)) return;
@@ -34,7 +34,7 @@ export async function deliver(response: ServerResponse, { answer, frames, record
   response.end();
 }
 
-/** Sends an answer in one piece when all of its faults are over. */
+/** Sends an answer in one piece after all of its faults. */
 export async function deliverWhole(
   response: ServerResponse,
   { answer, frames, record, wire, body }: Delivery & { readonly body: unknown },
@@ -88,7 +88,7 @@ async function sendFrame(
     const piece = bytes.subarray(at, at + size);
     const isRoomy = response.write(piece);
     record.send(piece.length);
-    // Count before any pause: the client may read it and leave in the meantime.
+    // Count before any pause: the client may read it and disconnect meanwhile.
     if (at + size >= bytes.length) record.sendFrame(words);
     if (!isRoomy) await untilClosed(response, new Promise((resolve) => response.once('drain', resolve)));
     if (pace !== undefined) await pause(response, pace.everyMs);
@@ -106,7 +106,7 @@ function flushed(response: ServerResponse): Promise<unknown> {
   return untilClosed(response, new Promise((resolve) => response.write('', resolve)));
 }
 
-/** Waits for something, but not longer than for the client. */
+/** Waits for a promise, or until the client disconnects. */
 function untilClosed(response: ServerResponse, wait: PromiseLike<unknown>): Promise<void> {
   return new Promise((resolve) => {
     const settle = (): void => {

@@ -7,7 +7,7 @@ import { validateChat } from './strict/strict-chat.ts';
 import { validateResponses } from './strict/strict-responses.ts';
 import type { WireFormat } from './wire/wire.ts';
 
-/** What each vendor would refuse about the body of a request. Pure: no server is needed. */
+/** Finds what each vendor would refuse in the body of a request. Pure: no server is needed. */
 export const strictValidators: Readonly<
   Record<WireFormat, (body: unknown, options?: StrictOptions) => ProviderRefusal | undefined>
 > = {
@@ -65,7 +65,7 @@ function anthropicMessages(messages: readonly ModelMessage[]): Blocks {
     const role = message.role === 'assistant' ? 'assistant' : 'user';
     const blocks = anthropicBlocks(message);
     const last = merged.at(-1);
-    // Neighbours of one role are one message to this vendor, but an empty one is an empty one.
+    // This vendor merges neighbouring messages of the same role, but an empty one stays an empty one.
     if (last?.role === role && blocks.length > 0 && last.content.length > 0) last.content.push(...blocks);
     else merged.push({ role, content: blocks });
   }

@@ -1,4 +1,4 @@
-// A provider on this machine that says what it is told to.
+// A local provider that follows a script.
 export { startLoopbackProvider, type LoopbackProvider } from './loopback-provider.ts';
 export type { Answer } from './script.ts';
 export type { WireFormat } from './wire/wire.ts';

@@ -10,27 +10,27 @@ import { anthropicWire } from './wire/wire-anthropic.ts';
 import { chatWire } from './wire/wire-chat.ts';
 import { responsesWire } from './wire/wire-responses.ts';
 
-/** What to answer: one after the other, or by looking at the request. */
+/** The answers: a list in order, or a function of the request. */
 export type Script = readonly Answer[] | ((request: LoopbackRequest) => Answer);
 
 export interface LoopbackOptions {
   readonly script: Script;
-  /** Refuse histories as the vendors do. True unless said otherwise. */
+  /** Whether to refuse invalid histories as the vendors do. Defaults to true. */
   readonly isStrict?: boolean;
 }
 
-/** A provider on this machine that does as its script says. */
+/** A local provider that follows a script. */
 export interface LoopbackProvider extends AsyncDisposable {
   /** The base URL for a provider package: it ends in `/v1`. */
   readonly url: string;
   readonly requests: readonly LoopbackRequest[];
-  /** Sockets that are open, idle ones included. */
+  /** The number of open sockets, including idle ones. */
   readonly openConnections: number;
-  /** Answers that are under way. */
+  /** The number of answers that are being sent. */
   readonly openAnswers: number;
-  /** Resolves with the request of that index, when it has come. */
+  /** Resolves with the request of that index, once it has arrived. */
   waitForRequest(index: number): Promise<LoopbackRequest>;
-  /** Resolves when no answer is under way. */
+  /** Resolves when no answer is being sent. */
   waitForQuiet(): Promise<void>;
   close(): Promise<void>;
 }
@@ -41,8 +41,9 @@ const WIRES: readonly Wire[] = [chatWire, responsesWire, anthropicWire];
 const MAX_BODY_BYTES = 64 * 1024 * 1024;
 
 /**
- * Starts a real HTTP server that behaves like OpenAI Chat Completions, OpenAI Responses and Anthropic Messages, streaming or
- * not, as the request asks. It fails where its script says so, and refuses histories as strictly as those vendors.
+ * Starts a real HTTP server that behaves like OpenAI Chat Completions, OpenAI Responses and Anthropic Messages,
+ * streaming or not, as requested. It fails where its script says so, and refuses histories as strictly as those
+ * vendors.
  *
  * @returns The running provider, with its `url`. Dispose it to stop it.
  *
@@ -88,7 +89,7 @@ export async function startLoopbackProvider(options: LoopbackOptions): Promise<L
 class Loopback {
   readonly requests: RequestRecord[] = [];
   readonly #options: LoopbackOptions;
-  /** Proofs of thinking given out so far; others are forged. */
+  /** Proofs of thinking issued so far; all others are forged. */
   readonly #proofs = new Set<string>();
   readonly #waiting = new Map<number, PromiseWithResolvers<LoopbackRequest>>();
   readonly #quiet = new Set<() => void>();

@@ -2,7 +2,7 @@ import type { IncomingHttpHeaders } from 'node:http';
 import type { ProviderRefusal } from './strict/strict.ts';
 import type { WireFormat } from './wire/wire.ts';
 
-/** One request as the provider saw it, and what became of its answer. */
+/** One request as the provider saw it, and the state of its answer. */
 export interface LoopbackRequest {
   /** Counts from 0. */
   readonly index: number;
@@ -13,24 +13,24 @@ export interface LoopbackRequest {
   readonly refusal: ProviderRefusal | undefined;
   /** How much of the answer has been sent: bytes, events, and the characters of the reply in them. */
   readonly sent: { readonly bytes: number; readonly frames: number; readonly characters: number };
-  /** The words of the reply that have been sent. */
+  /** The text of the reply that has been sent. */
   readonly words: string;
-  /** When it came and when its answer was over, by `performance.now()`. */
+  /** When it arrived and when its answer ended, by `performance.now()`. */
   readonly at: number;
   readonly closedAt: number | undefined;
-  /** Who ended it: the server, having sent all it had to or by a fault, or the client by leaving. */
+  /** Which side ended it: the server, when it had sent everything or by a fault, or the client by disconnecting. */
   readonly closedBy: 'server' | 'client' | undefined;
-  /** Resolves when the answer has come to a stall. */
+  /** Resolves when the answer has reached a stall. */
   waitForStall(): Promise<void>;
-  /** Resolves when the answer is over, however. */
+  /** Resolves when the answer has ended in any way. */
   waitForClose(): Promise<'server' | 'client'>;
-  /** Resolves when so many characters of the reply have been sent. */
+  /** Resolves when this many characters of the reply have been sent. */
   waitForCharacters(count: number): Promise<void>;
 }
 
 type Seen = Pick<LoopbackRequest, 'index' | 'format' | 'headers' | 'body' | 'refusal'>;
 
-/** Writes down what happens to one request. */
+/** Records what happens to one request. */
 export class RequestRecord implements LoopbackRequest {
   readonly index: number;
   readonly format: WireFormat;

@@ -50,8 +50,9 @@ export type Rule =
   | 'anthropic-thinking-first';
 
 /**
- * Every rule of the strict validators, and where it is written: a page of the vendor, a type of its SDK, or, where it wrote it
- * down nowhere, a public report with the vendor's own answer. The types are those of `openai` 7 and `@anthropic-ai/sdk` 1.
+ * Every rule of the strict validators, and its source: a page of the vendor, a type of its SDK, or, if neither
+ * documents it, a public report with the vendor's own response. The types are those of `openai` 7 and
+ * `@anthropic-ai/sdk` 1.
  */
 export const RULES: Readonly<Record<Rule, string>> = {
   'chat-not-empty': `${CHAT} (messages)`,

@@ -1,17 +1,17 @@
-/** Something that goes wrong at one place of an answer. */
+/** A fault at one place of an answer. */
 export type Fault =
-  /** Says nothing more until the promise settles, or, with `true`, until the client leaves. */
+  /** Sends nothing more until the promise settles, or, with `true`, until the client disconnects. */
   | { readonly stall: true | PromiseLike<unknown> }
   /** Destroys the socket. */
   | { readonly cut: true }
-  /** Ends the body in good order, though the reply is not complete. */
+  /** Ends the body normally, although the reply is not complete. */
   | { readonly end: true }
-  /** Sends a frame with this in place of its JSON. */
+  /** Sends a frame with this text instead of its JSON. */
   | { readonly malformed: string }
   /** Sends the vendor's own error event in the middle of the stream. */
   | { readonly overloaded: true };
 
-/** A text in the pieces in which it is sent, with faults anywhere between them. */
+/** A text in the pieces in which it is sent, with faults between them. */
 export type Chunks = string | readonly (string | Fault)[];
 
 export type AnswerPart =
@@ -20,27 +20,27 @@ export type AnswerPart =
   | { readonly thinking: Chunks; readonly signature?: string | false }
   /** Thinking that only its vendor can read. */
   | { readonly redacted: string }
-  /** `arguments` replaces the JSON of `input`, so it may be broken or come in pieces. */
+  /** `arguments` replaces the JSON of `input`, so it may be broken or sent in pieces. */
   | { readonly call: string; readonly id?: string; readonly input?: unknown; readonly arguments?: Chunks }
   | Fault;
 
-/** What one request is answered with. */
+/** The answer to one request. */
 export interface Answer {
   readonly parts?: readonly AnswerPart[];
   readonly usage?: { readonly inputTokens: number; readonly outputTokens: number };
-  /** `tool-use` after calls and `stop` otherwise, unless said. */
+  /** Defaults to `tool-use` after calls and to `stop` otherwise. */
   readonly finish?: 'stop' | 'length' | 'tool-use';
-  /** Anything but 200 refuses the request with `message`. */
+  /** Any status other than 200 refuses the request with `message`. */
   readonly status?: number;
   readonly message?: string;
   readonly headers?: Readonly<Record<string, string>>;
   /** Waits this long before the first header. */
   readonly beforeHeaders?: Extract<Fault, { stall: unknown }>;
-  /** Sends so slowly: a frame, or so many bytes, at a time. */
+  /** Sends slowly: one frame, or this many bytes, at a time. */
   readonly pace?: { readonly everyMs: number; readonly bytes?: number };
 }
 
-/** One event of a wire format, ready to be sent. `words` are the characters of the reply it carries. */
+/** One event of a wire format, ready to send. `words` is the text of the reply in it. */
 export interface Frame {
   readonly data: string;
   readonly words?: string;
@@ -52,7 +52,7 @@ export function chunksOf(chunks: Chunks): readonly (string | Fault)[] {
   return typeof chunks === 'string' ? [chunks] : chunks;
 }
 
-/** The words among some chunks. */
+/** Returns the text in some chunks. */
 export function wordsIn(chunks: Chunks): string {
   return chunksOf(chunks)
     .filter((chunk) => typeof chunk === 'string')

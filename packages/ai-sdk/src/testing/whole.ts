@@ -4,7 +4,7 @@ import type { FrameContext, WireFormat } from './wire/wire.ts';
 type Part = Exclude<AnswerPart, Fault>;
 type Body = Readonly<Record<string, unknown>>;
 
-/** An answer in one piece, for clients that do not stream. The same ids as in the stream of the same answer. */
+/** Formats an answer in one piece, for clients that do not stream. The ids are the same as in its stream. */
 export const whole: Readonly<Record<WireFormat, (answer: Answer, context: FrameContext) => Body>> = {
   chat(answer, { id, model }) {
     const parts = saidIn(answer);

@@ -57,7 +57,7 @@ function textFrom(value: unknown): string {
   try {
     return JSON.stringify(value) ?? String(value);
   } catch {
-    // `String` of a list would print all its entries, and a list may contain itself.
+    // `String` of a list would print all its entries, and the list may be huge.
     return Array.isArray(value) ? `(a list of ${value.length})` : String(value);
   }
 }

@@ -10,7 +10,7 @@ import {
   textIn,
 } from './strict.ts';
 
-/** What Anthropic's Messages API would refuse about a request's history. */
+/** Finds what Anthropic's Messages API would refuse in a request's history. */
 export function validateAnthropic(body: unknown, options: StrictOptions = {}): ProviderRefusal | undefined {
   const { messages, thinking, tools } = fieldsOf(body);
   const half = loneSurrogateIn(body);
@@ -129,7 +129,7 @@ function* checkThinking(block: Fields, where: string, { isGenuine }: Rules): Gen
     yield { rule: 'anthropic-thinking-proof', message: `${where}: Invalid \`signature\` in \`thinking\` block` };
 }
 
-/** Results stand first in the very next message, else they are not seen. */
+/** Results must come first in the next message; otherwise they are ignored. */
 function* checkAnswered(calls: readonly string[], next: Fields | undefined, index: number): Generator<ProviderRefusal> {
   const blocks = next?.['role'] === 'user' ? blocksOf(next) : [];
   const other = blocks.findIndex((block) => block['type'] !== 'tool_result');

@@ -13,7 +13,7 @@ import {
 
 const ROLES = new Set(['system', 'developer', 'user', 'assistant', 'tool']);
 
-/** What OpenAI's Chat Completions API would refuse about a request's history. */
+/** Finds what OpenAI's Chat Completions API would refuse in a request's history. */
 export function validateChat(body: unknown): ProviderRefusal | undefined {
   const { messages, tools } = fieldsOf(body);
   const half = loneSurrogateIn(body);
@@ -21,7 +21,7 @@ export function validateChat(body: unknown): ProviderRefusal | undefined {
   return firstOf(refusals(listOf(messages))) ?? firstOf(checkTools(listOf(tools)));
 }
 
-/** What OpenAI says to a body it cannot read. */
+/** OpenAI's error for a body it cannot parse. */
 export const UNREADABLE = 'We could not parse the JSON body of your request. (HINT: the text must be valid Unicode.)';
 
 function* checkTools(tools: readonly Fields[]): Generator<ProviderRefusal> {
@@ -45,7 +45,7 @@ function* refusals(messages: readonly Fields[]): Generator<ProviderRefusal> {
       message: "Invalid 'messages': empty array. Expected an array with minimum length 1.",
       param: 'messages',
     };
-  /** Calls that wait for their results. Only `tool` messages may stand between a call and its result. */
+  /** Calls that wait for their results. Only `tool` messages may come between a call and its result. */
   let open = new Set<string>();
   let answered = new Set<string>();
   for (const [index, message] of messages.entries()) {

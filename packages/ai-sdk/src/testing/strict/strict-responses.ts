@@ -14,7 +14,7 @@ import {
 } from './strict.ts';
 import { UNREADABLE } from './strict-chat.ts';
 
-/** What OpenAI's Responses API would refuse about a request's history. */
+/** Finds what OpenAI's Responses API would refuse in a request's history. */
 export function validateResponses(body: unknown, options: StrictOptions = {}): ProviderRefusal | undefined {
   const { input, tools } = fieldsOf(body);
   if (loneSurrogateIn(body) !== undefined) return refused('responses-unicode', UNREADABLE);
@@ -58,7 +58,7 @@ function* refusals(items: readonly Fields[], options: StrictOptions): Generator<
         yield refused('responses-reference', `Item with id '${textIn(item['id'])}' not found.`);
         break;
       default:
-        // A result stands before anybody speaks again.
+        // A result must come before the next message.
         if (item['role'] !== 'assistant') yield* unanswered(open);
         if (isEmptyContent(item['content']))
           yield {

@@ -1,20 +1,20 @@
 import type { Rule } from '../rules.ts';
 
-/** Why a vendor would answer 400, in its own words. */
+/** Why a vendor would return 400, with its own message. */
 export interface ProviderRefusal {
-  /** The rule that is broken; `RULES` says where it is written. */
+  /** The broken rule; `RULES` names its source. */
   readonly rule: Rule;
   readonly message: string;
-  /** The field it is about, where the vendor names one. */
+  /** The field, where the vendor names one. */
   readonly param?: string;
 }
 
 export interface StrictOptions {
-  /** Whether a proof of thinking (a signature, redacted data, encrypted content) is genuine. Any is, unless said. */
+  /** Whether a proof of thinking (a signature, redacted data, encrypted content) is genuine. By default all are. */
   readonly isGenuine?: (proof: string) => boolean;
 }
 
-/** Anything that came in as JSON, looked at with care. */
+/** Untrusted JSON. */
 export type Fields = Readonly<Record<string, unknown>>;
 
 export function fieldsOf(value: unknown): Fields {
@@ -29,7 +29,7 @@ export function textIn(value: unknown): string {
   return typeof value === 'string' ? value : '';
 }
 
-/** Whether some text or list of blocks says nothing at all. */
+/** Whether some text or list of blocks is empty. */
 export function isEmptyContent(content: unknown): boolean {
   if (typeof content === 'string') return content.trim() === '';
   const blocks = listOf(content);
@@ -45,7 +45,7 @@ export function isJsonObject(text: unknown): boolean {
   }
 }
 
-/** What is not allowed in the middle of a request: half of a character. Says where it stands. */
+/** Finds half of a character, which is not allowed in a request. Returns its path. */
 export function loneSurrogateIn(value: unknown, at = ''): string | undefined {
   if (typeof value === 'string') return value.isWellFormed() ? undefined : at || 'body';
   if (typeof value !== 'object' || value === null) return undefined;
@@ -56,10 +56,10 @@ export function loneSurrogateIn(value: unknown, at = ''): string | undefined {
   return undefined;
 }
 
-/** What both vendors allow in the name of a tool. */
+/** The tool names that both vendors allow. */
 export const TOOL_NAME: RegExp = /^[a-zA-Z0-9_-]{1,64}$/;
 
-/** The first refusal there is. Checks are written as generators, so that each reads from top to bottom. */
+/** Returns the first refusal. Checks are generators, so that each reads from top to bottom. */
 export function firstOf(refusals: Iterable<ProviderRefusal>): ProviderRefusal | undefined {
   for (const refusal of refusals) return refusal;
   return undefined;

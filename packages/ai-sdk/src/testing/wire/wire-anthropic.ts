@@ -13,7 +13,7 @@ import {
 import { validateAnthropic } from '../strict/strict-anthropic.ts';
 import { type FrameContext, frame, type Wire } from './wire.ts';
 
-/** Anthropic Messages, as it streams. */
+/** The stream format of Anthropic Messages. */
 export const anthropicWire: Wire = {
   format: 'anthropic',
   path: '/messages',
@@ -43,7 +43,7 @@ function* frames(answer: Answer, context: FrameContext): Generator<Frame | Fault
       content: [],
       stop_reason: null,
       stop_sequence: null,
-      // The input is counted at once, the output as far as it has come: one token.
+      // The input is counted immediately, the output only so far: one token.
       usage: { input_tokens: usage.inputTokens, output_tokens: 1 },
     },
   });

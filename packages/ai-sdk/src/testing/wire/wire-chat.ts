@@ -13,7 +13,7 @@ import type { ProviderRefusal } from '../strict/strict.ts';
 import { validateChat } from '../strict/strict-chat.ts';
 import { type FrameContext, frame, type Wire } from './wire.ts';
 
-/** OpenAI Chat Completions, as it streams. */
+/** The stream format of OpenAI Chat Completions. */
 export const chatWire: Wire = {
   format: 'chat',
   path: '/chat/completions',
@@ -70,7 +70,7 @@ function* deltas(part: Exclude<AnswerPart, Fault>, { chunk, id, index }: Positio
     chunks = chunksOf(argumentsOf(part));
     deltaOf = (words) => ({ tool_calls: [{ index, function: { arguments: words } }] });
   } else {
-    // OpenAI keeps thoughts to itself here; compatible servers stream them like this.
+    // OpenAI does not send thinking here; compatible servers stream it like this.
     chunks = chunksOf('text' in part ? part.text : part.thinking);
     deltaOf = (words) => ('text' in part ? { content: words } : { reasoning_content: words });
   }

@@ -15,7 +15,7 @@ import { validateResponses } from '../strict/strict-responses.ts';
 import { type FrameContext, frame, type Wire } from './wire.ts';
 import { openAiFailure } from './wire-chat.ts';
 
-/** OpenAI Responses, as it streams. */
+/** The stream format of OpenAI Responses. */
 export const responsesWire: Wire = {
   format: 'responses',
   path: '/responses',

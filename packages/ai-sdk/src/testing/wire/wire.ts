@@ -5,28 +5,28 @@ import type { ProviderRefusal, StrictOptions } from '../strict/strict.ts';
 export type WireFormat = 'chat' | 'responses' | 'anthropic';
 
 export interface FrameContext {
-  /** Names this reply; the ids in it are made from it. */
+  /** The id of this reply; the ids in it are derived from it. */
   readonly id: string;
   readonly model: string;
-  /** Told of every proof of thinking that is given out. */
+  /** Called with every proof of thinking that is issued. */
   readonly issue: (proof: string) => void;
 }
 
-/** How one vendor's API speaks. */
+/** The API format of one vendor. */
 export interface Wire {
   readonly format: WireFormat;
-  /** How the path of its requests ends. */
+  /** The end of the path of its requests. */
   readonly path: string;
-  /** An answer as the events of a stream, in order. */
+  /** Returns an answer as the events of a stream, in order. */
   frames(answer: Answer, context: FrameContext): Iterable<Frame | Fault>;
-  /** The body of an answer that is no stream. */
+  /** The body of an error response. */
   failure(status: number, refusal: Omit<ProviderRefusal, 'rule'>): unknown;
-  /** What this vendor says in mid-stream when it cannot go on. */
+  /** This vendor's error event in mid-stream. */
   overloaded(): Frame;
   validate(body: unknown, options?: StrictOptions): ProviderRefusal | undefined;
 }
 
-/** An event as `text/event-stream` has it. */
+/** Formats an event as `text/event-stream`. */
 export function frame(data: unknown, options: { event?: string; words?: string } = {}): Frame {
   const { event, words } = options;
   const name = event === undefined ? '' : `event: ${event}\n`;

@@ -268,7 +268,7 @@ export class CancellationToken implements Disposable {
     this.#step = { keepAlive, [Symbol.dispose]: () => timer[Symbol.dispose]() };
   }
 
-  /** A waiting ladder keeps the process alive only while the token has listeners or children. */
+  /** A waiting ladder keeps the process alive only while the token has listeners, children or a signal to fire. */
   #holdProcess(): void {
     if (this.#step === undefined) return;
     if (this.#listeners) this.#listeners.onEmpty ??= () => this.#holdProcess();
