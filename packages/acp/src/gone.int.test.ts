@@ -94,7 +94,7 @@ test('a session of an agent that was killed is loaded with its partial answer an
   }
 });
 
-test('the echo agent says what it was told, and stops while it waits', async () => {
+test('the echo agent repeats its input, and stops while it waits', async () => {
   await using slow = startAgent({ WHOA_TEST_ECHO: '30' });
   const { agent, sessionId } = await openEditor(slow.stream);
   const prompt = { sessionId, prompt: [{ type: 'text' as const, text: 'good morning' }] };

@@ -130,7 +130,7 @@ describe('calls are left open', () => {
   });
 });
 
-test('a question that nobody needs answered any more is taken back from the client', async () => {
+test('a question that is no longer needed is withdrawn from the client', async () => {
   const { createAgent } = agentOf([{ call: 'touch' }]);
   const { prompt, cancel, asked, messages } = await open({ createAgent });
   const answer = prompt();
@@ -210,7 +210,7 @@ test('a cancel in one session leaves the other one alone', async () => {
 const released = Promise.withResolvers<void>();
 const freshAgent = (model: ReturnType<typeof createScriptedModel>) => createAgent({ name: 'test', model });
 
-test('a cancel with notes of its own is no request: nothing answers it', async () => {
+test('a cancel with extra metadata is not a request: it gets no response', async () => {
   const { createAgent } = agentOf(['one two three ', { until: never }]);
   const { agent, sessionId, prompt, waitFor, messages } = await open({ createAgent });
   const answer = prompt();
@@ -246,7 +246,7 @@ test('a setting that is changed while a prompt runs neither ends it nor keeps it
   expect(await prompt('again')).toMatchObject({ stopReason: 'end_turn' });
 });
 
-test('a store that never answers holds a cancelled prompt up for two seconds at most', async () => {
+test('a store that never responds delays a cancelled prompt by two seconds at most', async () => {
   const world = createVirtualWorld();
   const store = { ...createMemorySessions(), save: () => never };
   const problems: unknown[] = [];
@@ -288,7 +288,7 @@ describe('a session that takes for ever to open', () => {
   }
   const request = { cwd: '/tmp', mcpServers: [] };
 
-  test('is given up when the client takes its request back, and what it opened is told', async () => {
+  test('is abandoned when the client cancels its request, and what it opened is reported', async () => {
     const { createAgent, started, ended } = slowToOpen();
     const { agent, prompt } = await open({ createAgent });
     const taken = new AbortController();

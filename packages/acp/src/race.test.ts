@@ -76,7 +76,7 @@ describe.each(Object.entries(ORDERS))('%s', (_, arrange) => {
   });
 });
 
-test('a cancel without a prompt, twice, or for a session nobody knows does nothing, now or later', async () => {
+test('a cancel without a prompt, twice, or for an unknown session does nothing, now or later', async () => {
   const { input, answer, prompt, cancel } = await openRaw();
   input.write(cancel + cancel + line({ method: 'session/cancel', params: { sessionId: 'nobody' } }));
   input.write(line({ method: 'session/cancel', params: {} }));
@@ -149,7 +149,7 @@ describe('a newer prompt', () => {
   test('is refused while one is under way, if so wished, and leaves it alone', async () => {
     const { input, answer, prompt, cancel, messages } = await openRaw(asIs, { policy: 'reject' });
     input.write(prompt(10, 'talk') + prompt(11, 'hello') + prompt(12, 'hello'));
-    for (const id of [11, 12]) expect((await answer(id)).error?.message).toContain('a prompt is under way');
+    for (const id of [11, 12]) expect((await answer(id)).error?.message).toContain('a prompt is running');
     expect(messages.some(({ id, method }) => id === 10 && method === undefined)).toBe(false);
     input.write(cancel);
     expect((await answer(10)).result).toMatchObject({ stopReason: 'cancelled' });
@@ -195,7 +195,7 @@ test('a prompt with an id that no answer can carry back is run all the same', as
   }
 });
 
-test('a call that does not hear is abandoned when the ladder ends, and the prompt is answered', async () => {
+test('a call that ignores its signal is abandoned when the ladder ends, and the prompt gets its response', async () => {
   const { input, answer, prompt, cancel, waitFor, messages } = await openRaw();
   input.write(prompt(10, 'deaf'));
   await waitFor(({ params }) => params?.update?.['status'] === 'in_progress');
@@ -236,12 +236,12 @@ test('prompts in one chunk are answered in order, and only those that find no ro
   const answers = await Promise.all(ids.map(answer));
   const taken = answers.filter(({ error }) => error === undefined);
   expect(taken.map(({ id }) => id)).toEqual(ids.slice(0, 65));
-  expect(answers.at(-1)!.error?.message).toContain('64 prompts are waiting');
+  expect(answers.at(-1)!.error?.message).toContain('64 prompts are already waiting');
   const inOrder = messages.flatMap(({ id, result }) => (result?.stopReason === 'end_turn' ? [id] : []));
   expect(inOrder).toEqual(ids.slice(0, 65));
 });
 
-test('an editor hears that a stop waits for a call that must not be cut in half', async () => {
+test('an editor learns that a stop waits for a call that must not be interrupted', async () => {
   const { input, answer, prompt, call, cancel, messages } = await openRaw();
   input.write(prompt(10, 'finish'));
   await call('in_progress');
@@ -252,7 +252,7 @@ test('an editor hears that a stop waits for a call that must not be cut in half'
   );
   expect(waiting?.params?.update).toMatchObject({
     sessionUpdate: 'tool_call_update',
-    content: [{ content: { text: expect.stringMatching(/must not be cut in half.*1 s at most/) as string } }],
+    content: [{ content: { text: expect.stringMatching(/must not be interrupted.*1 s at most/) as string } }],
     _meta: { 'whoa/waiting': { until: expect.any(Number) as number } },
   });
 });

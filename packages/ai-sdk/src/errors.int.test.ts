@@ -88,7 +88,7 @@ describe.each(spoken)('%s (%s): a failure', (format, version) => {
     expect(error).toMatchObject({ name: 'ModelError', isRetryable: true });
   });
 
-  test('a frame nobody can read may be tried again as long as nothing was shown', async () => {
+  test('an unreadable frame may be retried as long as nothing was shown', async () => {
     const early = await failureOf(mode, { parts: [{ malformed: '{"half": ' }, { stall: true }] });
     expect(early.error).toMatchObject({ name: 'ModelError', isRetryable: true });
     expect(early.error.message).toMatch(/sent an invalid reply/);
@@ -108,7 +108,7 @@ describe.each(spoken)('%s (%s): a failure', (format, version) => {
     expect(early.error).toMatchObject({ name: 'ModelError', isRetryable: true });
   });
 
-  test('nobody there may be tried again', async () => {
+  test('a refused connection may be retried', async () => {
     const provider = await startLoopbackProvider({ script: [] });
     await provider.close();
     const { signal } = new AbortController();

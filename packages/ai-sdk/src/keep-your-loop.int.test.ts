@@ -72,7 +72,7 @@ async function turn(history: UIMessage[], { model, tools, calls, token }: Turn):
 const twoCalls = { parts: [{ text: 'Both.' }, { call: 'slow', id: 'call_slow' }, { call: 'fast', id: 'call_fast' }] };
 
 describe.each(formats)('%s: a tool that never returns', (format) => {
-  test('streamText: the run ends, and the next turn is accepted and told the truth', async () => {
+  test('streamText: the run ends, and the next turn is accepted with an accurate history', async () => {
     await using provider = await startLoopbackProvider({ script: [twoCalls, { parts: [{ text: 'I see.' }] }] });
     const model = aiSdkModel(format, provider.url) as LanguageModel;
     const { tools, calls, running } = setUp();
@@ -108,7 +108,7 @@ describe.each(formats)('%s: a tool that never returns', (format) => {
     expect(JSON.stringify(closeOpenCalls(responseMessages, calls))).toContain('Outcome unknown');
   });
 
-  test('a call that a drain kept from starting is told as such', async () => {
+  test('a call that a drain kept from starting is reported as not started', async () => {
     await using provider = await startLoopbackProvider({ script: [twoCalls, { parts: [{ text: 'I see.' }] }] });
     const model = aiSdkModel(format, provider.url) as LanguageModel;
     const { tools, calls } = setUp();

@@ -5,7 +5,7 @@ import { Saver } from './saver.ts';
 
 const text = (words: string, messageId = 'm1'): Update => ({ type: 'text', messageId, text: words });
 
-test('what is told while one update is on its way is gathered, in order', async () => {
+test('updates are merged in order while one is being sent', async () => {
   const sent: Update[] = [];
   const first = Promise.withResolvers<void>();
   const outbox = new Outbox(async (update) => {
@@ -33,7 +33,7 @@ test('what is told while one update is on its way is gathered, in order', async 
   ]);
 });
 
-test('many calls that print while nobody reads leave one update each, and their ends stay in order', async () => {
+test('many calls that print while the client does not read leave one update each, and their ends stay in order', async () => {
   const sent: Update[] = [];
   const first = Promise.withResolvers<void>();
   const outbox = new Outbox(async (update) => {
@@ -91,7 +91,7 @@ test('nothing is sent after the end; it is counted', async () => {
   expect({ sent, late: outbox.late }).toEqual({ sent: [], late: 1 });
 });
 
-test('a saver saves the latest state once for everybody who asked meanwhile', async () => {
+test('a saver saves the latest state once for all calls during a save', async () => {
   const writes: PromiseWithResolvers<void>[] = [];
   const saver = new Saver(() => {
     const write = Promise.withResolvers<void>();

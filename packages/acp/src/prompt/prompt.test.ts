@@ -24,7 +24,7 @@ test('a prompt is settled when its work has ended and its answer is out, in eith
   expect(v2.settled).toEqual([v2.prompt]);
 });
 
-test('a prompt that was refused before anybody took it is settled by its answer, and cannot be taken', () => {
+test('a prompt that was refused before it was taken is settled by its response, and cannot be taken', () => {
   const { prompt, settled } = reserve();
   prompt.answered();
   expect(settled).toEqual([prompt]);

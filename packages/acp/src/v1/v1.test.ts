@@ -43,7 +43,7 @@ test('it introduces itself with at least one way in, and with what it can do', a
   });
 });
 
-test('a prompt is answered after its words and its usage', async () => {
+test('a prompt gets its response after its text and its usage', async () => {
   const { prompt, updates } = await open();
   expect(await prompt('hello')).toMatchObject({ stopReason: 'end_turn', _meta: { 'whoa/usage': { complete: true } } });
   // On a busy machine the words come in several pieces.
@@ -89,7 +89,7 @@ test('a yes lets a call run, a no does not, and always means always', async () =
   expect(always.messages.filter(({ method }) => method === 'session/request_permission')).toHaveLength(1);
 });
 
-test('an answer that nobody knows, and an error, are no yes', async () => {
+test('an unknown answer, or an error, does not count as a yes', async () => {
   const unknown = await open({}, choose('sudo'));
   await unknown.prompt('ask');
   expect(unknown.ends()).toMatchObject([{ status: 'failed' }]);
@@ -127,7 +127,7 @@ test('one call can be stopped alone, by a method we announce', async () => {
   await expect(agent.request('_whoa/tool_call/cancel', {})).rejects.toMatchObject({ code: -32602 });
 });
 
-test('an edit is told with its diff, its place and its details', async () => {
+test('an edit is reported with its diff, its location and its details', async () => {
   const { prompt, ends } = await open();
   await prompt('edit');
   expect(ends()).toMatchObject([
@@ -187,7 +187,7 @@ test('a session that is loaded while it runs goes on, and can still be cancelled
   expect(await answer).toMatchObject({ stopReason: 'cancelled' });
 });
 
-test('sessions that nobody knows, paths that are not whole and cursors from elsewhere are refused', async () => {
+test('unknown sessions, relative paths and foreign cursors are refused', async () => {
   const { agent } = await open();
   const request = { cwd: '/tmp', mcpServers: [] };
   const { session } = methods.agent;
@@ -221,7 +221,7 @@ test('a changed setting gives the next prompt an agent made with it, and lets go
   expect({ made, closed }).toEqual({ made: ['a', 'b'], closed: ['a'] });
 });
 
-test('an agent is told its folder, its servers and the files of the client, and a key that is missing is asked for', async () => {
+test('an agent gets its folder, its servers and the files of the client, and a missing key makes the editor ask for it', async () => {
   const sessions: AcpSession[] = [];
   const served = serveInProcess({
     createAgent(session) {

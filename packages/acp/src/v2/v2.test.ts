@@ -36,7 +36,7 @@ test('a prompt is answered when it is in the history, and ends with an update', 
   ]);
 });
 
-test('a cancel is confirmed by the idle state, after the call was told as cancelled', async () => {
+test('a cancel is confirmed by the idle state, after the call was reported as cancelled', async () => {
   const { agent, sessionId, prompt, state, call, updates } = await open();
   await prompt('deaf');
   await call('in_progress');
@@ -79,7 +79,7 @@ test('a prompt that is cancelled while it waits is answered with -32800', async 
   await state('idle');
 });
 
-test('a permission that nobody answers is released by the cancel', async () => {
+test('a permission request without an answer is released by the cancel', async () => {
   const { agent, sessionId, prompt, state, waitFor } = await open();
   await prompt('ask');
   const asked = await waitFor(({ method }) => method === 'session/request_permission');
@@ -100,7 +100,7 @@ test('a close sends the last updates and the idle state before it answers', asyn
   await expect(prompt('hello')).rejects.toMatchObject({ code: -32002 });
 });
 
-test('a failure is told in the idle state', async () => {
+test('a failure is reported in the idle state', async () => {
   const { prompt, state } = await open();
   await prompt('fail');
   expect((await state('idle')).params?.update).toMatchObject({
@@ -109,7 +109,7 @@ test('a failure is told in the idle state', async () => {
   });
 });
 
-test('an edit is told as a patch with its place', async () => {
+test('an edit is reported as a patch with its location', async () => {
   const { prompt, call } = await open();
   await prompt('edit');
   expect((await call('completed')).params?.update).toMatchObject({

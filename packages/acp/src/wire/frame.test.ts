@@ -32,7 +32,7 @@ describe('a line', () => {
     expect(code(line)).toEqual(refusal);
   });
 
-  test('that is nested so deeply that nobody could write it back is refused', () => {
+  test('that is nested too deeply to be serialized is refused', () => {
     const depth = 100_000;
     const line = `{"jsonrpc":"2.0","id":1,"method":"a","params":${'{"a":'.repeat(depth)}1${'}'.repeat(depth)}}`;
     expect(code(line)).toEqual([null, expect.any(Number)]);

@@ -1,7 +1,7 @@
 import { expect, test } from 'vitest';
 import { takeStandardOutput } from './stdout.ts';
 
-test('standard output is given back as it was, whoever had it before', () => {
+test('standard output is restored exactly, even if other code had replaced it before', () => {
   const before = Object.getOwnPropertyDescriptor(process.stdout, 'write');
   const listeners = process.stdout.listenerCount('error');
   const { giveBack } = takeStandardOutput();

@@ -17,7 +17,7 @@ test.each([
   expect(() => JSON.parse(asJson(value)) as unknown).not.toThrow();
 });
 
-test('a text is told as it is', () => {
+test('a string is returned unchanged', () => {
   expect(asText('plain')).toBe('plain');
   expect(asText(7)).toBe('7');
 });
@@ -36,7 +36,7 @@ test('a tool that returns what JSON cannot hold has finished all the same', asyn
   ]);
 });
 
-test('a failure that is a ring of objects, or a book, is still told in a few words', () => {
+test('a failure that is cyclic, or very long, is still described briefly', () => {
   const about = { model: 'test/model', hasContent: false };
   expect(modelErrorFrom(ring, about)).toMatchObject({
     code: 'MODEL_ERROR',

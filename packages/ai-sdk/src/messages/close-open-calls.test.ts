@@ -55,7 +55,7 @@ function told(record?: Partial<CallRecord>, options: { isGuarded?: boolean } = {
   return part?.output;
 }
 
-describe('a call without a result is told of truthfully', () => {
+describe('a call without a result gets an accurate one', () => {
   test.each<[string, Partial<CallRecord>, unknown]>([
     [
       'it finished, its loop forgot it',
@@ -124,7 +124,7 @@ describe('a call without a result is told of truthfully', () => {
     expect(told({ state: 'failed', error })).toMatchObject({ type: 'error-text', value: expect.any(String) as string });
   });
 
-  test('of a tool without a guard, and without a ledger, nobody knows', () => {
+  test('without a guard, or without a ledger, the outcome is unknown', () => {
     expect(told(undefined, { isGuarded: false })).toMatchObject({
       value: expect.stringMatching(/^Outcome unknown/) as string,
     });
@@ -214,7 +214,7 @@ describe('an id that comes again', () => {
     expect(refusalsIn(closed)).toEqual([]);
   });
 
-  test('a result answers the call it stands behind, and a second one no other', () => {
+  test('a result belongs to the call before it, and a second one to no other', () => {
     const answers = [tool(result('call_0', 'two')), tool(result('call_0', 'again'))];
     const closed = closeOpenCalls([say('a'), book(1), say('b'), book(2), ...answers]);
     expect(results(closed)).toEqual([
@@ -223,7 +223,7 @@ describe('an id that comes again', () => {
     ]);
   });
 
-  test('a result that stands apart answers none of two open calls', () => {
+  test('a result elsewhere belongs to neither of two open calls', () => {
     const closed = closeOpenCalls([say('a'), book(1), say('b'), book(2), say('c'), tool(result('call_0', 'whose?'))]);
     expect(JSON.stringify(closed)).not.toContain('whose?');
     expect(results(closed)).toHaveLength(2);
@@ -389,7 +389,7 @@ test.each([null, 7, {}, [null], [{ role: 'assistant', content: [null] }]])(
   },
 );
 
-test('a call that failed with what cannot be read is told in words', () => {
+test('a call that failed with an unreadable error is described as text', () => {
   const calls = createCallLedger();
   const unreadable = Object.defineProperty(new Error('x'), 'message', { get: () => assert.fail('a trap') });
   write(calls, 'a', { state: 'failed', error: unreadable });

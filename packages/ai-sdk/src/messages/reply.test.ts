@@ -10,7 +10,7 @@ function deafModel(stream: () => Promise<{ stream: ReadableStream }>): AiSdkMode
   return { specificationVersion: 'v4', provider: 'deaf', modelId: 'm', doStream: stream } as unknown as AiSdkModel;
 }
 
-test('a package that never answers cannot hold the cancel up', async () => {
+test('a package that never responds cannot block the cancel', async () => {
   const opening = Promise.withResolvers<{ stream: ReadableStream }>();
   const controller = new AbortController();
   const iterator = fromAiSdk(deafModel(() => opening.promise))

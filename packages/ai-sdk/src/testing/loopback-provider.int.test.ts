@@ -69,7 +69,7 @@ describe.each(['chat', 'responses', 'anthropic'] as const)('%s', (format) => {
     expect(provider.openAnswers).toBe(0);
   });
 
-  test('goes on from a stall when told to', async () => {
+  test('continues after a stall when its promise settles', async () => {
     const gate = Promise.withResolvers<void>();
     await using provider = await start([{ beforeHeaders: { stall: gate.promise }, parts: [{ text: 'late' }] }]);
     const answer = post(provider.url + paths[format], question(format));

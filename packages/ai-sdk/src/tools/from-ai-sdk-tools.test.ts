@@ -27,7 +27,7 @@ test('a tool of the AI SDK works for an agent of ours', async () => {
   expect(fromAiSdkTools({ add })[0]).toMatchObject({ name: 'add', description: 'Adds', effects: 'execute' });
 });
 
-test('an input that does not fit is told to the model', async () => {
+test('the model gets an error for an invalid input', async () => {
   const add = tool({ inputSchema: z.object({ a: z.number() }), execute: () => 'never' });
   expect(await callOnce(add, { a: 'one' })).toMatchObject({ state: 'not-started', isError: true });
   const checked = tool({
@@ -89,7 +89,7 @@ test('a tool that streams shows what it has so far; the last is its result', asy
   expect(events.filter(({ type }) => type === 'call-update')).toHaveLength(2);
 });
 
-test('it hears of a cancel through its signal', async () => {
+test('it receives a cancel through its signal', async () => {
   using token = new CancellationToken();
   const started = Promise.withResolvers<void>();
   const wait: AiSdkTool = tool({

@@ -112,7 +112,7 @@ test('a drain lets it finish', async () => {
   expect(await ending).toEqual({ value: 'done' });
 });
 
-test('a tool that must finish is not told, and the cancel that waits for it says so', async () => {
+test('a tool that must finish gets no signal, and the cancel that waits for it says so', async () => {
   const held = Promise.withResolvers<string>();
   const onWait = vi.fn();
   let signal: AbortSignal | undefined;
@@ -217,7 +217,7 @@ describe('a tool that streams', () => {
     expect(calls.find('a')).toMatchObject({ state: 'finished', output: 'two' });
   });
 
-  test('and is deaf ends with the ladder, and what it says later reaches nobody', async () => {
+  test('and ignores its signal ends with the ladder, and what it emits later is dropped', async () => {
     const held = Promise.withResolvers<void>();
     const left = Promise.withResolvers<void>();
     const { run, clock, token, calls } = setUp(async function* () {

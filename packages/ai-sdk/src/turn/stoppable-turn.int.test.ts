@@ -34,7 +34,7 @@ function tools() {
 const versions = aiVersions.flatMap((version) => formats.map((format) => [version.major, format, version] as const));
 
 describe.each(versions)('ai %i, %s', (_, format, version) => {
-  test('a deaf tool: settled when the ladder ends, fenced, and the next turn is told the truth', async () => {
+  test('a tool that ignores its signal: settled when the ladder ends, fenced, and the next turn has an accurate history', async () => {
     await using provider = await startLoopbackProvider({ script: [bothCalls, answer] });
     const { release, running, ...executors } = tools();
     const calls = createCallLedger();
@@ -85,7 +85,7 @@ describe.each(versions)('ai %i, %s', (_, format, version) => {
     expect(JSON.stringify(provider.requests[1]!.body)).toContain('charged');
   });
 
-  test('words are never waited for: a graceful cancel closes the reply at once', async () => {
+  test('a reply is never waited for: a graceful cancel closes it immediately', async () => {
     const pause: Answer = { parts: [{ text: ['Once upon', { stall: true }] }] };
     await using provider = await startLoopbackProvider({ script: [pause] });
     const { release: _release, running: _running, ...executors } = tools();
@@ -118,7 +118,7 @@ describe.each(versions)('ai %i, %s', (_, format, version) => {
 describe.each(aiVersions.map((version) => [version.major, version] as const))('ai %i', (_, version) => {
   const format = 'anthropic';
 
-  test('stopped in the middle of the words: the words are kept and the connection is closed', async () => {
+  test('stopped in the middle of the text: the text is kept and the connection is closed', async () => {
     const words: Answer = { parts: [{ text: ['Once ', 'upon ', { stall: true }, 'a time'] }] };
     await using provider = await startLoopbackProvider({ script: [words, answer] });
     const { slow, fast } = tools();

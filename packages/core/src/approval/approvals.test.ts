@@ -149,7 +149,7 @@ test('a diff that cannot be made stands for nothing: the whole content is shown'
   ]);
 });
 
-test('a call whose preview fails is refused with its words, and nobody is asked', async () => {
+test('a call whose preview fails is refused with its message, and no user is asked', async () => {
   const { call, questions, ran } = setUp({
     preview: () => Promise.reject(new Error('oldText does not occur')),
   });

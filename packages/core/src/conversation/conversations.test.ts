@@ -283,7 +283,7 @@ test('a message is withdrawn as hard as its token or signal says, and harder lat
   check();
 });
 
-test('a run that fails is answered without frightening anybody', async () => {
+test('a run that fails gets a calm reply without error details', async () => {
   const { conversations } = setUp({}, { next: () => Promise.reject(new Error('secret stack')) });
   expect(await conversations.processMessage('c', 'a')).toMatchObject({
     status: 'failed',
@@ -298,7 +298,7 @@ test('conversations do not touch each other', async () => {
   expect(replies.map(({ text }) => text)).toEqual(['1', '1', '1']);
 });
 
-test('idle conversations are forgotten when there are too many, or when told', async () => {
+test('idle conversations are forgotten when there are too many, or on request', async () => {
   const { conversations } = setUp({ maxConversations: 2 }, { next: () => reply('ok') });
   for (const id of ['a', 'b', 'c']) await conversations.processMessage(id, 'x');
   expect(['a', 'b', 'c'].map((id) => conversations.history(id).length)).toEqual([0, 2, 2]);
@@ -306,7 +306,7 @@ test('idle conversations are forgotten when there are too many, or when told', a
   expect(conversations.history('b')).toEqual([]);
 });
 
-test('a throwing onReply harms nobody and is reported', async () => {
+test('a throwing onReply affects nothing else and is reported', async () => {
   const errors: unknown[] = [];
   const { conversations } = setUp(
     {
@@ -348,7 +348,7 @@ test('what is only being gathered can be cancelled too, and the cancel has a rec
   expect(conversations.cancel('c')).toEqual({ answer: 'too-late' });
 });
 
-test('a describeCancel that throws is reported; the message is answered with the usual words, and so are later ones', async () => {
+test('a describeCancel that throws is reported; the message gets the default text, and so do later ones', async () => {
   const errors: unknown[] = [];
   const { conversations, clock } = setUp({
     describeCancel: () => {
@@ -367,7 +367,7 @@ test('a describeCancel that throws is reported; the message is answered with the
   expect((await second).status).toBe('answered');
 });
 
-test('an agent that throws when it is started fails the message, is reported, and later messages are heard', async () => {
+test('an agent that throws when it is started fails the message, is reported, and later messages are processed', async () => {
   const errors: unknown[] = [];
   const { conversations, clock } = setUp({ hooks: { 'hook-error': ({ error }) => errors.push(error) } });
   const fine = createAgent({ name: 'fine', planner: { next: () => reply('yes') } });
@@ -563,7 +563,7 @@ test('the events of the run that answers a message can be followed as they happe
   check();
 });
 
-test('hooks hear of cancels: who asked, each level, calls that are waited for, and cancels without a run', async () => {
+test('hooks receive cancels: who asked, each level, calls that are waited for, and cancels without a run', async () => {
   const events: ConversationEvent[] = [];
   const { conversations, clock } = setUp({ hooks: { any: (event) => events.push(event) } });
   const seen = () =>

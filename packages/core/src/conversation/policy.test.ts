@@ -43,7 +43,7 @@ test('the first message starts a run', () => {
   expect(play(message('a'), ended).state.running).toBeUndefined();
 });
 
-test('replace: the run is cancelled, the new one waits for its end, and whoever waited is superseded', () => {
+test('replace: the run is cancelled, the new one waits for its end, and waiting messages are superseded', () => {
   const { effects, state } = play(message('a'), message('b'), message('c'));
   expect(effects).toEqual([start('a'), stop, answer('b', 'superseded')]);
   expect(state.running).toEqual({ ids: ['a'], stopping: 'superseded' });

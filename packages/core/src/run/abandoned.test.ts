@@ -138,7 +138,7 @@ test('what a sub-agent abandons is named by the way to it', async () => {
   check();
 });
 
-test('a cancel is a cancel, also for a compact that hears it while the run drains', async () => {
+test('a cancel is a cancel, even for a compact that receives it while the run drains', async () => {
   const { start, check } = setUp({
     compact: (_, { signal }) =>
       new Promise((__, reject) => signal.addEventListener('abort', () => reject(signal.reason as Error))),
@@ -152,7 +152,7 @@ test('a cancel is a cancel, also for a compact that hears it while the run drain
   check();
 });
 
-test('a cancel inside the hook of a cancel is told after it, and levels only rise', async () => {
+test('a cancel inside the hook of a cancel is reported after it, and levels only rise', async () => {
   for (const inside of ['cancel-request', 'level-change'] as const) {
     const { recorder, agent, check, clock } = setUp({ model: createScriptedModel([['hi ', { until: never }]]) });
     const told: string[] = [];
@@ -181,7 +181,7 @@ test('a cancel inside the hook of a cancel is told after it, and levels only ris
   }
 });
 
-test('a hook that cancels whenever it hears of a cancel comes to an end', async () => {
+test('a hook that cancels on every cancel event does not loop forever', async () => {
   const { recorder, agent, check } = setUp({ model: createScriptedModel([['hi ', { until: never }]]) });
   const answers: string[] = [];
   const run = recorder.run(

@@ -451,7 +451,7 @@ test('budgets are reasons like any other', async () => {
   time.check();
 });
 
-test('a steer enters at the next boundary; one that nobody read is handed back', async () => {
+test('a steer enters at the next boundary; an unread one is returned', async () => {
   let answer: string | undefined;
   const { run, check } = setUp(
     scripted(
@@ -583,7 +583,7 @@ test('cancelling one run leaves its siblings alone; cancelling what is above sto
   await clock.advance(2_000);
 });
 
-test('hooks hear every event; a throwing hook harms nobody and is reported', async () => {
+test('hooks receive every event; a throwing hook affects nothing else and is reported', async () => {
   const heard: string[] = [];
   const errors: unknown[] = [];
   const { run } = setUp(
@@ -618,7 +618,7 @@ test('hooks hear every event; a throwing hook harms nobody and is reported', asy
   expect(errors).toEqual([new Error('bad hook')]);
 });
 
-test('every cancel is told, with what it did', async () => {
+test('every cancel is reported, with what it did', async () => {
   const { run, clock, recorder, check } = setUp({ next: () => new Promise(() => {}) });
   await flushMicrotasks();
   run.cancel({ message: 'first' });
@@ -660,7 +660,7 @@ test('events can be read late, by many, and left early', async () => {
   expect(late.at(-1)).toBe('run-end');
 });
 
-test('a run whose turns never wait still hears its deadline and a cancel from outside', async () => {
+test('a run whose turns never wait still obeys its deadline and a cancel from outside', async () => {
   const again: Planner = { next: () => callTools([call('again', 'remember')]) };
   const remember = defineTool({ name: 'remember', description: 'r', inputSchema: z.unknown(), execute: () => 'known' });
   const late = await createAgent({ name: 'busy', planner: again, tools: [remember], budgets: { deadlineMs: 30 } }).run(

@@ -34,7 +34,7 @@ test('events are stamped with run and time, but for those that bring their own',
   expect(gate.stamp({ ...words('x'), at: 'no' } as never)).toMatchObject({ at });
 });
 
-test('where the clock fails, the last known time is told', async () => {
+test('where the clock fails, the last known time is used', async () => {
   const { clock } = createVirtualWorld();
   let fails = false;
   const now = (): number => {
@@ -54,7 +54,7 @@ test('where the clock fails, the last known time is told', async () => {
   expect(gate.now()).toBe(first + 10);
 });
 
-test('what a hook causes is told when everybody has heard what caused it', () => {
+test('an event caused by a hook comes after all listeners received the event that caused it', () => {
   const during: boolean[] = [];
   const { gate, told } = setUp((event, own) => {
     during.push(own.isTelling);
@@ -79,7 +79,7 @@ test('the text is that of the turn', () => {
   expect(gate.text).toBe('ab');
 });
 
-test('nothing follows the end but late things, which only hooks hear of', async () => {
+test('only late events follow the end, and only hooks receive them', async () => {
   const { gate, told, logged } = setUp((event, own) => {
     if (event.type === 'run-end') own.tell(late);
   });

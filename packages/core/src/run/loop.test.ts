@@ -84,7 +84,7 @@ test('a cancel is what ended a run, also where what was to be done before its tu
   expect(outcome).not.toHaveProperty('error');
 });
 
-test('a history that is made shorter is told with what it is now, and asked for with the turn', async () => {
+test('a shortened history is reported with its new messages, and `compact` gets the turn', async () => {
   const turns: number[] = [];
   const events: unknown[] = [];
   const { run } = start(() => reply('done'), {
@@ -99,7 +99,7 @@ test('a history that is made shorter is told with what it is now, and asked for 
   expect([turns, events]).toEqual([[1], [[1, 2, 2]]]);
 });
 
-test('words are told as they are, and a steer when it is delivered', async () => {
+test('text is reported unchanged, and a steer when it is delivered', async () => {
   const { run } = start((_, { turn, tell }) => {
     tell({ type: 'text', text: 'x' });
     return turn === 1 ? callTools([{ id: 'c', tool: 'none', input: {} }]) : reply('done');
@@ -115,7 +115,7 @@ test('words are told as they are, and a steer when it is delivered', async () =>
   ]);
 });
 
-test('a history that is short enough stays as it is, and nothing is told', async () => {
+test('a history that is short enough is not changed, and there is no event', async () => {
   const { run } = start(() => reply('done'), {
     compact: (messages) => messages,
     hooks: { 'history-compacted': () => expect.unreachable('nothing was compacted') },
@@ -125,7 +125,7 @@ test('a history that is short enough stays as it is, and nothing is told', async
   expect(types).not.toContain('history-compacted');
 });
 
-test('words that are no text fail the turn in words', async () => {
+test('text that is not a string fails the turn with a clear error', async () => {
   const { run } = start((_, { tell }) => {
     tell({ type: 'text', text: 7 as never });
     return reply('x');
@@ -136,7 +136,7 @@ test('words that are no text fail the turn in words', async () => {
   });
 });
 
-test('turns are told as they begin and end, and calls under their own ids', async () => {
+test('turns are reported as they begin and end, and calls under their own ids', async () => {
   const told: unknown[] = [];
   const hooks = {
     'turn-start': ({ turn }: { turn: number }) => told.push(['start', turn]),

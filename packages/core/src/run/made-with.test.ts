@@ -83,7 +83,7 @@ test('how patient a run is with its model is checked', () => {
   expect(patient({ backoffMs: Infinity })).toBe('retry.backoffMs: expected 0 ms or more, got Infinity');
 });
 
-test('who hands over a model of the AI SDK, its name, or none is told what to do', () => {
+test('passing an AI SDK model, its name, or no model gets an error that says what to do', () => {
   const asked = (given: unknown): string => agent({ planner: undefined, model: given });
   const advice = 'wrap an AI SDK model: fromAiSdk(model), from @whoa/ai-sdk';
   expect(asked({ specificationVersion: 'v3', doStream: () => {} })).toBe(`model: ${advice}`);

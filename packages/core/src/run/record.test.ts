@@ -253,7 +253,7 @@ test.each(['call-end', 'work-abandoned', 'undo-end', 'run-end', 'call-nested'])(
   },
 );
 
-test('a planner that tells what is no text fails in words, and what was shown is kept', async () => {
+test('a planner that emits something other than a string fails with a clear error, and what was shown is kept', async () => {
   const planner: Planner = {
     next(_history, { tell }) {
       tell({ type: 'text', text: 'Let me' });

@@ -11,7 +11,7 @@ const told = (events: readonly RunEvent[]) =>
     return event.type === 'level-change' ? [event.level] : event.type === 'run-end' ? ['end'] : [];
   });
 
-test('a hook that cancels harder as soon as it hears of a cancel: each answer is told once, and levels rise', async () => {
+test('a hook that cancels harder on a cancel event: each receipt is reported once, and levels rise', async () => {
   const world = createVirtualWorld();
   const heard: RunEvent[] = [];
   const streamed: RunEvent[] = [];
@@ -30,7 +30,7 @@ test('a hook that cancels harder as soon as it hears of a cancel: each answer is
   expect(outcome).toMatchObject({ status: 'cancelled', stop: { levels: [{ level: 'drain' }, { level: 'kill' }] } });
 });
 
-test('a cancel in a hook that hears of the end is too late, and adds no event', async () => {
+test('a cancel in a hook for the end is too late, and adds no event', async () => {
   const answers: string[] = [];
   const heard: RunEvent[] = [];
   const run: Run = createAgent({

@@ -36,7 +36,7 @@ function start(child: Agent, input: unknown = { task: 'x' }) {
 
 const resultOf = async (run: ReturnType<typeof start>) => (await run.outcome).calls[0]!;
 
-test('the parent’s model is told that a task is a text, and that there is nothing else to say', () => {
+test('the schema for the parent’s model has the task as a string, and nothing else', () => {
   expect(ask(agent('child', []))).toMatchObject({
     name: 'child',
     description: 'Asks child.',
@@ -77,7 +77,7 @@ test('an answer stands alone, and what took effect for it is in the details', as
   expect(details).not.toHaveProperty('reason');
 });
 
-test('what was cut off may have taken effect, and is told after the last words there were', async () => {
+test('a call that was cut off may have taken effect, and is listed after the last reply', async () => {
   const child = agent(
     'child',
     [
@@ -118,7 +118,7 @@ test('what an agent took back itself is no effect of it', async () => {
   });
 });
 
-test('an agent’s tool says all it knows to whoever executes it, also outside a run of ours', async () => {
+test('an agent’s tool returns all it knows to its caller, even outside a run', async () => {
   using token = new CancellationToken({ clock });
   const context = { token, signal: token.signal, nest: () => {}, callId: 'c' } as unknown as ToolContext;
   const broken = new Error('no model');

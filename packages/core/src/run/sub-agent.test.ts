@@ -96,7 +96,7 @@ test('an agent that fails, fails its call', async () => {
   check();
 });
 
-test('an agent that fails with what cannot be read fails its call in words', async () => {
+test('an agent that fails with an unreadable error fails its call with a clear text', async () => {
   const { agent, start, check } = setUp();
   const child = createAgent({
     name: 'child',
@@ -467,7 +467,7 @@ test('no tool of a user’s can say that it bounds itself', async () => {
   expect((await run.outcome).calls).toMatchObject([{ state: 'unknown' }]);
 });
 
-test('a copy of an agent tool that listens to nobody is abandoned at kill', async () => {
+test('a copy of an agent tool that ignores every cancel is abandoned at kill', async () => {
   const { agent, start, check } = setUp();
   const deaf = { ...ask(agent('child', [['x']])), execute: () => never };
   const run = start(agent('lead', [[{ call: 'child', input: { task: 'x' } }]], [deaf]));

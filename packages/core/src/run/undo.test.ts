@@ -22,7 +22,7 @@ function setUp(tools: readonly Partial<ToolDefinition<unknown>>[]) {
   return { clock, agent };
 }
 
-test('an undo hears from its signal when the time that all of them share is over', async () => {
+test("an undo's signal fires when the time limit that all undos share is over", async () => {
   let heard: AbortSignal | undefined;
   const { agent, clock } = setUp([
     {

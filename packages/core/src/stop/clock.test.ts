@@ -4,7 +4,7 @@ import { createVirtualWorld } from '../testing/virtual-world.ts';
 import { systemClock, systemWorld, worldRule } from './clock.ts';
 import { CancellationToken } from './token/token.ts';
 
-test('the machine’s clock tells the time since the epoch and never goes back', () => {
+test('the machine’s clock returns the time since the epoch and never goes back', () => {
   const first = systemClock.now();
   expect(Math.abs(first - Date.now())).toBeLessThan(60_000);
   expect(systemClock.now()).toBeGreaterThanOrEqual(first);
@@ -33,7 +33,7 @@ test('a timer fires once, unless it is disposed', async () => {
   expect(disposed).toBe(0);
 });
 
-test('a timer keeps the process alive, unless it is told not to', () => {
+test('a timer keeps the process alive by default', () => {
   const program = (options: string): string => `
     import { systemClock } from '${new URL('clock.ts', import.meta.url).href}';
     systemClock.setTimer(20, () => console.log('fired')${options});`;
@@ -46,7 +46,7 @@ test('a timer keeps the process alive, unless it is told not to', () => {
   expect(run(', { keepAlive: false }')).toBe('');
 });
 
-test('a timer of the machine’s clock waits for as long as it is told, also past 2^31 ms', () => {
+test('a timer of the machine’s clock waits for its whole time, even past 2^31 ms', () => {
   vi.useFakeTimers({ toFake: ['setTimeout', 'clearTimeout', 'performance'] });
   try {
     const fired: string[] = [];
@@ -109,7 +109,7 @@ test('the real world has ids that differ and chance between 0 and 1', () => {
   expect(chance >= 0 && chance < 1).toBe(true);
 });
 
-test('a timer, a long one too, lets the process end only if it is told to, and may be a mere number', () => {
+test('a timer, even a long one, lets the process end only with `keepAlive: false`, and may be a plain number', () => {
   const unref = vi.fn();
   const timeout = vi.spyOn(globalThis, 'setTimeout').mockReturnValue({ unref } as never);
   try {

@@ -16,7 +16,7 @@ const fails = () => {
   throw new Error('boom');
 };
 
-test('each hook hears its event, and `any` hears all, in every set of hooks', () => {
+test('each hook receives its event, and `any` receives all, in every set of hooks', () => {
   const heard: string[] = [];
   const hooks: Hooks<Event> = {
     a: ({ value }) => heard.push(`a${value}`),
@@ -44,7 +44,7 @@ test('a hook that throws or rejects is reported to the hook-error hooks, by name
   expect(warn).not.toHaveBeenCalled();
 });
 
-test('with nobody to report to, it is a process warning that says what to add', () => {
+test('without a hook to report to, it is a process warning that says what to add', () => {
   createHookDispatcher<Event>({ a: fails }, { b: () => {} })({ type: 'a', value: 1 });
   expect(warned()).toMatchObject([
     { message: "The 'a' hook failed; add a 'hook-error' hook", cause: { message: 'boom' } },
@@ -77,7 +77,7 @@ test('a function that failed is reported like a hook, or as a warning if no hook
   expect(warned()).toMatchObject([{ message: expect.stringContaining("'onReply'") as string, cause: error }]);
 });
 
-test('a listener that throws or rejects is reported under its name, and whoever tells it hears nothing', async () => {
+test('a listener that throws or rejects is reported under its name, and its caller sees no error', async () => {
   const heard: HookError[] = [];
   const hooks = { 'hook-error': (event: HookError) => heard.push(event) };
   const event: Event = { type: 'b' };

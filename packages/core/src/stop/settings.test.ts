@@ -42,7 +42,7 @@ test.each<[string, Rule, readonly unknown[], readonly unknown[]]>([
   for (const value of refused) expect(() => rule(value, 'field')).toThrow(SettingsError);
 });
 
-test('what was handed in is described in a few words, and none of its code is shown or run', () => {
+test('an invalid value is described briefly, and none of its code is shown or run', () => {
   const { proxy, revoke } = Proxy.revocable({}, {});
   revoke();
   const described = (value: unknown): string => {
@@ -73,7 +73,7 @@ test('a setting that is misspelt is refused with the names there are', async () 
   );
 });
 
-test('a token where a signal belongs, and the other way round, is told where to go', async () => {
+test('a token passed as a signal, or a signal as a token, gets an error that names the right option', async () => {
   using token = new CancellationToken();
   expect(await refusal({ token: token.signal })).toContain('pass a signal as `signal`');
   expect(await refusal({ signal: token })).toContain('pass a token as `token`');

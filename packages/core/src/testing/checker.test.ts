@@ -286,7 +286,7 @@ test('every promise has been broken at least once', () => {
   expect([...broken].toSorted()).toEqual(Array.from({ length: 12 }, (_, i) => `P${i + 1}`).toSorted());
 });
 
-test('what a stranger is told of nothing is what is told of everything', () => {
+test('another tenant gets the same result for an existing task as for a missing one', () => {
   expect(checkHistory([{ seen: 'stranger', asked: 'get', answer: undefined, toNothing: undefined }])).toEqual([]);
 });
 

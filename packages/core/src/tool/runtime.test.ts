@@ -411,7 +411,7 @@ test('a time-out ends one call; the others and the run go on', async () => {
   expect(token.isCancelled).toBe(false);
 });
 
-test('bad input and unknown tools are told to the model, with what would be right', async () => {
+test('the model gets errors for bad input and unknown tools, with what would be right', async () => {
   const strict = defineTool({
     name: 'strict',
     description: '',
@@ -426,7 +426,7 @@ test('bad input and unknown tools are told to the model, with what would be righ
   expect(states(settled)).toEqual(['not-started', 'not-started']);
 });
 
-test('calls that write wait for approval; a no is told to the model with its reason', async () => {
+test('calls that write wait for approval; the model gets the reason of a no', async () => {
   const asked: string[] = [];
   const answers: Record<string, boolean | string> = { yes: true, no: false, why: 'not today' };
   const { execute, events } = setUp(
@@ -468,7 +468,7 @@ test('a cancel withdraws a pending question at once, at any level, and the call 
   expect(states(await result)).toEqual(['not-started']);
 });
 
-test('nobody is asked about a call, or told of one, that was cancelled while its input was looked at', async () => {
+test('a call that was cancelled while its input was parsed is neither asked about nor announced', async () => {
   const looked = Promise.withResolvers<boolean>();
   const write = defineTool({
     name: 'write',
@@ -625,7 +625,7 @@ test('waiting for an exclusive key ends: with a cancel, or after a minute', asyn
   await holder;
 });
 
-test('a cleanup that fails is told, and the result stays what it is', async () => {
+test('a cleanup that fails is reported, and the result does not change', async () => {
   const { execute, events } = setUp([
     tool('x', (_i, { defer }) => {
       defer(() => {
@@ -654,7 +654,7 @@ test('updates after the end are not shown', async () => {
   expect(events.some(({ type }) => type === 'call-update')).toBe(false);
 });
 
-test('a throwing hook harms nobody and is reported', async () => {
+test('a throwing hook affects nothing else and is reported', async () => {
   const errors: unknown[] = [];
   const { execute } = setUp([tool('x', () => 'done')], {
     hooks: {
@@ -751,7 +751,7 @@ test('a drain of a wave larger than the concurrency lets the calls that began fi
   ]);
 });
 
-test('hooks hear that a cancel was accepted and each level, once and in rising order, also if they cancel harder at once', async () => {
+test('hooks receive the accepted cancel and each level, once and in rising order, even if they cancel harder', async () => {
   const told: string[] = [];
   const { execute, token, clock, runtime } = setUp([], {
     tools: [tool('deaf', () => new Promise(() => {}))],
@@ -771,7 +771,7 @@ test('hooks hear that a cancel was accepted and each level, once and in rising o
   expect(runtime.tools.size).toBe(1);
 });
 
-test('a runtime whose owner tells of cancels keeps them to itself', async () => {
+test('a runtime whose owner reports cancels does not report them itself', async () => {
   const { execute, token, events } = setUp([tool('deaf', () => new Promise(() => {}))], { tellCancels: false });
   const executing = execute([call('1', 'deaf')]);
   await flushMicrotasks();
@@ -780,7 +780,7 @@ test('a runtime whose owner tells of cancels keeps them to itself', async () => 
   expect(events.map(({ type }) => type)).not.toContain('level-change');
 });
 
-test('a wave of calls that all answer at once still hears a cancel from outside', async () => {
+test('a wave of calls that all return immediately can still be cancelled from outside', async () => {
   const runtime = createRuntime({ tools: [tool('instant', () => 'done')] });
   const token = new CancellationToken();
   const calls = Array.from({ length: 100_000 }, (_, i) => call(`c${i}`, 'instant'));

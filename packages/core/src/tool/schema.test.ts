@@ -39,7 +39,7 @@ test('paths may be written as objects, as the standard allows', async () => {
   await expect(parse(schema, 1)).rejects.toThrow('a.0: no; never');
 });
 
-test('a schema that answers at once is not waited for; one that has to look somewhere is', async () => {
+test('a synchronous schema is not awaited; an asynchronous one is', async () => {
   expect(parseInput(z.object({ n: z.number() }), { n: 1 })).toEqual({ n: 1 });
   const slow = z.string().refine((text) => Promise.resolve(text !== 'taken'), 'is taken');
   const free = parseInput(slow, 'free');
@@ -71,7 +71,7 @@ test.each<[string, unknown, string]>([
   await expect(parse(schema, {})).rejects.toThrow(new InvalidInputError(message));
 });
 
-test('an issue without a path is told without one', async () => {
+test('an issue without a path is reported without one', async () => {
   const error = await parse(z.string(), 1).catch((thrown: unknown) => thrown);
   expect(error).toMatchObject({ name: 'InvalidInputError', code: 'INVALID_INPUT' });
   expect((error as Error).message).toMatch(/^Invalid input/);

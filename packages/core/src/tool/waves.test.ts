@@ -111,6 +111,6 @@ test('a key that is taken late leaves the waves before it free', () => {
   ]);
 });
 
-test('a plan that cannot be made is told by name and code', () => {
+test('a plan that cannot be made throws an error with a name and a code', () => {
   expect(new PlanError('x')).toMatchObject({ name: 'PlanError', code: 'INVALID_PLAN' });
 });

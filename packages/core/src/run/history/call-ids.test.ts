@@ -126,7 +126,7 @@ function setUpRun(planner: Planner, execute: Tool['execute'] = () => 'done') {
   return { agent, run, events, check: () => expect(checkHistory(recorder.history)).toEqual([]) };
 }
 
-test("a call keeps its provider's id beside its own, and everybody is told of it under its own", async () => {
+test("a call keeps its provider's id beside its own, and all events use its own", async () => {
   const planner: Planner = {
     next(_, { turn, tell }) {
       if (turn === 3) return reply('bye');
@@ -315,7 +315,7 @@ test('the ids in messages are taken: of results, and of calls in replies', () =>
   ]);
 });
 
-test('a step under ids of its own changes nothing that has one', () => {
+test('renaming the ids of a step changes nothing that already has one', () => {
   const taken = new CallIds();
   taken.reserve([result('a')]);
   const words = { type: 'text', text: 'so' } as const;

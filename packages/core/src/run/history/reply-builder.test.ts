@@ -72,7 +72,7 @@ test('it has begun with the first part and is finished when the provider says so
   expect(builder.finished()).toMatchObject({ stopReason: 'length' });
 });
 
-test('cut off, it asked for nothing, and may have cost more than was told', () => {
+test('a reply that was cut off requests nothing, and may have cost more than was reported', () => {
   expect(built([said('a'), CALL]).cut('aborted')).toStrictEqual({
     role: 'assistant',
     stopReason: 'aborted',

@@ -284,13 +284,13 @@ test('a stream that just ends is not mistaken for a whole reply', async () => {
   });
 });
 
-test('invalid arguments are told to the model, which may do better', async () => {
+test('the model gets an error for invalid arguments, and may correct them', async () => {
   const { run, model } = setUp([[{ call: 'lookup', input: '{"q": ', id: 'c' }], ['Sorry.']]);
   expect((await run.outcome).calls).toMatchObject([{ state: 'not-started', isError: true }]);
   expect(model.requests[1]?.messages.at(-1)).toMatchObject({ role: 'tool', isError: true });
 });
 
-test('an agent needs a model that can be told about its tools', () => {
+test('an agent needs tools whose schemas can be described to a model', () => {
   const mute = { '~standard': { version: 1, vendor: 'x', validate: () => ({ value: 1 }) } } as const;
   const tool = defineTool({ name: 'mute', description: '', inputSchema: mute, execute: () => '' });
   expect(() => createAgent({ name: 'x', model: createScriptedModel([]), tools: [tool] })).toThrow(

@@ -33,7 +33,7 @@ async function* parts(...given: ModelPart[]): AsyncGenerator<ModelPart> {
   for (const part of given) yield await Promise.resolve(part);
 }
 
-test('what people may see of a reply is told as it comes, under ids that are free', async () => {
+test('the visible parts of a reply are reported as they arrive, under unique ids', async () => {
   const { ask, events, leaveRunning } = setUp(() =>
     parts(
       { type: 'thinking', text: 'hm' },

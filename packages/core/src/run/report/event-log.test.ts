@@ -27,7 +27,7 @@ test('a reader that waits is woken by the next event and by the end', async () =
   expect(await reader.next()).toEqual({ done: true, value: undefined });
 });
 
-test('a slow reader is told how many events it missed and never stalls the writer', async () => {
+test('a slow reader gets the number of events it missed and never stalls the writer', async () => {
   const log = new EventLog(10);
   const reader = log[Symbol.asyncIterator]();
   for (let turn = 0; turn < 25; turn++) log.push(event(turn));

@@ -20,7 +20,7 @@ const report = (rest: Partial<StopReport> = {}): StopReport => ({
   ...rest,
 });
 
-test('everything is told in the order it happened, the end last', () => {
+test('everything is reported in the order it happened, the end last', () => {
   const text = formatStopReport(
     report({
       reason: { kind: 'user', at: 0, message: 'enough', by: 'anna', via: 'cli' },

@@ -14,7 +14,7 @@ function setUp(count: number) {
   return { listeners, told, subscriptions, tell };
 }
 
-test('listeners are told in the order they were added, once per level', () => {
+test('listeners are called in the order they were added, once per level', () => {
   const { listeners, told, tell } = setUp(3);
   tell();
   tell();
@@ -39,7 +39,7 @@ test('all can leave in any order', () => {
   expect(listeners.size).toBe(0);
 });
 
-test('a listener may clear everybody; nobody after it is told', () => {
+test('a listener may clear all listeners; those after it are not called', () => {
   const { listeners, told, tell } = setUp(1);
   listeners.add(() => listeners.clear());
   listeners.add(() => told.push(9));
@@ -48,7 +48,7 @@ test('a listener may clear everybody; nobody after it is told', () => {
   expect(listeners.size).toBe(0);
 });
 
-test('leaving after everybody was cleared harms nobody', () => {
+test('removing a listener after all were cleared does nothing', () => {
   const { listeners, subscriptions } = setUp(2);
   listeners.clear();
   listeners.add(() => {});
@@ -56,7 +56,7 @@ test('leaving after everybody was cleared harms nobody', () => {
   expect(listeners.size).toBe(1);
 });
 
-test('what is done about a listener that throws may fail too: that is a process warning, and the others are told', () => {
+test('an error handler for listeners may throw too: that is a process warning, and the other listeners are called', () => {
   const warn = vi.spyOn(process, 'emitWarning').mockImplementation(() => {});
   const { listeners, told, tell } = setUp(1);
   const boom = new Error('boom');

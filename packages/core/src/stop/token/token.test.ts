@@ -205,7 +205,7 @@ test('a disposed listener is not called, also when it is disposed by the listene
   expect(never).not.toHaveBeenCalled();
 });
 
-test('a listener on an ended token is told what happened and is not kept', () => {
+test('a listener on an ended token is called with what happened and is not kept', () => {
   const { token } = setUp();
   token.cancel();
   token[Symbol.dispose]();
@@ -215,7 +215,7 @@ test('a listener on an ended token is told what happened and is not kept', () =>
   expect(token.statistics).toEqual({ children: 0, listeners: 0 });
 });
 
-test('a throwing listener harms nobody and is reported', () => {
+test('a throwing listener affects nothing else and is reported', () => {
   const errors: unknown[] = [];
   const { token, levels } = setUp({ onListenerError: (error) => errors.push(error) });
   const boom = new Error('boom');
@@ -233,7 +233,7 @@ test('a throwing listener harms nobody and is reported', () => {
   expect(errors).toEqual([boom, boom]);
 });
 
-test('without anybody to report to, a throwing listener becomes a process warning', () => {
+test('without an error handler, a throwing listener becomes a process warning', () => {
   const warn = vi.spyOn(process, 'emitWarning').mockImplementation(() => {});
   const boom = new Error('boom');
   const token = new CancellationToken();
@@ -248,7 +248,7 @@ test('without anybody to report to, a throwing listener becomes a process warnin
   warn.mockRestore();
 });
 
-test('a listener that raises the level is never told the lower one afterwards, nor are the others', () => {
+test('a listener that raises the level is never called with the lower one afterwards, nor are the others', () => {
   const { token } = setUp();
   const first: StopLevel[] = [];
   const second: StopLevel[] = [];
@@ -279,7 +279,7 @@ test('cancelling a parent reaches every descendant with the same reason and noth
   expect([root, right].map((token) => token.isCancelled)).toEqual([false, false]);
 });
 
-test('nobody ever sees half a tree cancelled', () => {
+test('a half-cancelled tree is never visible', () => {
   const { token: root } = setUp();
   const children = Array.from({ length: 5 }, () => root.child());
   const seen: boolean[][] = [];
@@ -334,7 +334,7 @@ test('a kill from above ends the ladder of a child', async () => {
   expect(child.level).toBe('kill');
 });
 
-test('a token that hears only abort sits a drain out', async () => {
+test('a token that inherits only abort ignores a drain', async () => {
   const { clock, token } = setUp();
   const call = token.child({ inheritFrom: 'abort' });
   const grandchild = call.child();
@@ -360,7 +360,7 @@ test("a drain that is sat out does not count in a receipt's deadlines", () => {
   });
 });
 
-test('a token that stops at once hears a drain as an abort, and so does what is under it', async () => {
+test('a token with a minimum level receives a drain as an abort, and so do its children', async () => {
   const { clock, token } = setUp();
   const words = token.child({ minimumLevel: 'abort' });
   const below = words.child();
@@ -373,7 +373,7 @@ test('a token that stops at once hears a drain as an abort, and so does what is 
   expect(words.level).toBe('kill');
 });
 
-test('a token that hears nothing is not cancelled from above and not linked', () => {
+test('a token that inherits nothing is not cancelled from above and not linked', () => {
   const { token } = setUp();
   const shielded = token.child({ inheritFrom: 'nothing' });
   token.cancel({}, { mode: 'kill' });
@@ -534,7 +534,7 @@ function keepingClock() {
   return { clock, kept };
 }
 
-test('a waiting ladder keeps the process alive only while there is somebody to tell', () => {
+test('a waiting ladder keeps the process alive only while there are listeners', () => {
   const { clock, kept } = keepingClock();
   const cancelled = () => {
     const token = new CancellationToken({ clock });
@@ -585,7 +585,7 @@ test('a waiting ladder lets the process end when the last child, the last listen
   expect(kept).toEqual([false]);
 });
 
-test('words alone, or an error, as a reason are kept as its message', () => {
+test('a string, or an error, as a reason is kept as its message', () => {
   const reasonOf = (given: unknown) => {
     using token = new CancellationToken({ clock: createVirtualWorld().clock });
     token.cancel(given as string);
@@ -614,7 +614,7 @@ test('a cancel never fails for its reason, whatever it is', () => {
   }
 });
 
-test('the words given to abort() are kept', () => {
+test('the message given to abort() is kept', () => {
   const controller = new AbortController();
   using token = CancellationToken.from(controller.signal);
   controller.abort('the user closed the tab');

@@ -100,7 +100,7 @@ test('work that throws something else after the abort is interrupted too', async
   expect((await result).error).toMatchObject({ code: 'CANCELLED', partial: { state: 'interrupted' } });
 });
 
-test('abandoned work is found in the ledger under the key it was given, else under one of its own', async () => {
+test('abandoned work is in the ledger under its key, or under a generated one', async () => {
   const { token, ledger } = setUp();
   const deaf = () => new Promise<never>(() => {});
   const all = [
@@ -202,7 +202,7 @@ test('a time-out asks it to stop, and abandons it 2 s later', async () => {
   expect(clock.pending).toBe(0);
 });
 
-test('a time-out with a reason of its own is not mistaken for the cancel that came before it', async () => {
+test('a timeout with its own reason is not mistaken for the cancel that came before it', async () => {
   const { clock, token } = setUp();
   const { work } = held();
   const result = settle(guard(work, { name: 'slow', token, timeoutMs: 100 }));
@@ -211,7 +211,7 @@ test('a time-out with a reason of its own is not mistaken for the cancel that ca
   expect((await result).error).toMatchObject({ code: 'CANCELLED', reason: { kind: 'user' } });
 });
 
-test('finish work is never cut: its signal stays quiet at kill, and the cancel is told that it must wait', async () => {
+test('finish work is never interrupted: its signal does not fire at kill, and `onWait` reports that the cancel must wait', async () => {
   const { clock, token } = setUp();
   const { work, resolve } = held<string>();
   const waits: string[] = [];
@@ -235,7 +235,7 @@ test('finish work is never cut: its signal stays quiet at kill, and the cancel i
   expect(clock.pending).toBe(0);
 });
 
-test('only a cancel that has to wait says so, and only to whoever wants to know', async () => {
+test('only a cancel that has to wait calls `onWait`', async () => {
   const errors: unknown[] = [];
   const token = new CancellationToken({
     clock: createVirtualWorld().clock,
@@ -356,7 +356,7 @@ test('cleanups run in reverse when work ends, however it ends, and are not cut b
   warn.mockRestore();
 });
 
-test('a cleanup hears from its signal when its time is over, and whose time that was', async () => {
+test("a cleanup's signal fires when its time is over, and names the owner", async () => {
   const warn = vi.spyOn(process, 'emitWarning').mockImplementation(() => {});
   const { clock, token } = setUp();
   let heard: AbortSignal | undefined;

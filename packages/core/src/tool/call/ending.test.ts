@@ -133,7 +133,7 @@ test.each(Object.entries(THROWN))('%s as an error ends one call, and says what i
   expect(ends()).toEqual(['bad failed', 'sibling finished']);
 });
 
-test('what cannot be read is told to the model as such, and the call has finished', async () => {
+test('the model learns that a result could not be read, and the call has finished', async () => {
   const { execute } = setUp([tool('bad', NASTY['a proxy that throws']!), tool('list', NASTY['a list of texts']!)]);
   expect(await execute('bad', 'list')).toMatchObject([
     { state: 'finished', isError: true, content: 'It ended, but what it returned could not be read.' },
@@ -156,7 +156,7 @@ test('images and texts keep what a model needs, and nothing else', async () => {
   ]);
 });
 
-test('a text is an update too, and the model is told that the call ran', async () => {
+test('a string is an update too, and the model learns that the call ran', async () => {
   const { token, execute, events } = setUp([
     tool('pay', (_, { update, signal }) => {
       (update as (shown: unknown) => void)('50 %');
@@ -175,7 +175,7 @@ test('a text is an update too, and the model is told that the call ran', async (
   expect(events).toContainEqual(expect.objectContaining({ type: 'call-update', partial: { content: '50 %' } }));
 });
 
-test('an update that cannot be read harms nobody', async () => {
+test('an update that cannot be read affects nothing else', async () => {
   const { execute } = setUp([
     tool('odd', (_, { update }) => {
       for (const make of Object.values(NASTY)) (update as (shown: unknown) => void)(make());
@@ -207,7 +207,7 @@ test('only a tool that reads, or says so, is sure to have left nothing half done
   ]);
 });
 
-test('the error with which a call answers the abort is kept and told', async () => {
+test('the error that a call throws on abort is kept and reported', async () => {
   const { token, execute } = setUp([
     tool(
       'sql',
@@ -263,7 +263,7 @@ test('guarded work that failed before its time was up rejects with its own error
   expect([await timed, await cancelled]).toMatchObject([{ message: 'real failure' }, { message: 'real failure' }]);
 });
 
-test('of a cancel elsewhere the model is told the kind and nothing else', async () => {
+test('the model learns only the kind of a cancel elsewhere', async () => {
   const other = new CancellationToken();
   other.cancel({ kind: 'user', message: 'Bob from legal said stop', by: 'bob' });
   const { execute } = setUp([tool('inner', () => guard(() => 'x', { name: 'inner', token: other }))]);
@@ -370,7 +370,7 @@ test.each(['abort', 'kill'] as const)(
   },
 );
 
-test('nobody is asked about a call that was cancelled where the question is told', async () => {
+test('a call that was cancelled by a listener for the question is not asked about', async () => {
   const approve = vi.fn(() => true);
   const { execute, token } = setUp([tool('rm', () => 'x')], {
     approve,
@@ -410,7 +410,7 @@ test('a clock that fails once loses one call, and its siblings are waited for', 
   ]);
 });
 
-test('a tool that lost sight of its own effect ends unknown, and not failed', async () => {
+test('a tool that cannot know whether it took effect ends unknown, not failed', async () => {
   const lost = defineTool({
     name: 'lost',
     description: '',

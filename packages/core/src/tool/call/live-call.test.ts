@@ -52,7 +52,7 @@ const atAbort = (context: ToolContext, error: unknown): Promise<never> =>
 
 const withPartial = (message: string, partial: unknown): Error => Object.assign(new Error(message), { partial });
 
-test('without hooks nothing is told, and every call ends the same', async () => {
+test('without hooks there are no events, and every call ends the same', async () => {
   const warned = vi.spyOn(process, 'emitWarning').mockImplementation(() => {});
   const { clock, token, execute, runtime } = setUp(
     [
@@ -80,7 +80,7 @@ test('without hooks nothing is told, and every call ends the same', async () => 
   warned.mockRestore();
 });
 
-test('what a call shows or nests after its end is not told', async () => {
+test('what a call shows or nests after its end is not reported', async () => {
   let late: (() => void) | undefined;
   const { execute, events } = setUp([
     tool('x', ({ update, nest }) => {
@@ -97,7 +97,7 @@ test('what a call shows or nests after its end is not told', async () => {
   expect(events).toHaveLength(before);
 });
 
-test('what an abandoned call had shown is kept, and its late end is told as a result would be', async () => {
+test('what an abandoned call had shown is kept, and its late end is reported like a result', async () => {
   const { clock, token, execute, events, runtime } = setUp(
     [
       tool('shows', ({ update }) => {

@@ -39,7 +39,7 @@ test.each<[string, unknown, string]>([
   expect(await runtime.execute([call('write')])).toMatchObject([{ content }]);
 });
 
-test('what decides about a call, and what waits before it, is told all about it', async () => {
+test('approval and `beforeCall` get everything about a call', async () => {
   const needs = vi.fn(() => true);
   const approve: Approve = Object.assign(() => true, { needs });
   const beforeCall = vi.fn();
@@ -79,7 +79,7 @@ test('a call that is stopped alone while it is given its keys does not begin, an
   expect(await runtime.execute([call('2', 'edit')])).toMatchObject([{ state: 'finished' }]);
 });
 
-test('a call whose keys stay taken is told which, and a call of no tool which tools there are', async () => {
+test('a call whose keys stay taken fails with their names, and a call of an unknown tool with the known tools', async () => {
   const { runtime, clock, token } = setUp([
     tool('edit', () => new Promise(() => {}), { exclusive: () => ['file', 'folder'] }),
     tool('other', () => 'x'),
@@ -96,7 +96,7 @@ test('a call whose keys stay taken is told which, and a call of no tool which to
   await holder;
 });
 
-test('a call that is stopped by whoever hears of its start never runs, also if it was to finish', async () => {
+test('a call that is stopped by a listener for its start never runs, even if it must finish', async () => {
   const ran = vi.fn(() => 'ran');
   const stops: Record<string, () => unknown> = {
     alone: () => runtime.cancelCall('alone', 'not this one'),
