@@ -5,13 +5,13 @@ import type { ServeSocket } from './web-socket/web-sockets.ts';
 
 /** Where to listen. */
 export interface ListenOptions {
-  /** 0, the default, takes any that is free. */
+  /** Defaults to 0, which takes any free port. */
   readonly port?: number;
-  /** Loopback unless said otherwise: nobody else can reach it. */
+  /** Defaults to loopback, which other machines cannot reach. */
   readonly host?: string;
 }
 
-/** A handler that listens. Dispose it to stop: readers are cut off, and come back to another instance. */
+/** A listening handler. Dispose it to stop: clients are disconnected, and reconnect to another instance. */
 export interface Listening extends AsyncDisposable {
   readonly url: string;
   readonly port: number;
@@ -28,12 +28,12 @@ export function toNodeListener(handler: {
 }): (request: IncomingMessage, response: ServerResponse) => void {
   const listener = getRequestListener((request) => handler.fetch(request));
   return (request, response) => {
-    // It answers what goes wrong itself.
+    // The listener sends its own error responses.
     listener(request, response).catch(() => {});
   };
 }
 
-/** What can be served: requests, and WebSockets where there is an `upgrade`. */
+/** A handler that can be served: requests, and WebSockets if it has an `upgrade`. */
 export interface Listener {
   fetch(request: Request): Response | Promise<Response>;
   upgrade?(request: Request): Promise<Response | ServeSocket>;

@@ -79,7 +79,7 @@ test('only listed pages may read what they are answered', () => {
   const access = setUp({ origins: [PAGE] });
   expect(access.sharing(request({ origin: PAGE }))).toMatchObject({ 'access-control-allow-origin': PAGE });
   expect(access.sharing(request({ origin: 'https://evil.example' }))).toEqual({});
-  expect(() => setUp({ origins: ['app.example/'] })).toThrow("origins: 'app.example/' is no origin");
+  expect(() => setUp({ origins: ['app.example/'] })).toThrow("origins: 'app.example/' is not an origin");
 });
 
 test('who asks too often is told when to ask again, a second later, and nobody else waits for it', async () => {

@@ -13,19 +13,19 @@ import {
 import { Rate } from './rate.ts';
 import { refuse, refuseForNow } from './refusal.ts';
 
-/** What one principal may take of a server. */
+/** What one principal may use of a server. */
 export interface AccessLimits {
-  /** How large a body may be; 5 MiB. */
+  /** The maximum size of a body. Defaults to 5 MiB. */
   readonly maxBodyBytes: number;
-  /** How many requests a second, over time; 50. */
+  /** The sustained number of requests per second. Defaults to 50. */
   readonly requestsPerSecond: number;
-  /** How many requests at once after a pause; 200. */
+  /** The number of requests in a burst after a pause. Defaults to 200. */
   readonly requestsBurst: number;
-  /** How many streams may be open at once; 100. */
+  /** How many streams may be open at once. Defaults to 100. */
   readonly maxStreams: number;
 }
 
-/** The limits of a principal when none are given. */
+/** The default limits of a principal. */
 export const ACCESS_LIMITS: AccessLimits = {
   maxBodyBytes: 5 * 1024 * 1024,
   requestsPerSecond: 50,
@@ -33,38 +33,38 @@ export const ACCESS_LIMITS: AccessLimits = {
   maxStreams: 100,
 };
 
-/** How access is decided. Only `authenticate` is required. */
+/** Options for access control. Only `authenticate` is required. */
 export interface AccessOptions extends OriginOptions {
   readonly authenticate: Authenticate;
-  /** Told of every cancel, approval and message to a running task, with who did it. */
+  /** Called with every cancel, approval and message to a running task, and who did it. */
   readonly audit?: Audit | undefined;
   readonly limits?: Partial<AccessLimits> | undefined;
   readonly clock?: Clock | undefined;
-  /** Told when `authenticate` or `audit` throws. */
+  /** Called when `authenticate` or `audit` throws. */
   readonly onError?: ((error: unknown) => void) | undefined;
 }
 
-/** What every route asks before it does anything. */
+/** The checks that every route makes before it does anything. */
 export interface Access {
-  /** Who sent a request, if they may do this; otherwise the response that says why not. */
+  /** Returns the sender of a request if they have the right; otherwise the response that says why not. */
   admit(request: Request, right: Right): Promise<Principal | Response>;
-  /** For what needs no right: whether the request may come from where it comes from. */
+  /** For routes that need no right: checks whether requests from this origin are allowed. */
   checkOrigin(request: Request): Response | undefined;
-  /** The headers that let a page of a listed origin read the response. */
+  /** Returns the headers that let a page of a listed origin read the response. */
   sharing(request: Request): Readonly<Record<string, string>>;
-  /** The request with its whole body in memory, unless it is too large. */
+  /** Reads the whole body into memory, unless it is too large. */
   readBody(request: Request): Promise<Request | Response>;
-  /** Counts a stream until it is disposed of, unless there are too many. */
+  /** Counts a stream until it is disposed, unless too many are open. */
   openStream(principal: Principal): Disposable | Response;
-  /** Writes down what a principal did. */
+  /** Records what a principal did in the audit. */
   record(principal: Principal, event: Omit<AuditEvent, 'at' | 'actor' | 'actorTenant'>): void;
 }
 
 /**
- * Creates what decides who may do what: identity, rights, origins, rates and sizes. Share one between all handlers of a server,
- * so that its limits hold over all of them.
+ * Creates the access control of a server: identity, rights, origins, rates and sizes. Share one between all handlers of
+ * a server, so that its limits apply to all of them.
  *
- * @returns The access to hand to handlers.
+ * @returns The access control to pass to handlers.
  */
 export function createAccess(options: AccessOptions): Access {
   const { authenticate, audit, clock = systemClock, onError = () => {} } = options;
@@ -119,19 +119,19 @@ export function createAccess(options: AccessOptions): Access {
       try {
         audit?.({ ...event, at: clock.wallNow?.() ?? clock.now(), ...actor });
       } catch (error) {
-        // It was done, so it must be answered.
+        // Don't fail the response: the action was done.
         onError(error);
       }
     },
   };
 }
 
-/** Whether somebody has a right. */
+/** Returns whether a principal has a right. */
 export function may({ rights }: Principal, right: Right): boolean {
   return rights.includes(right);
 }
 
-/** The answer to those who lack a right. */
+/** The response to a principal that lacks a right. */
 export function refuseRight(right: Right): Response {
   const message = `This needs the right '${right}', which you do not have; ask whoever gave you access`;
   return refuse(403, { code: 'forbidden', message });

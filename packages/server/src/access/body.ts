@@ -1,14 +1,14 @@
 import { refuse } from './refusal.ts';
 
-/** Deeper JSON would overflow the stack of whoever walks through it. */
+/** Deeper JSON would overflow the stack of code that walks it. */
 const MAX_DEPTH = 100;
 
-/** Reads a body that may not be larger than this. Returns the request with its whole body in memory, or why not. */
+/** Reads a body up to a maximum size. Returns the request with its whole body in memory, or the refusal. */
 export async function readBody(request: Request, maxBytes: number): Promise<Request | Response> {
   if (request.body === null) return request;
   const tooLarge = () =>
     refuse(413, { code: 'body-too-large', message: `The body has more than ${maxBytes} bytes; send less at once` });
-  // It may lie; then the bytes are counted as they come.
+  // The header may be wrong; the bytes are counted as they arrive.
   if (Number(request.headers.get('content-length') ?? 0) > maxBytes) return tooLarge();
   const chunks: Uint8Array<ArrayBuffer>[] = [];
   let length = 0;

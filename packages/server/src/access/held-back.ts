@@ -1,13 +1,19 @@
 import type { Clock } from '@whoa/core/embed';
 
-/** How long what is refused for its number is held back: whoever asks again with the answer asks once a second. */
+/**
+ * How long a refusal for too many requests is delayed. A client that retries on each response then sends one per
+ * second.
+ */
 const HELD_BACK_MS = 1_000;
-/** They come this far apart: those who were answered together would ask together. */
+/** The time between delayed responses: clients that are answered together would retry together. */
 const APART_MS = 10;
-/** So many are held back at once; the others are answered at once. */
+/** How many responses are delayed at once. Others are sent immediately. */
 const MAX_HELD_BACK = 1_000;
 
-/** Holds answers back for those who ask too often: one who does not wait would keep the server from all others. */
+/**
+ * Delays responses to clients that send too many requests: one that does not wait would keep the server from all
+ * others.
+ */
 export class HeldBack {
   readonly #clock: Clock;
   #count = 0;

@@ -4,28 +4,30 @@ import type { Authenticate, Principal } from './principal.ts';
 
 const CODE_MS = 60_000;
 const SESSION_MS = 12 * 3_600_000;
-/** How many codes and sessions there may be; beyond that the oldest end. */
+/** The maximum number of codes and of sessions. Beyond that, the oldest end. */
 const MAX_KEPT = 10_000;
 
 /** How long codes and sessions last. */
 export interface LoginOptions {
-  /** How long a code can be exchanged; a minute. */
+  /** How long a code can be exchanged. Defaults to a minute. */
   readonly codeMs?: number;
-  /** How long a page stays logged in; 12 hours. */
+  /** How long a page stays logged in. Defaults to 12 hours. */
   readonly sessionMs?: number;
-  /** The page is served over HTTPS by something in front of this server. */
+  /** Set it if a proxy in front of this server serves the page over HTTPS. */
   readonly isSecure?: boolean;
   readonly clock?: Clock;
 }
 
 /**
- * Lets a page in without a token in its reach. Sessions are random names in the memory of this process: after a restart, or
- * at another instance, one logs in again.
+ * Logs a page in without giving it a token. Sessions have random names and are kept in the memory of this process:
+ * after a restart, or on another instance, users log in again.
  */
 export interface Login {
-  /** A code for one exchange. Hand it to the page in the fragment of its address, or have it typed in: never in a query. */
+  /**
+   * Creates a one-time code. Pass it to the page in the fragment of its URL, or let the user type it: never in a query.
+   */
   createCode(principal: Principal): string;
-  /** The cookie for a code that was created and not used; a code is used up even when it is too old. */
+  /** Returns the cookie for a code that was created and not used. Even an expired code can be tried only once. */
   exchange(code: string, request: Request): string | undefined;
   /** Ends the session of a request. Returns the cookie that clears it. */
   logout(request: Request): string;
@@ -35,7 +37,7 @@ export interface Login {
 /**
  * Creates a login for pages: a code is exchanged once for a cookie.
  *
- * @returns The login. Its `authenticate` goes into the options of handlers.
+ * @returns The login. Pass its `authenticate` to handlers.
  */
 export function createLogin(options: LoginOptions = {}): Login {
   const { codeMs = CODE_MS, sessionMs = SESSION_MS, isSecure = false, clock = systemClock } = options;
@@ -67,7 +69,7 @@ export function createLogin(options: LoginOptions = {}): Login {
 }
 
 /**
- * Combines several ways to find out who sent a request. They are asked in order.
+ * Combines several ways to identify the sender of a request. They are tried in order.
  *
  * @returns A function for `authenticate`: the first identity found, or `undefined`.
  */
@@ -81,7 +83,7 @@ export function authenticateByAny(...all: readonly Authenticate[]): Authenticate
   };
 }
 
-/** Principals under secret names, for a time. Only hashes of the names are kept, so looking one up tells nothing. */
+/** Principals by secret name, for a limited time. Only hashes of the names are kept, so lookup times reveal nothing. */
 class Kept {
   readonly #forMs: number;
   readonly #clock: Clock;
@@ -111,7 +113,7 @@ class Kept {
   }
 }
 
-/** With this prefix no other host of the domain can set it. */
+/** With this prefix, no other host of the domain can set the cookie. */
 function cookieName(isHttps: boolean): string {
   return isHttps ? '__Host-whoa' : 'whoa';
 }

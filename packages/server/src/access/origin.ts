@@ -1,32 +1,32 @@
 import { refuse } from './refusal.ts';
 
 const LOOPBACK: readonly string[] = ['localhost', '127.0.0.1', '[::1]'];
-/** These change nothing, so a page that sends one by surprise does no harm. */
+/** These methods change nothing, so a page that sends one unexpectedly does no harm. */
 const SAFE: ReadonlySet<string> = new Set(['GET', 'HEAD', 'OPTIONS']);
 const SHARED_HEADERS = 'authorization, content-type, last-event-id, whoa-last-message';
 
 /** Where requests may come from. */
 export interface OriginOptions {
   /**
-   * Under which names the server may be reached; defaults to those of this machine. A page whose name was made to lead
-   * here (DNS rebinding) has another. `any`: something in front has checked.
+   * The host names under which the server may be reached. Defaults to those of this machine. This stops DNS rebinding:
+   * a page whose name resolves to this server has another name. `any`: a proxy in front has checked the name.
    */
   readonly hosts?: readonly string[] | 'any' | undefined;
-  /** Pages that may send requests beside those of the server's own origin: `https://app.example.com`. */
+  /** Origins of pages that may send requests, beside the server's own: `https://app.example.com`. */
   readonly origins?: readonly string[] | undefined;
 }
 
-/** Says whether a request may come from where it comes from. */
+/** Decides which origins may send requests. */
 export interface OriginGuard {
-  /** Returns why it may not. */
+  /** Returns the refusal, if the origin is not allowed. */
   check(request: Request): Response | undefined;
-  /** The headers that let a page of another origin, if it is listed, read the response. */
+  /** Returns the headers that let a page of a listed origin read the response. */
   sharing(request: Request): Readonly<Record<string, string>>;
 }
 
 export function createOriginGuard({ hosts = LOOPBACK, origins = [] }: OriginOptions): OriginGuard {
   for (const origin of origins) {
-    if (originOf(origin) !== origin) throw new TypeError(`origins: '${origin}' is no origin; write 'https://name'`);
+    if (originOf(origin) !== origin) throw new TypeError(`origins: '${origin}' is not an origin; write 'https://name'`);
   }
   const listed = (request: Request): string | undefined => {
     const origin = request.headers.get('origin');
@@ -59,13 +59,13 @@ export function createOriginGuard({ hosts = LOOPBACK, origins = [] }: OriginOpti
   };
 }
 
-/** What is in front may speak TLS where we do not, or call us by another name; then the browser's word is left. */
+/** A proxy may use TLS where we do not, or call us by another name. Then only the browser's own headers can tell. */
 function isOfItsSite({ headers }: Request, host: string): boolean {
   const isSame = ['http:', 'https:'].some((scheme) => headers.get('origin') === `${scheme}//${host}`);
   return isSame || headers.get('sec-fetch-site') === 'same-origin';
 }
 
-/** A browser adds cookies to whatever any page sends; what no page can forge is the origin. */
+/** Browsers add cookies to requests of any page, but no page can forge its origin. */
 function needsOrigin({ method, headers }: Request): boolean {
   return !SAFE.has(method) && headers.has('cookie') && !headers.has('authorization');
 }

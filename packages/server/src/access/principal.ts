@@ -1,26 +1,26 @@
-/** What somebody may do. `operate`: see and stop what belongs to other tenants. */
+/** What a principal may do. `operate`: see and stop the tasks of other tenants. */
 export type Right = 'read' | 'start' | 'cancel' | 'approve' | 'operate';
 
-/** Everything that a person may do with what is theirs. */
+/** All rights of a user in their own tenant. */
 export const OWN_RIGHTS: readonly Right[] = ['read', 'start', 'cancel', 'approve'];
 
-/** Who asks, whose things they reach, and what they may do with them. */
+/** Who sends a request, which tenant they can access, and what they may do there. */
 export interface Principal {
-  /** Whose tasks and chats. Nothing of any other tenant exists for them. */
+  /** The tenant that owns the tasks and chats. Those of other tenants are not visible. */
   readonly tenant: string;
-  /** Who it is, for reasons and the audit. */
+  /** The name, for cancel reasons and the audit. */
   readonly name: string;
   readonly rights: readonly Right[];
 }
 
-/** What a user's function answers: a principal, or the name of a user who has all that is theirs. */
+/** What `authenticate` returns: a principal, or the name of a user with all rights in their own tenant. */
 export type Identity = Principal | string | null | undefined;
 
-/** Says who sent a request; nobody is turned away with 401. */
+/** Identifies the sender of a request. Without an identity the response is 401. */
 export type Authenticate = (request: Request) => Identity | Promise<Identity>;
 
 /**
- * Reads the principal from an identity; the name of a user is their tenant too.
+ * Converts an identity to a principal. The name of a user is also their tenant.
  *
  * @returns The principal, or `undefined` when the request has no identity.
  */
@@ -29,21 +29,21 @@ export function toPrincipal(identity: Identity): Principal | undefined {
   return typeof identity === 'string' ? { tenant: identity, name: identity, rights: OWN_RIGHTS } : identity;
 }
 
-/** Something was asked for or answered that somebody may have to account for later. */
+/** An action that a user may have to account for later. */
 export interface AuditEvent {
   readonly type: 'cancel' | 'approve' | 'steer';
   readonly at: number;
   readonly actor: string;
-  /** The tenant of the actor, if it is not that of the target. */
+  /** The tenant of the actor, if it differs from the target's. */
   readonly actorTenant?: string;
   readonly tenant: string;
   /** The task, or the chat. */
   readonly target: string;
-  /** What was stopped of a chat. */
+  /** What part of a chat was stopped. */
   readonly scope?: 'foreground' | 'background' | 'all';
-  /** The call of the task, if it was about one. */
+  /** The call of the task, if the action was about one. */
   readonly callId?: string;
-  /** What became of it, as the store said. */
+  /** The result from the store. */
   readonly answer: string;
 }
 

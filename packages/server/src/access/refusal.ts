@@ -1,9 +1,9 @@
-/** What every route answers when it does not do what was asked: a word for programs, and for people what to do next. */
+/** The body of every refusal: a code for programs, and a message for users that says what to do next. */
 export interface Refusal {
   readonly error: { readonly code: string; readonly message: string; readonly [more: string]: unknown };
 }
 
-/** Makes a response of a refusal. `more` stands beside code and message. */
+/** Creates the response of a refusal. `more` is added beside code and message. */
 export function refuse(
   status: number,
   { code, message, ...more }: Refusal['error'],
@@ -12,7 +12,7 @@ export function refuse(
   return Response.json({ error: { code, message, ...more } }, { status, headers });
 }
 
-/** As `refuse`, and says when to try again. */
+/** Like `refuse`, and says when to try again. */
 export function refuseForNow(status: 429 | 503, error: Refusal['error'], retryMs: number): Response {
   return refuse(status, error, { 'retry-after': `${Math.max(1, Math.ceil(retryMs / 1_000))}` });
 }

@@ -1,7 +1,7 @@
 import { createHash, randomBytes, timingSafeEqual } from 'node:crypto';
 import type { Authenticate, Principal } from './principal.ts';
 
-/** Somebody who shows a token. Only its hash is kept: who reads the configuration cannot use it. */
+/** A principal with a token. Only the hash is kept: it cannot be used as a token. */
 export interface TokenEntry extends Principal {
   /** SHA-256 of the token, in hexadecimal digits. */
   readonly sha256: string;
@@ -18,8 +18,8 @@ export function createToken(): { readonly token: string; readonly sha256: string
 }
 
 /**
- * Identifies principals by `Authorization: Bearer TOKEN`. A plain hash is enough for tokens of `createToken`, which cannot be
- * guessed; do not give it hashes of passwords that people chose.
+ * Identifies principals by `Authorization: Bearer TOKEN`. A plain hash is enough for tokens of `createToken`, which
+ * cannot be guessed. Don't use it with hashes of passwords that users chose.
  *
  * @returns A function for `authenticate`.
  * @throws TypeError when an entry has no valid hash.
@@ -33,7 +33,7 @@ export function createTokens(entries: readonly TokenEntry[]): Authenticate {
     const [, token] = /^Bearer +(\S+)$/i.exec(request.headers.get('authorization') ?? '') ?? [];
     if (token === undefined) return undefined;
     const shown = digest(token);
-    // Don't stop at the first match: how long it takes must not tell which one it was.
+    // Don't stop at the first match: the time must not reveal which entry matched.
     return known.reduce<Principal | undefined>(
       (found, { hash, principal }) => (timingSafeEqual(hash, shown) ? principal : found),
       undefined,

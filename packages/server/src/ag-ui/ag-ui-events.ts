@@ -4,6 +4,6 @@ type Written<Event> = Event extends { type: infer Type extends string }
   ? { readonly [Field in keyof Event]: Field extends 'type' ? `${Type}` : Event[Field] }
   : never;
 
-/** An event as it is written on the wire; the library's own types want its enum. */
+/** An event as it is written to the wire. The library's own types require its enum. */
 export type AgUiEvent = Written<CoreEvent>;
 export type AgUiMessage = CoreMessage;

@@ -14,13 +14,13 @@ import type { AgUiMessage } from './ag-ui-events.ts';
 import { agUiMessagesOf, type RunInput, runInput, uiMessageOf } from './ag-ui-messages.ts';
 import { AgUiTranslator } from './ag-ui-translator.ts';
 
-/** How a chat is served to AG-UI clients. */
+/** Options of a handler that serves chats to AG-UI clients. */
 export interface AgUiHandlerOptions<Tools extends ChatTools> extends ChatServiceOptions<Tools> {
-  /** Where the handler is mounted; `/api/ag-ui` unless said otherwise. */
+  /** Where the handler is mounted. Defaults to `/api/ag-ui`. */
   readonly api?: string;
 }
 
-/** Spread `GET` and `POST` into a route file, or hand `fetch` to a server. Dispose it to hand unfinished runs on. */
+/** Spread `GET` and `POST` into a route file, or pass `fetch` to a server. Dispose it to hand unfinished runs on. */
 export interface AgUiHandler extends AsyncDisposable {
   readonly fetch: (request: Request) => Promise<Response>;
   readonly GET: (request: Request) => Promise<Response>;
@@ -28,7 +28,7 @@ export interface AgUiHandler extends AsyncDisposable {
 }
 
 /**
- * Serves an agent, or a loop of your own, to AG-UI clients, with a stop that stops: a run that was stopped ends with
+ * Serves an agent, or your own loop, to AG-UI clients, with a stop that stops the run: a stopped run ends with
  * `RUN_FINISHED` and the outcome `cancelled`.
  *
  * @returns The handlers `GET` and `POST`, and `fetch` for both.
@@ -86,7 +86,7 @@ function createRoutes(service: ChatService, api: string): Hono {
   return shareRoutes(routes, { chat, access, onError, via: 'ag-ui' });
 }
 
-/** Whether a request answers questions. Somebody who gives them up and says something new wants a run of its own. */
+/** Returns whether a request answers questions. A user who drops them and sends a new message wants a new run. */
 async function isResume(who: Principal, { threadId, messages, resume }: RunInput, chat: Chat): Promise<boolean> {
   if (resume.length === 0) return false;
   const last = messages.at(-1);
@@ -104,7 +104,7 @@ async function isKnown(who: Principal, said: { threadId: string; id: string }, c
   return (await chat.messages(who, said.threadId)).some(({ id, role }) => id === said.id && role === 'user');
 }
 
-/** The run that a request asks for. One that comes again is the same run. */
+/** Starts the run of a request. Repeating the request returns the same run. */
 async function startRun(who: Principal, input: RunInput, { chat }: ChatService): Promise<TaskRecord> {
   const { threadId, runId, messages } = input;
   const known = await chat.find(who, { chatId: threadId, runId });
@@ -114,13 +114,15 @@ async function startRun(who: Principal, input: RunInput, { chat }: ChatService):
     const why = 'messages: the last one must be of the user; the server keeps the others';
     throw new HttpError(400, { code: 'invalid', message: why });
   }
-  // A message that was answered already is answered anew: what followed it goes.
+  // A message that was already replied to gets a new reply, and everything after it is removed.
   const regenerate = await isKnown(who, { threadId, id: last.id }, chat);
   const ref = await chat.send(who, { chatId: threadId, runId, message: uiMessageOf(last), regenerate });
   return (await chat.task(ref))!;
 }
 
-/** Answers what a run was interrupted by. The reply goes on, under one more name. One that comes again is the same run. */
+/**
+ * Answers the questions that interrupted a run. The reply continues under another name. Repeating it changes nothing.
+ */
 async function resumeRun(who: Principal, input: RunInput, { chat, access }: ChatService): Promise<TaskRecord> {
   const { threadId: chatId, runId, resume } = input;
   const answers = resume.map(({ interruptId: approvalId, status, payload }) => {
@@ -131,7 +133,7 @@ async function resumeRun(who: Principal, input: RunInput, { chat, access }: Chat
   const known = found?.agent === HISTORY_AGENT ? undefined : found;
   const ref = known ?? (await chat.active(who, chatId));
   if (ref === undefined) throw notAsked();
-  // Under this name it was stopped before.
+  // It was stopped under this name before.
   if (known === undefined && (await chat.rename(ref, { chatId, runId })))
     await chat.stop(who, { chatId, messageId: ref.id, via: 'ag-ui' });
   else if (known === undefined || !isFinalStatus(known.status))

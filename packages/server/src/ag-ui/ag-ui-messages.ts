@@ -16,23 +16,23 @@ interface InputMessage {
   readonly content?: string | readonly InputPart[] | undefined;
 }
 
-/** What is read of a `RunAgentInput`. Tools of the page and its state are for agents that run in it. */
+/** The fields of a `RunAgentInput` that are used. The page's tools and state are for agents that run in the page. */
 export interface RunInput {
   readonly threadId: string;
   readonly runId: string;
   readonly messages: readonly InputMessage[];
-  /** Answers to the questions that a run before was interrupted by. */
+  /** Answers to the questions that interrupted an earlier run. */
   readonly resume: readonly ResumeAnswer[];
 }
 
 interface ResumeAnswer {
   readonly interruptId: string;
-  /** A question that is given up is denied. */
+  /** A cancelled question is denied. */
   readonly status: 'resolved' | 'cancelled';
   readonly payload?: unknown;
 }
 
-/** Questions that one run answers. */
+/** The maximum number of questions that one run answers. */
 const MAX_RESUMED = 100;
 
 const name = z.string().min(1).max(200);
@@ -56,7 +56,7 @@ export const runInput: z.ZodType<RunInput> = z.looseObject({
     .default([]),
 });
 
-/** The message of a person as a chat keeps it. */
+/** Converts a user's message to what a chat keeps. */
 export function uiMessageOf({ id, content = '' }: InputMessage): UIMessage {
   const parts = typeof content === 'string' ? [{ type: 'text', text: content }] : content;
   return {
@@ -73,7 +73,7 @@ function fileOf({ type, value, mimeType = 'application/octet-stream' }: NonNulla
   return { type: 'file', mediaType: mimeType, url: type === 'data' ? `data:${mimeType};base64,${value}` : value };
 }
 
-/** A chat as an AG-UI client keeps it. */
+/** Converts a chat to the messages of an AG-UI client. */
 export function agUiMessagesOf(messages: readonly UIMessage[]): AgUiMessage[] {
   return messages.flatMap((one): AgUiMessage[] =>
     one.role === 'user' ? [{ id: one.id, role: 'user', content: wordsOf(one) }] : replyOf(one),
@@ -91,7 +91,7 @@ interface ToolPart {
   readonly errorText?: string;
 }
 
-/** Each piece of a reply is a message of its own. */
+/** Each part of a reply becomes a separate message. */
 function replyOf({ id, parts }: UIMessage): AgUiMessage[] {
   const messages: AgUiMessage[] = [];
   for (const [index, one] of parts.entries()) {

@@ -4,34 +4,34 @@ import type { UIMessageChunk } from 'ai';
 import type { AgUiEvent, AgUiMessage } from './ag-ui-events.ts';
 import { MessageLog } from './message-log.ts';
 
-/** The version of AG-UI that is written: the first whose runs can end as cancelled. */
+/** The version of AG-UI that is written: the first in which a run can end as cancelled. */
 const PROTOCOL_VERSION = '1.0';
 
 export interface AgUiRun {
   readonly threadId: string;
   readonly runId: string;
-  /** Names what the run makes. */
+  /** The prefix of the ids that the run creates. */
   readonly taskId: string;
-  /** What the reader has of the thread. */
+  /** The messages of the thread that the reader has. */
   readonly before: readonly AgUiMessage[];
-  /** The reader has it not yet: it is told first. */
+  /** The reader does not have them yet: they are sent first. */
   readonly isJoining: boolean;
-  /** Questions that were answered before: they do not interrupt it. */
+  /** Questions that were answered before: they do not interrupt the run. */
   readonly answered: ReadonlySet<string>;
-  /** Questions that it answers: everything up to them was told by runs before it. */
+  /** Questions that the run answers: earlier runs have sent everything up to them. */
   readonly resumed: ReadonlySet<string>;
-  /** What the run has cost; asked for at its end. */
+  /** Returns the usage of the run; called at its end. */
   readonly usage: () => Promise<Usage | undefined>;
 }
 
 type WordsKind = 'text' | 'reasoning';
 type Chunk<Type extends UIMessageChunk['type']> = Extract<UIMessageChunk, { type: Type }>;
 
-/** Turns the chunks of one reply into the events of one AG-UI run. Whatever it has opened is closed before the end. */
+/** Converts the chunks of one reply to the events of one AG-UI run. Everything it opens is closed before the end. */
 export class AgUiTranslator {
   readonly #run: AgUiRun;
   readonly #log: MessageLog;
-  /** Messages whose words are being streamed, by the ids of their chunks. */
+  /** Messages whose text is being streamed, by the ids of their chunks. */
   readonly #words = new Map<string, { readonly kind: WordsKind; readonly messageId: string }>();
   /** Calls whose input is being streamed. */
   readonly #calls = new Map<string, { hasInput: boolean }>();
@@ -46,7 +46,7 @@ export class AgUiTranslator {
     this.#log = new MessageLog(run.before);
   }
 
-  /** All events of a run, from its beginning. A stream that breaks off leaves the run open, as the protocol has it. */
+  /** Returns all events of a run. A stream that breaks off leaves the run open, as the protocol requires. */
   async *translate(chunks: AsyncIterable<UIMessageChunk>): AsyncGenerator<AgUiEvent, undefined> {
     const { threadId, runId, isJoining, before, answered, resumed } = this.#run;
     yield { type: 'RUN_STARTED', threadId, runId, protocolVersion: PROTOCOL_VERSION };
@@ -63,7 +63,7 @@ export class AgUiTranslator {
       if (unseen.size === 0) yield* events;
       const asked = interruptOf(chunk);
       if (asked === undefined) continue;
-      // What the run before had open, it has closed.
+      // Close what is open: the earlier run has already closed it for the reader.
       if (unseen.delete(asked.id) && unseen.size === 0) this.#close();
       if (!resumed.has(asked.id) && !answered.has(asked.id)) interrupts.push(asked);
       if (unseen.size > 0 || interrupts.length === 0) continue;
@@ -204,7 +204,7 @@ export class AgUiTranslator {
   }
 
   #endCall(toolCallId: string, content: string): AgUiEvent[] {
-    // A result of a call that the reader was never told of would be about nothing.
+    // Skip the result of a call that was never sent to the reader.
     if (this.#ended.has(toolCallId) || !this.#log.hasCall(toolCallId)) return [];
     this.#ended.add(toolCallId);
     const before = this.#calls.delete(toolCallId) ? [{ type: 'TOOL_CALL_END' as const, toolCallId }] : [];
@@ -239,20 +239,20 @@ export class AgUiTranslator {
   }
 
   #newName(): string {
-    // Replayed, the same words may come in other pieces: what a resumed run makes has names of its own.
+    // Give a resumed run its own ids: on replay, the same text may come in other pieces.
     const [first] = this.#run.resumed;
     return `${first ?? this.#run.taskId}-m${++this.#names}`;
   }
 }
 
-/** What the answer to a question may say. */
+/** The schema of an answer to a question. */
 const ANSWER = {
   type: 'object',
   properties: { approved: { type: 'boolean' }, why: { type: 'string' }, remember: { type: 'boolean' } },
   required: ['approved'],
 };
 
-/** The question of a chunk, if it has one that a resumed run can answer. */
+/** Returns the question of a chunk, if a resumed run can answer it. */
 function interruptOf(chunk: UIMessageChunk): Interrupt | undefined {
   if (chunk.type !== 'tool-approval-request' || chunk.approvalDescriptor === undefined) return undefined;
   const { approvalId: id, toolCallId, approvalDescriptor: question } = chunk;
@@ -263,7 +263,7 @@ function toText(output: unknown): string {
   return typeof output === 'string' ? output : (JSON.stringify(output) ?? '');
 }
 
-/** What AG-UI has no event for: questions, the stop report, sources, files, and what the application adds. */
+/** Wraps what AG-UI has no event for: questions, the stop report, sources, files, and what the application adds. */
 function customOf(chunk: UIMessageChunk): AgUiEvent {
   const { type, ...rest } = chunk;
   if (type.startsWith('data-'))

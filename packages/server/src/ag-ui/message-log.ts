@@ -8,7 +8,7 @@ interface Made {
   readonly toolCallId?: string;
 }
 
-/** The messages of a thread as a reader has them, so that what a step has said can be taken back. */
+/** The messages of a thread as a reader has them, so that the output of a step can be withdrawn. */
 export class MessageLog {
   readonly #before: readonly AgUiMessage[];
   #made: Made[] = [];
@@ -22,7 +22,7 @@ export class MessageLog {
     this.#stepFrom = this.#made.length;
   }
 
-  /** Takes back what the current step has said: the reader is told what is left. */
+  /** Withdraws the output of the current step. Returns the event with the remaining messages. */
   reset(): AgUiEvent {
     this.#made = this.#made.slice(0, this.#stepFrom);
     return { type: 'MESSAGES_SNAPSHOT', messages: [...this.#before, ...this.#made.map(messageOf)] };
@@ -36,7 +36,7 @@ export class MessageLog {
     this.#made.findLast((message) => message.id === id)!.content += words;
   }
 
-  /** Adds a call to what the current step has said, or to a new message. Returns the name of the message. */
+  /** Adds a call to the output of the current step, or to a new message. Returns the id of the message. */
   call(toolCallId: string, name: string, newId: string): string {
     const last = this.#made.slice(this.#stepFrom).at(-1);
     if (last?.role !== 'assistant') this.say(newId, 'assistant');

@@ -10,7 +10,7 @@ import { CANCEL_FIELDS, CANCEL_RECEIPT, type CancelBody, NAME, STATUS, TASK_PARA
 
 const MAX_BULK = 1_000;
 const CANCELLING_AT_ONCE = 16;
-/** Those that wait first: none of them begins because another was stopped. */
+/** Waiting tasks first, so that none of them starts because another was stopped. */
 const LIVE = ['init', 'running', 'cancelling'] as const;
 
 const CANCEL = z.strictObject(CANCEL_FIELDS);
@@ -76,7 +76,7 @@ async function cancel(
   return receipt;
 }
 
-/** Who it was is never up to the sender. */
+/** Takes the name from the principal, never from the request. */
 export function reasonBy({ name }: Principal, message: string | undefined): CancelReasonInit {
   return { kind: 'user', by: name, via: 'http', ...(message !== undefined && { message }) };
 }
@@ -149,7 +149,7 @@ interface PageRequest {
   readonly cursor: string | undefined;
 }
 
-/** One page of one status. Its cursor says with which status to go on. */
+/** Reads one page of one status. Its cursor contains the status to continue with. */
 async function nextPage({ store }: ApiParts, { tenant, status, conversation, limit, cursor }: PageRequest) {
   const [, from, rest] = /^(\w+):(.*)$/.exec(cursor ?? '') ?? [];
   const now = LIVE.find((one) => one === from) ?? status ?? LIVE[0];

@@ -79,13 +79,13 @@ function approveEndpoint(parts: ApiParts): Endpoint {
   });
 }
 
-/** Which call an entry of a journal asks a person about. */
+/** Returns the call that a journal entry asks a user about. */
 function callAskedAbout(event: Json): string | undefined {
   const { type, question } = event as { type?: string; question?: { callId?: string } };
   return type === 'approval-question' ? question?.callId : undefined;
 }
 
-/** Nothing that was sent before a question answers it. */
+/** Refuses an answer without its question: what was sent before a question does not answer it. */
 async function notAsked({ store }: ApiParts, task: TaskRef): Promise<HttpError> {
   if ((await store.get(task)) === undefined) return unknownTask();
   const message = 'asked: at this position of the journal nothing is asked about this call; read the question first';

@@ -6,7 +6,7 @@ import type { ApiParts } from './http/parts.ts';
 import { TASK_PARAMS } from './http/schemas.ts';
 import { eventStream } from './http/sse.ts';
 
-/** The id of the last event: who comes back with it has seen everything. */
+/** The id of the last event: a client that reconnects with it has seen everything. */
 const END_ID = 'end';
 
 const POSITION = z.coerce.number().int().min(0).max(Number.MAX_SAFE_INTEGER);
@@ -40,7 +40,7 @@ export function eventsEndpoint({ store, access, world, heartbeatMs, onError }: A
       return new Response(eventStream(following, { clock: world.clock, heartbeatMs, toText, close, signal }), {
         headers: {
           'content-type': 'text/event-stream',
-          // Proxies would keep events back to send many at once.
+          // Stops proxies from buffering events.
           'x-accel-buffering': 'no',
         },
       });
@@ -48,7 +48,7 @@ export function eventsEndpoint({ store, access, world, heartbeatMs, onError }: A
   });
 }
 
-/** JSON has no line feeds of its own, so it is one line of data. */
+/** JSON contains no line feeds, so it is one line of data. */
 function toText(seen: Followed): string {
   const id = seen.type === 'end' ? END_ID : seen.position;
   return `id: ${id}\nevent: ${seen.type}\ndata: ${JSON.stringify(seen)}\n\n`;

@@ -5,7 +5,7 @@ import { refuse } from '../access/refusal.ts';
 import { defineEndpoint, type Endpoint } from './http/endpoint.ts';
 import type { ApiParts } from './http/parts.ts';
 
-/** A store that takes longer is not ready. */
+/** A store that takes longer to respond is not ready. */
 const READY_MS = 2_000;
 const OK = z.object({ ok: z.literal(true) });
 
@@ -34,7 +34,7 @@ export function healthEndpoints({ store, world }: ApiParts): Endpoint[] {
   ];
 }
 
-/** Asks the store for nothing in particular. One question at a time, however many want to know. */
+/** Sends a cheap request to the store. One at a time, however many callers want to know. */
 function createReadiness(store: TaskStore, clock: Clock): () => Promise<boolean> {
   let asking: Promise<boolean> | undefined;
   const ask = (): Promise<boolean> =>

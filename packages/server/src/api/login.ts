@@ -15,7 +15,7 @@ export function loginEndpoints(login: Login): Endpoint[] {
       body: z.strictObject({ code: z.string().min(1).max(200) }),
       responses: { ...DONE, 401: { description: 'The code is not known, too old or used.' } },
       handle({ body: { code }, request }) {
-        // Another site must not log its visitors in as somebody else.
+        // Check the origin: another site must not log its visitors in as another user.
         if (!request.headers.has('origin')) throw noOrigin();
         const cookie = login.exchange(code, request);
         if (cookie === undefined) {

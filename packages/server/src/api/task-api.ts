@@ -19,17 +19,17 @@ import { taskEndpoints } from './tasks.ts';
 
 const HEARTBEAT_MS = 15_000;
 
-/** How the task API is served. */
+/** Options of the task API. */
 export interface TaskApiOptions {
   readonly store: TaskStore;
   readonly access: Access;
-  /** The agents that may be asked for; without it any name is taken, and waits for a worker that has it. */
+  /** The agents that callers may request. Without it any name is accepted, and waits for a worker that has it. */
   readonly agents?: readonly string[];
-  /** Lets pages log in. Its `authenticate` must be among those of `access`. */
+  /** Lets pages log in. Its `authenticate` must be one of those of `access`. */
   readonly login?: Login;
-  /** How often an open stream shows that it is; 15 s. */
+  /** How often a heartbeat is sent on an open stream. Defaults to 15 s. */
   readonly heartbeatMs?: number;
-  /** Told what went wrong inside; who asked is told only that something did. */
+  /** Called with unexpected errors. Clients get no details of them. */
   readonly onError?: (error: unknown) => void;
   readonly world?: World;
 }
@@ -37,13 +37,13 @@ export interface TaskApiOptions {
 /** Tasks over HTTP. */
 export interface TaskApi {
   readonly fetch: (request: Request) => Promise<Response>;
-  /** Every route there is, and the right it needs. */
+  /** All routes, and the right that each needs. */
   readonly routes: readonly Pick<Endpoint, 'method' | 'path' | 'right'>[];
 }
 
 /**
- * Serves a task store over HTTP, as a web-standard handler: for `Bun.serve`, `Deno.serve`, `@hono/node-server`, or a route of
- * your own.
+ * Serves a task store over HTTP, as a web-standard handler: for `Bun.serve`, `Deno.serve`, `@hono/node-server`, or your
+ * own route.
  *
  * @returns The handler.
  *

@@ -14,7 +14,7 @@ const CURSOR = z
   .regex(/^\d+(\.\d+)?\/[^\0]+$/)
   .refine((cursor) => cursor.isWellFormed());
 
-/** Any JSON; only the outside is looked at, for it may be large. */
+/** Any JSON. Only the outer type is checked, because it may be large. */
 const JSON_VALUE = z.union([
   z.string(),
   z.number(),
@@ -28,7 +28,7 @@ const MOMENT = z.number().int().min(0).max(8_640_000_000_000_000);
 
 const NEW_TASK = z
   .strictObject({
-    agent: NAME.refine((agent) => agent !== '*', "'*' is the store's own; choose another name"),
+    agent: NAME.refine((agent) => agent !== '*', "'*' is reserved for the store; choose another name"),
     input: JSON_VALUE.openapi({
       description: "For an agent: a text, its parts, or a user's message. For other work: any JSON.",
     }),

@@ -3,14 +3,14 @@ import { createChatRoutes } from './chat-routes.ts';
 import { type ChatServiceOptions, createChatService } from './chat-service.ts';
 import type { ChatTools } from './reply-work.ts';
 
-/** How chats are served: who writes, and an `agent` or a `reply` that answers. */
+/** Options of a chat handler: who sends messages, and an `agent` or a `reply` that replies. */
 export interface ChatHandlerOptions<Tools extends ChatTools> extends ChatServiceOptions<Tools> {
-  /** Where the handler is mounted; `/api/chat` unless said otherwise. */
+  /** Where the handler is mounted. Defaults to `/api/chat`. */
   readonly api?: string;
 }
 
 /**
- * Spread `GET` and `POST` into a route file, or hand `fetch` to a server; `upgrade` and `webSocket` serve WebSockets.
+ * Spread `GET` and `POST` into a route file, or pass `fetch` to a server; `upgrade` and `webSocket` serve WebSockets.
  * Dispose it to hand unfinished replies on.
  */
 export interface ChatHandler extends WebSockets {
@@ -20,7 +20,7 @@ export interface ChatHandler extends WebSockets {
 }
 
 /**
- * Serves chats to `useChat`, with a stop that stops.
+ * Serves chats to `useChat`, with a stop that stops the run.
  *
  * @returns The handlers `GET` and `POST`, and `fetch` for both.
  *

@@ -10,7 +10,7 @@ import type { Chat, ChatMessage, ChatStopReceipt, StopScope } from './chat.ts';
 
 const name = z.string().min(1).max(200);
 
-/** A message as `useChat` sends it, with the run's name. */
+/** A message as `useChat` sends it, with the name of the run. */
 export interface SendRequest {
   readonly id: string;
   readonly messages: readonly { readonly id: string; readonly role: string; readonly parts: readonly object[] }[];
@@ -29,7 +29,7 @@ export const sendRequest: z.ZodType<SendRequest> = z.looseObject({
   runId: name.nullish(),
 });
 
-/** What is to be stopped of a chat. */
+/** What to stop in a chat. */
 export interface StopRequest {
   readonly runId?: string | null | undefined;
   readonly messageId?: string | null | undefined;
@@ -38,7 +38,7 @@ export interface StopRequest {
   readonly reason?: string | null | undefined;
 }
 
-// Strict: what is not understood must not be taken for done.
+// Strict: an option that is not understood must not be ignored.
 export const stopRequest: z.ZodType<StopRequest> = z
   .strictObject({
     runId: name.nullish(),
@@ -52,7 +52,7 @@ export const stopRequest: z.ZodType<StopRequest> = z
     message: 'the background is of the chat, not of one run or turn; leave out runId, messageId and rollback',
   });
 
-/** What a person says to a question. */
+/** A user's answer to a question. */
 export interface ApproveRequest {
   readonly approvalId: string;
   readonly approved: boolean;
@@ -67,7 +67,7 @@ export const approveRequest: z.ZodType<ApproveRequest> = z.object({
   remember: z.boolean().default(false),
 });
 
-/** The message of a request, for the chat. */
+/** Returns the message of a request, for the chat. */
 export function messageOf(request: SendRequest): ChatMessage {
   const { id: chatId, messages, trigger, messageId, runId } = request;
   const message = messages.at(-1) as unknown as UIMessage;
@@ -75,15 +75,15 @@ export function messageOf(request: SendRequest): ChatMessage {
     const why = 'messages: the last one must be of the user; the server keeps the others';
     throw new HttpError(400, { code: 'invalid', message: why });
   }
-  // A message that is edited comes with its own id: what followed it goes.
+  // An edited message has its old id: everything after it is removed.
   const regenerate = trigger === 'regenerate-message' || messageId === message.id;
   return { chatId, message, runId: runId ?? undefined, regenerate };
 }
 
-/** The header by which a page says what it shows last: the name of a message, and whether it is whole. */
+/** The header in which a page sends the last message it shows: its id, and whether it is complete. */
 export const LAST_MESSAGE = 'whoa-last-message';
 
-/** The reply to stream to a page that opens a chat. */
+/** Returns the reply to stream to a page that opens a chat. */
 export async function replyFor(
   who: Principal,
   { chatId, last: shown = '' }: { readonly chatId: string; readonly last?: string | undefined },
@@ -94,7 +94,7 @@ export async function replyFor(
   return chat.missed(who, chatId, { id: decoded(last), isPartial: partial === 'partial' });
 }
 
-/** Names in headers are encoded; one that is not was made by nobody we know. */
+/** Names in headers are encoded. A name that cannot be decoded matches none of ours. */
 function decoded(text: string): string {
   try {
     return decodeURIComponent(text);
@@ -106,11 +106,11 @@ function decoded(text: string): string {
 export interface StopContext {
   readonly chat: Chat;
   readonly access: Access;
-  /** The protocol that it came over. */
+  /** The protocol of the request. */
   readonly via: string;
 }
 
-/** Stops what a request names, and writes down who asked. */
+/** Stops what a request names, and records who asked. */
 export async function stopChat(
   who: Principal,
   request: StopRequest & { readonly chatId: string },
@@ -132,7 +132,7 @@ export async function stopChat(
   return receipt;
 }
 
-/** Answers the question that a request names, and writes down who did. */
+/** Answers the question that a request names, and records who did. */
 export async function answerQuestion(
   who: Principal,
   request: ApproveRequest & { readonly chatId: string },
@@ -151,7 +151,7 @@ export function notAsked(): HttpError {
   return new HttpError(409, { code: 'not-asked', message });
 }
 
-/** Returns the body of a request. Throws an `HttpError` if it is not what the schema says. */
+/** Returns the body of a request. Throws an `HttpError` if it does not match the schema. */
 export async function bodyOf<T>(request: Request, schema: z.ZodType<T>, access: Access): Promise<T> {
   if (!(request.headers.get('content-type') ?? '').startsWith('application/json'))
     throw new HttpError(415, whyNoJson(415));
@@ -163,14 +163,14 @@ export async function bodyOf<T>(request: Request, schema: z.ZodType<T>, access: 
   return checked(body, schema);
 }
 
-/** Returns what a request says. Throws an `HttpError` if it is not what the schema says. */
+/** Returns a checked value. Throws an `HttpError` if it does not match the schema. */
 export function checked<T>(value: unknown, schema: z.ZodType<T>): T {
   const read = schema.safeParse(value);
   if (!read.success) throw invalid(read.error);
   return read.data;
 }
 
-/** What a response says that refuses something. */
+/** Converts a refusal to an error. */
 export async function errorOf(response: Response): Promise<HttpError> {
   const { error } = (await response.json()) as Refusal;
   return new HttpError(response.status, error);

@@ -22,11 +22,11 @@ export interface ChatRoutesOptions {
   readonly chat: Chat;
   readonly access: Access;
   readonly api: string;
-  /** Told of what no request should be able to cause. */
+  /** Called with errors that no request should be able to cause. */
   readonly onError: (error: unknown) => void;
 }
 
-/** The chat over HTTP, as `useChat` asks for it, and a stop of our own. */
+/** Serves chats over HTTP for `useChat`, and adds a stop. */
 export function createChatRoutes({ chat, access, api, onError }: ChatRoutesOptions): Hono {
   const routes = new Hono().basePath(api);
   const stream = (request: Request, who: Principal, ref: TaskRef): Response =>
@@ -57,7 +57,7 @@ export function createChatRoutes({ chat, access, api, onError }: ChatRoutesOptio
 
 type Admit = (c: Context, right: Right, handle: (who: Principal) => Promise<Response>) => Promise<Response>;
 
-/** Nothing of a request is looked at before it is known who sent it. */
+/** Don't read anything of a request before its sender is known. */
 export function createAdmit(access: Access): Admit {
   return async (c, right, handle) => {
     const who = await access.admit(c.req.raw, right);
@@ -66,13 +66,13 @@ export function createAdmit(access: Access): Admit {
 }
 
 interface SharedOptions extends Omit<ChatRoutesOptions, 'api'> {
-  /** The protocol, as reasons name it. */
+  /** The protocol, for cancel reasons. */
   readonly via: string;
 }
 
 /**
- * What is the same for every protocol over HTTP: a stop, an approval, pages of listed origins may read the answers, and
- * errors are told as such.
+ * The routes that all protocols over HTTP share: a stop and an approval. Pages of listed origins may read the
+ * responses, and errors become refusals.
  */
 export function shareRoutes(routes: Hono, { chat, access, onError, via }: SharedOptions): Hono {
   const admit = createAdmit(access);

@@ -7,34 +7,36 @@ import { Chat } from './chat.ts';
 import { createHistoryWork, HISTORY_AGENT } from './history-work.ts';
 import { type ChatTools, createReplyWork, type ReplyWorkOptions } from './reply-work.ts';
 
-/** What answers chats, where they are kept and who may use them, whatever the protocol. */
+/** What replies to chats, where they are stored and who may use them, for every protocol. */
 export interface ChatServiceOptions<Tools extends ChatTools>
   extends Partial<ReplyWorkOptions<Tools>>,
     Pick<RunnerOptions, 'worker' | 'leaseMs' | 'approvals' | 'background' | 'hooks'>,
     Pick<AccessOptions, 'audit' | 'limits' | 'origins' | 'hosts'> {
-  /** Where chats are kept: an address (`redis://…`, `postgres://…`), a configuration or a store. Memory without one. */
+  /**
+   * Where chats are stored: an address (`redis://…`, `postgres://…`), a configuration or a store. Defaults to memory.
+   */
   readonly store?: string | TaskStoreConfig | TaskStore | undefined;
-  /** Says whose request it is: your session's user. */
+  /** Identifies the sender of a request: the user of your session. */
   readonly authenticate: Authenticate;
-  /** What answers: a Whoa agent, or the name of one that workers run elsewhere. Instead of `reply`. */
+  /** A Whoa agent that replies, or the name of one that other workers run. Use it instead of `reply`. */
   readonly agent?: Agent | string;
-  /** What a message does to a reply under way; `replace` unless said otherwise. */
+  /** What a message does to a reply in progress. Defaults to `replace`. */
   readonly policy?: Policy;
-  /** How many replies this process makes at once. */
+  /** How many replies this process runs at once. */
   readonly concurrency?: number;
 }
 
-/** A chat and the runner that answers it. Dispose it to hand unfinished replies on. */
+/** A chat and the runner that replies. Dispose it to hand unfinished replies on. */
 export interface ChatService extends AsyncDisposable {
   readonly chat: Chat;
   readonly access: Access;
-  /** Takes over replies of instances that died, from the first request on. */
+  /** Takes over replies of crashed instances, from the first request on. */
   readonly begin: () => void;
-  /** Told of what no request should be able to cause. */
+  /** Called with errors that no request should be able to cause. */
   readonly onError: (error: unknown) => void;
 }
 
-/** The name of a loop of the application's own among the agents of a store. */
+/** The agent name of the application's own loop in a store. */
 const REPLY_AGENT = 'whoa-chat-reply';
 
 export function createChatService<Tools extends ChatTools>(options: ChatServiceOptions<Tools>): ChatService {
@@ -72,7 +74,7 @@ export function createChatService<Tools extends ChatTools>(options: ChatServiceO
     onError: report,
     begin() {
       serving ??= runner.serve(concurrency === undefined ? {} : { concurrency });
-      // The store is asked again by the request itself, which says what is wrong.
+      // Ignore the error here: the request itself uses the store, and reports what is wrong.
       serving.catch(() => (serving = undefined));
     },
     async [Symbol.asyncDispose]() {
@@ -86,7 +88,7 @@ function storeOf(store: ChatServiceOptions<ChatTools>['store']): TaskStore {
   return typeof store === 'object' && 'create' in store ? store : createTaskStore(store);
 }
 
-/** Of a loop of the application's own, nothing is known of its tools. */
+/** The tools of the application's own loop are not known. */
 function readOnlyTools(agent: Agent | string | undefined): ReadonlySet<string> {
   if (agent === undefined || typeof agent === 'string') return new Set();
   return new Set(agent.tools.filter(({ effects }) => effects === 'read').map(({ name }) => name));

@@ -22,37 +22,37 @@ import { withStopReports } from './stop-reports.ts';
 import { uiMessagesOf, userMessageOf } from './ui/ui-messages.ts';
 import { UiTranslator } from './ui/ui-translator.ts';
 
-/** A message of a person, as it comes over any of the doors. */
+/** A user's message, from any protocol adapter. */
 export interface ChatMessage {
   readonly chatId: string;
   readonly message: UIMessage;
-  /** The page's own name for the run, so that it can be stopped before anything is known of it. */
+  /** The page's name for the run, so that it can be stopped before the server has replied. */
   readonly runId?: string | undefined;
-  /** Answers the message anew: what followed it is taken out of the history first. */
+  /** Replies to the message again: everything after it is removed from the history first. */
   readonly regenerate?: boolean;
 }
 
 /** `foreground`: the reply and its calls. `background`: what replies of the chat left running on purpose. */
 export type StopScope = 'foreground' | 'background' | 'all';
 
-/** What is to be stopped. A run that is named is the only one that is touched. */
+/** What to stop. If a run is named, only that run is stopped. */
 export interface ChatStop {
   readonly chatId: string;
   readonly runId?: string | undefined;
   readonly messageId?: string | undefined;
   readonly scope?: StopScope;
-  /** Takes the stopped turn out of the history. */
+  /** Removes the stopped turn from the history. */
   readonly rollback?: boolean;
   readonly reason?: string | undefined;
-  /** Which door it came through. */
+  /** The protocol of the request. */
   readonly via: string;
 }
 
-/** What a person said to a question in a chat. */
+/** A user's answer to a question in a chat. */
 export interface ChatAnswer {
   readonly chatId: string;
   readonly approvalId: string;
-  /** A text is a no, and what the model is told with it. */
+  /** A string means no, and is passed to the model as the reason. */
   readonly approved: boolean | string;
   readonly remember?: boolean;
 }
@@ -60,23 +60,23 @@ export interface ChatAnswer {
 export interface ChatStopReceipt {
   readonly answer: StoreCancelReceipt['answer'] | 'noted' | 'idle';
   readonly rolledBack?: boolean;
-  /** Why the turn stays in the history: these calls did something to the world that was not undone. */
+  /** Why the turn stays in the history: these calls had effects that were not undone. */
   readonly standing?: readonly string[];
-  /** How much was stopped in the background, if it was asked for. */
+  /** How many background tasks were stopped, if that was asked for. */
   readonly background?: number;
 }
 
 export interface ChatParts {
   readonly store: TaskStore;
   readonly runner: Runner;
-  /** The agent that answers, by the name its workers know it by. */
+  /** The agent that replies, by the name that its workers registered. */
   readonly agent: string;
-  /** It is a loop of the application's own, so the history holds UI messages. */
+  /** It is the application's own loop, so the history contains UI messages. */
   readonly isReply: boolean;
-  /** It is run by workers elsewhere. */
+  /** Workers in other processes run it. */
   readonly isElsewhere: boolean;
   readonly policy: Policy;
-  /** Which tools only read, by their names. */
+  /** The names of the tools that only read. */
   readonly readOnlyTools: ReadonlySet<string>;
   readonly describeError?: (error: { message: string }) => string;
 }
@@ -84,7 +84,7 @@ export interface ChatParts {
 /** Tasks that only change the history may be newer than the last reply. */
 const RECENT_TASKS = 5;
 
-/** Chats over a task store: every door translates to these. Each chat is a conversation of its tenant. */
+/** Chats in a task store. Every protocol adapter uses these. Each chat is a conversation of its tenant. */
 export class Chat {
   readonly #parts: ChatParts;
 
@@ -92,17 +92,17 @@ export class Chat {
     this.#parts = parts;
   }
 
-  /** Keeps a message and has it answered. A message that was stopped before it came is not answered. */
+  /** Stores a message and starts a reply. A message that was stopped before it arrived gets no reply. */
   async send({ tenant }: Principal, { chatId, message, runId, regenerate = false }: ChatMessage): Promise<TaskRef> {
     const { agent, isReply, policy } = this.#parts;
-    // The newer message decides about the reply under way, and then waits for the history to be cut.
+    // The newer message decides about the reply in progress, and then waits until the history is cut.
     if (regenerate) await this.#cutHistory({ tenant, chatId, from: message.id });
     const input = (isReply ? message : userMessageOf(message)) as unknown as Json;
     const wanted = { tenant, agent, conversation: chatId, input, ...(runId !== undefined && { key: runId }) };
     return this.#start(wanted, regenerate ? 'queue' : policy);
   }
 
-  /** The reply under way, if there is one. */
+  /** Returns the reply in progress, if there is one. */
   async active({ tenant }: Pick<Principal, 'tenant'>, chatId: string): Promise<TaskRef | undefined> {
     const record = await this.#parts.store.conversation({ tenant, conversation: chatId });
     const id = record?.current;
@@ -114,8 +114,8 @@ export class Chat {
   }
 
   /**
-   * The reply to stream to a page that shows this message last: the one under way, or one that ended before the page
-   * asked, if the page has not seen its end.
+   * Returns the reply to stream to a page that shows this message last: the one in progress, or one that ended before
+   * the page asked, if the page has not seen its end.
    */
   async missed(who: Principal, chatId: string, last: { id: string; isPartial: boolean }): Promise<TaskRef | undefined> {
     const active = await this.active(who, chatId);
@@ -131,7 +131,7 @@ export class Chat {
     return isMissed ? { tenant, id: task.id } : undefined;
   }
 
-  /** The chat as a page shows it when it is opened; the reply under way is streamed. */
+  /** Returns the chat as a page shows it when it is opened. The reply in progress is streamed. */
   async messages({ tenant }: Principal, chatId: string): Promise<readonly UIMessage[]> {
     const { store, isReply } = this.#parts;
     const record = await store.conversation({ tenant, conversation: chatId });
@@ -144,7 +144,7 @@ export class Chat {
     return withStopReports(shown, store, { tenant, conversation: chatId });
   }
 
-  /** Everything that is and will be streamed of a reply, from its beginning. A reader that leaves stops nothing. */
+  /** Streams a reply from its start. A reader that leaves stops nothing. */
   async *stream(ref: TaskRef, signal: AbortSignal): AsyncGenerator<UIMessageChunk, undefined> {
     const { store, describeError } = this.#parts;
     const translator = new UiTranslator(ref.id, describeError && { describeError });
@@ -154,7 +154,7 @@ export class Chat {
     return undefined;
   }
 
-  /** Answers a question about a call. Only who has read a question knows its name. */
+  /** Answers a question about a call. Only a client that has read a question knows its id. */
   async approve({ tenant }: Principal, { chatId, approvalId, ...answer }: ChatAnswer): Promise<SendReceipt['answer']> {
     const ref = await this.active({ tenant }, chatId);
     const callId = ref && (await this.questions(ref)).get(approvalId)?.callId;
@@ -162,35 +162,35 @@ export class Chat {
     return (await this.#parts.store.send(ref, { type: 'approve', callId, ...answer }, { nonce: approvalId })).answer;
   }
 
-  /** What people have been asked in a reply so far, by the names of the questions. */
+  /** Returns the questions of a reply so far, by id. */
   questions(ref: TaskRef): Promise<ReadonlyMap<string, AskedQuestion>> {
     return readQuestions(this.#parts.store, ref);
   }
 
   /**
-   * Gives a reply under way one more name, by which it can be found and stopped. Returns whether it was stopped under this
-   * name before.
+   * Gives a reply in progress another name, by which it can be found and stopped. Returns whether it was stopped under
+   * this name before.
    */
   async rename(ref: TaskRef, { chatId, runId }: { chatId: string; runId: string }): Promise<boolean> {
     const { store } = this.#parts;
     const alias: HistoryCut = { from: runId, isFor: ref.id };
     const task = { tenant: ref.tenant, agent: HISTORY_AGENT, conversation: chatId, key: runId, input: { ...alias } };
     const receipt = await store.create(task, { policy: 'queue' });
-    // It is only kept for its name, and nothing waits for it.
+    // The task only reserves the name; nothing waits for it.
     if (receipt.answer === 'created') await store.cancel(receipt.task, { kind: 'user', via: 'chat' }, { mode: 'now' });
     return receipt.answer === 'duplicate' && isFor(receipt.task) !== ref.id;
   }
 
-  /** Everything that is known of a reply. */
+  /** Returns the record of a reply. */
   task(ref: TaskRef): Promise<TaskRecord | undefined> {
     return this.#parts.store.get(ref);
   }
 
-  /** Stops a reply, what the chat left running, or both, wherever it runs. What was said and done is kept. */
+  /** Stops a reply, the chat's background tasks, or both, in any process. Messages and results are kept. */
   async stop(principal: Principal, stop: ChatStop): Promise<ChatStopReceipt> {
     const { chatId, via, reason: message, scope = 'foreground' } = stop;
     const reason = { kind: 'user', by: principal.name, via, ...(message !== undefined && { message }) };
-    // The reply first: once it is stopped, it leaves nothing more running.
+    // Stop the reply first: once it is stopped, it starts no more background tasks.
     const receipt = scope === 'background' ? undefined : await this.#stopReply(principal, stop, reason);
     if (scope === 'foreground') return receipt!;
     const chat = { tenant: principal.tenant, conversation: chatId };
@@ -214,20 +214,20 @@ export class Chat {
     return stop.rollback === true ? this.#rollBack({ tenant, id: task.id }, { answer, chatId }) : { answer };
   }
 
-  /** The run of a chat by either of its names. */
+  /** Finds a run of a chat by either of its names. */
   async find(
     { tenant }: Pick<Principal, 'tenant'>,
     { chatId, runId, messageId }: Pick<ChatStop, 'chatId' | 'runId' | 'messageId'>,
   ): Promise<TaskRecord | undefined> {
     const { store } = this.#parts;
     const found = runId === undefined ? undefined : await store.find({ tenant, key: runId, conversation: chatId });
-    // The name of a message is the id of the task that answers with it.
+    // The id of a reply's message is the id of its task.
     const id = found === undefined ? messageId : isFor(found);
     const task = id === undefined ? found : await store.get({ tenant, id });
     return task?.conversation === chatId ? task : undefined;
   }
 
-  /** A stop that came before its message: the run's name is taken by a task that does nothing. */
+  /** Handles a stop that came before its message: a task that does nothing takes the run's name. */
   async #noteStop(tenant: string, chatId: string, runId: string): Promise<void> {
     const { store } = this.#parts;
     const input: HistoryCut = { from: runId };
@@ -235,12 +235,12 @@ export class Chat {
       { tenant, agent: HISTORY_AGENT, conversation: chatId, key: runId, input: { ...input } },
       { policy: 'queue' },
     );
-    // The message may have come in between: it is the one to stop then.
+    // The message may have arrived in between. Then stop it.
     if (receipt.answer === 'created' || receipt.answer === 'duplicate')
       await store.cancel({ tenant, id: receipt.task.id }, { kind: 'user', via: 'chat' }, { mode: 'now' });
   }
 
-  /** Only once the turn has ended: until then it may still do something. */
+  /** Don't call it before the turn has ended: until then it may still have effects. */
   async #rollBack(
     ref: TaskRef,
     { answer, chatId }: { answer: StoreCancelReceipt['answer']; chatId: string },
@@ -255,7 +255,7 @@ export class Chat {
     if (standing.length > 0) return { answer, rolledBack: false, standing };
     const task = await store.get(ref);
     const asked = task?.inputs[0] as { id?: string } | undefined;
-    // It was never begun, so it is in no history.
+    // It never started, so it is not in the history.
     if (task?.startedAt === undefined || asked?.id === undefined) return { answer, rolledBack: true };
     await this.#cutHistory({ tenant: ref.tenant, chatId, from: asked.id });
     return { answer, rolledBack: true };
@@ -280,12 +280,12 @@ export class Chat {
   }
 }
 
-/** The reply that a task stands for: it only holds one more name of it. */
+/** Returns the reply that a task only holds another name of. */
 function isFor({ agent, inputs }: TaskRecord): string | undefined {
   return agent === HISTORY_AGENT ? (inputs[0] as HistoryCut).isFor : undefined;
 }
 
-/** A message whose stop came first was taken by a task that does nothing; to its reader it was stopped. */
+/** A task that does nothing took the name of a message whose stop came first. Readers see it as stopped. */
 function asStopped(task: TaskRecord): TaskRecord {
   return task.agent === HISTORY_AGENT ? { ...task, status: 'cancelled' } : task;
 }

@@ -1,13 +1,13 @@
 import type { Json } from '@whoa/core';
 import type { HeldWork } from '@whoa/tasks';
 
-/** The agent that takes a turn out of a chat's history. It runs as a task of the chat, so never beside a reply. */
+/** The agent that removes a turn from a chat's history. It runs as a task of the chat, so never beside a reply. */
 export const HISTORY_AGENT = 'whoa-chat-history';
 
-/** From which message of a person on; the last one if none is named. */
+/** The user message to cut from. Defaults to the last one. */
 export interface HistoryCut {
   readonly from?: string;
-  /** The task of a reply that goes by this name too. Nothing is cut then. */
+  /** The task of a reply that also has this name. Then nothing is cut. */
   readonly isFor?: string;
 }
 
@@ -16,7 +16,7 @@ interface Said {
   readonly id?: string;
 }
 
-/** Cuts a history before a message of a person. A message that is not there cuts nothing. */
+/** Cuts a history before a user message. An unknown message cuts nothing. */
 export function createHistoryWork(): HeldWork {
   return {
     hold: ({ task, history }) => {

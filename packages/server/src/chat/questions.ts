@@ -6,7 +6,7 @@ export interface AskedQuestion {
   isAnswered: boolean;
 }
 
-/** What people have been asked in a reply so far, by the names of the questions. */
+/** Returns the questions of a reply so far, by id. */
 export async function readQuestions(store: TaskStore, ref: TaskRef): Promise<ReadonlyMap<string, AskedQuestion>> {
   const questions = new Map<string, AskedQuestion>();
   for (let after: number | undefined = 0; after !== undefined; ) {

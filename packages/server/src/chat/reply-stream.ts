@@ -3,7 +3,7 @@ import type { Access } from '../access/access.ts';
 import type { Principal } from '../access/principal.ts';
 import { eventStream } from '../api/http/sse.ts';
 
-/** A connection that says nothing is closed by proxies. */
+/** Proxies close a connection that is silent for longer. */
 const HEARTBEAT_MS = 15_000;
 
 export interface ReplyStreamOptions {
@@ -13,7 +13,7 @@ export interface ReplyStreamOptions {
   readonly farewell?: string;
 }
 
-/** A reply as server-sent events. A reader that leaves ends the reading and nothing else. */
+/** Sends a reply as server-sent events. A reader that leaves only ends the reading. */
 export function replyStream<Event>(
   { request, who }: { readonly request: Request; readonly who: Principal },
   open: (signal: AbortSignal) => AsyncIterator<Event, undefined>,
@@ -37,7 +37,7 @@ export function replyStream<Event>(
     headers: {
       'content-type': 'text/event-stream',
       'cache-control': 'no-cache, no-transform',
-      // Proxies hold small pieces back otherwise.
+      // Stops proxies from buffering small pieces.
       'x-accel-buffering': 'no',
       ...headers,
     },

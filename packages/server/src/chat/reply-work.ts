@@ -16,19 +16,19 @@ import { closingChunks, openCallsIn, resumePoint } from './ui/ui-chunks.ts';
 
 type HeldContext = Parameters<HeldWork['hold']>[0];
 
-/** The tools of a loop of your own, as the AI SDK has them. */
+/** The tools of your own loop, in the AI SDK's format. */
 export type ChatTools = Readonly<Record<string, AiSdkTool>>;
 
-/** What a loop of the application's own is told beside its turn. */
+/** What the application's own loop gets beside its turn. */
 export interface ReplyContext {
   readonly chatId: string;
-  /** Whose chat it is. */
+  /** The tenant that owns the chat. */
   readonly tenant: string;
   /** The chat so far, as the page shows it. */
   readonly messages: readonly UIMessage[];
 }
 
-/** What `streamText` returns, or whatever else can be shown as a UI message stream. */
+/** What `streamText` returns, or anything else that converts to a UI message stream. */
 export interface ReplyStream {
   toUIMessageStream(options?: {
     sendStart?: boolean;
@@ -37,7 +37,7 @@ export interface ReplyStream {
   }): AsyncIterable<UIMessageChunk>;
 }
 
-/** Answers with a loop of the application's own: `(turn) => streamText({ model, ...turn })`. */
+/** Replies with the application's own loop: `(turn) => streamText({ model, ...turn })`. */
 export type ChatReply<Tools extends ChatTools> = (
   turn: StoppableTurn<Tools, ModelMessage>,
   context: ReplyContext,
@@ -46,16 +46,16 @@ export type ChatReply<Tools extends ChatTools> = (
 export interface ReplyWorkOptions<Tools extends ChatTools> {
   readonly reply: ChatReply<Tools>;
   readonly tools?: Tools;
-  /** Tools that must not be cut in half, each with the time it may take. */
+  /** Tools that must not be interrupted, each with the time it may take. */
   readonly mustFinish?: { readonly [Name in keyof Tools]?: { readonly timeoutMs: number } };
-  /** Told what went wrong in a reply; returns what its reader is told. */
+  /** Called with an error of a reply. Returns the text for its reader. */
   readonly onError?: (error: unknown) => string;
 }
 
-/** These say when a message begins and ends, which the task knows better. */
+/** Chunks that mark the start and end of a message. The task writes them instead. */
 const OF_THE_TASK: ReadonlySet<string> = new Set(['start', 'finish', 'abort']);
 
-/** Work that answers with a loop of the application's own, and stops it. */
+/** Creates work that replies with the application's own loop, and stops it. */
 export function createReplyWork<Tools extends ChatTools>(options: ReplyWorkOptions<Tools>): HeldWork {
   return {
     hold: (context) => new ReplyRun(context, options).run(),
@@ -99,7 +99,9 @@ class ReplyRun<Tools extends ChatTools> {
     return { ...base, status: 'success' };
   }
 
-  /** Its worker was lost while it was being cancelled: nothing runs again, and what is open is closed truthfully. */
+  /**
+   * The worker was lost while the task was being cancelled: nothing runs again, and what is open is closed truthfully.
+   */
   async settle(): Promise<TaskOutcome> {
     const { reason } = this.#context.task.stop!;
     await this.#close([], reason);
@@ -113,7 +115,7 @@ class ReplyRun<Tools extends ChatTools> {
 
   #isComplete = false;
 
-  /** Streams until the loop has ended or nothing more is waited for, and its calls have too. Returns what went wrong. */
+  /** Streams until the loop and its calls have ended, or the wait is given up. Returns the error, if any. */
   async #stream(calls: ReturnType<typeof createCallLedger>): Promise<unknown> {
     const { token, task } = this.#context;
     const { reply, tools, mustFinish, onError } = this.#options;
@@ -146,7 +148,7 @@ class ReplyRun<Tools extends ChatTools> {
     return end.by === 'error' ? end.error : failure;
   }
 
-  /** The chat with this reply, as far as it has come. */
+  /** Returns the chat with this reply so far. */
   async #messages(): Promise<readonly UIMessage[]> {
     const { history, task } = this.#context;
     const before = [...history, ...task.inputs] as unknown as UIMessage[];
@@ -154,7 +156,7 @@ class ReplyRun<Tools extends ChatTools> {
     return answer.parts.length === 0 ? before : [...before, answer];
   }
 
-  /** The message that the chunks make. */
+  /** Returns the message that the chunks form. */
   async #message(): Promise<UIMessage> {
     const { readUIMessageStream } = await import('ai');
     let message: UIMessage = { id: this.#context.task.id, role: 'assistant', parts: [] };
@@ -175,7 +177,7 @@ class ReplyRun<Tools extends ChatTools> {
       this.#writer.add(endOf(toolCallId, known.get(toolCallId), reason));
       known.delete(toolCallId);
     }
-    // The SDK hides what a stopped tool said.
+    // Needed because the SDK hides the output of a stopped tool.
     for (const record of known.values())
       if (record.state === 'interrupted' || record.state === 'unknown')
         this.#writer.add(endOf(record.toolCallId, record, reason));
@@ -210,7 +212,7 @@ class ReplyRun<Tools extends ChatTools> {
   }
 }
 
-/** What a reader is told of a call whose result the loop never showed. */
+/** Returns the end of a call whose result the loop never streamed. */
 function endOf(toolCallId: string, record: CallRecord | undefined, reason: CancelReason | undefined): UIMessageChunk {
   if (record?.state === 'finished') return { type: 'tool-output-available', toolCallId, output: record.output ?? null };
   if (record?.state === 'failed')

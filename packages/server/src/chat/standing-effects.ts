@@ -8,7 +8,7 @@ interface Told {
   readonly chunks?: readonly UIMessageChunk[];
 }
 
-/** The calls of a turn that may have changed the world and were not undone. */
+/** Returns the calls of a turn that may have had effects and were not undone. */
 export function standingEffects(journal: readonly unknown[], readOnlyTools: ReadonlySet<string>): readonly string[] {
   const standing = new Set<string>();
   for (const told of journal as readonly Told[]) {

@@ -1,12 +1,12 @@
 import type { TaskHead, TaskStore } from '@whoa/tasks';
 import type { UIDataTypes, UIMessage, UIMessagePart, UITools } from 'ai';
 
-/** So many of the last tasks of a chat are looked at; reports of older ones are not shown again. */
+/** How many of a chat's last tasks are read. Reports of older ones are not shown again. */
 const MAX_TASKS = 50;
 
 const REPORT = 'data-stop-report';
 
-/** Adds to each reply that was stopped what became of everything, as it was streamed at its end. */
+/** Adds the stop report to each stopped reply, as it was streamed at its end. */
 export async function withStopReports(
   messages: readonly UIMessage[],
   store: TaskStore,
@@ -21,7 +21,7 @@ export async function withStopReports(
   return messages.flatMap((message, index): UIMessage[] => {
     const own = message.role === 'assistant' ? reportFor(messages[index - 1]) : undefined;
     if (own !== undefined) return [withReport(message, own)];
-    // It was stopped before it said anything.
+    // It was stopped before it produced any output.
     const lone = messages[index + 1]?.role === 'assistant' ? undefined : reportFor(message);
     return lone === undefined ? [message] : [message, { id: lone.id, role: 'assistant', parts: [lone] }];
   });
@@ -29,7 +29,7 @@ export async function withStopReports(
 
 type Part = Extract<UIMessagePart<UIDataTypes, UITools>, { type: `data-${string}` }> & { readonly id: string };
 
-/** The last task that answered each message; a message may be answered anew. */
+/** Returns the last task that replied to each message; a message may have several replies. */
 async function answersOf(newestFirst: readonly TaskHead[], store: TaskStore): Promise<Map<string, TaskHead>> {
   const inputs = await Promise.all(newestFirst.map(async (task) => (await store.get(task))?.inputs ?? []));
   const answers = new Map<string, TaskHead>();

@@ -4,60 +4,60 @@ type Send<Message extends UIMessage> = Parameters<ChatTransport<Message>['sendMe
 type Resume<Message extends UIMessage> = Parameters<ChatTransport<Message>['reconnectToStream']>[0];
 type Chunks = ReadableStream<UIMessageChunk>;
 
-/** A reply that this page reads. One that was resumed has no name before its first chunk. */
+/** A reply that this page reads. A resumed one has no name before its first chunk. */
 export interface Reading {
   runId?: string;
   messageId?: string;
   stopped?: Promise<void>;
-  /** Resolves when nothing more comes. */
+  /** Resolves when the stream has ended. */
   over?: Promise<void>;
 }
 
-/** What is stopped, and what becomes of the turn. */
+/** What to stop, and what happens to the turn. */
 export interface StopOptions {
   /** The reply (`foreground`, the default), what the chat left running on purpose (`background`), or both (`all`). */
   readonly scope?: 'foreground' | 'background' | 'all';
-  /** Takes the stopped turn out of the history. Refused while something it did to the world stands. */
+  /** Removes the stopped turn from the history. Refused if it had effects that were not undone. */
   readonly rollback?: boolean;
-  /** For people and the audit. */
+  /** The reason, for users and the audit. */
   readonly reason?: string;
 }
 
-/** What a person says to a question about a call. */
+/** A user's answer to a question about a call. */
 export interface ApprovalReply {
   readonly approvalId: string;
   readonly approved: boolean;
-  /** With a no: what the model is told. */
+  /** The reason of a no, which is passed to the model. */
   readonly why?: string;
-  /** Also for what the question says that `always` covers. */
+  /** Also applies to everything the question lists under `always`. */
   readonly remember?: boolean;
 }
 
-/** A transport of `useChat` with a stop of its own. */
+/** A transport of `useChat` that can stop runs. */
 export interface StoppableTransport<Message extends UIMessage> extends ChatTransport<Message> {
-  /** Stops what this page reads of a chat. Call it before the SDK's own `stop`: then nothing is read any more. */
+  /** Stops the replies of a chat that this page reads. Call it before the SDK's `stop`, which ends the reading. */
   stop(chatId: string, options?: StopOptions): Promise<void>;
-  /** Answers the question of a `tool-approval-request`. Resolves with whether it still counted. */
+  /** Answers the question of a `tool-approval-request`. Resolves with whether the answer was accepted. */
   approve(chatId: string, answer: ApprovalReply): Promise<boolean>;
-  /** Resolves when what this page reads of a chat has come to its end; at once if it has not begun. */
+  /** Resolves when the replies of a chat that this page reads have ended; at once if there are none. */
   ended(chatId: string): Promise<void>;
-  /** Says which message a page that was just opened shows last. A reply that ended in between is streamed to it. */
+  /** Sets the last message that a newly opened page shows. A reply that ended in between is streamed to it. */
   shows(chatId: string, messageId: string | undefined): void;
 }
 
-/** The next message waits this long for the answer to a stop, and no longer. */
+/** The maximum time that the next message waits for the response to a stop. */
 export const POST_MS = 5_000;
-/** Tells the server what a page shows last, so that it misses nothing that ended before it asked. */
+/** The header with the last message that a page shows, so that it misses nothing that ended before it asked. */
 const LAST_MESSAGE = 'whoa-last-message';
 
-/** What a page reads of its chats, over any transport, and what it has asked to stop. */
+/** The replies that a page reads, over any transport, and the stops it has requested. */
 export class Readings<Message extends UIMessage> {
   readonly #readings = new Map<string, Set<Reading>>();
   readonly #stopping = new Map<string, Promise<unknown>>();
-  /** The last message that the page has of each chat, and whether it is whole. */
+  /** The last message that the page has of each chat, and whether it is complete. */
   readonly #last = new Map<string, { readonly id: string; readonly isWhole: boolean }>();
 
-  /** Has the server told to stop each reply. One that could not be told can be stopped again. */
+  /** Sends a stop for each reply. If a stop could not be sent, the reply can be stopped again. */
   stop(chatId: string, options: StopOptions, tell: (stop: object) => Promise<boolean>): Promise<void> {
     const { scope = 'foreground', reason } = options;
     const readings = scope === 'background' ? [] : [...(this.#readings.get(chatId) ?? [])];
@@ -68,7 +68,7 @@ export class Readings<Message extends UIMessage> {
       const told = (isDone: boolean): void => (isDone ? undefined : failed());
       return (reading.stopped ??= tell({ ...options, runId, messageId }).then(told, failed));
     });
-    // A page that reads nothing stops no reply, which may be another page's.
+    // A page that reads no reply must not stop one: it may be another page's.
     if (scope !== 'foreground' && isTold) stops.push(tell({ scope: 'background', reason }).then(ignore, ignore));
     const all = Promise.all(stops).then(() => {
       if (this.#stopping.get(chatId) === all) this.#stopping.delete(chatId);
@@ -86,9 +86,9 @@ export class Readings<Message extends UIMessage> {
     if (messageId !== undefined && !this.#last.has(chatId)) this.#last.set(chatId, { id: messageId, isWhole: true });
   }
 
-  /** Reads the reply to a message. The run is named here, so that it can be stopped before the first byte of an answer. */
+  /** Reads the reply to a message. The page names the run, so that it can be stopped before the first byte arrives. */
   async send(options: Send<Message>, open: (body: object) => Promise<Chunks>): Promise<Chunks> {
-    // The server must see the stop first, else it would stop this one.
+    // Wait for the stop: if the server got it later, it would stop this message.
     await this.#stopping.get(options.chatId);
     const runId = crypto.randomUUID();
     const said = options.messages.at(-1);
@@ -96,13 +96,13 @@ export class Readings<Message extends UIMessage> {
     return (await this.#read(options, { runId }, () => open({ ...options.body, runId })))!;
   }
 
-  /** Reads the reply under way. */
+  /** Reads the reply in progress. */
   async resume(
     options: Resume<Message>,
     open: (headers: Record<string, string>) => Promise<Chunks | null>,
   ): Promise<Chunks | null> {
     await this.#stopping.get(options.chatId);
-    // From here on the server says which run it is.
+    // From here on the server names the run.
     this.#readings.delete(options.chatId);
     const last = this.#last.get(options.chatId);
     const headers = {
@@ -131,13 +131,13 @@ export class Readings<Message extends UIMessage> {
       if (stream === null) forget();
       return stream?.pipeThrough(this.#watch(chatId, reading, forget)) ?? null;
     } catch (error) {
-      // A TypeError says that the network failed: the run may be alive, and can still be stopped.
+      // A TypeError means that the network failed: the run may still be alive, and can be stopped.
       if (!(error instanceof TypeError)) forget();
       throw error;
     }
   }
 
-  /** Learns the name of a reply from its chunks, and ends it as stopped if it was: the SDK takes no notice of `abort`. */
+  /** Reads the name of a reply from its chunks, and ends a stopped reply: the SDK ignores `abort` chunks. */
   #watch(chatId: string, reading: Reading, forget: () => void): TransformStream<UIMessageChunk, UIMessageChunk> {
     let reason: string | undefined;
     return new TransformStream({

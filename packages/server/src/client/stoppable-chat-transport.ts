@@ -5,8 +5,8 @@ type Send<Message extends UIMessage> = Parameters<DefaultChatTransport<Message>[
 type Resume<Message extends UIMessage> = Parameters<DefaultChatTransport<Message>['reconnectToStream']>[0];
 
 /**
- * The transport of `useChat` with a stop of its own. `useChat` aborts the same signal when somebody presses Stop, leaves the
- * page, opens another chat or mounts twice, so an abort only ends the reading; only `stop` stops the run.
+ * A transport of `useChat` that can stop runs. `useChat` aborts the same signal when a user presses Stop, leaves the
+ * page, opens another chat or mounts twice, so an abort only ends the reading. Only `stop` stops the run.
  */
 export class StoppableChatTransport<Message extends UIMessage = UIMessage>
   extends DefaultChatTransport<Message>
@@ -41,7 +41,7 @@ export class StoppableChatTransport<Message extends UIMessage = UIMessage>
   async #post(path: string, body: object): Promise<boolean> {
     const { ok } = await (this.fetch ?? globalThis.fetch)(`${this.api}/${path}`, {
       method: 'POST',
-      // It arrives though the page is closed right after the click.
+      // Sends the request even if the page is closed right after the click.
       keepalive: true,
       signal: AbortSignal.timeout(POST_MS),
       headers: { ...Object.fromEntries(new Headers(await resolve(this.headers))), 'content-type': 'application/json' },

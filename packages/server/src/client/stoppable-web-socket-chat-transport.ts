@@ -7,7 +7,7 @@ type Resume<Message extends UIMessage> = Parameters<WebSocketChatTransport<Messa
 
 const OPEN = 1;
 
-/** The WebSocket transport of `useChat` with a stop of its own. The SDK's `abort`, and a socket that closes, stop nothing. */
+/** A WebSocket transport of `useChat` that can stop runs. The SDK's `abort`, and a closed socket, stop nothing. */
 export class StoppableWebSocketChatTransport<Message extends UIMessage = UIMessage>
   extends WebSocketChatTransport<Message>
   implements StoppableTransport<Message>
@@ -17,7 +17,7 @@ export class StoppableWebSocketChatTransport<Message extends UIMessage = UIMessa
 
   constructor(options: Options<Message>) {
     const sockets: WebSocket[] = [];
-    // The SDK keeps its socket to itself.
+    // Needed because the SDK does not expose its socket.
     const construct = (Base: typeof WebSocket, args: unknown[]): WebSocket =>
       (sockets[0] = Reflect.construct(Base, args) as WebSocket);
     const webSocket = new Proxy((options.webSocket ?? globalThis.WebSocket) as typeof WebSocket, { construct });
@@ -49,10 +49,10 @@ export class StoppableWebSocketChatTransport<Message extends UIMessage = UIMessa
     return this.#readings.resume(options, (headers) => super.reconnectToStream({ ...options, headers }));
   }
 
-  /** Resolves with whether it was done. */
+  /** Resolves with whether the request succeeded. */
   async #ask(id: string, frame: object): Promise<boolean> {
     const abortSignal = AbortSignal.timeout(POST_MS);
-    // The SDK opens a socket for nothing but a request.
+    // The SDK opens a socket only for a request.
     if (this.#sockets[0]?.readyState !== OPEN)
       await (await super.reconnectToStream({ chatId: id, abortSignal }))?.cancel();
     const socket = this.#sockets[0]!;

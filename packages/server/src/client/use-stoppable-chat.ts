@@ -3,7 +3,7 @@ import { useCallback, useRef, useState } from 'react';
 import type { StopOptions, StoppableTransport } from './readings.ts';
 import { StoppableChatTransport } from './stoppable-chat-transport.ts';
 
-/** How long a page reads on after a stop; calls that must finish may take longer, and are shown when it is opened again. */
+/** How long a page keeps reading after a stop. Calls that take longer to finish are shown when it is opened again. */
 const LAST_WORDS_MS = 3_000;
 
 type ChatOptions<Message extends UIMessage> = Extract<
@@ -11,15 +11,15 @@ type ChatOptions<Message extends UIMessage> = Extract<
   { id?: string }
 >;
 
-/** The options of `useChat`, with an `id` and where the chat handler is. */
+/** The options of `useChat`, with an `id` and the path of the chat handler. */
 export type StoppableChatOptions<Message extends UIMessage> = Omit<
   ChatOptions<Message>,
   'id' | 'transport' | 'chat'
 > & {
   readonly id: string;
-  /** Where the chat handler is; `/api/chat` unless said otherwise. */
+  /** The path of the chat handler. Defaults to `/api/chat`. */
   readonly api?: string;
-  /** Instead of `api`: one of your own making, such as `StoppableWebSocketChatTransport`. */
+  /** Your own transport, such as `StoppableWebSocketChatTransport`. Use it instead of `api`. */
   readonly transport?: StoppableTransport<Message>;
 };
 
@@ -52,14 +52,14 @@ export function useStoppableChat<Message extends UIMessage = UIMessage>(
   transport.shows(rest.id, rest.messages?.at(-1)?.id);
   const chat = useChat<Message>({ resume: true, ...rest, transport } as ChatOptions<Message>);
   const { stop: stopReading, sendMessage: say, status } = chat;
-  // Counts messages, and what is being stopped: a stop must not end the reading of a message that came after it.
+  // Counts messages and stops: a stop must not end the reading of a message that came after it.
   const turns = useRef({ said: 0, stopping: 0 });
   const stop = useCallback(
     async (options?: StopOptions) => {
       const { said } = turns.current;
       turns.current.stopping++;
       await transport.stop(rest.id, options);
-      // The end of the stream says what became of the calls, and holds the stop report.
+      // Wait for the end of the stream: it contains the results of the calls and the stop report.
       if (status === 'streaming') await Promise.race([transport.ended(rest.id), delay(LAST_WORDS_MS)]);
       turns.current.stopping--;
       if (turns.current.said === said) await stopReading();

@@ -4,7 +4,7 @@ export interface ServerEvent {
   readonly data: string;
 }
 
-/** Reads events as they come. Ends when the body does; comments, which only keep the connection open, are left out. */
+/** Reads events as they arrive, until the body ends. Comments, which only keep the connection open, are skipped. */
 export async function* readEvents(body: ReadableStream<Uint8Array>, onBytes: () => void): AsyncGenerator<ServerEvent> {
   const decoder = new TextDecoder();
   const reader = body.getReader();

@@ -4,22 +4,22 @@ import { errorOf, TaskApiError } from './task-api-error.ts';
 
 const RETRY_MS = 250;
 const MAX_RETRY_MS = 5_000;
-/** The server says something every 15 s; after this the connection is taken for dead. */
+/** The server sends something every 15 s. After this long the connection counts as lost. */
 const IDLE_MS = 45_000;
-/** These will not go away by asking again. */
+/** Statuses that a retry does not change. */
 const FINAL: ReadonlySet<number> = new Set([400, 401, 403, 404, 421]);
 
-/** From where to follow, and when to give a connection up. */
+/** Where to start, and when a connection counts as lost. */
 export interface FollowTaskOptions {
-  /** The position of the last entry that is known; without it, from the beginning. */
+  /** Start after this position. Defaults to the beginning of the journal. */
   readonly after?: number;
-  /** Ends the following at once. The task goes on. */
+  /** Stops following at once. The task continues. */
   readonly signal?: AbortSignal;
-  /** Told each time the connection was lost; it is made again. */
+  /** Called each time the connection was lost; it is opened again. */
   readonly onLost?: (error: unknown) => void;
-  /** A connection that says nothing for this long is taken for dead; 45 s. */
+  /** A connection that is silent for this long counts as lost. Defaults to 45 s. */
   readonly idleMs?: number;
-  /** How long to wait before a lost connection is made again; 250 ms, and twice as long each time up to 5 s. */
+  /** The pause before reconnecting. Defaults to 250 ms; it doubles each time up to 5 s. */
   readonly retryMs?: number;
 }
 
@@ -45,7 +45,7 @@ export function followEvents(open: OpenEvents, options: FollowTaskOptions): Asyn
         throw error;
       }
     },
-    // A generator alone would not return before what it waits for has come.
+    // Needed because a generator's own `return` waits for its pending read.
     return() {
       forget();
       ending.abort();
@@ -93,7 +93,7 @@ async function* follow(
   return undefined;
 }
 
-/** One connection: it ends with the following, or when nothing was heard of it for too long. */
+/** One connection. It ends when the caller stops following, or when it was silent for too long. */
 class Connection {
   readonly #ending = new AbortController();
   readonly #following: AbortSignal;

@@ -1,12 +1,12 @@
-/** Thrown when the server refused a request, or could not answer it. */
+/** Thrown when the server refused a request or could not respond. */
 export class TaskApiError extends Error {
   override readonly name: string = 'TaskApiError';
   readonly status: number;
-  /** A word for programs: `forbidden`, `invalid`, `store-busy`. */
+  /** A code for programs: `forbidden`, `invalid`, `store-busy`. */
   readonly code: string;
   /** When to try again, if that helps. */
   readonly retryAfterMs: number | undefined;
-  /** What else stands in the refusal. */
+  /** The other fields of the refusal. */
   readonly more: Readonly<Record<string, unknown>>;
 
   constructor(status: number, body: { code: string; message: string }, retryAfterMs?: number) {
@@ -19,7 +19,7 @@ export class TaskApiError extends Error {
   }
 }
 
-/** The error that a response is. */
+/** Converts a response to an error. */
 export async function errorOf(response: Response): Promise<TaskApiError> {
   const text = await response.text();
   const seconds = Number(response.headers.get('retry-after') ?? Number.NaN);
@@ -37,7 +37,7 @@ function refusalIn(text: string): { code: string; message: string } | undefined 
   }
 }
 
-/** Something in between answered: a proxy, or another server. */
+/** The response did not come from a task API, but from a proxy or another server. */
 function unreadable({ status }: Response): { code: string; message: string } {
-  return { code: 'no-task-api', message: `Status ${status}, and no words of a task API; is the address right?` };
+  return { code: 'no-task-api', message: `Status ${status}, but not from a task API; check the address` };
 }

@@ -20,13 +20,13 @@ import { errorOf, TaskApiError } from './task-api-error.ts';
 
 const CANCELLED_AT_ONCE = 1_000;
 
-/** Where the server is, and who asks. */
+/** The server to use, and the identity of the caller. */
 export interface TaskClientOptions {
-  /** Where the task API is: `https://tasks.example.com`. */
+  /** The address of the task API: `https://tasks.example.com`. */
   readonly url: string;
-  /** The bearer token. A page that has logged in needs none. */
+  /** The bearer token. A page that has logged in does not need one. */
   readonly token?: string;
-  /** Whose tasks; for those who may `operate`. */
+  /** The tenant that owns the tasks; for callers with the right `operate`. */
   readonly tenant?: string;
   readonly fetch?: typeof fetch;
 }
@@ -47,21 +47,21 @@ export interface CancelTaskOptions {
 
 /** Why and how to stop many tasks. */
 export interface CancelManyOptions extends CancelTaskOptions {
-  /** Only says which ones it would be. */
+  /** Only returns which tasks it would stop. */
   readonly dryRun?: boolean;
 }
 
-/** What became of one of many tasks. */
+/** The result for one of many tasks. */
 export interface StoppedTask {
   readonly id: string;
-  /** What it was before. */
+  /** Its status before the cancel. */
   readonly status: TaskStatus;
   readonly answer: StoreCancelReceipt['answer'] | 'would-cancel';
 }
 
 /** A conversation with the end of its history. */
 export interface ConversationView extends ConversationRecord {
-  /** How many messages there are in all; `history` holds the last ones. */
+  /** The total number of messages; `history` contains the last ones. */
   readonly historyLength: number;
 }
 
@@ -69,37 +69,37 @@ export interface ConversationView extends ConversationRecord {
 export type ApproveReceipt = SendReceipt | { readonly answer: 'not-asked' };
 
 /**
- * Tasks of a server somewhere. What a store would answer is returned, whatever its status was; what the server refuses is
- * thrown as `TaskApiError`.
+ * Accesses the tasks of a server. Results of the store are returned, whatever the HTTP status was. Other refusals of
+ * the server are thrown as `TaskApiError`.
  */
 export interface TaskClient {
   create(task: NewTaskRequest): Promise<CreateReceipt>;
   get(id: string): Promise<TaskRecord | undefined>;
   list(filter?: Omit<ListFilter, 'tenant'>): Promise<ListPage>;
   cancel(id: string, options?: CancelTaskOptions): Promise<StoreCancelReceipt>;
-  /** Stops the current task of a conversation and everything that waits. */
+  /** Stops the current task of a conversation and all waiting tasks. */
   cancelConversation(id: string, options?: CancelTaskOptions): Promise<StoreCancelReceipt>;
-  /** Stops everything that matches and lives. */
+  /** Stops all live tasks that match. */
   cancelAll(
     filter: { readonly all: true } | { readonly status?: TaskStatus; readonly conversation?: string },
     options?: CancelManyOptions,
   ): Promise<readonly StoppedTask[]>;
   cancelCall(id: string, callId: string, options?: Pick<CancelTaskOptions, 'reason'>): Promise<SendReceipt>;
-  /** Answers a question of the journal; `asked` is its position. */
+  /** Answers a question in the journal; `asked` is its position. */
   approve(
     id: string,
     callId: string,
     answer: { readonly approved: boolean; readonly why?: string; readonly remember?: boolean; readonly asked: number },
   ): Promise<ApproveReceipt>;
   steer(id: string, message: Json): Promise<SendReceipt>;
-  /** The journal as it grows, then one `end`; lost connections are made again, with no gap and nothing twice. */
+  /** Follows the journal as it grows, then one `end`. It reconnects by itself; no entry is skipped or repeated. */
   follow(id: string, options?: FollowTaskOptions): AsyncIterableIterator<Followed, undefined>;
   conversation(id: string, options?: { readonly messages?: number }): Promise<ConversationView | undefined>;
-  /** How many tasks have each status. */
+  /** Counts tasks by status. */
   counts(): Promise<TaskCounts>;
-  /** Tenants that have tasks; needs the right `operate`. */
+  /** Lists tenants that have tasks; needs the right `operate`. */
   tenants(page?: PageRequest): Promise<TenantPage>;
-  /** Workers of all tenants; needs the right `operate`. */
+  /** Lists workers of all tenants; needs the right `operate`. */
   workers(options?: { readonly limit?: number }): Promise<WorkerPage>;
 }
 
@@ -168,7 +168,7 @@ interface Parts {
 
 interface Sender {
   <T>(method: string, path: string, parts?: Parts): Promise<T>;
-  /** Of no one tenant. */
+  /** Sends a request without a tenant. */
   everywhere<T>(method: string, path: string, parts?: Parts): Promise<T>;
   raw(method: string, path: string, parts?: Parts): Promise<Response>;
 }
@@ -178,10 +178,10 @@ function createSender({ url, token, tenant, fetch: own }: TaskClientOptions): Se
   const ask = (method: string, path: string, { body, query = {}, headers, signal }: Parts): Promise<Response> => {
     const given = Object.entries(query).filter(([, value]) => value !== undefined);
     const search = given.length === 0 ? '' : `?${new URLSearchParams(given as [string, string][]).toString()}`;
-    // By its global name each time: people replace it.
+    // Look the global up each time: applications replace it.
     return (own ?? globalThis.fetch)(`${base}${path}${search}`, {
       method,
-      // A token goes nowhere but where it was meant to go.
+      // Don't follow redirects: the token must not go to another server.
       redirect: 'error',
       headers: {
         ...headers,
@@ -204,7 +204,7 @@ function createSender({ url, token, tenant, fetch: own }: TaskClientOptions): Se
   return Object.assign(send, { raw, everywhere });
 }
 
-/** Answers of the store that came as a refusal are returned as what they are. */
+/** Converts refusals that are results of the store back to receipts. */
 function receiptIn<Receipt>(answers: Readonly<Record<number, string | undefined>>): (error: unknown) => Receipt {
   return (error) => {
     if (!(error instanceof TaskApiError)) throw error;

@@ -12,7 +12,7 @@ import {
   stopRequest,
 } from '../chat/chat-request.ts';
 
-/** What a page sends: the frames of the AI SDK's `WebSocketChatTransport`, `stop` and `approve`. */
+/** A frame from a page: the frames of the AI SDK's `WebSocketChatTransport`, `stop` and `approve`. */
 export type ClientFrame = { readonly requestId: string } & (
   | { readonly type: 'send'; readonly id: string; readonly send: SendRequest }
   | { readonly type: 'resume'; readonly id: string; readonly headers: Readonly<Record<string, string>> }
@@ -21,7 +21,7 @@ export type ClientFrame = { readonly requestId: string } & (
   | { readonly type: 'approve'; readonly id: string; readonly approve: ApproveRequest }
 );
 
-/** What a page is sent. The SDK takes no notice of `receipt` and `ping`. */
+/** A frame to a page. The SDK ignores `receipt` and `ping`. */
 export type ServerFrame = { readonly requestId: string } & (
   | { readonly type: 'start' | 'end' | 'no-active' | 'ping' }
   | { readonly type: 'chunk'; readonly sequence: number; readonly chunk: UIMessageChunk }
@@ -44,13 +44,13 @@ const body: z.ZodType<{ id: string; body?: { runId?: unknown } | undefined }> = 
 /** The fields of every frame that names a chat. */
 const ENVELOPE: ReadonlySet<string> = new Set(['type', 'requestId', 'id']);
 
-/** The id of a frame whose content may be wrong: it is what the answer must name. */
+/** Returns the id of a frame that may be invalid otherwise: the response must name it. */
 export function requestIdOf(frame: unknown): string {
   const read = about.safeParse(frame);
   return read.success ? read.data.requestId : '';
 }
 
-/** Reads a frame. Throws a refusal if it is none. */
+/** Parses a frame. Throws a refusal if it is invalid. */
 export function readFrame(frame: unknown): ClientFrame {
   const { type, requestId } = checked(frame, about);
   switch (type) {

@@ -6,12 +6,12 @@ import { refuse } from '../access/refusal.ts';
 import { MAX_FRAME_BYTES } from './socket-session.ts';
 import type { ServeSocket } from './web-sockets.ts';
 
-/** A socket whose other end does not answer for so long is gone. */
+/** A socket whose other end does not respond for this long is gone. */
 const PING_MS = 15_000;
 
-/** What tests replace. */
+/** Replaced by tests. */
 export interface WebSocketServerOptions {
-  /** Says when a socket is asked whether its other end is there. */
+  /** Decides when a socket is pinged. */
   readonly clock?: Clock;
 }
 
@@ -42,7 +42,7 @@ export function serveWebSockets(
   let opened: Promise<WebSocketServer> | undefined;
   const streams = new Set<Duplex>();
   const onUpgrade = (message: IncomingMessage, stream: Duplex, head: Buffer): void => {
-    // Without a listener, a connection that breaks off would end the process.
+    // Needed because, without a listener, a connection error would end the process.
     stream.on('error', () => stream.destroy());
     stream.on('close', () => streams.delete(stream));
     streams.add(stream);
@@ -52,7 +52,7 @@ export function serveWebSockets(
           const sockets = await (opened ??= openServer());
           sockets.handleUpgrade(message, stream, head, keepAlive(answer, clock));
         } else if (answer.status === 404 && server.listenerCount('upgrade') > 1) {
-          // It is somebody else's path.
+          // The path belongs to another handler.
           streams.delete(stream);
         } else await write(stream, answer);
       })
@@ -86,7 +86,7 @@ function requestOf({ url = '/', headers, socket }: IncomingMessage): Request | u
   return URL.canParse(address) ? new Request(address, { headers: all }) : undefined;
 }
 
-/** Serves a socket, and asks it now and then whether it is there. */
+/** Serves a socket, and pings it at intervals. */
 function keepAlive(serve: ServeSocket, clock: Clock): (socket: WebSocket) => void {
   return (socket) => {
     let isThere = true;

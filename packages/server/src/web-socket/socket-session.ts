@@ -7,10 +7,10 @@ import type { Chat } from '../chat/chat.ts';
 import { answerQuestion, errorOf, LAST_MESSAGE, messageOf, replyFor, stopChat } from '../chat/chat-request.ts';
 import { type ClientFrame, readFrame, requestIdOf, type ServerFrame } from './frames.ts';
 
-/** What is needed of a WebSocket. Those of browsers' kind, of Deno, Bun and Workers have it, and those of `ws`. */
+/** The required part of a WebSocket. Standard ones (browsers, Deno, Bun, Workers) and those of `ws` have it. */
 export interface SocketLike {
   readonly readyState: number;
-  /** Without it a slow reader cannot be told from a fast one. */
+  /** Without it, slow readers cannot be detected. */
   readonly bufferedAmount?: number;
   send(data: string): void;
   close(code?: number, reason?: string): void;
@@ -21,27 +21,27 @@ export interface SocketLike {
 export interface SessionParts {
   readonly chat: Chat;
   readonly access: Access;
-  /** The handshake: it says who sends the frames. */
+  /** The request of the handshake, which identifies the sender of the frames. */
   readonly request: Request;
   readonly onError: (error: unknown) => void;
   readonly clock: Clock;
 }
 
 const OPEN = 1;
-/** The largest frame that is read. */
+/** The maximum size of a frame. */
 export const MAX_FRAME_BYTES: number = 4 * 1024 * 1024;
-/** Replies that are read at once over one socket. */
+/** The maximum number of replies that are read at once over one socket. */
 const MAX_READINGS = 32;
-/** Frames of one socket that are worked on at once. */
+/** The maximum number of frames of one socket that are processed at once. */
 const MAX_FRAMES = 256;
-/** While a reader has not taken this much, nothing more is read for it. */
+/** While this much is buffered, nothing more is read for the socket. */
 const BUFFER_BYTES = 1024 * 1024;
-/** Answers that nobody reads: this much is kept for them, and no more. */
+/** The maximum size of buffered responses that the client does not read. */
 const MAX_BUFFER_BYTES = 4 * BUFFER_BYTES;
-/** A reader that takes nothing for so long is cut off; it may come back and resume. */
+/** A client that reads nothing for this long is disconnected; it can reconnect and resume. */
 const SLOW_MS = 30_000;
 const LOOK_MS = 20;
-/** A connection that says nothing is closed by proxies. */
+/** Proxies close a connection that is silent for longer. */
 const HEARTBEAT_MS = 15_000;
 
 /** Why a socket is closed: codes of the WebSocket protocol. */
@@ -55,7 +55,7 @@ export class SocketSession {
   readonly #socket: SocketLike;
   readonly #parts: SessionParts;
   readonly #readings = new Map<string, AbortController>();
-  /** What changes a chat is done in the order it came in. */
+  /** Changes to a chat are made in the order of their frames. */
   readonly #last = new Map<string, Promise<unknown>>();
   readonly #working = new Set<Promise<void>>();
   readonly #closed = Promise.withResolvers<void>();
@@ -147,7 +147,7 @@ export class SocketSession {
     }
   }
 
-  /** Asked for every frame: a user who has been signed out since sends nothing more. */
+  /** Checks every frame: a user who has been signed out since must not send more. */
   async #admit(right: Right): Promise<Principal> {
     const { access, request } = this.#parts;
     const who = await access.admit(request, right);
@@ -167,7 +167,7 @@ export class SocketSession {
     }
   }
 
-  /** Sends a reply from its beginning, until it ends or nobody reads it. */
+  /** Sends a reply from its start, until it ends or the client stops reading. */
   async #read(
     { requestId, id }: { readonly requestId: string; readonly id: string },
     right: Right,
@@ -214,7 +214,7 @@ export class SocketSession {
     }
   }
 
-  /** Waits for the reader. A socket tells of no room, so it is looked at. */
+  /** Waits for the reader by polling: a socket has no event for a drained buffer. */
   async #drained(signal: AbortSignal): Promise<void> {
     const { clock } = this.#parts;
     let lowest = this.#buffered;
@@ -241,7 +241,7 @@ export class SocketSession {
 
   #beat(): void {
     const beat = (): void => {
-      // A reader that does not read gets none: they would pile up.
+      // Skip the ping if the client does not read: they would pile up.
       if (this.#buffered === 0) this.#send({ type: 'ping', requestId: '' });
       this.#beat();
     };

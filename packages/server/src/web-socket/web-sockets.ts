@@ -17,11 +17,11 @@ export interface WebSocketOptions {
 /** Serves a socket that was opened. */
 export type ServeSocket = (socket: SocketLike) => void;
 
-/** The chat over WebSocket, as the AI SDK's `WebSocketChatTransport` asks for it. Disposing of it closes every socket. */
+/** The chat over WebSocket, for the AI SDK's `WebSocketChatTransport`. Disposing it closes every socket. */
 export interface WebSockets extends AsyncDisposable {
-  /** Checks a handshake. Returns what serves its socket, or the response that refuses it. */
+  /** Checks a handshake. Returns the function that serves its socket, or the response that refuses it. */
   readonly upgrade: (request: Request) => Promise<Response | ServeSocket>;
-  /** Serves a socket that is open already; one that may not be is closed with 1008. */
+  /** Serves an open socket. If it is not allowed, closes it with 1008. */
   readonly webSocket: (socket: SocketLike, request: Request) => void;
 }
 

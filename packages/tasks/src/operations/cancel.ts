@@ -10,21 +10,21 @@ import { giveOrder } from './stage.ts';
 import { levelAt, orderStop } from './stop-order.ts';
 import type { KeptTask, Moment } from './tables.ts';
 
-/** Asks a task to stop. One that never began has ended with the answer. */
+/** Asks a task to stop. A task that never started ends at once. */
 export function applyCancel(ref: TaskRef, stop: StopRequest, moment: Moment): StoreCancelReceipt {
   const task = moment.tables.task(ref.id);
   if (task === undefined || task.tenant !== ref.tenant) return { answer: 'unknown' };
   return cancelTask(task, dated(stop, moment), moment);
 }
 
-/** Asks the current task of a conversation to stop, and ends everything that waits. */
+/** Asks the current task of a conversation to stop, and ends all waiting tasks. */
 export function applyCancelConversation(ref: ConversationRef, stop: StopRequest, moment: Moment): StoreCancelReceipt {
   const { tables } = moment;
   const conversation = tables.conversation(ref);
   const { gathering, waiting = [], current } = conversation ?? {};
   const asked = dated(stop, moment);
   let receipt: StoreCancelReceipt = { answer: 'unknown' };
-  // The current one last: as long as it lives, no other's turn comes.
+  // Cancel the current task last: while it is live, no other task can start.
   for (const id of [gathering, ...waiting, current]) {
     if (id !== undefined) receipt = cancelTask(tables.task(id)!, asked, moment);
   }
@@ -49,7 +49,7 @@ function cancelTask(task: KeptTask, asked: DatedStop, moment: Moment): StoreCanc
   return { answer, status: 'cancelling', level: levelAt(stop, now), reason: stop.reason, killAt: stop.killAt };
 }
 
-/** A message that the current task was given, and has not read yet, is taken back. */
+/** Withdraws the task's message from the current task if it has not read it yet. */
 function takeBack({ id, steered }: KeptTask, moment: Moment): void {
   const reader = steered === undefined ? undefined : moment.tables.task(steered);
   const commands = reader?.commands.filter((one) => one.type !== 'steer' || one.task !== id) ?? [];
@@ -58,7 +58,7 @@ function takeBack({ id, steered }: KeptTask, moment: Moment): void {
   }
 }
 
-/** Leaves the worker of a task something to do. */
+/** Sends a command to the worker of a task. */
 export function applySend(
   ref: TaskRef,
   command: TaskCommand,
@@ -67,7 +67,7 @@ export function applySend(
   const { tables } = moment;
   const task = tables.task(ref.id);
   if (task === undefined || task.tenant !== ref.tenant) return { answer: 'unknown' };
-  // Ask this first: it may have been carried out since, and the task may have ended.
+  // Check this first: since the first request, the command may have been carried out and the task may have ended.
   const sent = tables.sent(ref.id, nonce);
   if (sent !== undefined) return { answer: 'accepted', number: sent };
   if (task.status !== 'init' && task.status !== 'running') return { answer: 'too-late', status: task.status };
@@ -78,7 +78,7 @@ export function applySend(
   return { answer: 'accepted', number };
 }
 
-/** Notes that a journal is read along. Writes only when the note would otherwise soon be over. */
+/** Records that a client is reading the journal. Writes only when the last record would soon expire. */
 export function applyWatch(ref: TaskRef, watchMs: number, moment: Moment): void {
   const { tables, now } = moment;
   const task = tables.task(ref.id);

@@ -7,15 +7,15 @@ import { admit, admitKeyed, conversationOf, endUnstarted, receiptFor } from './q
 import { comeNext, putOff } from './stage.ts';
 import { headOf, hintOf, type KeptTask, type Moment } from './tables.ts';
 
-/** Whose inputs a task has that handed its own on. */
+/** The `inputsOf` of a task that passed its inputs on. */
 const NO_INPUTS = '';
 
-/** Writes a new task down and lets it into its conversation or concurrency key, if it has one. */
+/** Creates a task and admits it to its conversation or concurrency key, if it has one. */
 export function applyCreate(request: CreateRequest, moment: Moment): CreateReceipt {
   const { tables, now } = moment;
   const existing = tables.task(request.id);
   if (existing !== undefined) {
-    // Without a key the id is made of the nonce, so it is the same request.
+    // Without a key the id is derived from the nonce, so it is the same request.
     const isRepeated = existing.key === undefined || existing.nonce === request.nonce;
     if (isRepeated) return receiptFor(existing, tables);
     return { answer: 'duplicate', task: { ...headOf(existing), inputs: tables.inputs(existing.inputsOf) } };
@@ -51,7 +51,7 @@ function createInConversation(record: KeptTask, request: CreateRequest, moment: 
   const { tables, now } = moment;
   const { policy, holdMs } = request;
   const conversation = conversationOf(record, tables)!;
-  // Don't let a message that is refused take those along that were accepted and are still held back.
+  // Check this before joining: a rejected message must not take the accepted ones that are still held back with it.
   if (policy === 'reject' && holdMs === 0 && conversation.current !== undefined) return { answer: 'rejected' };
   const { gathering } = conversation;
   if (gathering !== undefined && tables.inputsCount(tables.task(gathering)!.inputsOf) >= LIMITS.maxGathered) {
@@ -66,12 +66,12 @@ function createInConversation(record: KeptTask, request: CreateRequest, moment: 
   return receiptFor(held, tables);
 }
 
-/** Messages that are still held back are taken over by the newest; the older task ends as `merged`. */
+/** Moves the messages that are still held back to the newest task; the older task ends as `merged`. */
 function joinGathering(task: KeptTask, gathering: string, moment: Moment): KeptTask {
   const { tables, now } = moment;
   const held = tables.task(gathering)!;
   const reason = createReason({ kind: 'merged', message: `taken over by ${task.id}` }, now);
-  // Its inputs are handed on, not copied.
+  // Pass its inputs on; don't copy them.
   endUnstarted({ ...held, inputsOf: NO_INPUTS }, reason, moment);
   const { gathering: _gathering, ...rest } = conversationOf(task, tables)!;
   tables.saveConversation({ ...rest, changedAt: now });
@@ -105,7 +105,7 @@ function recordOf(request: CreateRequest, now: number): KeptTask {
   };
 }
 
-/** The time to wait for more messages is over: the task does what its policy says. */
+/** Applies the task's policy once the time to wait for more messages is over. */
 export function admitGathered(task: KeptTask, moment: Moment): void {
   const { tables, now } = moment;
   const { gathering: _gathering, ...conversation } = conversationOf(task, tables)!;

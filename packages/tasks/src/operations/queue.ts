@@ -7,7 +7,7 @@ import { comeNext, end, giveOrder } from './stage.ts';
 import { orderStop } from './stop-order.ts';
 import { type Conversation, headOf, hintOf, type KeptTask, type Moment, type Tables } from './tables.ts';
 
-/** The conversation of a task; `undefined` if it has none. */
+/** Returns the conversation of a task; `undefined` if it has none. */
 export function conversationOf(
   { tenant, conversation }: Pick<KeptTask, 'tenant' | 'conversation'>,
   tables: Tables,
@@ -19,7 +19,7 @@ function openConversation(ref: ConversationRef, tables: Tables): Conversation {
   return tables.conversation(ref) ?? { ...ref, waiting: [], historyBytes: 0, changedAt: 0 };
 }
 
-/** Lets a task into its conversation: it is next, waits, is given to the current one as a message, or is refused. */
+/** Admits a task to its conversation: it is next, waits, is passed to the current task as a message, or is rejected. */
 export function admit(task: KeptTask, policy: Policy, moment: Moment): CreateReceipt {
   const { tables, now } = moment;
   const conversation = conversationOf(task, tables)!;
@@ -57,7 +57,7 @@ function announced(task: KeptTask, tables: Tables): KeptTask {
   return task;
 }
 
-/** What the creator of a task is told. */
+/** Returns the receipt for the creator of a task. */
 export function receiptFor(task: KeptTask, tables: Tables): CreateReceipt & { answer: 'created' } {
   const { superseded = [], steered } = task;
   const record = { ...headOf(task), inputs: tables.inputs(task.inputsOf) };
@@ -82,18 +82,18 @@ function replace(
   return receiptFor(announced(comeNext(newest, moment), tables), tables);
 }
 
-/** Whether anything of a task may have happened: then it is settled, not just ended. */
+/** Returns whether a task may have had effects. Then it must be settled, not just ended. */
 export function hasStarted({ status, position }: KeptTask): boolean {
   return status !== 'init' || position > 0;
 }
 
-/** A task whose turn comes later. No worker need look at it before: the end of the one before it brings it on. */
+/** Queues a task. No worker needs to look at it until the end of the task before it makes it ready. */
 function queued(task: KeptTask): KeptTask {
   const { policy: _policy, stageAt: _stageAt, ...rest } = task;
   return { ...rest, stage: 'queue' };
 }
 
-/** Gives the current task the message; returns which waiting tasks are such messages. */
+/** Passes the message to the current task. Returns which waiting tasks are such messages. */
 function steer(current: KeptTask, task: KeptTask, moment: Moment): ReadonlySet<string> {
   const number = current.commandsSent + 1;
   const message = moment.tables.inputs(task.inputsOf).at(-1)!;
@@ -103,7 +103,7 @@ function steer(current: KeptTask, task: KeptTask, moment: Moment): ReadonlySet<s
   return new Set(earlier);
 }
 
-/** Lets a task in that shares a concurrency key: it is next, or waits for one of the others to end. */
+/** Admits a task with a concurrency key: it is next, or waits for another one to end. */
 export function admitKeyed(task: KeptTask, { key, limit }: { key: string; limit: number }, moment: Moment): KeptTask {
   const { tables } = moment;
   if (tables.countAdmitted({ tenant: task.tenant, key }, limit) < limit) return comeNext(task, moment);
@@ -112,7 +112,7 @@ export function admitKeyed(task: KeptTask, { key, limit }: { key: string; limit:
   return waits;
 }
 
-/** Takes an ended task out of its queue. Returns whose turn it is, if that changed. */
+/** Removes an ended task from its queue. Returns the next task, if that changed. */
 export function leaveQueue(task: KeptTask, moment: Moment): string | undefined {
   return task.concurrency === undefined ? leaveConversation(task, moment) : leaveKey(task, task.concurrency, moment);
 }
@@ -147,7 +147,7 @@ function bringOn(task: KeptTask, moment: Moment): string {
   return task.id;
 }
 
-/** Ends a task that never began. It does not leave its queue: that is for the caller to do. */
+/** Ends a task that never started. The caller must remove it from its queue. */
 export function endUnstarted(task: KeptTask, reason: CancelReason, moment: Moment): KeptTask {
   return end(task, { status: 'cancelled', reason }, moment);
 }

@@ -7,7 +7,7 @@ import { end, freeSlot, makeReady, putOff } from './stage.ts';
 import type { KeptTask, Moment, Session } from './tables.ts';
 import { visit } from './visit.ts';
 
-/** Keeps a session, however late, as long as nothing was taken from it. */
+/** Keeps a session alive, however late the beat, as long as no task was taken from it. */
 export function applyBeat({ session: id, confirmed, count }: Required<Beat>, moment: Moment): BeatAnswer {
   const { tables, now } = moment;
   const session = tables.session(id);
@@ -25,7 +25,7 @@ export function applyBeat({ session: id, confirmed, count }: Required<Beat>, mom
   return { answer: 'alive', orders, more: told.length > orders.length, recount: held !== count, expired, now };
 }
 
-/** Only who holds the task now, for the latest order: a former holder must not confirm for a new one. */
+/** Only the current holder can confirm, and only the latest order: a former holder must not confirm for a new one. */
 function confirm(
   { id, epoch, claim, orderNumber }: Required<Beat>['confirmed'][number],
   session: string,
@@ -40,7 +40,7 @@ export function applyHeld({ session }: SessionRef, { tables }: Pick<Moment, 'tab
   return tables.heldBy(session, Infinity).map(({ id, epoch, claim }) => ({ id, epoch, claim: claim! }));
 }
 
-/** Ends sessions that ran out and frees what they held, a piece at a time. */
+/** Ends expired sessions and frees their tasks, a few at a time. */
 export function applySweep(limit: number, moment: Moment): SweepAnswer {
   const { tables, now } = moment;
   let first = tables.firstSession();
@@ -60,7 +60,7 @@ function freeSome(session: Session, limit: number, moment: Moment): number {
   const { tables } = moment;
   const tasks = tables.heldBy(session.id, limit);
   const isOver = session.isOver || tasks.length > 0;
-  // In the step that frees the first of them: from here on no beat counts. A session that holds nothing is only idle.
+  // Do this in the step that frees the first task: from here on no beat counts. A session without tasks is only idle.
   const over = session.isOver ? session : { ...session, isOver, hadSuspect: hasSuspect(session.id, tables) };
   for (const task of tasks) free(task, over, moment);
   const isEmpty = tables.countHeldBy(session.id) === 0;
@@ -69,12 +69,12 @@ function freeSome(session: Session, limit: number, moment: Moment): number {
   return tasks.length;
 }
 
-/** Whether a session holds a task whose worker died before: then that task is to blame, not its neighbours. */
+/** Returns whether a session holds a task whose worker crashed before. Then that task is blamed, not the others. */
 function hasSuspect(session: string, tables: Moment['tables']): boolean {
   return tables.heldBy(session, Infinity).some(({ attempts }) => attempts >= 2);
 }
 
-/** Takes a task away from a session that is over. Its epoch rises, so nothing its worker still writes counts. */
+/** Takes a task away from a session that is over. Its epoch increases, so later writes of its worker do not count. */
 function free(task: KeptTask, { hadSuspect }: Session, moment: Moment): void {
   const { now, rules } = moment;
   const attempts = hadSuspect && task.attempts < 2 ? task.attempts - 1 : task.attempts;
@@ -101,7 +101,7 @@ function delayAfter(deaths: number): number {
   return deaths <= 1 ? 0 : Math.min(LIMITS.maxDeathDelayMs, LIMITS.deathDelayMs * 2 ** (deaths - 2));
 }
 
-/** A task that no session holds any more. */
+/** Returns a task without its holder. */
 export function unheld(task: KeptTask): KeptTask {
   const { session: _session, claim: _claim, told: _told, worker: _worker, ...rest } = task;
   return { ...rest, epoch: task.epoch + 1 };

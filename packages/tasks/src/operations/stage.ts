@@ -2,7 +2,7 @@ import { LIMITS } from '../rules/rules.ts';
 import type { TaskOutcome } from '../task.ts';
 import { hintOf, type KeptTask, type Lane, laneOf, type Moment } from './tables.ts';
 
-/** Makes a task ready to be taken, and rings one worker that waits for such. */
+/** Makes a task ready, and notifies one waiting worker. */
 export function makeReady(task: KeptTask, { tables, now }: Moment): KeptTask {
   const ready: KeptTask = { ...withoutPolicy(task), stage: 'ready', stageAt: now };
   const lane = laneOf(ready);
@@ -12,7 +12,7 @@ export function makeReady(task: KeptTask, { tables, now }: Moment): KeptTask {
   return ready;
 }
 
-/** Puts a task off until a moment. */
+/** Delays a task until a given time. */
 export function putOff(task: KeptTask, at: number, { tables }: Pick<Moment, 'tables'>): KeptTask {
   const later: KeptTask = { ...task, stage: 'later', stageAt: at };
   tables.saveTask(later);
@@ -20,8 +20,8 @@ export function putOff(task: KeptTask, at: number, { tables }: Pick<Moment, 'tab
 }
 
 /**
- * The turn of a task has come: it waits for its time, then for the worker it was meant for, then it is anybody's. That
- * worker is told, so that it need not wait.
+ * Moves a task on when it is next: it waits for its start time, then for its preferred worker, then any worker can take
+ * it. The preferred worker is notified, so that it need not wait.
  */
 export function comeNext(task: KeptTask, moment: Moment): KeptTask {
   const { tables, now } = moment;
@@ -33,20 +33,20 @@ export function comeNext(task: KeptTask, moment: Moment): KeptTask {
   return later;
 }
 
-/** A task that no worker has is to be settled by whoever is free. */
+/** Lets any free worker settle a task that no worker holds. */
 export function settleSoon(task: KeptTask, moment: Moment): void {
   const { worker: _worker, ...rest } = task;
   moment.tables.tell(hintOf('cancel', rest));
   makeReady(rest, moment);
 }
 
-/** Tells one worker that waits for it that something is ready. */
+/** Notifies one waiting worker that a task is ready. */
 function ring({ agent }: Pick<Lane, 'agent'>, { tables, now }: Pick<Moment, 'tables' | 'now'>): void {
   const worker = tables.popWaiter(agent, now - LIMITS.parkedMs);
   if (worker !== undefined) tables.tell({ type: 'work', worker, domain: 0, agent });
 }
 
-/** Changes what the worker of a task should know. It is told until it confirms. */
+/** Changes the orders of a task. They are sent to its worker until it confirms. */
 export function giveOrder(task: KeptTask, type: 'cancel' | 'command', { tables }: Pick<Moment, 'tables'>): KeptTask {
   const isHeld = task.stage === 'held';
   const ordered: KeptTask = { ...task, orderNumber: task.orderNumber + 1, ...(isHeld && { told: true }) };
@@ -55,7 +55,7 @@ export function giveOrder(task: KeptTask, type: 'cancel' | 'command', { tables }
   return ordered;
 }
 
-/** The one way a task ends. It does not leave its queue: that is for the caller to do. */
+/** The only function that ends a task. The caller must remove it from its queue. */
 export function end(task: KeptTask, outcome: NonNullable<KeptTask['outcome']>, moment: Moment): KeptTask {
   const { tables, now } = moment;
   const { stage, stageAt: _stageAt, policy: _policy, told: _told, ...rest } = task;
@@ -67,7 +67,7 @@ export function end(task: KeptTask, outcome: NonNullable<KeptTask['outcome']>, m
   return ended;
 }
 
-/** A task no longer runs: where a limit kept others waiting, they can be taken now. */
+/** Call it when a task no longer runs: tasks that waited because of a limit can be taken now. */
 export function freeSlot({ tenant, agent }: KeptTask, { tables, now, rules }: Moment): void {
   if (rules.maxRunningPerTenant !== undefined) {
     for (const waiting of tables.readyAgents(tenant)) {

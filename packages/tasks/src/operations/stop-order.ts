@@ -6,7 +6,7 @@ import type { StopOrder } from '../task.ts';
 import { giveOrder, settleSoon } from './stage.ts';
 import type { KeptTask, Moment } from './tables.ts';
 
-/** Tells the worker of a task to stop. Levels only rise, deadlines only come closer, the first reason stays. */
+/** Orders a task to stop. Levels only rise, deadlines only move closer, and the first reason is kept. */
 export function orderStop(
   task: KeptTask,
   { level, abortMs, killMs, undo, reason }: StopRequest & { readonly reason: CancelReason },
@@ -23,7 +23,7 @@ export function orderStop(
     killAt: Math.min(asked.killAt, before?.killAt ?? Infinity),
     undo: undo || (before?.undo ?? false),
   };
-  // A task that has begun is settled, not just ended, even if no worker has it at the moment.
+  // A task that has started must be settled, not just ended, even if no worker holds it at the moment.
   const { status } = nextStatus(task.status === 'init' ? 'running' : task.status, 'cancel');
   const stopping = { ...task, status, stop };
   if (task.stage === 'held') giveOrder(stopping, 'cancel', moment);
@@ -31,7 +31,7 @@ export function orderStop(
   return { answer: before === undefined ? 'accepted' : 'escalated', stop };
 }
 
-/** How hard a stop is by now: it climbs by itself as its deadlines pass. */
+/** Returns the current level of a stop, which rises as its deadlines pass. */
 export function levelAt(stop: StopOrder, now: number): StopLevel {
   const climbed = now >= stop.killAt ? 'kill' : now >= stop.abortAt ? 'abort' : stop.level;
   return higher(climbed, stop.level);

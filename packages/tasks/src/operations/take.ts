@@ -7,7 +7,7 @@ import { makeReady } from './stage.ts';
 import { headOf, hintOf, type KeptTask, type Lane, type Moment, type Session } from './tables.ts';
 import { visit } from './visit.ts';
 
-/** Takes what is ready for a session, fairly over tenants. */
+/** Takes ready tasks for a session, fairly across tenants. */
 export function applyTake(request: Required<TakeRequest>, moment: Moment): TakeAnswer {
   const { tables, now } = moment;
   const { session: id, number, worker, agents, limit } = request;
@@ -38,12 +38,12 @@ export function applyTake(request: Required<TakeRequest>, moment: Moment): TakeA
 
 function takenBefore(session: Session, { maxBytes }: Required<TakeRequest>, moment: Moment): readonly TakenTask[] {
   const tasks = session.took.flatMap((id) => moment.tables.task(id) ?? []);
-  // Not what the session has claimed by its id since: that is at work already.
+  // Exclude tasks that the session has since claimed by id: they already run.
   const held = tasks.filter((task) => task.stage === 'held' && task.claim === session.tookBy);
   return withLoads(held, maxBytes, moment);
 }
 
-/** Moves what has waited for its time. */
+/** Moves tasks whose time has come. */
 function bringOnDue(moment: Moment): void {
   for (const task of moment.tables.due(moment.now, LIMITS.maxMoved)) {
     if (task.policy === undefined) makeReady(task, moment);
@@ -83,7 +83,7 @@ function keepLane(lane: Lane, tables: Moment['tables']): void {
 
 type Holder = Pick<ClaimRequest, 'session' | 'claim' | 'worker'>;
 
-/** Gives a task to a session. What it was ordered before comes along, and is told until it is confirmed. */
+/** Gives a task to a session. Its earlier orders are included, and sent until they are confirmed. */
 function hold(task: KeptTask, { session, claim, worker }: Holder, { tables, now }: Moment): KeptTask {
   const { stageAt: _stageAt, released: _released, policy: _policy, ...rest } = task;
   const held: KeptTask = {
@@ -103,7 +103,9 @@ function hold(task: KeptTask, { session, claim, worker }: Holder, { tables, now 
   return held;
 }
 
-/** Notes that a session holds something. It is not renewed by taking more: only beats show that its tasks are known. */
+/**
+ * Records that a session holds tasks. Taking more does not renew it: only beats show that its worker knows its tasks.
+ */
 function noteHeld(
   { session: id, worker, leaseMs }: ClaimRequest,
   { tables, now }: Moment,
@@ -142,7 +144,7 @@ export function applyClaim(id: string, request: Required<ClaimRequest>, moment: 
   return { answer: 'claimed', ...withLoads([held], request.maxBytes, moment)[0]! };
 }
 
-/** A task in `later` that only waits for the worker it was meant for can be claimed; the others have to wait. */
+/** A task in `later` that only waits for its preferred worker can be claimed; the others have to wait. */
 function waitsUntil({ stage, stageAt, policy, notBefore, worker, deaths }: KeptTask): number | undefined {
   if (stage !== 'later') return undefined;
   if (policy !== undefined || worker === undefined || deaths > 0) return stageAt;

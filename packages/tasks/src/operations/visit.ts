@@ -1,21 +1,21 @@
 import { LIMITS } from '../rules/rules.ts';
 import type { Moment } from './tables.ts';
 
-/** The pulse is written when it is older than this share of a lease: a visit that changes nothing should write nothing. */
+/** The pulse is written when it is older than this share of a lease: a visit without changes should write nothing. */
 const PULSE_SHARE = 1 / 8;
 /** A gap between visits longer than this share of a lease is an outage. Beats come every third. */
 const OUTAGE_SHARE = 1 / 2;
 
 /**
- * Notes that a worker visited. After an outage, a failover or a step of the clock nobody could beat: everybody gets
- * another lease. Returns whether sessions have run out, and asks one worker at a time to sweep.
+ * Records a worker's visit. During an outage, a failover or a clock step no worker could beat, so afterwards all
+ * sessions get another lease. Returns whether sessions have expired, and asks one worker at a time to sweep.
  */
 export function visit(leaseMs: number, moment: Moment): { readonly expired: boolean } {
   const { tables, now } = moment;
   const before = tables.domain() ?? { pulse: now, graceUntil: 0, graceGiven: false, sweepAskedAt: 0 };
   let state = before;
   if (before.pulse > now) {
-    // The clock stepped back: nothing may seem to last longer than it does.
+    // The clock was set back: shorten leases that would now last too long.
     for (const session of tables.sessionsAfter(now + leaseMs)) {
       tables.saveSession({ ...session, expiresAt: now + session.leaseMs });
     }

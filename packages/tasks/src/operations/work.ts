@@ -50,7 +50,7 @@ function bytesAfter(
   return bytes;
 }
 
-/** A message that the current task has read needs no task of its own. */
+/** Ends the tasks of messages that the current task has read. */
 function endSteered(task: KeptTask, done: readonly number[], moment: Moment): void {
   for (const command of task.commands) {
     if (command.type !== 'steer' || command.task === undefined || !done.includes(command.number)) continue;
@@ -97,14 +97,14 @@ function keepSaid(task: KeptTask, { said, anew }: Pick<End, 'said' | 'anew'>, { 
   tables.saveConversation({ ...conversation, historyBytes: (anew ? 0 : conversation.historyBytes) + added });
 }
 
-/** What the store says about an end: once a cancel was accepted it is `cancelled`, for the reason of that cancel. */
+/** Returns the outcome to store: after an accepted cancel it is `cancelled`, with the reason of that cancel. */
 function settledOutcome(task: KeptTask, outcome: End['outcome'], now: number): NonNullable<KeptTask['outcome']> {
   if (task.stop === undefined && outcome.status !== 'cancelled') return outcome;
   const reason = task.stop?.reason ?? outcome.reason ?? createReason({}, now);
   return { ...outcome, status: 'cancelled', reason, complete: outcome.complete ?? outcome.status !== 'cancelled' };
 }
 
-/** The task, if the claim still holds: by epoch, session and claim, never by time. */
+/** Returns the task if the claim is still valid: by epoch, session and claim, never by time. */
 export function ownTask(tables: Tables, { id, epoch, session, claim }: ClaimRef): KeptTask {
   const task = tables.task(id);
   const isOwn = task?.epoch === epoch && task.session === session && task.claim === claim;

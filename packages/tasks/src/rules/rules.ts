@@ -3,19 +3,19 @@ import { createStopSchedule, MAX_WAITING_MESSAGES } from '@whoa/core/internal';
 import { STATUS_TABLE, type TaskStatus } from '../status.ts';
 
 /**
- * What a task does when it comes into its conversation.
+ * What happens when a task enters its conversation.
  *
- * - `start`: it is the current one. `wait`: it is queued. `reject`: nothing is written.
- * - `replace`: what waits ends as superseded; the current one too, if it never began, and this one starts; otherwise the
- *   current one is told to stop, and this one waits.
- * - `steer`: its message is given to the current one, and it waits in case the message comes too late.
+ * - `start`: it becomes the current task. `wait`: it is queued. `reject`: nothing is written.
+ * - `replace`: waiting tasks end as superseded. A current task that never started ends too, and this one starts; otherwise
+ * the current task is ordered to stop, and this one waits.
+ * - `steer`: its message is passed to the current task, and it waits in case the message comes too late.
  */
 export type Admission = 'start' | 'wait' | 'replace' | 'steer' | 'reject';
 
-/** Where the current task of a conversation stands; `none`: there is no current one. */
+/** The status of a conversation's current task; `none`: there is no current task. */
 export type CurrentState = 'none' | Extract<TaskStatus, 'init' | 'running' | 'cancelling'>;
 
-/** What each policy does, by the state of the current task. */
+/** What each policy does, by the status of the current task. */
 export const ADMISSION_TABLE: Readonly<Record<Policy, Readonly<Record<CurrentState, Admission>>>> = {
   replace: { none: 'start', init: 'replace', running: 'replace', cancelling: 'replace' },
   queue: { none: 'start', init: 'wait', running: 'wait', cancelling: 'wait' },
@@ -26,13 +26,16 @@ export const ADMISSION_TABLE: Readonly<Record<Policy, Readonly<Record<CurrentSta
 /** How hard each level is. */
 export const LEVEL_RANKS: Readonly<Record<StopLevel, number>> = { drain: 1, abort: 2, kill: 3 };
 
-/** A cancel that names no ladder, as distances from now. */
+/** The ladder of a cancel that names none, as distances from now. */
 export const GRACEFUL: ReturnType<typeof createStopSchedule> = createStopSchedule('graceful', 0);
 
-/** The agent under which tasks are ready that only have to be settled: any worker can do that. */
+/** The lane agent of tasks that only have to be settled: any worker can do that. */
 export const SETTLE = '*';
 
-/** Every bound of a store. Stores in other languages get them as text (`to-lua.ts`, `to-sql.ts`), never by hand. */
+/**
+ * All limits of a store. Stores in other languages get them as generated text (`to-lua.ts`, `to-sql.ts`), never by
+ * hand.
+ */
 export const LIMITS: Readonly<
   Record<
     | 'maxCommands'
@@ -53,7 +56,7 @@ export const LIMITS: Readonly<
 > = {
   /** Commands that wait for one worker. */
   maxCommands: 100,
-  /** A command that is sent again is recognised until so many newer ones were sent to its task. */
+  /** A repeated command is recognised until this many newer ones were sent to its task. */
   maxNonces: 100,
   /** Tasks that wait in one conversation or for one concurrency key. */
   maxQueued: MAX_WAITING_MESSAGES,
@@ -63,22 +66,22 @@ export const LIMITS: Readonly<
   maxOrders: 200,
   /** Tasks that are moved from `later` by one take, and freed by one sweep. */
   maxMoved: 100,
-  /** How often the workers of a task may die in all. */
+  /** How often the workers of a task may crash in total. */
   maxDeaths: 20,
-  /** How many expired things are forgotten each time a task is created. */
+  /** How many expired records are removed each time a task is created. */
   maxForgotten: 10,
-  /** A worker that was named when a task was created has this long to claim it before others take it. */
+  /** How long the preferred worker of a new task has to claim it before others take it. */
   homeMs: 5_000,
-  /** A worker whose attempts to run a task died waits so long before it is taken again, doubled each time, at most … */
+  /** The delay before a task whose worker crashed is taken again. It doubles each time, up to … */
   deathDelayMs: 500,
   maxDeathDelayMs: 60_000,
-  /** A worker that waits for work is rung until so long after its last take. */
+  /** A waiting worker is notified until this long after its last take. */
   parkedMs: 120_000,
-  /** Only one worker is asked to sweep in so long. */
+  /** In this time only one worker is asked to sweep. */
   sweepAskedMs: 1_000,
 };
 
-/** What stores assume unless they are told otherwise. */
+/** The default options of stores. */
 export const DEFAULTS: Readonly<
   Record<
     | 'maxAttempts'
@@ -101,21 +104,21 @@ export const DEFAULTS: Readonly<
   maxReady: 1_000_000,
   listLimit: 100,
   readLimit: 1_000,
-  /** How far tasks are counted. */
+  /** The limit up to which tasks are counted. */
   maxCounted: 100_000,
   workersLimit: 1_000,
-  /** Inputs and histories that come along with a take. */
+  /** Inputs and histories that a take includes. */
   maxBytes: 256 * 1024,
 };
 
-/** Bounds of what is handed in. */
+/** The maximum sizes of arguments. */
 export const SIZES: Readonly<Record<'inputBytes' | 'outcomeBytes' | 'historyBytes', number>> = {
   inputBytes: 4 * 1024 * 1024,
   outcomeBytes: 4 * 1024 * 1024,
   historyBytes: 64 * 1024 * 1024,
 };
 
-/** Everything that stores in other languages need, as plain data. */
+/** All rules that stores in other languages need, as plain data. */
 export const RULES: {
   readonly status: typeof STATUS_TABLE;
   readonly admission: typeof ADMISSION_TABLE;

@@ -1,4 +1,4 @@
-/** Plain data as the text of a Lua table. */
+/** Converts plain data to the text of a Lua table. */
 export function toLua(value: unknown): string {
   if (typeof value === 'string') return JSON.stringify(value);
   if (typeof value === 'number' || typeof value === 'boolean') return `${value}`;

@@ -1,9 +1,9 @@
-/** A text as an SQL literal. */
+/** Converts text to an SQL literal. */
 export function toSqlText(text: string): string {
   return `'${text.replaceAll("'", "''")}'`;
 }
 
-/** A table of two keys as an SQL expression that looks a cell up. */
+/** Converts a table with two keys to an SQL expression that looks up a cell. */
 export function toSqlTable(
   table: Readonly<Record<string, Readonly<Record<string, string>>>>,
   { row, column }: { readonly row: string; readonly column: string },

@@ -61,7 +61,7 @@ test('a task whose worker was lost is settled by the work itself if it was being
 
 test('a store can be named by its address; an address of nothing says which there are, and keeps its password', () => {
   expect(() => createTaskStore('mysql://root:secret@db')).toThrow(
-    /^store: expected an address that begins with 'redis:'/,
+    /^store: expected an address that starts with 'redis:'/,
   );
   expect(() => createTaskStore('mysql://root:secret@db')).not.toThrow(/secret/);
 });

@@ -38,15 +38,16 @@ import type {
 } from '../task.ts';
 
 /**
- * One kind of store, behind the one front that checks and completes what it is asked (`checked-store.ts`). A driver can
- * trust its arguments: they are whole, within their bounds, and what is marked as JSON is the text of plain JSON.
+ * The implementation of one kind of store. `checked-store.ts` wraps it and checks and completes every request, so a
+ * driver can trust its arguments: they are complete and within their bounds, and fields marked as JSON contain valid
+ * JSON text.
  */
 export interface StoreDriver extends AsyncDisposable {
   readonly name: string;
   readonly domains: number;
-  /** Over how many shards names were spread, oldest first; left out if over as many as there are domains. */
+  /** Earlier and current shard counts, oldest first. Defaults to the number of domains. */
   readonly generations?: readonly number[];
-  /** Over how many shards the name of a new task is spread: it belongs to where its conversation or its key is. */
+  /** Returns the shard count for a new task's id, which must match that of its conversation or key. */
   shardsFor?(task: ShardedTask, nonce: string): Promise<number>;
   create(request: CreateRequest): Promise<CreateReceipt>;
   take(request: Required<TakeRequest>): Promise<TakeAnswer>;
@@ -64,19 +65,19 @@ export interface StoreDriver extends AsyncDisposable {
   list(filter: ListRequest): Promise<ListPage>;
   read(task: TaskRef, options: ReadRequest): Promise<readonly JournalEntry[]>;
   conversation(ref: ConversationRef): Promise<ConversationRecord | undefined>;
-  /** How many tasks of a tenant have each status, each counted up to a limit. */
+  /** Counts a tenant's tasks by status, each up to a limit. */
   counts(request: { readonly tenant: string; readonly limit: number }): Promise<Readonly<Record<TaskStatus, number>>>;
-  /** Names of tenants after one, in the order of their bytes. */
+  /** Lists names of tenants after a given one, in byte order. */
   tenants(request: { readonly after: string; readonly limit: number }): Promise<readonly string[]>;
-  /** Sessions that hold tasks, and workers that wait: at most `limit` of each. */
+  /** Lists sessions that hold tasks, and waiting workers: at most `limit` of each. */
   workers(request: { readonly limit: number }): Promise<SeenWorkers>;
   watch(filter: WatchFilter, listener: (hint: Hint) => void): Promise<AsyncDisposable>;
 }
 
-/** What decides where a task is kept. */
+/** The fields that decide where a task is stored. */
 export type ShardedTask = Pick<NewTask, 'tenant' | 'conversation' | 'concurrency' | 'key'>;
 
-/** The bounds a store was made with. */
+/** The limits of a store. */
 export interface StoreRules {
   readonly maxAttempts: number;
   readonly retentionMs: number;
@@ -90,7 +91,7 @@ export interface StoreRules {
 /** A task to create, checked and complete. */
 export interface CreateRequest extends Omit<NewTask, 'input' | 'priority' | 'holdMs'> {
   readonly id: string;
-  /** JSON. */
+  /** JSON text. */
   readonly input: string;
   readonly priority: number;
   readonly holdMs: number;
@@ -100,14 +101,14 @@ export interface CreateRequest extends Omit<NewTask, 'input' | 'priority' | 'hol
 
 export interface DriverBatch {
   readonly after: number;
-  /** JSON, each. */
+  /** JSON texts. */
   readonly events: readonly string[];
   readonly replaces: readonly number[];
   readonly done: readonly number[];
   readonly progress: boolean;
 }
 
-/** A stop as distances from the store's now. */
+/** A stop, as distances from the store's current time. */
 export interface StopRequest {
   readonly level: StopLevel;
   readonly abortMs: number;
@@ -119,9 +120,9 @@ export interface StopRequest {
 
 export interface End {
   readonly outcome: Omit<TaskOutcome, 'history' | 'said'>;
-  /** JSON, each: what is added to the conversation's history. */
+  /** JSON texts: messages to add to the conversation's history. */
   readonly said: readonly string[];
-  /** The history begins anew with `said`. */
+  /** The history starts again with `said`. */
   readonly anew: boolean;
 }
 

@@ -6,7 +6,7 @@ import type { RedisStoreOptions } from './redis/options.ts';
 import { createRedisStore } from './redis.ts';
 import { createSqliteStore, type SqliteStoreOptions } from './sqlite.ts';
 
-/** Which store, and what it needs to know. */
+/** Which store to create, and its options. */
 export type TaskStoreConfig =
   | ({ readonly backend: 'memory' } & MemoryStoreOptions)
   | ({ readonly backend: 'sqlite' } & SqliteStoreOptions)
@@ -14,12 +14,12 @@ export type TaskStoreConfig =
   | ({ readonly backend: 'postgres' } & PostgresStoreOptions);
 
 /**
- * Creates the store that a configuration or an address names; in memory if there is none. Addresses: `redis://host:port`,
+ * Creates the store for a configuration or an address. Defaults to a store in memory. Addresses: `redis://host:port`,
  * `postgres://host/database`, `sqlite:path/to/file`, `memory:`.
  *
  * @returns The store.
- * @throws TypeError or {@link SettingsError} when the configuration cannot work; {@link StoreSetupError}, from its methods, when a driver is not
- * installed or the store cannot be used.
+ * @throws TypeError or {@link SettingsError} when the configuration is invalid; {@link StoreSetupError}, from its
+ * methods, when a driver is not installed or the store cannot be used.
  *
  * @example
  * ```ts
@@ -50,13 +50,13 @@ function configOf(address: string): TaskStoreConfig {
   if (scheme === 'redis' || scheme === 'rediss') return { backend: 'redis', url: address };
   if (scheme === 'postgres' || scheme === 'postgresql') return { backend: 'postgres', url: address };
   if (scheme === 'sqlite') return { backend: 'sqlite', file: rest };
-  // The address itself may hold a password.
+  // Don't include the address in the error: it may contain a password.
   throw new TypeError(
-    "store: expected an address that begins with 'redis:', 'rediss:', 'postgres:', 'sqlite:' or 'memory:'",
+    "store: expected an address that starts with 'redis:', 'rediss:', 'postgres:', 'sqlite:' or 'memory:'",
   );
 }
 
-/** A configuration may come from a file: `path` for `file` would otherwise open another store than the one meant. */
+/** Rejects unknown options. A configuration file with `path` instead of `file` would otherwise open the wrong store. */
 function readConfig(given: TaskStoreConfig): TaskStoreConfig {
   const backend = required(oneOf(...Object.keys(BACKENDS)));
   const named = settings.readSettings<Pick<TaskStoreConfig, 'backend'>>(given, { backend }, { allowUnknown: true });

@@ -12,29 +12,29 @@ import type { Hint, ListPage, WatchFilter } from '../store.ts';
 import type { ConversationRecord, ConversationRef, TaskRef } from '../task.ts';
 import type { ListRequest, StoreDriver, StoreRules } from './driver.ts';
 
-/** A session that is over, or holds nothing, is remembered so long. */
+/** How long a session is kept after it ended or last held a task. */
 const SESSION_RETENTION_MS = 24 * 3_600_000;
 
-/** The part of a local store that differs: how a transaction is made, and how others hear of it. */
+/** The part of a local store that differs: how it makes a transaction and notifies watchers. */
 export interface Engine extends AsyncDisposable {
   readonly name: string;
   /** For use inside `transact` and `query`. */
   readonly tables: Tables & Queries;
   now(): number;
-  /** All or nothing, with nothing in between. */
+  /** Runs work as one transaction. */
   transact<T>(work: () => T): Promise<T>;
-  /** Only looks. */
+  /** Runs reads. */
   query<T>(work: () => T): Promise<T>;
   watch(filter: WatchFilter, listener: (hint: Hint) => void): Promise<AsyncDisposable>;
 }
 
-/** Makes a driver of an engine: every method is one move in one transaction. */
+/** Creates a driver from an engine: every method is one operation in one transaction. */
 export function createLocalDriver(engine: Engine, rules: StoreRules): StoreDriver {
   const { retentionMs, conversationRetentionMs } = rules;
 
   const isForgotten = (task: KeptTask): boolean => (task.endedAt ?? Infinity) + retentionMs <= engine.now();
 
-  /** A task past its retention is gone, whether or not it has been removed yet. */
+  /** Hides tasks past their retention, whether or not they have been removed yet. */
   const tables: Tables & Queries = {
     ...engine.tables,
     task: (id) => {

@@ -15,10 +15,11 @@ export interface MemoryStoreOptions extends Omit<StoreOptions, 'shards'> {
 }
 
 /**
- * Creates a store in this process. It is gone with the process, and no other process can reach it.
+ * Creates a store in the memory of this process. Its tasks are lost when the process ends, and no other process can use
+ * it.
  *
  * @returns The store.
- * @throws RangeError when an option cannot work.
+ * @throws RangeError when an option is invalid.
  */
 export function createMemoryStore(options: MemoryStoreOptions = {}): TaskStore {
   const { world = systemWorld } = options;
@@ -30,11 +31,12 @@ export function createMemoryStore(options: MemoryStoreOptions = {}): TaskStore {
       name: 'memory',
       tables: tables.operations,
       now: () => world.clock.now(),
-      // Nothing here waits, so a transaction needs no lock; a move that throws does so before it saves anything.
+      // No lock is needed: nothing in a transaction waits, and an operation that throws does so before it saves
+      // anything.
       async transact(work) {
         const answer = structuredClone(work());
         const hints = structuredClone(tables.takeHints());
-        // Tell in a later microtask: the caller must not be called back in the middle of making a change.
+        // Notify in a later microtask: don't call the caller back in the middle of a change.
         await Promise.resolve();
         for (const hint of hints) watchers.tell(hint);
         return answer;
@@ -60,9 +62,9 @@ class MemoryTables {
   readonly #conversations = new Map<string, Conversation>();
   readonly #histories = new Map<string, Json[]>();
   readonly #sessions = new Map<string, Session>();
-  /** Of each task, the numbers of commands by the nonces they were sent with, oldest first. */
+  /** For each task, the numbers of commands by their nonces, oldest first. */
   readonly #sent = new Map<string, Map<string, number>>();
-  /** Ended tasks, oldest end first: a map keeps the order in which they were added. */
+  /** Ended tasks, earliest end first: a map keeps insertion order. */
   readonly #ended = new Map<string, number>();
   #domain: DomainState | undefined;
   #hints: Hint[] = [];
@@ -132,7 +134,7 @@ class MemoryTables {
     sessions: (limit) => [...this.#sessions.values()].filter((one) => one.expiresAt !== undefined).slice(0, limit),
     entries: (id, { after, limit }) => {
       const journal = this.#journals.get(id) ?? [];
-      // Nothing can stand further back than if there were no gaps.
+      // Gaps only move entries towards the start, so the search can begin here.
       let first = Math.min(Math.max(0, after), journal.length);
       while (first > 0 && journal[first - 1]!.position > after) first--;
       return journal.slice(first, first + limit);

@@ -18,12 +18,12 @@ import { Watchers } from './watchers.ts';
 export type { PostgresStoreOptions } from './postgres/options.ts';
 
 /**
- * Creates a store in a PostgreSQL database (13 or newer), for any number of machines. What it acknowledged is on disk. It
- * connects on first use.
+ * Creates a store in a PostgreSQL database (13 or newer), for any number of machines. Acknowledged changes are on disk.
+ * It connects on first use.
  *
  * @returns The store.
- * @throws TypeError or RangeError when an option cannot work; {@link StoreSetupError}, from its methods, when `pg` is not installed
- * or the database cannot be used.
+ * @throws TypeError or RangeError when an option is invalid; {@link StoreSetupError}, from its methods, when `pg` is
+ * not installed or the database cannot be used.
  */
 export function createPostgresStore(options: PostgresStoreOptions = {}): TaskStore {
   const { url, schema = 'whoa', pollMs = POLL_MS } = options;

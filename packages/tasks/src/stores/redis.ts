@@ -71,8 +71,8 @@ import { SCRIPTS, type Script } from './redis/scripts.ts';
  * Creates a store in Redis or Valkey, for any number of machines. It connects on first use.
  *
  * @returns The store.
- * @throws TypeError or RangeError when an option cannot work; {@link StoreSetupError}, from its methods, when `ioredis` is not
- * installed or the server cannot be used.
+ * @throws TypeError or RangeError when an option is invalid; {@link StoreSetupError}, from its methods, when `ioredis`
+ * is not installed or the server cannot be used.
  */
 export function createRedisStore(options: RedisStoreOptions): TaskStore {
   return openRedisStore(options, () => 0);
@@ -104,7 +104,7 @@ class RedisDriver implements StoreDriver {
     this.#shards = new Shards(this.generations);
     this.#rules = rules;
     this.#tags = Array.from({ length: this.domains }, (_, shard) => tagOf(options.prefix ?? PREFIX, shard));
-    // Made into text once: the library would do it for every operation, while its caller waits.
+    // Convert to text once: otherwise the library does it for every operation, while the caller waits.
     const bounds = [
       `${Math.ceil(rules.retentionMs)}`,
       `${Math.ceil(rules.conversationRetentionMs)}`,
@@ -119,7 +119,7 @@ class RedisDriver implements StoreDriver {
     this.#channels = new Channels(this.#calls, options.timeoutMs ?? TIMEOUT_MS);
   }
 
-  /** Asks the shards of before first, oldest first: what is used there stays there. */
+  /** Asks the shards of earlier layouts first, oldest first: data that is in use there stays there. */
   async shardsFor({ tenant, conversation, concurrency, key }: ShardedTask, nonce: string): Promise<number> {
     const isNamed = conversation !== undefined || concurrency !== undefined || key !== undefined;
     for (const shards of isNamed ? this.generations.slice(0, -1) : []) {
@@ -138,7 +138,7 @@ class RedisDriver implements StoreDriver {
     const isOfBefore = this.generations.length > 1 && createTaskId(request, { nonce, shards: this.domains }) !== id;
     const reply = await this.#run(SCRIPTS.create, id, [...about, ...when, isOfBefore ? 1 : 0, deadline]);
     if ((reply as readonly Reply[])[0] === 'gone') {
-      throw new StoreBusyError('The conversation or key was forgotten just now; nothing was changed, try again');
+      throw new StoreBusyError('The conversation or key was removed during the request; nothing changed, try again');
     }
     return createReceiptOf(reply, request);
   }
@@ -245,7 +245,7 @@ class RedisDriver implements StoreDriver {
     await this.#channels[Symbol.asyncDispose]();
   }
 
-  /** As few channels as say everything that is asked for: a task or a conversation is in one shard. */
+  /** Returns the fewest channels that cover a filter: a task or a conversation is in one shard. */
   async #channelsFor({ tenant, worker, conversation, id }: WatchFilter): Promise<readonly ChannelRef[]> {
     const all = [...this.#tags.keys()];
     const inAll = (name: string, shards: readonly number[] = all): ChannelRef[] =>
@@ -259,20 +259,20 @@ class RedisDriver implements StoreDriver {
     return inAll(`changes:${String(owner)}`, shards);
   }
 
-  /** What a worker does itself its own process is told here: the server need not send it back. */
+  /** Notifies watchers in this process about its own worker's changes, so that the server need not send them back. */
   #tellOwn(type: 'status' | 'journal', { id }: ClaimRef, [tenant, worker, conversation]: readonly string[]): void {
     const hint = { type, id, tenant: tenant!, worker: worker!, ...(conversation && { conversation }) };
     this.#channels.tell(`${this.#tags[this.#shards.ofId(id)]!}inbox:${worker!}`, hint);
   }
 
-  /** A move of whoever holds the claim. */
+  /** Runs an operation of the claim's holder. */
   async #own(script: Script, { id, epoch, session, claim }: ClaimRef, values: Values): Promise<readonly Reply[]> {
     const reply = (await this.#run(script, id, [id, epoch, session, claim, ...values])) as readonly Reply[];
     if (reply[0] === 'lost') throw new LeaseLostError(id, epoch);
     return reply;
   }
 
-  /** Asks the oldest shard first that a conversation can be in. */
+  /** Asks the oldest shard that a conversation can be in first. */
   async #talk(script: Script, ref: ConversationRef, values: Values): Promise<Reply> {
     let reply: Reply = null;
     for (const shard of this.#shards.ofConversation(ref)) {

@@ -3,7 +3,7 @@ import { checkLimit, checkName } from './checked/checks.ts';
 import { Database, type Row } from './sqlite/database.ts';
 import { getDefaultPath, prepareFile } from './sqlite/database-file.ts';
 
-/** What a store must know of a session. Everything else in it is kept as it is; it must be JSON. */
+/** The fields of a session that the store reads. All other fields are stored unchanged; they must be JSON. */
 export interface KeptSession {
   readonly id: string;
   readonly cwd: string;
@@ -15,15 +15,15 @@ export interface KeptSession {
 interface SessionsFilter {
   readonly cwd?: string;
   readonly limit?: number;
-  /** `next` of the page before. */
+  /** `next` of the previous page. */
   readonly cursor?: string;
 }
 
-/** Keeps sessions in the file of the tasks. Several processes may use it; the last save of a session counts. */
+/** Stores sessions in the file of the tasks. Several processes may use it; the last save of a session wins. */
 export interface SqliteSessions<Session extends KeptSession> extends AsyncDisposable {
   load(id: string): Promise<Session | undefined>;
   save(session: Session): Promise<void>;
-  /** The latest first, without their messages. */
+  /** Lists sessions, latest first, without their messages. */
   list(
     filter?: SessionsFilter,
   ): Promise<{ readonly sessions: readonly Omit<Session, 'messages'>[]; readonly next?: string }>;
@@ -54,7 +54,7 @@ export function createSqliteSessions<Session extends KeptSession>({
 
 class Sessions<Session extends KeptSession> implements SqliteSessions<Session> {
   readonly #database: Database;
-  /** The save that was asked for last, of sessions that are being saved. */
+  /** The latest save of each session that is being saved. */
   readonly #saving = new Map<string, object>();
   #closed = false;
 
@@ -77,7 +77,7 @@ class Sessions<Session extends KeptSession> implements SqliteSessions<Session> {
     this.#saving.set(id, own);
     try {
       await this.#write(() => {
-        // It may have waited for other processes so long that a later save was faster; that one must stay.
+        // Skip an outdated save: while it waited for other processes, a later one may have been written.
         if (this.#saving.get(id) === own) this.#database.run(SAVE, values);
       });
     } finally {
@@ -99,7 +99,7 @@ class Sessions<Session extends KeptSession> implements SqliteSessions<Session> {
   }
 
   async remove(id: string): Promise<void> {
-    // A save that still waits must not bring it back.
+    // A pending save must not bring it back.
     this.#saving.delete(id);
     await this.#write(() => this.#database.run('DELETE FROM sessions WHERE id = ?', [id]));
   }
@@ -125,6 +125,6 @@ function headOf<Session>(row: Row): Omit<Session, 'messages'> {
 
 function placeOf(cursor: string): { updatedAt: number; id: string } {
   const [, updatedAt, id] = /^(-?\d+(?:\.\d+)?)\/(.*)$/s.exec(cursor) ?? [];
-  if (updatedAt === undefined || id === undefined) throw new RangeError('cursor: use one that a list has answered');
+  if (updatedAt === undefined || id === undefined) throw new RangeError('cursor: expected `next` of a page');
   return { updatedAt: Number(updatedAt), id };
 }

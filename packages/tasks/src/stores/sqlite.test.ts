@@ -41,10 +41,10 @@ test('every file is readable by its owner alone', async () => {
   }
 });
 
-test('a folder that anybody can write to is refused', async () => {
+test('a folder that all users can write to is refused', async () => {
   using folder = temporaryFolder();
   await chmod(folder.path, 0o777);
-  expect(() => createSqliteStore(folder)).toThrow(/use a folder of your own/);
+  expect(() => createSqliteStore(folder)).toThrow(/use a private folder/);
 });
 
 test('the default place is in the state folder of the user, never in a relative one', () => {
@@ -160,7 +160,7 @@ test.skipIf(process.getuid?.() !== 0)('a bell of somebody else is refused (only 
   using folder = temporaryFolder();
   writeFileSync(`${folder.file}-bell`, '');
   chownSync(`${folder.file}-bell`, 65_534, 65_534);
-  expect(() => createSqliteStore(folder)).toThrow(/belongs to somebody else/);
+  expect(() => createSqliteStore(folder)).toThrow(/belongs to another user/);
 });
 
 test('the bell brings the order along', async () => {

@@ -9,11 +9,15 @@ import { changesAfter, createTables, lastChange, MAX_CHANGES, type SqliteTables 
 import { Watchers } from './watchers.ts';
 
 export interface SqliteStoreOptions extends Omit<StoreOptions, 'shards'> {
-  /** The database file; in the user's state folder unless said otherwise. Not in a folder that anybody can write to. */
+  /**
+   * The database file. Defaults to a file in the user's state folder. Don't use a folder that other users can write to.
+   */
   readonly file?: string;
-  /** `process`: survives the death of any process. `power`: also a power cut, at the price of a disk flush per write. */
+  /**
+   * `process`: survives a crash of any process. `power`: also survives a power cut, but flushes the disk on each write.
+   */
   readonly durability?: 'process' | 'power';
-  /** How often watchers look for themselves, in case the doorbell was not heard. */
+  /** How often watchers poll, in case the change notifier missed a change. */
   readonly pollMs?: number;
   readonly world?: World;
 }
@@ -24,7 +28,8 @@ const POLL_MS = 1_000;
  * Creates a store in a file, for the processes of one machine.
  *
  * @returns The store.
- * @throws RangeError when an option cannot work; {@link StoreSetupError}, from its methods, when the file is not a task database.
+ * @throws RangeError when an option is invalid; {@link StoreSetupError}, from its methods, when the file is not a task
+ * database.
  */
 export function createSqliteStore(options: SqliteStoreOptions = {}): TaskStore {
   const rules = createStoreRules(options);
@@ -58,7 +63,7 @@ class SqliteEngine implements Engine {
     this.tables = createTables(this.#database);
     this.#clock = world?.clock ?? systemClock;
     this.#pollMs = pollMs;
-    // The wall clock is what the processes of one machine share; a monotonic one starts anew in each of them.
+    // Use the wall clock, which all processes of a machine share. A monotonic clock starts again in each process.
     this.now = world === undefined ? () => Date.now() : () => world.clock.now();
   }
 
@@ -110,7 +115,7 @@ class SqliteEngine implements Engine {
     this.#database.run('DELETE FROM changes WHERE number <= (SELECT max(number) FROM changes) - ?', [MAX_CHANGES]);
   }
 
-  /** Somebody rang. If the note on the bell is what comes next, the database need not be asked what happened. */
+  /** Handles a ring. If the ring contains the next change, the database need not be read. */
   #hear(): void {
     const ring = this.#notifier.lastRing();
     const next = this.#heard + 1;
@@ -123,12 +128,12 @@ class SqliteEngine implements Engine {
     for (const hint of ring.hints) this.#watchers.tell(hint);
   }
 
-  /** Tells watchers what has changed since they were last told. */
+  /** Notifies watchers of the changes since the last notification. */
   #listen(): void {
     try {
       if (this.#watchers.size > 0) this.#tellChanges();
     } catch (error) {
-      // Another process is in the way; the next ring or poll finds the same changes again.
+      // Another process holds the lock; the next ring or poll finds the same changes again.
       if (!isBusy(error)) throw error;
     }
   }
@@ -157,7 +162,7 @@ class SqliteEngine implements Engine {
 
   async #startListening(): Promise<void> {
     this.#heard = await this.#database.read(() => lastChange(this.#database));
-    // Everybody may have left meanwhile.
+    // All watchers may have left in the meantime.
     if (this.#watchers.size === 0) return;
     this.#notifier.listen(() => this.#hear());
     this.#pollAgain();

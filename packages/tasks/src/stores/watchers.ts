@@ -5,11 +5,11 @@ interface Watcher {
   readonly listener: (hint: Hint) => void;
 }
 
-/** The fields a watcher is found by, most telling first. */
+/** The fields that watchers are indexed by, most selective first. */
 const FIELDS = ['id', 'worker', 'conversation', 'tenant'] as const;
 const ANY = '';
 
-/** Who wants to hear of what, in this process; found by what they asked for, however many there are. */
+/** The watchers in this process, indexed by their filters, however many there are. */
 export class Watchers {
   readonly #watchers = new Map<string, Set<Watcher>>();
   #size = 0;
@@ -34,7 +34,7 @@ export class Watchers {
     };
   }
 
-  /** A listener that throws harms no other. */
+  /** A listener that throws does not affect the others. */
   tell(hint: Hint): void {
     for (const { filter, listener } of this.#concerned(hint)) {
       try {
@@ -61,7 +61,7 @@ export class Watchers {
   }
 }
 
-/** An order names the claim it is for: only the worker may know that. */
+/** Removes the order, which contains the claim: only the worker may know that. */
 function withoutOrder(hint: Hint): Hint {
   if (!('order' in hint)) return hint;
   const { order: _order, ...rest } = hint;

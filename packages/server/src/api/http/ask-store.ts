@@ -1,9 +1,9 @@
 import type { World } from '@whoa/core/embed';
 
-/** How often something is asked whose answer keeps getting lost. */
+/** How often a request is sent whose response keeps getting lost. */
 const MAX_ASKED = 3;
 
-/** Asks again while the answer is lost on the way. Under one nonce it counts once, however often it is asked. */
+/** Repeats a request while its response is lost. With the same nonce it counts once. */
 export async function askStore<T>(world: World, ask: (nonce: string) => Promise<T>): Promise<T> {
   const nonce = world.createId();
   for (let asked = 1; ; asked++) {

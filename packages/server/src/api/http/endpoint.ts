@@ -5,10 +5,10 @@ import type { Principal, Right } from '../../access/principal.ts';
 import { HttpError } from './http-error.ts';
 import { NAME } from './schemas.ts';
 
-/** A request whose parts have been checked, from somebody who may send it. */
+/** A valid request, from a principal that may send it. */
 interface Asked<Params, Query, Body> {
   readonly principal: Principal;
-  /** Whose things it is about: the principal's own tenant, or the one an operator names. */
+  /** The tenant that it is about: the principal's, or the one that an operator names. */
   readonly tenant: string;
   readonly params: Params;
   readonly query: Query;
@@ -16,14 +16,16 @@ interface Asked<Params, Query, Body> {
   readonly request: Request;
 }
 
-/** One route: what it needs, what it takes, what it does. The document and the checks are made of this alone. */
+/**
+ * One route: the right it needs, its parameters, and its handler. The OpenAPI document and the checks come from this.
+ */
 export interface Endpoint<Params = unknown, Query = unknown, Body = unknown> {
   readonly method: 'get' | 'post';
   /** With `{name}` for parameters. */
   readonly path: string;
-  /** `public`: anyone may, without saying who they are. */
+  /** `public`: no identity is needed. */
   readonly right: Right | 'public';
-  /** Somebody who may `operate` can name another tenant. */
+  /** A principal with the right `operate` can name another tenant. */
   readonly forOperators?: boolean;
   readonly summary: string;
   readonly params?: z.ZodObject<z.ZodRawShape> & z.ZodType<Params>;
@@ -33,7 +35,7 @@ export interface Endpoint<Params = unknown, Query = unknown, Body = unknown> {
   handle(asked: Asked<Params, Query, Body>): Promise<Response> | Response;
 }
 
-/** An endpoint whose handler knows the types of its schemas. */
+/** Defines an endpoint whose handler has the types of its schemas. */
 export function defineEndpoint<Params, Query, Body>(endpoint: Endpoint<Params, Query, Body>): Endpoint {
   return endpoint as unknown as Endpoint;
 }
@@ -87,7 +89,7 @@ export function mount(app: OpenAPIHono<Variables>, endpoint: Endpoint, access: A
   }) as never);
 }
 
-/** Nothing of a request is looked at before it is known who sent it. */
+/** Don't read anything of a request before its sender is known. */
 function guard({ right, body }: Endpoint, access: Access): MiddlewareHandler<Variables> {
   return async (context, next) => {
     const { raw } = context.req;
@@ -125,7 +127,7 @@ function responsesOf({ responses, right, params, body }: Endpoint) {
   };
 }
 
-/** What the schemas say of a request that they refuse. */
+/** Converts the errors of a schema to a refusal. */
 export function invalid(error: z.ZodError): HttpError {
   const issues = error.issues
     .slice(0, 5)

@@ -1,15 +1,15 @@
 import { HTTPException } from 'hono/http-exception';
 import { type Refusal, refuse, refuseForNow } from '../../access/refusal.ts';
 
-/** When to try again, where nobody knows better. */
+/** The default time before a retry. */
 const RETRY_MS = 1_000;
 
-/** Thrown by a route that does not do what was asked. */
+/** Thrown by a route that refuses a request. */
 export class HttpError extends Error {
   override readonly name: string = 'HttpError';
   readonly status: number;
   readonly code: string;
-  /** Stands beside code and message. */
+  /** Fields beside code and message. */
   readonly more: Readonly<Record<string, unknown>>;
 
   constructor(status: number, { code, message, ...more }: Refusal['error']) {
@@ -20,13 +20,13 @@ export class HttpError extends Error {
   }
 }
 
-/** The same for what never was, what is no longer kept and what belongs to others. */
+/** Returns the same error for tasks that never existed, are no longer kept, or belong to other tenants. */
 export function unknownTask(): HttpError {
   const message = 'There is no such task of yours; it never was, or it is no longer kept';
   return new HttpError(404, { code: 'unknown-task', message });
 }
 
-/** The response to an error. What was not foreseen is reported and never told. */
+/** Converts an error to a response. Unexpected errors are reported, and their details are not sent. */
 export function responseTo(error: unknown, onError: (error: unknown) => void): Response {
   if (error instanceof HttpError) {
     const { status, code, message, more } = error;
@@ -43,13 +43,13 @@ export function responseTo(error: unknown, onError: (error: unknown) => void): R
   return refuse(500, { code: 'internal', message: 'Something went wrong in the server; its log says what' });
 }
 
-/** What is said of a body by its status: 415 of its type, 400 of what stands in it. */
+/** Describes a bad body by status: 415 for its type, 400 for its content. */
 export function whyNoJson(status: number): Refusal['error'] {
   if (status === 415) return { code: 'no-json', message: 'Send JSON, with Content-Type: application/json' };
   return { code: 'invalid', message: 'The body is no JSON; send an object in JSON' };
 }
 
-/** By code: two copies of the package may meet. */
+/** By code, not class: two copies of the package may be loaded. */
 const STORE_ERRORS: Readonly<Record<string, Refusal['error']>> = {
   STORE_BUSY: { code: 'store-busy', message: 'The store did not answer in time; nothing was changed, try again' },
   UNKNOWN_OUTCOME: { code: 'unknown-outcome', message: 'The answer of the store was lost; ask again' },

@@ -3,7 +3,7 @@ import type { TaskStore } from '@whoa/tasks';
 import type { Access } from '../../access/access.ts';
 import type { Login } from '../../access/login.ts';
 
-/** What endpoints are made of. */
+/** The dependencies of endpoints. */
 export interface ApiParts {
   readonly store: TaskStore;
   readonly access: Access;

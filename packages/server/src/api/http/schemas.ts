@@ -1,7 +1,7 @@
 import { z } from '@hono/zod-openapi';
 import type { StopMode } from '@whoa/core';
 
-/** Names are kept in indexes, and by Postgres only if they are proper text. */
+/** Names are indexed, and Postgres accepts only well-formed text. */
 export const NAME: z.ZodType<string> = z
   .string()
   .min(1)
@@ -10,7 +10,7 @@ export const NAME: z.ZodType<string> = z
 
 const MAX_REASON_CHARACTERS = 1_000;
 
-/** What a cancel may say. */
+/** The body of a cancel. */
 export interface CancelBody {
   readonly reason?: string | undefined;
   readonly mode: Extract<StopMode, string>;

@@ -1,21 +1,21 @@
 import type { Clock } from '@whoa/core/embed';
 
-/** How long a browser waits before it comes back. */
+/** How long a browser waits before it reconnects. */
 const RECONNECT_MS = 1_000;
 
 export interface EventStreamOptions<Seen> {
   readonly clock: Clock;
   readonly heartbeatMs: number;
-  /** An event as it is sent. */
+  /** Converts an item to the text of an event. */
   readonly toText: (seen: Seen) => string;
-  /** Sent when there is no more to read. */
+  /** Sent after the last event. */
   readonly farewell?: string;
-  /** Nobody reads any more, or there is no more to read. */
+  /** Called when the reader has left, or there is no more to read. */
   readonly close: () => void;
   readonly signal: AbortSignal;
 }
 
-/** What is followed, as server-sent events. It is read as fast as the reader reads, and only the reading ever stops. */
+/** Sends what is followed as server-sent events, as fast as the reader reads. A disconnect only ends the reading. */
 export function eventStream<Seen>(
   following: AsyncIterator<Seen, undefined>,
   { clock, heartbeatMs, toText, farewell, close, signal }: EventStreamOptions<Seen>,
@@ -39,11 +39,11 @@ export function eventStream<Seen>(
   return new ReadableStream<Uint8Array>({
     start(controller) {
       const beat = (): void => {
-        // A reader that does not read gets none: they would pile up.
+        // Skip the heartbeat if the reader does not read: they would pile up.
         if ((controller.desiredSize ?? 0) > 0) controller.enqueue(encoder.encode(': beat\n\n'));
         heartbeat = clock.setTimer(heartbeatMs, beat, { keepAlive: false });
       };
-      // At once, so that the reader knows that it is connected.
+      // Send this immediately, so that the reader knows that it is connected.
       controller.enqueue(encoder.encode(`retry: ${RECONNECT_MS}\n\n`));
       heartbeat = clock.setTimer(heartbeatMs, beat, { keepAlive: false });
       if (signal.aborted) onAbort();
@@ -65,7 +65,7 @@ async function nextOf<Seen>(following: AsyncIterator<Seen, undefined>): Promise<
     const { value } = await following.next();
     return value;
   } catch {
-    // It is no longer kept, or the store was closed: who comes back is told which.
+    // The task is no longer kept, or the store was closed: a reader that reconnects gets the error.
     return undefined;
   }
 }

@@ -2,13 +2,13 @@ import type { Clock } from '@whoa/core/embed';
 import type { HeldWork } from '@whoa/tasks';
 import type { UIMessageChunk } from 'ai';
 
-/** Chunks are written together this often: soon enough for a reader, and not one write for each word. */
+/** How often chunks are written: soon enough for readers, without a write for each word. */
 const FLUSH_MS = 50;
 
 type Journal = Parameters<HeldWork['hold']>[0]['journal'];
 type JournalEntry = Parameters<Journal>[0];
 
-/** Writes what a reply streams into the journal of its task, several chunks at a time, and remembers all of it. */
+/** Writes the chunks of a reply to the journal of its task in batches, and keeps all of them. */
 export class ChunkWriter {
   readonly #journal: Journal;
   readonly #clock: Clock;
@@ -23,7 +23,7 @@ export class ChunkWriter {
     this.#all = [...options.past];
   }
 
-  /** Everything that was streamed so far, also by workers that were lost. */
+  /** All chunks so far, including those of lost workers. */
   get chunks(): readonly UIMessageChunk[] {
     return this.#all;
   }
@@ -36,7 +36,7 @@ export class ChunkWriter {
     if (this.#waiting.length > 0) this.#timer ??= this.#clock.setTimer(FLUSH_MS, () => void this.#write());
   }
 
-  /** Resolves when everything is written, or cannot be: then the task is lost, and its token says so. */
+  /** Resolves when everything is written, or cannot be: then the task is lost and its token is cancelled. */
   async flush(): Promise<void> {
     this.#timer?.[Symbol.dispose]();
     this.#timer = undefined;
@@ -49,7 +49,7 @@ export class ChunkWriter {
     if (this.#waiting.length === 0) return;
     const entry = { type: 'ui-chunks', chunks: this.#waiting } as unknown as JournalEntry;
     this.#waiting = [];
-    // Whoever cannot write has been told by its token.
+    // Ignore the error here: the token is cancelled when a write fails.
     this.#writing = this.#journal(entry).catch(() => {});
     await this.#writing;
     this.#writing = undefined;
@@ -58,7 +58,7 @@ export class ChunkWriter {
 
 const DELTAS: ReadonlySet<string> = new Set(['text-delta', 'reasoning-delta']);
 
-/** Adds a chunk to those that wait; words that follow each other become one. */
+/** Adds a chunk to the waiting ones. Adjacent text is merged. */
 function withChunk(waiting: UIMessageChunk[], chunk: UIMessageChunk): UIMessageChunk[] {
   const last = waiting.at(-1);
   if (last === undefined || last.type !== chunk.type || !DELTAS.has(chunk.type)) return [...waiting, chunk];

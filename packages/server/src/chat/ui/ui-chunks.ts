@@ -1,15 +1,15 @@
 import type { UIMessageChunk } from 'ai';
 
-/** What stands open after some chunks of one message. */
+/** What is open after some chunks of one message. */
 interface Standing {
   readonly isInStep: boolean;
-  /** Words that were begun and not ended, and what kind they are. */
+  /** Text that was started and not ended, and its kind. */
   readonly words: ReadonlyMap<string, 'text' | 'reasoning'>;
-  /** Calls that were asked for and have no end. */
+  /** Calls that were requested and have not ended. */
   readonly calls: ReadonlySet<string>;
-  /** Calls that were begun to be asked for, and their tools. */
+  /** Calls whose request was started, and their tools. */
   readonly planned: ReadonlyMap<string, string>;
-  /** The current step has asked for a call. */
+  /** The current step has requested a call. */
   readonly hasCall: boolean;
 }
 
@@ -71,7 +71,7 @@ export function openCallsIn(chunks: readonly UIMessageChunk[]): readonly string[
   return [...standingOf(chunks).calls];
 }
 
-/** Closes words, half calls and the step that a reply was cut off in. */
+/** Closes the text, partial calls and the step that a reply was cut off in. */
 export function closingChunks(chunks: readonly UIMessageChunk[]): UIMessageChunk[] {
   const { words, planned, isInStep } = standingOf(chunks);
   const closing: UIMessageChunk[] = [...words].map(([id, kind]) => ({ type: `${kind}-end`, id }));
@@ -83,8 +83,8 @@ export function closingChunks(chunks: readonly UIMessageChunk[]): UIMessageChunk
 }
 
 /**
- * What another worker adds before it goes on with a reply. Words of a step that asked for nothing are said anew; a step
- * that asked for calls stays, and what became of those that have no end is not known.
+ * Returns what another worker adds before it continues a reply. Text of a step without calls is generated again. A step
+ * with calls stays, and the outcome of its open calls is unknown.
  */
 export function resumePoint(chunks: readonly UIMessageChunk[]): UIMessageChunk[] {
   const { isInStep, hasCall, calls } = standingOf(chunks);

@@ -4,7 +4,7 @@ import type { FileUIPart, UIDataTypes, UIMessage, UIMessagePart, UITools } from 
 
 type Part = UIMessagePart<UIDataTypes, UITools>;
 
-/** What a person wrote, as an agent is given it: words and images; anything else is left out. */
+/** Converts a user's message for an agent: text and images; anything else is left out. */
 export function userMessageOf({ id, parts }: UIMessage): UserMessage {
   const content = parts.flatMap((part): ContentPart[] => {
     if (part.type === 'text') return [{ type: 'text', text: part.text }];
@@ -18,7 +18,7 @@ function imageOf({ url, mediaType }: FileUIPart): ContentPart[] {
   return data !== undefined && mediaType.startsWith('image/') ? [{ type: 'image', mediaType, data }] : [];
 }
 
-/** The history of an agent's conversation as a page shows it: everything between two things a person said is one reply. */
+/** Converts the history of an agent's conversation for a page: everything between two user messages is one reply. */
 export function uiMessagesOf(history: readonly Message[], chatId: string): UIMessage[] {
   const messages: UIMessage[] = [];
   history.forEach((message, index) => {

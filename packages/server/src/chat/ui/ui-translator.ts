@@ -7,7 +7,7 @@ import type { ReplyEvent } from '../reply-event.ts';
 type TurnEnd = Extract<JournalEvent, { type: 'turn-end' }>;
 type WordsKind = 'text' | 'reasoning';
 
-/** What became of a call, as far as the journal knows. */
+/** The end of a call, as far as the journal shows. */
 interface EndedCall {
   readonly callId: string;
   readonly state: CallState;
@@ -15,35 +15,35 @@ interface EndedCall {
   readonly details?: unknown;
 }
 
-/** Words of the current turn that readers have been shown. */
+/** Text of the current turn that readers have seen. */
 interface Shown {
   readonly kind: WordsKind;
   readonly id: string;
   text: string;
 }
 
-/** What is said of a failure, unless the application says more: an error may hold what is not for its users. */
+/** The default text for a failure: an error may contain details that users must not see. */
 const FAILED = 'Something went wrong; nothing more is running.';
 
 /**
- * Turns the journal of a task into the chunks of one UI message, the same for whoever reads and whenever. Words come as
- * drafts, and the end of their turn holds all of them: what a reader has not seen of them by then follows.
+ * Converts the journal of a task to the chunks of one UI message, the same for every reader at any time. Text comes in
+ * drafts, and the end of its turn contains all of it: whatever a reader has not seen by then is added.
  */
 export class UiTranslator {
   readonly #messageId: string;
   readonly #describeError: (error: { readonly message: string; readonly code?: string }) => string;
   #shown: Shown[] = [];
-  /** What the reader has been told of in this turn, in order: kinds of words, ids of calls. */
+  /** What was sent to the reader in this turn, in order: kinds of text, ids of calls. */
   #told: string[] = [];
   #isOpen = false;
   #parts = 0;
-  /** `fresh`: a step was begun, and nothing is in it. */
+  /** `fresh`: a step was started, and nothing is in it. */
   #step: 'none' | 'fresh' | 'used' = 'none';
   #isInTurn = false;
-  /** Calls that the reader knows of; `false` while their input has not come. */
+  /** Calls that were sent to the reader; `false` until their input has arrived. */
   readonly #calls = new Map<string, boolean>();
   readonly #ended = new Set<string>();
-  /** The questions that people were asked, by the calls they are about. */
+  /** Ids of approval questions, by call. */
   readonly #questions = new Map<string, string>();
 
   constructor(messageId: string, options: { readonly describeError?: (error: { message: string }) => string } = {}) {
@@ -60,7 +60,7 @@ export class UiTranslator {
       case 'ui-chunks':
         return [...event.chunks];
       case 'run-start':
-        // A worker was lost in the middle of a turn, and this one makes it again.
+        // A worker was lost in the middle of a turn, and this one repeats the turn.
         return this.#isInTurn ? this.#beginTurnAnew() : [];
       case 'turn-retry':
         return this.#beginTurnAnew();
@@ -97,7 +97,7 @@ export class UiTranslator {
     }
   }
 
-  /** The task has ended. Everything that was opened is closed. */
+  /** Call it when the task has ended. Closes everything that is open. */
   end({ id, status, outcome, stop }: TaskRecord): UIMessageChunk[] {
     const chunks = [
       ...this.#closeWords(),
@@ -116,7 +116,7 @@ export class UiTranslator {
     this.#isInTurn = true;
     this.#shown = [];
     this.#told = [];
-    // A turn that is made anew has its step already.
+    // A repeated turn already has its step.
     if (this.#step === 'fresh') return [];
     const chunks: UIMessageChunk[] = this.#step === 'used' ? [{ type: 'finish-step' }] : [];
     this.#step = 'fresh';
@@ -170,10 +170,10 @@ export class UiTranslator {
     const order = message.content.map((part) => (isWords(part) ? kindOf(part) : part.callId));
     const isPrefix =
       this.#shown.every(({ text }, i) =>
-        // Only to the last words something can be added, and only while nothing has followed them.
+        // Text can only be added to the last part, and only while nothing has followed it.
         i === this.#shown.length - 1 && this.#isOpen ? words[i]?.text.startsWith(text) : words[i]?.text === text,
       ) &&
-      // Drafts of words go when their turn ends, plans of calls don't: who comes then hears of the calls first.
+      // Drafts of text are removed when their turn ends, plans of calls are not: a late reader gets the calls first.
       this.#told.every((one, i) => order[i] === one || !order.includes(one));
     if (!isPrefix) chunks.push(...this.#beginTurnAnew());
     let seen = 0;
@@ -201,7 +201,7 @@ export class UiTranslator {
     return [{ type: 'tool-input-available', toolCallId: callId, toolName: tool, input, dynamic: true }];
   }
 
-  /** Calls that the model had begun to ask for, and never asked for to the end. */
+  /** Ends calls whose request the model started and did not complete. */
   #refuseCalls(errorText: string): UIMessageChunk[] {
     const half = [...this.#calls].filter(([, isAsked]) => !isAsked).map(([callId]) => callId);
     return half.map((toolCallId) => {
@@ -224,7 +224,7 @@ export class UiTranslator {
   }
 
   #showOutput(toolCallId: string, output: unknown, more: { preliminary?: boolean } = {}): UIMessageChunk[] {
-    // A reader of a call that it was never told of would throw.
+    // Skip a call that was never sent: the reader would throw.
     if (this.#calls.get(toolCallId) !== true || this.#ended.has(toolCallId)) return [];
     return [{ type: 'tool-output-available', toolCallId, output, dynamic: true, ...more }];
   }
@@ -255,7 +255,7 @@ function deltaOf({ kind, id }: Shown, delta: string): UIMessageChunk {
   return { type: `${kind}-delta`, id, delta };
 }
 
-/** What people see of a result: both what the model was told and what is for them alone. */
+/** Returns what users see of a result: the content for the model and the details for users. */
 function outputOf({ content, details }: { content: unknown; details?: unknown }): unknown {
   return { content, ...(details !== undefined && { details }) };
 }

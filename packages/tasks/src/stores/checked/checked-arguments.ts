@@ -10,12 +10,11 @@ export function checkTask(task: NewTask): void {
   for (const [name, value] of Object.entries({ tenant, agent, conversation, key, worker })) {
     if (value !== undefined || name === 'tenant' || name === 'agent') checkName(name, value!);
   }
-  if (agent === '*') throw new TypeError("agent: '*' is the store's own; choose another name");
+  if (agent === '*') throw new TypeError("agent: '*' is reserved for the store; choose another name");
   if (holdMs !== 0) {
     checkDuration('holdMs', holdMs);
-    if (conversation === undefined)
-      throw new TypeError('holdMs: only a task of a conversation is held back for others');
-    if (notBefore !== undefined) throw new TypeError('notBefore: not together with holdMs; leave one of them out');
+    if (conversation === undefined) throw new TypeError('holdMs: only valid for a task of a conversation');
+    if (notBefore !== undefined) throw new TypeError('notBefore: cannot be combined with holdMs; leave one out');
   }
   checkPriority(priority);
   for (const [name, moment] of Object.entries({ notBefore, deadline })) {
@@ -23,13 +22,13 @@ export function checkTask(task: NewTask): void {
     throw new RangeError(`${name}: expected milliseconds since 1970, got ${moment}`);
   }
   if (notBefore !== undefined && deadline !== undefined && deadline <= notBefore) {
-    throw new RangeError('deadline: expected a moment after notBefore; the task could never begin');
+    throw new RangeError('deadline: expected a time after notBefore; the task could never start');
   }
   if (concurrency === undefined) return;
   checkName('concurrency.key', concurrency.key);
   checkCount('concurrency.limit', concurrency.limit);
   if (conversation !== undefined) {
-    throw new TypeError('concurrency: a task of a conversation runs one at a time anyway; leave one of the two out');
+    throw new TypeError('concurrency: cannot be combined with a conversation; leave one of the two out');
   }
 }
 
@@ -40,7 +39,7 @@ export function checkRequest({ worker, session, claim, leaseMs }: ClaimRequest):
   checkDuration('leaseMs', leaseMs);
 }
 
-/** An end must not fail for its size: what is too large goes, and its place says how large it was. */
+/** Don't let an end fail because of its size: parts that are too large are replaced by a note of their size. */
 export function boundOutcome(outcome: Omit<TaskOutcome, 'history' | 'said'>): Omit<TaskOutcome, 'history' | 'said'> {
   const text = jsonOf(outcome);
   if (text.length * 3 <= SIZES.outcomeBytes || Buffer.byteLength(text) <= SIZES.outcomeBytes) {
@@ -73,12 +72,12 @@ export function positionOf(cursor: string): NonNullable<ListRequest['after']> {
   return { createdAt, id: cursor.slice(slash + 1) };
 }
 
-/** Nothing but JSON: what is kept must survive a restart, and stay as it was handed in. */
+/** Allows only JSON: stored data must survive a restart unchanged. */
 export function jsonOf(value: unknown): string {
   return JSON.stringify(value ?? null) ?? 'null';
 }
 
-/** A copy that holds nothing but JSON. */
+/** Returns a copy that contains only JSON. */
 export function parsed<T>(value: T): T {
   return JSON.parse(jsonOf(value)) as T;
 }

@@ -63,10 +63,10 @@ import {
 } from './checks.ts';
 
 /**
- * Checks and completes the bounds of a store.
+ * Validates the limits of a store and fills in defaults.
  *
- * @returns The bounds for `createCheckedStore`.
- * @throws RangeError when a bound cannot work. It names the option.
+ * @returns The limits for `createCheckedStore`.
+ * @throws RangeError when a limit is invalid. The message names the option.
  */
 export function createStoreRules(options: StoreOptions): StoreRules {
   const { maxRunningPerTenant, maxRunningPerAgent } = options;
@@ -89,7 +89,7 @@ export function createStoreRules(options: StoreOptions): StoreRules {
 }
 
 /**
- * Puts the front of every store before a driver: it checks arguments, fills in defaults, and bounds what is passed in.
+ * Wraps a driver in the store that callers use: it checks arguments, fills in defaults, and bounds what is passed in.
  *
  * @returns The store.
  */

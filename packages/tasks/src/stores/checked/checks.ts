@@ -7,7 +7,7 @@ const MAX_LIMIT = 10_000;
 const MAX_PRIORITY = 100;
 const MAX_BYTES = 2 ** 40;
 
-/** Bad arguments are refused at the door, by name. */
+/** Throws on an invalid name, and names the argument. */
 export function checkName(argument: string, value: string): void {
   if (typeof value !== 'string' || value === '' || value.length > MAX_NAME) {
     throw new TypeError(`${argument}: expected a text of 1 to ${MAX_NAME} characters`);
@@ -47,7 +47,7 @@ export function checkCount(argument: string, value: number): number {
   return value;
 }
 
-/** A text of JSON that may not be too large. */
+/** Checks the size of a JSON text. */
 export function checkSize(argument: string, text: string, maxBytes: number): string {
   if (text.length * 3 <= maxBytes) return text;
   const bytes = Buffer.byteLength(text);

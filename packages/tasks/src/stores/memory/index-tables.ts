@@ -26,12 +26,12 @@ type Indexed = Pick<
   | 'waiters'
 >;
 
-/** Finds tasks by where they are. */
+/** Finds tasks by stage. */
 export class TaskIndexes {
   readonly #task: (id: string) => KeptTask | undefined;
   /** By lane and priority. */
   readonly #ready = new Groups();
-  /** By lane: which priorities there are. */
+  /** By lane: the priorities in use. */
   readonly #priorities = new Map<string, Map<number, number>>();
   readonly #readyAgents = new Map<string, Map<string, number>>();
   /** By agent and tenant: when a lane was last served. */
@@ -54,7 +54,7 @@ export class TaskIndexes {
 
   change(before: KeptTask | undefined, after: KeptTask | undefined): void {
     if (before !== undefined && after !== undefined && isSamePosition(before, after)) {
-      // Don't take it out and put it back: it would stand behind those that came after it.
+      // Don't remove it and add it again: it would move behind newer ones.
       if (after.stage === 'held') this.#tell(after);
       return;
     }
@@ -156,7 +156,7 @@ export class TaskIndexes {
     for (const agent of agents) {
       for (const [tenant, tick] of this.#lanes.get(agent) ?? []) {
         if (tick < first) [lane, first] = [{ agent, tenant }, tick];
-        // The oldest of an agent stands first.
+        // The oldest entry of an agent comes first.
         break;
       }
     }

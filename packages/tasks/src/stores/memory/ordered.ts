@@ -1,4 +1,4 @@
-/** Things with a moment, earliest first. One that is changed is added again: `isCurrent` tells old entries. */
+/** Items with a time, earliest first. A changed item is added again; `isCurrent` detects its old entries. */
 export class Schedule<T> {
   readonly #heap: { readonly at: number; readonly item: T }[] = [];
   readonly #isCurrent: (item: T, at: number) => boolean;
@@ -43,7 +43,7 @@ export class Schedule<T> {
   }
 }
 
-/** Groups of ids, each in the order in which they came; an empty group is no group. */
+/** Groups of ids, each in insertion order. Empty groups are removed. */
 export class Groups {
   readonly #groups = new Map<string, Set<string>>();
 

@@ -3,7 +3,7 @@ import { homedir } from 'node:os';
 import { dirname, isAbsolute, join } from 'node:path';
 
 /**
- * Finds where tasks are kept when no file is named: in the state folder of the user.
+ * Returns the default file of the task database: in the user's state folder.
  *
  * @returns The path of the file.
  */
@@ -13,20 +13,20 @@ export function getDefaultPath(env: NodeJS.ProcessEnv = process.env): string {
 
 function stateFolder(env: NodeJS.ProcessEnv): string {
   const given = env['XDG_STATE_HOME'];
-  // A relative one is ignored, as its specification says: it would be another folder everywhere, an untrusted one perhaps.
+  // Ignore a relative path, as its specification says: it would depend on the current folder, which may be untrusted.
   if (given && isAbsolute(given)) return given;
   if (process.platform === 'win32') return env['LOCALAPPDATA'] ?? join(homedir(), 'AppData', 'Local');
   if (process.platform === 'darwin') return join(homedir(), 'Library', 'Application Support');
   return join(homedir(), '.local', 'state');
 }
 
-/** Makes the file, readable by its owner alone. SQLite gives the files beside it the same mode. */
+/** Creates the file, readable by its owner only. SQLite gives the files beside it the same mode. */
 export function prepareFile(path: string): void {
   const folder = dirname(path);
   mkdirSync(folder, { recursive: true, mode: 0o700 });
   if (process.platform !== 'win32' && (statSync(folder).mode & 0o002) !== 0) {
     throw new Error(
-      `file: anybody can write to ${folder}, so anybody could replace the tasks; use a folder of your own`,
+      `file: all users can write to ${folder}, so any of them could replace the tasks; use a private folder`,
     );
   }
   closeSync(openSync(path, 'a', 0o600));
@@ -34,16 +34,16 @@ export function prepareFile(path: string): void {
 }
 
 /**
- * Opens the bell beside a database. Orders that stand on it are obeyed, so only who can write the database may be able to
- * write it: somebody may have made the file before us.
+ * Opens the change notifier's file beside a database. Orders in it are obeyed, so only users that can write the
+ * database may be able to write it. Check the owner: another user may have created the file first.
  */
 export function openNotifierFile(path: string, database: string): number {
-  // Windows has no such flag.
+  // Windows does not have this flag.
   const noFollow = (constants as Partial<typeof constants>).O_NOFOLLOW ?? 0;
   const notifier = openSync(path, constants.O_RDWR | constants.O_CREAT | noFollow, 0o600);
   if (fstatSync(notifier).uid !== statSync(database).uid) {
     closeSync(notifier);
-    throw new Error(`file: ${path} belongs to somebody else, who could forge cancels with it; remove it`);
+    throw new Error(`file: ${path} belongs to another user, who could forge cancels with it; remove it`);
   }
   fchmodSync(notifier, 0o600);
   return notifier;

@@ -2,7 +2,7 @@ import type { DatabaseSync, SQLInputValue, StatementSync } from 'node:sqlite';
 import { StoreBusyError, StoreSetupError } from '../../errors.ts';
 import { APPLICATION_ID, FORMAT, SCHEMA } from './schema.ts';
 
-/** SQLite waits this long inside a call, where nothing else of the process can run; then we wait outside. */
+/** How long SQLite waits inside a call, which blocks this process. After that we wait outside. */
 const WAIT_INSIDE_MS = 5;
 const WAIT_OPENING_MS = 10_000;
 /** How long a transaction may wait for other processes before it gives up. */
@@ -12,13 +12,13 @@ const SQLITE_BUSY = 5;
 export type Row = Record<string, unknown>;
 export type Value = SQLInputValue;
 
-/** The one place that knows `node:sqlite`. */
+/** The only user of `node:sqlite`. */
 export class Database {
   readonly #sqlite: DatabaseSync;
   readonly #statements = new Map<string, StatementSync>();
 
   constructor(path: string, options: { synchronous: 'NORMAL' | 'FULL' }) {
-    // Ask for it late: merely importing it makes Node 22 print a warning.
+    // Load it late: merely importing it makes Node 22 print a warning.
     const sqlite = process.getBuiltinModule('node:sqlite');
     this.#sqlite = new sqlite.DatabaseSync(path, { timeout: WAIT_OPENING_MS });
     this.#sqlite.exec(`PRAGMA journal_mode = WAL; PRAGMA synchronous = ${options.synchronous}`);
@@ -35,7 +35,7 @@ export class Database {
     this.#sqlite.exec(`PRAGMA busy_timeout = ${WAIT_INSIDE_MS}`);
   }
 
-  /** Answers the number of the row that was inserted, if one was. */
+  /** Returns the number of the inserted row, if any. */
   run(sql: string, values: readonly Value[] = []): number {
     return Number(this.#statement(sql).run(...values).lastInsertRowid);
   }
@@ -48,17 +48,17 @@ export class Database {
     return this.#statement(sql).all(...values);
   }
 
-  /** A number that rises with each call. */
+  /** Returns a number that increases with each call. */
   nextTick(): number {
     return Number(this.get('UPDATE domain SET tick = tick + 1 WHERE id = 0 RETURNING tick')?.['tick']);
   }
 
-  /** Runs work in a transaction, all or nothing. */
+  /** Runs work in one transaction. */
   write<T>(work: () => T): Promise<T> {
     return this.#retryWhileBusy(() => this.#transact(work));
   }
 
-  /** Runs reads. Each sees one moment; they wait only while the file is repaired after a process was killed. */
+  /** Runs reads. Each sees a consistent state. They wait only while the file is repaired after a process was killed. */
   read<T>(work: () => T): Promise<T> {
     return this.#retryWhileBusy(work);
   }
@@ -99,7 +99,7 @@ export class Database {
   #transact<T>(work: () => T): T {
     this.#statement('BEGIN IMMEDIATE').run();
     try {
-      // Ask inside the transaction: another process may have changed the format since this one opened the file.
+      // Check inside the transaction: another process may have changed the format since this one opened the file.
       const wrong = this.#wrongFormat();
       if (wrong !== undefined) throw new StoreSetupError(`The database ${wrong}`);
       const value = work();
@@ -118,11 +118,11 @@ export class Database {
   }
 }
 
-/** What the operating system refused: nothing was changed, and it may be otherwise later. */
+/** Failures of the operating system: nothing was changed, and a retry may succeed later. */
 const REFUSED: Readonly<Record<number, string>> = {
-  8: 'it cannot be written to; look at its permissions',
-  10: 'the disk failed; look at it',
-  13: 'the disk is full; make room',
+  8: 'it cannot be written to; check its permissions',
+  10: 'the disk failed; check it',
+  13: 'the disk is full; free some space',
 };
 
 function unusable(error: unknown): unknown {
@@ -134,10 +134,10 @@ function unusable(error: unknown): unknown {
   });
 }
 
-/** Whether another process was in the way, and it is worth trying again. */
+/** Returns whether another process held the lock, so that a retry makes sense. */
 export function isBusy(error: unknown): boolean {
   const code = (error as { errcode?: number }).errcode;
-  // The low byte is the kind; the rest says which sort of busy.
+  // The low byte is the error; the rest says which kind of busy.
   return code !== undefined && (code & 0xff) === SQLITE_BUSY;
 }
 

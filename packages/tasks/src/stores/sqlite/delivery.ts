@@ -28,7 +28,7 @@ type Delivery = Pick<
   | 'popWaiter'
 >;
 
-/** How tasks reach workers, in a database: lanes, sessions, and workers that wait. */
+/** How tasks reach workers, in a database: lanes, sessions, and waiting workers. */
 export function deliveryTables(database: Database, note: (task: KeptTask) => KeptTask): Delivery {
   const task = (row: Record<string, unknown> | undefined): KeptTask | undefined => {
     const found = recordOf<KeptTask>(row);
@@ -122,7 +122,7 @@ function laneTables(
   };
 }
 
-/** What waits is counted for each new task; a limit beyond this is not worth the time it takes. */
+/** Ready tasks are counted for each new task. Above this, a limit is not checked, because counting takes too long. */
 const MAX_COUNTED = 100_000;
 
 function isOpen(database: Database, { agent, tenant }: Lane): boolean {
@@ -184,7 +184,7 @@ function waiterTables(database: Database): Pick<Tables, 'park' | 'unpark' | 'pop
   };
 }
 
-/** Concurrency keys: who is past the queue, and who is next. */
+/** Concurrency keys: which tasks are past the queue, and which is next. */
 export function keyTables(
   database: Database,
   note: (task: KeptTask) => KeptTask,
@@ -205,7 +205,7 @@ export function keyTables(
   };
 }
 
-/** Forgets sessions that are over or hold nothing, a few at a time. */
+/** Removes sessions that are over or hold nothing, a few at a time. */
 export function forgetSessions(database: Database, { usedAt }: Pick<Parameters<Queries['forget']>[0], 'usedAt'>): void {
   const sql = `DELETE FROM worker_sessions WHERE id IN
     (SELECT id FROM worker_sessions WHERE expiresAt IS NULL AND usedAt <= ? LIMIT ?)`;

@@ -3,18 +3,19 @@ import { crc32 } from 'node:zlib';
 import type { Hint } from '../../store.ts';
 import { openNotifierFile } from './database-file.ts';
 
-/** What was rung last: some changes, and the number of the first of them. */
+/** The last ring: some changes, and the number of the first. */
 export interface Ring {
   readonly first: number;
   readonly hints: readonly Hint[];
 }
 
-/** More than this is not written on the bell; who hears it reads the changes instead. */
+/** Larger rings contain no changes; listeners read them from the database. */
 const MAX_NOTE_BYTES = 4_096;
 
 /**
- * A file that processes on one machine ring to wake each other. The last change is written on it, which spares whoever
- * hears it a look into the database; rings overwrite each other, so a note that does not fit on is simply not used.
+ * A file that processes on one machine write to wake each other. It contains the last changes, which saves listeners a
+ * read of the database. Rings overwrite each other, so listeners ignore changes that do not continue the ones they
+ * know.
  */
 export class ChangeNotifier implements Disposable {
   readonly #path: string;
@@ -35,7 +36,7 @@ export class ChangeNotifier implements Disposable {
     writeSync(this.#file, isTooLong ? '\n' : note, 0);
   }
 
-  /** What the last ring said; `undefined` if it cannot be read, for example because somebody is writing it. */
+  /** Reads the last ring; `undefined` if it cannot be read, for example because another process is writing it. */
   lastRing(): Ring | undefined {
     const length = readSync(this.#file, this.#note, 0, MAX_NOTE_BYTES, 0);
     const note = this.#note.toString('utf8', 0, length);
@@ -43,7 +44,7 @@ export class ChangeNotifier implements Disposable {
     return text !== '' && Number(sum) === crc32(text) ? (JSON.parse(text) as Ring) : undefined;
   }
 
-  /** Listens from now on. A watcher that fails is not a fault: the poll finds everything. */
+  /** Listens from now on. A watcher that fails is not an error: polling finds all changes. */
   listen(onRing: () => void): void {
     if (this.#watcher !== undefined) return;
     this.#watcher = watch(this.#path, { persistent: false }, onRing);

@@ -1,7 +1,7 @@
 import type { Queries, Session } from '../../operations/tables.ts';
 import { type Database, recordOf } from './database.ts';
 
-/** Finds the next name in the index each time, however many tasks a tenant has. */
+/** Jumps to the next name in the index each time, however many tasks a tenant has. */
 const TENANTS = `
 WITH RECURSIVE names (tenant, number) AS (
   SELECT (SELECT min(tenant) FROM tasks WHERE tenant > ?), 1
@@ -15,7 +15,7 @@ const WAITERS = `
 SELECT worker, json_group_array(agent) AS agents FROM waiters WHERE at >= ? GROUP BY worker ORDER BY worker LIMIT ?
 `;
 
-/** What operators look at. */
+/** Queries for operators. */
 export function overviewTables(database: Database): Pick<Queries, 'countStatus' | 'tenants' | 'sessions' | 'waiters'> {
   return {
     countStatus: ({ tenant, status }, limit) => {

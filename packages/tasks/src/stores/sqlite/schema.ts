@@ -1,12 +1,12 @@
-/** Raise it when the tables change. */
+/** Increase it when the tables change. */
 export const FORMAT = 1;
 
-/** Files of the formats before the first release have a `user_version`; ours have an `application_id` too. */
+/** Files from before the first release have only a `user_version`; ours also have an `application_id`. */
 export const APPLICATION_ID = 0x77686f61;
 
 /**
- * The record is the truth; the columns beside it are there to be found by, each through an index. `stage` and what goes
- * with it change often: partial indexes keep ended tasks out of them.
+ * The record is authoritative; the other columns are for lookups, each through an index. `stage` and its related
+ * columns change often, so partial indexes keep ended tasks out.
  */
 export const SCHEMA = `
 CREATE TABLE IF NOT EXISTS tasks (

@@ -7,7 +7,7 @@ import { deliveryTables, forgetSessions, keyTables } from './delivery.ts';
 import { journalTables } from './journal.ts';
 import { overviewTables } from './overview.ts';
 
-/** How many changes are kept for processes that are slow to hear of them; older ones make them look at everything. */
+/** How many changes are kept for slow processes. A process that missed older ones resyncs. */
 export const MAX_CHANGES = 10_000;
 const CHANGES_PIECE = 1_000;
 
@@ -26,21 +26,21 @@ INSERT INTO inputs (owner, position, input) VALUES (?,
   (SELECT coalesce(max(position), 0) + 1 FROM inputs WHERE owner = ?), ?)
 `;
 
-/** What a transaction told: each hint as JSON, and the number of the last. */
+/** The hints of a transaction, each as JSON, and the number of the last. */
 interface Told {
   readonly hints: string[];
   last: number;
 }
 
-/** The moves' tables on a database, for one transaction after another. */
+/** The tables of the operations in a database, for one transaction after another. */
 export interface SqliteTables extends Tables, Queries {
-  /** Forgets what an earlier transaction knew. Returns what this one will tell. */
+  /** Forgets the cache of the last transaction. Returns the object that collects the hints of this one. */
   begin(): Told;
 }
 
 /** Every statement finds its rows through an index. */
 export function createTables(database: Database): SqliteTables {
-  /** The rows as this transaction knows them: no other can change them before it ends. */
+  /** The rows that this transaction has read: no other transaction can change them before it ends. */
   const known = new Map<string, KeptTask>();
   let told: Told = { hints: [], last: 0 };
   const note = (task: KeptTask): KeptTask => {
@@ -135,7 +135,7 @@ function insertTask(database: Database, task: KeptTask): void {
 const COLUMNS = ['status', 'endedAt', 'stage', 'lane', 'priority', 'stageAt', 'session', 'told'] as const;
 type Column = (typeof COLUMNS)[number];
 
-/** These stand in indexes. */
+/** The indexed columns. */
 function columnsOf(task: KeptTask): Record<Column, Value> {
   const { status, endedAt = null, stage = null, stageAt = null, session = null, told = false, priority } = task;
   const lane = stage === 'ready' ? laneOf(task).agent : null;
@@ -152,7 +152,7 @@ function columnsOf(task: KeptTask): Record<Column, Value> {
   };
 }
 
-/** Touches only the columns that change: each stands in indexes, and every index that is written makes a commit longer. */
+/** Updates only the columns that change: they are indexed, and every index that is written makes a commit slower. */
 function updateTask(database: Database, task: KeptTask, before: KeptTask): void {
   const [old, now] = [columnsOf(before), columnsOf(task)];
   const changed = COLUMNS.filter((column) => now[column] !== old[column]);
@@ -203,7 +203,7 @@ function forget(database: Database, before: Parameters<Queries['forget']>[0]): v
   forgetSessions(database, before);
 }
 
-/** Changes after a number, oldest first, and whether some in between are gone. */
+/** Returns the changes after a number, oldest first, and whether some in between are gone. */
 export function changesAfter(
   database: Database,
   number: number,
