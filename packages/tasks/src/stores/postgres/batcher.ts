@@ -5,7 +5,7 @@ interface Waiting<Request, Answer> {
 }
 
 export interface BatcherOptions<Request, Answer> {
-  /** Asks for all at once; answers in the same order. `isAlone`: nothing else is under way. */
+  /** Sends all requests at once; responses are in the same order. `isAlone`: no other batch is in progress. */
   readonly ask: (requests: readonly Request[], isAlone: boolean) => Promise<readonly Answer[]>;
   readonly maxSize?: number;
   readonly maxInFlight?: number;
@@ -15,8 +15,8 @@ const MAX_SIZE = 100;
 const MAX_IN_FLIGHT = 3;
 
 /**
- * Puts requests together that are made at the same time. One that comes alone is asked at once; while some are under way,
- * those that come meanwhile go together.
+ * Batches requests that are made at the same time. A single request is sent at once; requests that arrive while others
+ * are in progress are sent together.
  */
 export class Batcher<Request, Answer> {
   readonly #options: BatcherOptions<Request, Answer>;
@@ -35,7 +35,7 @@ export class Batcher<Request, Answer> {
     });
   }
 
-  /** In the next turn: whoever is woken by the same answer asks together. */
+  /** Waits for the next turn of the event loop: callers that are woken by the same response then share a batch. */
   #schedule(): void {
     const { maxInFlight = MAX_IN_FLIGHT } = this.#options;
     if (this.#isScheduled || this.#inFlight >= maxInFlight) return;

@@ -19,13 +19,13 @@ export interface Cancel {
   readonly stop: StopRequest;
 }
 
-/** Creates tasks that are in no queue; `undefined`: this one has to be asked for by itself. */
+/** Creates tasks that are in no queue; `undefined` means that a task must be created separately. */
 export function createBatch(
   functions: DatabaseFunctions,
   maxReady: number,
 ): Batcher<CreateRequest, CreateReceipt | undefined> {
   const ask = async (requests: readonly CreateRequest[]): Promise<readonly (CreateReceipt | undefined)[]> => {
-    // One id twice in a batch would be created once, and answered twice.
+    // Deduplicate: an id that is twice in a batch would be created once, but reported twice.
     const unique = [...new Map(requests.map((one) => [one.id, one])).values()];
     const column = <K extends keyof CreateRequest>(name: K) => unique.map((one) => one[name] ?? null);
     const columns = (
@@ -45,7 +45,7 @@ export function createBatch(
   return new Batcher({ ask });
 }
 
-/** A task that was just created, as it stands in the database. */
+/** Returns a newly created task as it is in the database. */
 function receiptOf(request: CreateRequest, now: number): CreateReceipt {
   const { id, tenant, agent, key, worker, nonce, priority, notBefore, input } = request;
   const isLater = notBefore !== undefined && notBefore > now;
@@ -75,11 +75,11 @@ function receiptOf(request: CreateRequest, now: number): CreateReceipt {
   return { answer: 'created', task, superseded: [] };
 }
 
-/** Ends tasks that are in no queue; `undefined`: this one has to be asked for by itself. */
+/** Ends tasks that are in no queue; `undefined` means that a task must be ended separately. */
 export function finishBatch(functions: DatabaseFunctions): Batcher<Finish, FinalStatus | undefined> {
   const ask = async (requests: readonly Finish[]): Promise<readonly (FinalStatus | undefined)[]> => {
     if (requests.length === 1) return [undefined];
-    // The same task twice: the second is answered by itself.
+    // Deduplicate: the second request for a task is sent separately.
     const unique = [...new Map(requests.map((one) => [one.claim.id, one])).values()];
     const claims = (['id', 'epoch', 'session', 'claim'] as const).map((name) => unique.map(({ claim }) => claim[name]));
     const outcomes = unique.map(({ outcome: { status, reason, complete = null, ...rest } }) => {
@@ -97,7 +97,9 @@ export function finishBatch(functions: DatabaseFunctions): Batcher<Finish, Final
   return new Batcher({ ask });
 }
 
-/** Asks tasks to stop; `undefined`: this one has to be asked by itself. One that comes alone is rung with its commit. */
+/**
+ * Asks tasks to stop; `undefined` means that one must be sent separately. A single request is notified with its commit.
+ */
 export function cancelBatch(
   functions: DatabaseFunctions,
   { ownChannel, retentionMs }: { readonly ownChannel: string; readonly retentionMs: number },

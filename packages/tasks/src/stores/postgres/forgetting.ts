@@ -1,13 +1,13 @@
 import type { StoreRules } from '../driver.ts';
 import type { DatabaseFunctions } from './functions.ts';
 
-/** What is old is forgotten after so many tasks were created, so many at once. */
+/** Old records are removed after this many tasks were created, this many at once. */
 const CREATED_PER_FORGETTING = 50;
 const MAX_FORGOTTEN = 200;
-/** A session that is over, or holds nothing, is remembered so long. */
+/** How long a session is kept after it ended or last held a task. */
 const SESSION_RETENTION_MS = 24 * 3_600_000;
 
-/** Forgets what is past its retention, beside the work: who creates a task does not pay for those before. */
+/** Removes records past their retention in the background, so that creating a task does not wait for it. */
 export class Forgetting implements AsyncDisposable {
   readonly #functions: DatabaseFunctions;
   readonly #values: readonly number[];
@@ -32,7 +32,7 @@ export class Forgetting implements AsyncDisposable {
     try {
       await this.#functions.read('create', 'forget', this.#values);
     } catch {
-      // Another time.
+      // Try again another time.
     }
   }
 }

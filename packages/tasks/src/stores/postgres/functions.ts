@@ -4,20 +4,20 @@ import type { Database } from './connection/database.ts';
 import type { ChangeNotifier } from './notify/notifier.ts';
 import { checkText } from './text.ts';
 
-/** A function of the database and what it is given. */
+/** A function of the database and its arguments. */
 export interface FunctionCall {
   /** The store's method, for errors. */
   readonly operation: string;
   readonly name: string;
   readonly values: readonly unknown[];
-  /** The database rings those who must hear of it, with the commit. */
+  /** The database notifies listeners itself, with the commit. */
   readonly isRung?: boolean;
 }
 
 /** The largest number that the columns hold. */
 export const MAX_INT: number = 2 ** 31 - 1;
 
-/** Asks the database: every operation is one function, all or nothing. Whoever must hear of it is rung once it is committed. */
+/** Calls the database: every operation is one function and one transaction. Listeners are notified after the commit. */
 export class DatabaseFunctions {
   readonly #database: Database;
   readonly #notifier: ChangeNotifier;
@@ -33,7 +33,7 @@ export class DatabaseFunctions {
     return answer;
   }
 
-  /** One operation of a worker, whose claim must still hold. */
+  /** Runs one operation of a worker, whose claim must still be valid. */
   async callAsWorker<T>(operation: string, by: ClaimRef, values: readonly unknown[]): Promise<T> {
     checkClaim(by);
     const { id, epoch, session, claim } = by;
@@ -43,7 +43,7 @@ export class DatabaseFunctions {
     return answer as T;
   }
 
-  /** Only looks, and can be repeated. */
+  /** Runs a read, which can be repeated. */
   async read<T>(operation: string, name: string, values: readonly unknown[]): Promise<T> {
     return (await this.#database.ask<T>({ operation, changes: false, name, values })).answer;
   }
@@ -51,6 +51,6 @@ export class DatabaseFunctions {
 
 export function checkClaim({ id, epoch, session, claim }: ClaimRef): void {
   for (const [name, value] of Object.entries({ id, session, claim })) checkText(name, value);
-  // An epoch that no claim can have had.
+  // No claim can have this epoch.
   if (!Number.isInteger(epoch) || Math.abs(epoch) > MAX_INT) throw new LeaseLostError(id, epoch);
 }

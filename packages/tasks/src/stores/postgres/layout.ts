@@ -15,26 +15,28 @@ import { FORMAT, TABLES } from './sql/tables.ts';
 import { TAKE } from './sql/take.ts';
 import { WORK } from './sql/work.ts';
 
-/** Which functions these are. Each version has a schema of its own, so that old processes keep theirs. */
+/** The version of the functions. Each version has a separate schema, so that old processes keep theirs. */
 const VERSION = 1;
 
 const SCHEMA_NAME = /^[a-z_][a-z0-9_]{0,56}$/;
 const FUNCTIONS = [ENTRY, SHOW, STAGE, QUEUE, CREATE, TAKE, SESSION, WORK, CANCEL, BATCH, READ, OVERVIEW].join('\n');
-/** Definitions that change without a new version would be replaced under the feet of other processes. */
+/** Detects definitions that change without a new version: they would replace the functions that other processes use. */
 const DIGEST = createHash('sha256').update(FUNCTIONS).digest('hex').slice(0, 16);
 
-/** A change of the tables does not wait longer for a lock than this: everything else would wait behind it. */
+/** The lock timeout of a table change: everything else waits behind it. */
 const LOCK_MS = 3_000;
 
-/** Puts the names of a store's schemas into SQL: `whoa.` is where the tables are, `fn.` where the functions are. */
+/** Inserts the names of a store's schemas into SQL: `whoa.` is for the tables, `fn.` for the functions. */
 export function qualify(sql: string, schema: string): string {
   return sql.replaceAll(/\bwhoa\./g, `"${schema}".`).replaceAll(/\bfn\./g, `"${functionsOf(schema)}".`);
 }
 
-/** Refuses a name of a schema that Postgres would cut or change. */
+/** Rejects a schema name that Postgres would truncate or change. */
 export function checkSchema(schema: string): void {
   if (SCHEMA_NAME.test(schema)) return;
-  throw new TypeError(`schema: '${schema}' is no name; use up to 57 small letters, digits and underscores`);
+  throw new TypeError(
+    `schema: '${schema}' is not a valid name; use up to 57 lowercase letters, digits and underscores`,
+  );
 }
 
 function functionsOf(schema: string): string {
@@ -42,7 +44,7 @@ function functionsOf(schema: string): string {
 }
 
 /**
- * What is there. Read as rows, in the transaction's own view: the names that Postgres looks up for itself may come from a
+ * Reads what exists as rows, in the transaction's own snapshot: names that Postgres resolves itself may come from a
  * cache that is older than the lock we hold.
  */
 const FIND = `
@@ -51,7 +53,7 @@ SELECT EXISTS (SELECT FROM pg_namespace WHERE nspname = $2) AS functions,
   EXISTS (SELECT FROM pg_class c JOIN pg_namespace n ON n.oid = c.relnamespace WHERE n.nspname = $1 AND c.relname = 'migrations') AS old
 `;
 
-/** Whether the schema is there, as this client needs it. Throws if it is there and cannot be used. */
+/** Returns whether the schema exists as this client needs it. Throws if it exists but cannot be used. */
 export async function isLaidOut(connection: Connection, schema: string): Promise<boolean> {
   const names = [schema, functionsOf(schema)];
   const { rows: found } = await connection.query<{ tables: boolean; functions: boolean; old: boolean }>(FIND, names);
@@ -83,9 +85,9 @@ export async function isLaidOut(connection: Connection, schema: string): Promise
   return true;
 }
 
-/** Makes what is missing. Safe from several processes at once: one does it, the others wait. */
+/** Creates what is missing. Several processes can call it at once: one does it, the others wait. */
 export async function layOut(connection: Connection, schema: string): Promise<void> {
-  // Whatever fails in here, the caller gives the connection up, and with it everything that was begun.
+  // On any failure the caller drops the connection, which rolls everything back.
   await connection.query('BEGIN ISOLATION LEVEL READ COMMITTED');
   await connection.query('SELECT pg_advisory_xact_lock(hashtextextended($1, 0))', [`whoa lays out ${schema}`]);
   if (!(await isLaidOut(connection, schema))) {
@@ -106,7 +108,7 @@ export async function layOut(connection: Connection, schema: string): Promise<vo
   await connection.query('COMMIT');
 }
 
-/** Asks first: IF NOT EXISTS needs the permission to create even if there is nothing to create. */
+/** Checks first: IF NOT EXISTS needs the permission to create even if there is nothing to create. */
 async function createSchema(connection: Connection, name: string): Promise<void> {
   const { rowCount } = await connection.query('SELECT FROM pg_namespace WHERE nspname = $1', [name]);
   if (rowCount !== 0) return;

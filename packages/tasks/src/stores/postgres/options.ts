@@ -2,18 +2,18 @@ import type { World } from '@whoa/core/embed';
 import type { StoreOptions } from '../../store.ts';
 
 export interface PostgresStoreOptions extends Omit<StoreOptions, 'shards'> {
-  /** `postgres://user:password@host:5432/database?sslmode=verify-full`; the `PG…` environment variables without it. */
+  /** `postgres://user:password@host:5432/database?sslmode=verify-full`. Defaults to the `PG…` environment variables. */
   readonly url?: string;
-  /** Where the tables are. It is made if it does not exist. Stores with one schema share their tasks. */
+  /** The schema of the tables. It is created if it does not exist. Stores with the same schema share their tasks. */
   readonly schema?: string;
-  /** How many connections this store may have, beside the one of this process that listens. */
+  /** How many connections this store may open, beside this process's listening connection. */
   readonly maxConnections?: number;
   readonly connectTimeoutMs?: number;
-  /** How long an operation waits for a lock, and its caller, a second more, for the answer. */
+  /** How long an operation waits for a lock. Its caller waits a second more for the response. */
   readonly statementTimeoutMs?: number;
-  /** Leads to the server itself, where `url` leads to a pooler that shares connections; defaults to `url`. */
+  /** The address of the server itself, if `url` is a pooler that shares connections. Defaults to `url`. */
   readonly listenUrl?: string;
-  /** How often the connection that listens is tried. */
+  /** How often the listening connection is checked. */
   readonly pollMs?: number;
   readonly world?: World;
 }

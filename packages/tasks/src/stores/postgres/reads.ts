@@ -7,7 +7,7 @@ import { type DatabaseFunctions, MAX_INT } from './functions.ts';
 import { headOf, present, recordOf, type ShownHead, type ShownRecord } from './rows.ts';
 import { checkNames, checkText } from './text.ts';
 
-/** What only looks. A task past its retention is gone, whether or not it has been removed yet. */
+/** Read queries. They hide tasks past their retention, whether or not they have been removed yet. */
 export class Reads {
   readonly #functions: DatabaseFunctions;
   readonly #rules: StoreRules;

@@ -105,7 +105,7 @@ export function headOf({ row, commands }: ShownHead): TaskHead {
     }),
     ...(key !== null && { concurrency: { key, limit: row.concurrency_limit! } }),
     ...(stop !== undefined && { stop }),
-    // Spread what the work returned as it is: a null in it is its own.
+    // Spread what the work returned unchanged: a null in it belongs to it.
     ...(outcome !== null && { outcome: { ...outcome, status: status as 'success', ...present({ reason, complete }) } }),
   };
 }

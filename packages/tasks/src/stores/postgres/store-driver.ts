@@ -53,7 +53,7 @@ export interface PostgresDriverOptions {
   readonly rules: StoreRules;
 }
 
-/** Every method is one function in the database: one round trip, all or nothing. */
+/** Every method is one function in the database: one round trip, one transaction. */
 export class PostgresDriver implements StoreDriver {
   readonly name = 'postgres';
   readonly domains = 1;
@@ -64,7 +64,7 @@ export class PostgresDriver implements StoreDriver {
   readonly #creates: Batcher<CreateRequest, CreateReceipt | undefined>;
   readonly #finishes: Batcher<Finish, FinalStatus | undefined>;
   readonly #cancels: Batcher<Cancel, StoreCancelReceipt | undefined>;
-  /** The tenant that had its turn last, so that the next take begins with the one behind it. */
+  /** The tenant that was served last, so that the next take starts with the one after it. */
   #lastTenant = '';
 
   constructor(options: PostgresDriverOptions) {

@@ -1,13 +1,13 @@
 const MAX_NAMES_BYTES = 2_400;
 
-/** Refuses a name that Postgres cannot keep as it is, and so could take for another. */
+/** Rejects a name that Postgres cannot store unchanged, because it could match another one. */
 export function checkText(argument: string, value: string): void {
   if (value.includes('\0') || !value.isWellFormed()) {
     throw new TypeError(`${argument}: Postgres cannot keep a name with a NUL or half a surrogate pair in it`);
   }
 }
 
-/** Names are found through an index, whose entries may not be longer. */
+/** Names are indexed, and index entries may not be longer. */
 export function checkNames(names: Readonly<Record<string, string | undefined>>): void {
   let bytes = 0;
   for (const [name, value] of Object.entries(names)) {

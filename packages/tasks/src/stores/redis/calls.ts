@@ -14,26 +14,26 @@ import type { Script } from './scripts.ts';
 
 const RETRY_MS = 20;
 const LAST_MS = 3 * RETRY_MS;
-/** A node of a Cluster that cannot be reached for this long may have been replaced: the others are asked. */
+/** A Cluster node that is unreachable for this long may have been replaced: the other nodes are asked. */
 const READY_WAIT_MS = 200;
 
 type Values = readonly (string | number)[];
 
-/** Something to ask of the server that a shard is on. */
+/** A request to the server of a shard. */
 interface Ask {
   readonly name: string;
-  /** Asking it twice is the same as once, so a lost answer is no matter. */
+  /** Sending it twice is the same as once, so a lost response does not matter. */
   readonly isRepeatable: boolean;
   readonly tag: string;
   send(connection: Connection, ms: number): Promise<Sent>;
 }
 
-/** What came of one try: an answer, or why it is to be tried again. */
+/** The result of one attempt: a reply, or why to try again. */
 type Tried =
   | { readonly reply: Reply; readonly on: Connection }
   | { readonly again: Error | undefined; readonly isLost?: boolean; readonly isAtOnce?: boolean };
 
-/** Carries operations to the server of their shard, and says truthfully what it knows of their outcome. */
+/** Sends operations to the server of their shard, and reports exactly what is known about their outcome. */
 export class Calls implements AsyncDisposable {
   readonly #options: RedisStoreOptions;
   readonly #events: ConnectionEvents;
@@ -50,7 +50,7 @@ export class Calls implements AsyncDisposable {
     this.#timeoutMs = options.timeoutMs ?? TIMEOUT_MS;
   }
 
-  /** Carries out a script on the shard whose keys begin with `tag`. */
+  /** Runs a script on the shard whose keys start with `tag`. */
   async call(script: Script, tag: string, values: Values): Promise<Reply> {
     const { name, isRepeatable } = script;
     const send = (connection: Connection, ms: number): Promise<Sent> =>
@@ -58,7 +58,7 @@ export class Calls implements AsyncDisposable {
     return (await this.#askAgain({ name, isRepeatable, tag, send })).reply;
   }
 
-  /** Listens to a channel of a shard; returns the connection that it is heard on. */
+  /** Subscribes to a channel of a shard. Returns the connection of the subscription. */
   async subscribe(tag: string, channel: string): Promise<Connection> {
     const send = async ({ listener }: Connection, ms: number): Promise<Sent> => {
       const until = performance.now() + ms;
@@ -68,7 +68,7 @@ export class Calls implements AsyncDisposable {
     return (await this.#askAgain({ name: 'watch', isRepeatable: true, tag, send })).on.listener;
   }
 
-  /** The connection that leads to a shard now, if that is known. */
+  /** Returns the current connection to a shard, if it is known. */
   at(tag: string): Connection | undefined {
     return this.#routes?.at(this.#slotOf(tag));
   }
@@ -87,7 +87,7 @@ export class Calls implements AsyncDisposable {
       if ('reply' in tried) return tried;
       if (tried.isLost && !ask.isRepeatable) throw new UnknownOutcomeError(ask.name, { cause: tried.again });
       why = tried.again ?? why;
-      // Don't begin what cannot end in time: its outcome would be unknown for no reason.
+      // Don't start what cannot end in time: its outcome would be unknown for no reason.
       if (until - performance.now() < LAST_MS) throw this.#busy(ask, why);
       if (!tried.isAtOnce || tries > 0) await wait(RETRY_MS);
     }
@@ -110,7 +110,7 @@ export class Calls implements AsyncDisposable {
     }
     if (!connection.isAdmitted) {
       const failed = await this.#admit(connection, ask);
-      // Nothing of the operation itself has been sent, so nothing of it can be lost.
+      // The operation itself has not been sent, so its outcome is known.
       if (failed !== undefined && 'lost' in failed) return { again: failed.lost };
       if (failed !== undefined) return this.#heed(failed, { ask, routes, connection });
     }
@@ -146,7 +146,7 @@ export class Calls implements AsyncDisposable {
     return { again: refused };
   }
 
-  /** Sends a script by its name; a server that does not know it is told the whole of it. */
+  /** Sends a script by its hash, and its full text to a server that does not know it. */
   async #run(
     connection: Connection,
     { script, values }: { script: Script; values: Values },
@@ -165,11 +165,11 @@ export class Calls implements AsyncDisposable {
     );
   }
 
-  /** The answer to what has just been sent, once as many replicas have it as are wanted. */
+  /** Returns the reply to the last command, once enough replicas have it. */
   #copied(client: Redis, script: Script, sent: Promise<unknown>): Promise<unknown> {
     const { replicas } = this.#options;
     if (replicas === undefined || script.isRepeatable) return sent;
-    // Sent right behind: the server answers this one when the replicas have the first.
+    // Sent right after: the server replies when the replicas have the first command.
     const copies = client.wait(replicas.atLeast, replicas.waitMs ?? REPLICAS_WAIT_MS);
     return Promise.all([sent, copies]).then(([answer, reached]) => {
       if (reached >= replicas.atLeast) return answer;
@@ -177,7 +177,7 @@ export class Calls implements AsyncDisposable {
     });
   }
 
-  /** Checks a server before it is used. Returns what went wrong on the way; throws if the server must not be used. */
+  /** Checks a server before it is used. Returns a transport failure, if any; throws if the server must not be used. */
   async #admit(connection: Connection, ask: Ask): Promise<Sent | undefined> {
     const first = this.#firstTag;
     if (ask.tag !== first && !this.#isLaidOut) {
@@ -193,7 +193,7 @@ export class Calls implements AsyncDisposable {
       return failed;
     } finally {
       connection.isAdmitted = isAdmitted;
-      // Ask again next time: what is wrong may have been put right.
+      // Check again next time: an operator may have fixed the problem.
       if (!isAdmitted && connection.admission === admission) connection.admission = undefined;
     }
   }

@@ -5,18 +5,18 @@ import type { Calls } from './calls.ts';
 import type { Connection } from './connection/connection.ts';
 import { hintOf } from './replies/hint.ts';
 
-/** A connection that only listens is asked whether it still lives when it was silent for this long. */
+/** A subscribed connection is checked when it was silent for this long. */
 const SILENT_MS = 5_000;
 const RETRY_MS = 50;
 
-/** A channel of one shard: its name, and where the keys of its shard begin. */
+/** A channel of one shard: its name, and the prefix of the shard's keys. */
 export interface ChannelRef {
   readonly channel: string;
   readonly tag: string;
   readonly domain: number;
 }
 
-/** One channel, who wants to hear it, and where it is heard. */
+/** A channel, its listeners, and its connection. */
 interface Channel extends ChannelRef {
   readonly watchers: Watchers;
   opened: Promise<void>;
@@ -25,8 +25,8 @@ interface Channel extends ChannelRef {
 }
 
 /**
- * The change notifier of this process. Messages that a connection missed while it was broken are not sent again: watchers
- * are told `resync` as soon as it is mended.
+ * The change notifier of this process. Messages that a connection missed while it was broken are not sent again:
+ * watchers get a `resync` as soon as it is restored.
  */
 export class Channels implements AsyncDisposable {
   readonly #calls: Calls;
@@ -67,19 +67,19 @@ export class Channels implements AsyncDisposable {
     return { [Symbol.asyncDispose]: leave };
   }
 
-  /** Something came in on a channel. */
+  /** Handles a message of a channel. */
   hear(name: string, text: string): void {
     const channel = this.#channels.get(name);
     const hint = channel && hintOf(text, channel.domain);
     if (hint !== undefined) channel!.watchers.tell(hint);
   }
 
-  /** Tells those in this process who listen to a channel what it did itself. */
+  /** Notifies listeners of a channel in this process about its own change. */
   tell(name: string, hint: Hint): void {
     this.#channels.get(name)?.watchers.tell(hint);
   }
 
-  /** Looks after the channels of a connection that was lost, or whose server has given a slot away. */
+  /** Restores the channels of a connection that was lost, or whose server has given a slot away. */
   mend(connection: Connection): void {
     for (const channel of this.#channels.values()) if (channel.on?.connection === connection) delete channel.on;
     this.#isOutOfDate = true;
@@ -87,7 +87,7 @@ export class Channels implements AsyncDisposable {
     this.#mending ??= this.#mendAll().finally(() => (this.#mending = undefined));
   }
 
-  /** Nothing is told from now on. Close the connections before you wait for the end: it may wait for their answers. */
+  /** Stops all notifications. Close the connections before you wait for the end: it may wait for their replies. */
   close(): void {
     this.#closing.abort();
     for (const { watchers } of this.#channels.values()) watchers.clear();
@@ -128,11 +128,11 @@ export class Channels implements AsyncDisposable {
     channel.on = { connection, generation: connection.generation };
   }
 
-  /** Tries until every channel is heard again; then tells those who may have missed something. */
+  /** Retries until every channel is subscribed again, then notifies listeners that may have missed a change. */
   async #mendAll(): Promise<void> {
     while (this.#isOutOfDate && !this.#isClosed) {
       this.#isOutOfDate = false;
-      // A channel that is being opened is looked after by whoever opens it.
+      // A channel that is being opened is handled by the call that opens it.
       await Promise.allSettled([...this.#channels.values()].map(({ opened }) => opened));
       const lost = [...this.#channels.values()].filter((channel) => !isHeard(channel));
       const results = await Promise.allSettled(lost.map((channel) => this.#subscribe(channel)));
@@ -144,7 +144,7 @@ export class Channels implements AsyncDisposable {
     }
   }
 
-  /** Asks servers that were silent for long whether they still answer; one that does not is left. */
+  /** Checks servers that were silent for long; one that does not respond is disconnected. */
   async #keepAlive(): Promise<void> {
     const { signal } = this.#closing;
     while (this.#channels.size > 0) {
@@ -160,7 +160,7 @@ function isHeard({ on }: Channel): boolean {
   return on !== undefined && on.generation === on.connection.generation;
 }
 
-/** Who listens to many shards is told once that something may have been missed, not once for each. */
+/** Sends a listener of many shards one `resync`, not one per shard. */
 function oncePerMoment(listener: (hint: Hint) => void): (hint: Hint) => void {
   let isTold = false;
   return (hint) => {

@@ -7,12 +7,12 @@ import { SCRIPTS, type Script } from './scripts.ts';
 
 const ASK_MS = 2_000;
 
-/** Carries a script out on the first shard. */
+/** Runs a script on the first shard. */
 type Run = (script: Script, values: readonly (string | number)[]) => Promise<Sent>;
 
 /**
- * Compares how the store is spread over its servers with what the first client wrote, which this is if there was none.
- * Returns what went wrong on the way. Throws if the store is laid out otherwise.
+ * Compares the shard layout with what the first client wrote; if none has, writes it. Returns a transport failure, if
+ * any. Throws if the layout differs.
  */
 export async function checkLayout(
   run: Run,
@@ -28,12 +28,12 @@ export async function checkLayout(
   }
   const [format, found] = sent.reply as [string, string];
   if (Number(format) !== FORMAT) throw otherFormat(format, prefix);
-  // Those that are named before the last have been there all along.
+  // All counts before the last must match.
   if (!`${shards},`.startsWith(`${found},`)) throw otherShards(found, prefix);
   return undefined;
 }
 
-/** What is said to a client that does not know over how many shards tasks are spread. */
+/** The error for a client with a different shard count. */
 export function otherShards(found: string, prefix: string): StoreSetupError {
   const counts = found.split(',');
   const shards = counts.length === 1 ? found : `[${counts.join(', ')}]`;
@@ -42,7 +42,7 @@ export function otherShards(found: string, prefix: string): StoreSetupError {
   );
 }
 
-/** What is said of tasks that another version keeps otherwise. */
+/** The error for tasks that another version stores in a different format. */
 export function otherFormat(format: string, prefix: string): StoreSetupError {
   return new StoreSetupError(
     `The tasks ${whereUnder(prefix)} are kept in format ${format}, and this version of @whoa/tasks reads format ${FORMAT}; use the version that wrote them, or another prefix`,
@@ -53,7 +53,7 @@ function whereUnder(prefix: string): string {
   return `in Redis under prefix '${prefix}'`;
 }
 
-/** Throws if the server would throw tasks away to make room. A server that does not tell is trusted. */
+/** Throws if the server evicts keys when it is full. A server that does not reveal its policy is trusted. */
 export async function checkEviction(
   connection: Connection,
   { allowEviction = false }: RedisStoreOptions,

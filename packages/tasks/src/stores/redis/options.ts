@@ -6,21 +6,23 @@ import type { StoreRules } from '../driver.ts';
 
 export interface RedisStoreOptions extends StoreOptions {
   /**
-   * Where: `redis://user:password@host:6379/0`, or `rediss://` for TLS. Several addresses for a Cluster's nodes or for
-   * Sentinels; user, password and TLS are those of the first.
+   * The address: `redis://user:password@host:6379/0`, or `rediss://` for TLS. Pass several for the nodes of a Cluster
+   * or for Sentinels; user, password and TLS are taken from the first.
    */
   readonly url: string | readonly string[];
   /** The addresses are nodes of a Cluster. */
   readonly cluster?: boolean;
-  /** The addresses are Sentinels that watch a master by this name; `password` is the Sentinels' own, if they have one. */
+  /**
+   * The addresses are Sentinels that watch a master with this name; `password` is the Sentinels' own, if they have one.
+   */
   readonly sentinel?: { readonly name: string; readonly password?: string; readonly username?: string };
-  /** More about TLS than the address says: a certificate authority, a client certificate. */
+  /** More TLS options: a certificate authority, a client certificate. */
   readonly tls?: ConnectionOptions;
-  /** Every key begins with it; `whoa` unless said otherwise. */
+  /** The prefix of every key. Defaults to `whoa`. */
   readonly prefix?: string;
-  /** How long an operation may take before it is given up. */
+  /** The timeout of an operation. */
   readonly timeoutMs?: number;
-  /** Answer a write only when so many replicas have it too. Not on a Cluster. */
+  /** Confirm a write only when this many replicas have it. Not supported on a Cluster. */
   readonly replicas?: { readonly atLeast: number; readonly waitMs?: number };
   /** Use a server that evicts keys when it is full. It will lose tasks. */
   readonly allowEviction?: boolean;
@@ -31,10 +33,10 @@ export const PREFIX = 'whoa';
 export const TIMEOUT_MS = 5_000;
 export const REPLICAS_WAIT_MS = 1_000;
 
-/** How many shards a store has that was told nothing: one thread serves one server, so a Cluster needs several. */
+/** The default number of shards: one thread serves one server, so a Cluster needs several. */
 const SHARDS = { alone: 1, cluster: 16 };
 
-/** Over how many shards names were spread, oldest first. */
+/** Returns the earlier and current shard counts, oldest first. */
 export function generationsOf({
   shards,
   cluster,
@@ -46,7 +48,10 @@ export function generationsOf({
   return given as unknown as readonly [number, ...number[]];
 }
 
-/** How often workers may die, how much may run at once (of each shard its share; 0 for any number), and the shards. */
+/**
+ * Returns how often workers may crash, how many tasks may run at once (the share of each shard; 0 for any), and the
+ * shards.
+ */
 export function limitsOf(
   { maxAttempts, maxRunningPerTenant = 0, maxRunningPerAgent = 0 }: StoreRules,
   generations: readonly number[],
@@ -55,19 +60,19 @@ export function limitsOf(
   return [maxAttempts, ...shares, generations.join(',')].join(' ');
 }
 
-/** Where a shard's keys are. The part in braces is what a Cluster goes by, so a whole shard is in one place. */
+/** Returns the key prefix of a shard. A Cluster hashes the part in braces, so a whole shard is on one node. */
 export function tagOf(prefix: string, shard: number): string {
   return `${prefix}:{s${shard.toString(36)}}:`;
 }
 
-/** Refuses what cannot work before anything is opened. */
+/** Rejects invalid options before anything is opened. */
 export function checkOptions({ prefix = PREFIX, cluster = false, replicas, timeoutMs }: RedisStoreOptions): void {
   checkPrefix(prefix);
   if (timeoutMs !== undefined) checkDuration('timeoutMs', timeoutMs);
   if (cluster && replicas !== undefined) throw new TypeError('replicas: cannot be waited for on a Cluster');
 }
 
-/** Braces would move keys to other places; spaces and stars would make them hard to name in an ACL. */
+/** Braces would move keys to other slots; spaces and stars would make them hard to name in an ACL. */
 function checkPrefix(prefix: string): void {
   if (!/^[\w.:-]{1,64}$/.test(prefix)) {
     throw new TypeError(`prefix: expected 1 to 64 letters, digits, '_', '.', ':' or '-', got '${prefix}'`);

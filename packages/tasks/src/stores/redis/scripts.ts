@@ -44,14 +44,14 @@ export interface Script {
   readonly name: string;
   readonly source: string;
   readonly sha: string;
-  /** Asking it twice is the same as once, so a lost answer is no matter. */
+  /** Running it twice is the same as once, so a lost response does not matter. */
   readonly isRepeatable: boolean;
 }
 
-// Keep the first lines: with them the server refuses a script it could not write for before it begins, not half-way.
+// Keep the first lines: with them a server that cannot write refuses a script before it starts, not half-way.
 const writes = (name: string, ...pieces: readonly string[]): Script =>
   script(name, ['#!lua', sameLayout({ canWrite: true }), ...pieces]);
-/** Works when the server is out of memory too: what stops, keeps or ends a task must never wait for room. */
+/** Also works when the server is out of memory: stopping, keeping or ending a task must never wait for memory. */
 const writesAlways = (name: string, ...pieces: readonly string[]): Script =>
   script(name, ['#!lua flags=allow-oom', sameLayout({ canWrite: true }), ...pieces]);
 const reads = (name: string, ...pieces: readonly string[]): Script =>
@@ -66,7 +66,7 @@ function script(name: string, [first, ...pieces]: readonly string[]): Script {
 
 const MOVE = [RULES, TASK, TELL, STAGE];
 
-/** Every move and every question, each made of the pieces it needs. */
+/** Every operation and query, composed of the pieces it needs. */
 export const SCRIPTS: Record<Operation, Script> = {
   create: writes('create', CREATE_PLAIN, ...MOVE, STOP, QUEUE, ADMIT, FORGET, HERE, CREATE),
   take: writesAlways('take', ...MOVE, STOP, QUEUE, ADMIT, SESSION, ORDERS, LOAD_OF, HOLD, FORGET, TAKE),

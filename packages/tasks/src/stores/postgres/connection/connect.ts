@@ -9,20 +9,20 @@ import {
 } from './driver.ts';
 import { failureOf } from './failures.ts';
 
-/** Where the server is and how long to wait for it. */
+/** The server's address and timeouts. */
 export interface ServerOptions {
   readonly url: string | undefined;
   readonly connectTimeoutMs: number;
   readonly statementTimeoutMs: number;
 }
 
-/** A connection outside the pool. Questions on it may be asked at once, and are answered in turn. */
+/** A connection outside the pool. Queries on it may be sent at once, and are answered in order. */
 export interface LoneConnection {
   readonly connection: InstanceType<Driver['Client']>;
   readonly sockets: Sockets;
 }
 
-/** A server that is stopped cannot give up its statements: stop waiting this much later. */
+/** A suspended server cannot time its statements out: stop waiting this much later. */
 const ANSWER_MARGIN_MS = 1_000;
 
 export function settingsOf(options: ServerOptions, sockets: Sockets): ConnectionSettings {
@@ -36,7 +36,7 @@ export function settingsOf(options: ServerOptions, sockets: Sockets): Connection
   };
 }
 
-/** Opens a connection of its own; the caller ends it. */
+/** Opens a separate connection; the caller must close it. */
 export async function connectAlone(
   options: ServerOptions,
   settings: ConnectionSettings & { readonly operation: string },
@@ -45,7 +45,7 @@ export async function connectAlone(
   const sockets = new Sockets();
   const { operation, ...rest } = settings;
   const connection = new Client({ ...settingsOf(options, sockets), ...rest });
-  // Listen before it connects: an error without a listener would end the process.
+  // Add the listener before connecting: an error without a listener would end the process.
   connection.on('error', () => {});
   try {
     await connection.connect();
@@ -56,7 +56,7 @@ export async function connectAlone(
   }
 }
 
-/** Whether no pooler stands between this connection and the server. */
+/** Returns whether there is no pooler between this connection and the server. */
 export async function isOurOwn(connection: Connection): Promise<boolean> {
   const introduced = introducedBackend(connection);
   return introduced === undefined || introduced === (await backendOf(connection));
@@ -67,12 +67,12 @@ async function backendOf(connection: Connection): Promise<number> {
   return rows[0]!.pid;
 }
 
-/** So often two connections are compared before a pooler is believed to keep them apart. */
+/** How often two connections are compared before a pooler counts as keeping them apart. */
 const COMPARISONS = 5;
 
 /**
- * Throws if a pooler hands out one server process to several connections, as PgBouncer does in transaction mode: a LISTEN
- * would then be heard by other programs, and not by us. Nothing is changed to find out.
+ * Throws if a pooler shares one server process between several connections, as PgBouncer does in transaction mode:
+ * other programs would then receive our notifications instead of us. The check changes nothing.
  */
 export async function checkSession(options: ServerOptions, { connection }: LoneConnection): Promise<void> {
   if (await isOurOwn(connection)) return;
@@ -90,7 +90,7 @@ export async function checkSession(options: ServerOptions, { connection }: LoneC
   }
 }
 
-/** Where a database is, for people: never with a password. */
+/** Describes the address of a database for error messages, never with a password. */
 export function describeServer(url: string | undefined): string {
   const { PGHOST = 'localhost', PGPORT = '5432', PGDATABASE = '' } = process.env;
   if (url === undefined) return `Postgres at ${PGHOST}:${PGPORT}/${PGDATABASE}`;
@@ -98,7 +98,7 @@ export function describeServer(url: string | undefined): string {
     const { host, pathname, searchParams } = new URL(url);
     return `Postgres at ${host || searchParams.get('host') || PGHOST}${pathname}`;
   } catch {
-    // It cannot be shown without its password.
+    // An address that cannot be parsed cannot be shown without its password.
     return 'Postgres';
   }
 }

@@ -1,6 +1,6 @@
 import { StoreBusyError } from '../../../errors.ts';
 
-/** Lets so many through at once; the others wait in order, but not for ever. */
+/** Limits how many callers continue at once. The others wait in order, up to a time limit. */
 export class ConnectionLimit {
   readonly #most: number;
   readonly #waitMs: number;
@@ -34,7 +34,7 @@ export class ConnectionLimit {
     });
   }
 
-  /** Whoever waited longest has the connection that is free now. */
+  /** Passes the free connection to the caller that has waited longest. */
   leave(): void {
     const [next] = this.#waiting;
     if (next === undefined) {

@@ -11,11 +11,11 @@ import { type Attempt, failureOf, isSound, isUnprepared, isWorthAnother } from '
 export interface DatabaseOptions extends ServerOptions {
   readonly schema: string;
   readonly maxConnections: number;
-  /** How many tasks may run at once, of a tenant and of an agent. */
+  /** How many tasks of a tenant and of an agent may run at once. */
   readonly caps: { readonly tenant: number | undefined; readonly agent: number | undefined };
 }
 
-/** A function of the schema `fn.`, and what it is given. There must be few different ones: each is kept prepared. */
+/** A function of the schema `fn.`, and its arguments. Keep the number of different ones small: each stays prepared. */
 export interface Question {
   /** The store's method, for errors. */
   readonly operation: string;
@@ -26,11 +26,11 @@ export interface Question {
 
 export interface Answer<T> {
   readonly answer: T;
-  /** Whom to ring, now that it is committed. */
+  /** Whom to notify after the commit. */
   readonly rings: readonly Ring[] | null;
 }
 
-/** Under which channel somebody listens, and for what. */
+/** The channel of a listener, and the hint for it. */
 export type Ring = readonly [channel: string, hint: ShownHint];
 
 interface Statement {
@@ -38,31 +38,31 @@ interface Statement {
   readonly text: string;
 }
 
-/** Making the tables may take longer than any statement. */
+/** The timeout for creating the tables, which may take longer than any statement. */
 const SETUP_MS = 600_000;
-/** After this time a question is asked again on another connection; twice as long for the next. */
+/** The pause before a query is retried on another connection. It doubles each time. */
 const RETRY_MS = 50;
 const MAX_ATTEMPTS = 4;
 
 /**
- * A bounded pool of connections to one schema. Nothing is done before the first question. Nothing is left behind on a
- * connection that a pooler shares: settings end with the transaction, and statements are prepared only on connections of our own.
+ * A bounded pool of connections to one schema. It connects on the first query. It leaves nothing behind on a connection
+ * that a pooler shares: settings end with the transaction, and statements are prepared only on unshared connections.
  */
 export class Database implements AsyncDisposable {
   readonly #options: DatabaseOptions;
-  /** What each transaction begins with. */
+  /** The settings at the start of each transaction. */
   readonly #entry: readonly (string | null)[];
-  /** No more are asked at once than there are connections: to wait for one is not to wait for the server. */
+  /** Limits queries to the number of connections: waiting for a connection is not waiting for the server. */
   readonly #limit: ConnectionLimit;
   readonly #statements = new Map<string, Statement>();
   readonly #sockets = new Sockets();
-  /** What is known of each connection: whether it is our own, and whether it was opened before something failed. */
+  /** For each connection: whether it is unshared, and whether it was opened before a failure. */
   readonly #known = new WeakMap<PooledConnection, { readonly isOwn: boolean; readonly generation: number }>();
   #opening: Promise<Pool> | undefined;
   #isReady = false;
   #preparing: Promise<void> | undefined;
   #mayPrepare = true;
-  /** Rises when connections turn out to lead nowhere: the others are as old and are replaced too. */
+  /** Increases when connections turn out to be broken: all connections of that age are replaced. */
   #generation = 0;
   #closed = false;
 
@@ -77,7 +77,7 @@ export class Database implements AsyncDisposable {
     return this.#options.schema;
   }
 
-  /** Asks one thing in one round trip. What was certainly not done is asked again on another connection. */
+  /** Runs one query in one round trip. A query that certainly had no effect is retried on another connection. */
   async ask<T>(question: Question): Promise<Answer<T>> {
     for (let attempt = 1; ; attempt++) {
       try {
@@ -113,7 +113,7 @@ export class Database implements AsyncDisposable {
     }
   }
 
-  /** Says what a failure means, and leaves every connection that is as old as one that leads nowhere. */
+  /** Converts an error, and drops every connection that is as old as a broken one. */
   #judge(error: unknown, attempt: Attempt): unknown {
     if (error instanceof StoreClosedError) return error;
     if (isUnprepared(error)) this.#mayPrepare = false;
@@ -128,7 +128,7 @@ export class Database implements AsyncDisposable {
     if (pool !== undefined) await this.#sockets.endWithin(() => pool.end());
   }
 
-  /** Settings first, then the move, then whom to ring: Postgres computes them in this order. */
+  /** Settings first, then the operation, then whom to notify: Postgres evaluates them in this order. */
   #statement({ name, changes, values }: Pick<Question, 'name' | 'changes' | 'values'>): Statement {
     const known = this.#statements.get(name);
     if (known !== undefined) return known;
@@ -137,7 +137,7 @@ export class Database implements AsyncDisposable {
     const entry = this.#entry.map((_, index) => `$${index + 1}`).join(', ');
     const sql = `SELECT fn.${name}(${parameters}) AS answer${changes ? ', fn.rings() AS rings' : ''} FROM fn.enter(${entry})`;
     const text = qualify(sql, this.schema);
-    // Named after what it says: whoever finds the name taken finds the same statement.
+    // Named by its content: if the name is taken, it is the same statement.
     const statement = { name: `whoa_${createHash('sha256').update(text).digest('hex').slice(0, 24)}`, text };
     this.#statements.set(name, statement);
     return statement;
@@ -164,7 +164,7 @@ export class Database implements AsyncDisposable {
     }
   }
 
-  /** Once for all connections. */
+  /** Runs once for all connections. */
   #prepareSchema(connection: PooledConnection): Promise<void> {
     if (this.#isReady) return Promise.resolve();
     this.#preparing ??= this.#layOut(connection).finally(() => (this.#preparing = undefined));
@@ -191,7 +191,7 @@ export class Database implements AsyncDisposable {
       const pool = new driver.Pool({ ...settingsOf(this.#options, this.#sockets), max, allowExitOnIdle: true });
       // An idle connection that breaks is replaced when one is needed.
       pool.on('error', () => {});
-      // One that breaks while it is used fails its question; an error without a listener would end the process.
+      // A connection that breaks in use fails its query. Without a listener the error would end the process.
       pool.on('connect', (connection) => connection.on('error', () => {}));
       return pool;
     } catch (error) {
@@ -201,7 +201,7 @@ export class Database implements AsyncDisposable {
   }
 }
 
-/** A failure that another connection may mend. */
+/** A failure that another connection may not have. */
 class Stale extends Error {
   constructor(meaning: unknown) {
     super('Another connection may work', { cause: meaning });

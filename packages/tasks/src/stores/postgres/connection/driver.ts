@@ -9,7 +9,7 @@ export type PooledConnection = Pg.PoolClient;
 export type Pool = Pg.Pool;
 export type ConnectionSettings = Pg.ClientConfig;
 
-/** A server that does not confirm the end of a connection is left after this time. */
+/** How long to wait for a server to confirm the end of a connection. */
 export const GOODBYE_MS = 1_000;
 
 /** Loads `pg` when it is first needed. */
@@ -24,11 +24,13 @@ export async function loadDriver(): Promise<Driver> {
   }
 }
 
-/** The sockets under some connections. We make them, so we can also leave them: a stopped server never answers. */
+/**
+ * The sockets of some connections. We create them, so that we can close them too: a suspended server never responds.
+ */
 export class Sockets {
   readonly #open = new Set<Socket>();
 
-  /** Give this to `pg` as its `stream`. */
+  /** Pass this to `pg` as its `stream`. */
   readonly create = (): Socket => {
     const socket = new Socket();
     this.#open.add(socket);
@@ -36,17 +38,17 @@ export class Sockets {
     return socket;
   };
 
-  /** Lets the process end while these are open. */
+  /** Lets the process exit while these are open. */
   unref(): void {
     for (const socket of this.#open) socket.unref();
   }
 
-  /** Breaks them all off, without a word to the server. */
+  /** Closes them all, without notifying the server. */
   destroy(): void {
     for (const socket of this.#open) socket.destroy();
   }
 
-  /** Waits for an end that the server has to confirm, but not for long. */
+  /** Waits for an end that the server has to confirm, up to a limit. */
   async endWithin(end: () => Promise<void>): Promise<void> {
     const timer = setTimeout(() => this.destroy(), GOODBYE_MS);
     try {
@@ -58,8 +60,8 @@ export class Sockets {
 }
 
 /**
- * The server process that a connection was introduced to. A pooler introduces itself, so if `pg_backend_pid()` is another
- * one, there is a pooler in between. `pg` has this property; its types do not.
+ * Returns the server process that a connection was given at its start. A pooler gives its own, so if `pg_backend_pid()`
+ * differs, there is a pooler in between. `pg` has this property; its types do not.
  */
 export function introducedBackend(connection: Connection): number | undefined {
   const { processID } = connection as { processID?: number | null };

@@ -1,18 +1,18 @@
 import { StoreBusyError, StoreSetupError } from '../../../errors.ts';
 import { UnknownOutcomeError } from '../../../unknown-outcome.ts';
 
-/** What was being done when it failed. */
+/** The operation that failed. */
 export interface Attempt {
   /** The store's method. */
   readonly operation: string;
-  /** Whether the question had left for the server. */
+  /** Whether the query had been sent to the server. */
   readonly sent: boolean;
   readonly changes: boolean;
-  /** Where the database is, for the reader of the error: never with a password. */
+  /** The address of the database for error messages, never with a password. */
   readonly server: string;
 }
 
-/** What the server refused and rolled back, and what its operator can do about it. */
+/** Errors after which the server rolled back, and what its operator can do. */
 const BUSY: Readonly<Record<string, string>> = {
   '25006': 'the server is read-only: a standby, or a primary that was replaced. Connect to the primary',
   '25P02': 'the connection was handed over inside a failed transaction',
@@ -32,24 +32,24 @@ const BUSY: Readonly<Record<string, string>> = {
   '57P05': 'the server ended the idle connection',
 };
 
-/** What no repetition mends. */
+/** Errors that a retry does not fix. */
 const SETUP: Readonly<Record<string, string>> = {
   '28000': 'the server does not let this user in: check the url and pg_hba.conf',
   '28P01': 'the password is wrong: check the url',
   '3D000': 'the database does not exist: create it, or check the url',
   '42501': 'this user lacks a permission: let its owner grant it',
   '57P04': 'the database was dropped',
-  // Raised by our own functions: the message says it all.
+  // Raised by our own functions: the message is complete.
   WH001: '',
 };
 
-/** Nothing was done, and the connection, or where it leads to, is to blame: another connection may work. */
+/** Nothing was done, and the connection or its server is the cause: another connection may work. */
 const STALE = new Set(['25006', '25P02', '26000', '42P05', '57P03', '08P01']);
 
-/** The prepared statement is not there, or is another's: a pooler hands every statement to another connection. */
+/** The prepared statement is missing or differs: a pooler sends every statement to another connection. */
 const UNPREPARED = new Set(['26000', '42P05']);
 
-/** Says what a failure means: nothing happened, try again; nobody knows; or something is wrong with what was asked. */
+/** Converts a failure: nothing happened, so try again; the outcome is unknown; or the request itself is invalid. */
 export function failureOf(error: unknown, { operation, sent, changes, server }: Attempt): unknown {
   if (error instanceof StoreSetupError) return error;
   const code = codeOf(error);
@@ -67,7 +67,7 @@ export function failureOf(error: unknown, { operation, sent, changes, server }: 
   return new UnknownOutcomeError(operation, { cause: error });
 }
 
-/** Whether the same may be asked again on another connection: it was not done for certain, and might be there. */
+/** Returns whether to retry on another connection: the operation certainly had no effect, and may succeed there. */
 export function isWorthAnother(error: unknown, { sent, changes }: Attempt): boolean {
   const code = codeOf(error);
   if (isAnswer(error)) return STALE.has(code!);
@@ -79,7 +79,7 @@ export function isUnprepared(error: unknown): boolean {
   return UNPREPARED.has(codeOf(error) ?? '');
 }
 
-/** Whether the connection can be used again after a failure. */
+/** Returns whether the connection can be used again after a failure. */
 export function isSound(error: unknown): boolean {
   return isAnswer(error) && !STALE.has(error.code);
 }
@@ -89,14 +89,14 @@ function busyError(message: string, cause: unknown): StoreBusyError {
 }
 
 /**
- * Whether the server answered, and so whether what was asked has been rolled back for certain. A server that ends the
+ * Returns whether the server responded, so that the statement was certainly rolled back. A server that ends the
  * connection (`FATAL`) says nothing about the statement: it may have been committed.
  */
 function isAnswer(error: unknown): error is Error & { code: string } {
   return (error as { severity?: string }).severity === 'ERROR' && codeOf(error) !== undefined;
 }
 
-/** The server's code; the system's (`ECONNREFUSED`) come without a severity. */
+/** Returns the server's error code. System errors (`ECONNREFUSED`) have no severity. */
 function codeOf(error: unknown): string | undefined {
   const { severity, code } = error as { severity?: string; code?: string };
   return severity === undefined ? undefined : code;

@@ -1,6 +1,6 @@
 import type { Hint, PushedOrder } from '../../../store.ts';
 
-/** A hint as the moves note it and as it is rung: short, because a notification is. */
+/** A hint as the functions record it and as it is sent: short, because notifications are limited. */
 export type ShownHint = readonly [
   type: string,
   id: string,
@@ -15,7 +15,9 @@ export const MAX_PAYLOAD_BYTES = 7_999;
 const MAX_SPACES = 200;
 const RESYNC = '["resync"]';
 
-/** What is rung. Too long for a notification with its order: without; and otherwise have everything looked at. */
+/**
+ * Returns the payload of a notification. If it is too long, leaves out the order; if still too long, sends `resync`.
+ */
 export function payloadOf(hint: ShownHint): string {
   const payload = JSON.stringify(hint);
   if (Buffer.byteLength(payload) <= MAX_PAYLOAD_BYTES) return payload;
@@ -23,12 +25,12 @@ export function payloadOf(hint: ShownHint): string {
   return Buffer.byteLength(short) <= MAX_PAYLOAD_BYTES ? short : RESYNC;
 }
 
-/** Whether the database could ring it with its commit. It writes JSON with a few more spaces. */
+/** Returns whether the database could notify with its commit. It writes JSON with a few more spaces. */
 export function isRungAlready(hint: ShownHint): boolean {
   return Buffer.byteLength(JSON.stringify(hint)) <= MAX_PAYLOAD_BYTES - MAX_SPACES;
 }
 
-/** Every user of the database can ring; what cannot be read is left out. */
+/** Every user of the database can notify, so payloads that cannot be parsed are ignored. */
 export function hintOfPayload(payload: string): Hint | undefined {
   try {
     const hint = JSON.parse(payload) as unknown;

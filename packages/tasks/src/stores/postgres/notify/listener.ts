@@ -4,24 +4,24 @@ import { checkSession, connectAlone, type LoneConnection, type ServerOptions } f
 export interface ListenerOptions {
   readonly server: ServerOptions;
   readonly clock: Clock;
-  /** How often the connection is tried. */
+  /** How often the connection is checked. */
   readonly pollMs: number;
 }
 
 export interface Subscriber {
   onNotification(channel: string, payload: string): void;
-  /** The connection was lost and is back: anything may have happened. */
+  /** The connection was lost and is back: any task may have changed. */
   onGap(): void;
 }
 
-/** A broken connection is tried again after this time, twice as long each time, up to the second. */
+/** The pause before a broken connection is opened again. It doubles each time, up to a second. */
 const RETRY_MS = 20;
 const MAX_RETRY_MS = 1_000;
 const MAX_LISTEN_ATTEMPTS = 3;
 
 const shared = new WeakMap<Clock, Map<string, Listener>>();
 
-/** The listener of this process for a server: every store that is watched hears through the same connection. */
+/** Returns the listener of this process for a server: all watched stores share its connection. */
 export function shareListener(options: ListenerOptions): Listener {
   const { url = '', connectTimeoutMs, statementTimeoutMs } = options.server;
   const key = JSON.stringify([url, connectTimeoutMs, statementTimeoutMs, options.pollMs]);
@@ -33,9 +33,9 @@ export function shareListener(options: ListenerOptions): Listener {
 }
 
 /**
- * Hears what is rung in a database, on one connection of its own. Postgres forgets notifications for those who are not
- * connected, so after every gap its subscribers are told to look at everything. Every `pollMs` the connection is asked
- * something, if nothing was heard meanwhile; one that does not answer is left.
+ * Receives the notifications of a database on a separate connection. Postgres drops notifications for clients that are
+ * not connected, so after every gap its subscribers resync. The connection is checked every `pollMs` if nothing
+ * arrived; one that does not respond is replaced.
  */
 class Listener {
   readonly #options: ListenerOptions;
@@ -54,7 +54,7 @@ class Listener {
     this.#onEmpty = onEmpty;
   }
 
-  /** Resolves when it listens. Rejects if the database cannot be reached, or not listened to. */
+  /** Resolves when it is listening. Rejects if the database cannot be reached or does not support LISTEN here. */
   async subscribe(channel: string, subscriber: Subscriber): Promise<void> {
     const subscribers = this.#channels.get(channel) ?? new Set();
     this.#channels.set(channel, subscribers.add(subscriber));
@@ -75,7 +75,7 @@ class Listener {
     if (subscribers?.delete(subscriber) !== true || subscribers.size > 0) return;
     this.#channels.delete(channel);
     if (this.#channels.size === 0) await this.#close();
-    // One that breaks now is replaced by one that does not listen to it.
+    // If the connection breaks now, its replacement does not listen to the channel.
     else if (this.#listening.delete(channel))
       await this.#connection?.connection.query(`UNLISTEN ${channel}`).catch(() => {});
   }
@@ -106,7 +106,7 @@ class Listener {
     this.#listening = new Map();
     try {
       await checkSession(server, open);
-      // A process that is stopped must not keep the server from forgetting what it has handed to all others.
+      // A suspended process must not keep the server from discarding notifications that all others have received.
       await open.connection.query(`SET tcp_user_timeout = ${server.statementTimeoutMs}`);
       await Promise.all([...this.#channels.keys()].map((channel) => this.#listen(open, channel)));
     } catch (error) {
@@ -116,7 +116,7 @@ class Listener {
     }
     this.#failures = 0;
     this.#tryAgainIn(pollMs);
-    // Don't say so earlier: what happens between looking and listening would be missed.
+    // Don't do this earlier: changes between reading and listening would be missed.
     if (this.#gap) for (const subscriber of new Set(this.#subscribers())) subscriber.onGap();
     this.#gap = false;
     return open;
@@ -154,7 +154,7 @@ class Listener {
     this.#timer = this.#options.clock.setTimer(ms, () => this.#try(), { keepAlive: false });
   }
 
-  /** Asks whether the connection still answers, or connects again. */
+  /** Checks whether the connection still responds, or connects again. */
   #try(): void {
     const open = this.#connection;
     if (open === undefined) {
@@ -166,7 +166,7 @@ class Listener {
       this.#tryAgainIn(this.#options.pollMs);
       return;
     }
-    // Don't wait for the time-out of the driver: whoever is cancelled meanwhile hears nothing.
+    // Don't wait for the driver's timeout: a cancel in the meantime would be missed.
     this.#timer = this.#options.clock.setTimer(this.#options.pollMs, () => this.#leave(open), { keepAlive: false });
     open.connection.query('SELECT 1').then(
       () => this.#connection === open && this.#tryAgainIn(this.#options.pollMs),

@@ -13,25 +13,25 @@ export interface NotifierOptions extends ListenerOptions {
 }
 
 const RINGS_PER_FLUSH = 500;
-/** Beyond these a ring is left out: whoever missed it finds out with the next beat or take. */
+/** Beyond this many, notifications are dropped: receivers find the change with the next beat or take. */
 const MAX_RINGS_WAITING = 100_000;
-/** Who listens to what is noted for so long, and again after a third of it. */
+/** How long a subscription is recorded. It is renewed after a third of this. */
 const NOTED_MS = 180_000;
-/** So many names are noted or forgotten at once. */
+/** The maximum number of names that are recorded or removed at once. */
 const MAX_NAMES = 1_000;
 
 /**
- * How a store tells of changes, after they were committed, and hears of those of others. What it listens to stands in the
- * database, so only those are rung who want to know. Each store has a channel that cannot be guessed; what concerns itself
- * needs no ring.
+ * Notifies other stores of changes after their commit, and receives their notifications. Subscriptions are recorded in
+ * the database, so only interested stores are notified. Each store has a random channel name that cannot be guessed;
+ * its own changes need no notification.
  */
 export class ChangeNotifier implements AsyncDisposable {
   readonly #options: NotifierOptions;
-  /** Under which this store is rung. */
+  /** The channel on which this store is notified. */
   readonly channel: string = `whoa_${randomBytes(12).toString('hex')}`;
   readonly #names = new Map<string, number>();
   readonly #subscriber: Subscriber;
-  /** One at a time, in order: a name that is left and wanted again must not be forgotten after it was noted. */
+  /** One at a time, in order: a name that is removed and added again must not be removed last. */
   readonly #changes: Batcher<string, undefined> = new Batcher({
     ask: (names) => this.#noteChanges(names),
     maxSize: MAX_NAMES,
@@ -53,7 +53,7 @@ export class ChangeNotifier implements AsyncDisposable {
     };
   }
 
-  /** Resolves when it hears of everything the filter may want; returns how to leave. */
+  /** Resolves when it receives everything that matches the filter. Returns the function that ends the watch. */
   async watch(filter: WatchFilter): Promise<() => Promise<void>> {
     const name = nameOf(filter);
     this.#names.set(name, (this.#names.get(name) ?? 0) + 1);
@@ -69,7 +69,7 @@ export class ChangeNotifier implements AsyncDisposable {
     return () => this.#leave(name);
   }
 
-  /** Rings for what was committed, unless the database has. Does not wait. */
+  /** Notifies of committed changes, unless the database has done so. Does not wait. */
   ring(rings: readonly Ring[] | null, { isRung = false }: { readonly isRung?: boolean } = {}): void {
     for (const [channel, hint] of rings ?? []) {
       if (channel === this.channel) {
@@ -83,7 +83,7 @@ export class ChangeNotifier implements AsyncDisposable {
     if (this.#rings.size > 0) this.#flushing ??= this.#flush().finally(() => (this.#flushing = undefined));
   }
 
-  /** A server that does not answer is not waited for: what it was not told, it forgets by itself. */
+  /** Doesn't wait for a server that does not respond: unrenewed subscriptions expire. */
   async [Symbol.asyncDispose](): Promise<void> {
     const names = [...this.#names.keys()];
     this.#names.clear();
@@ -95,7 +95,7 @@ export class ChangeNotifier implements AsyncDisposable {
     await settledWithin(goodbye, GOODBYE_MS);
   }
 
-  /** One at a time: what is to be rung meanwhile goes with the next. */
+  /** One at a time: notifications that arrive meanwhile go with the next. */
   async #flush(): Promise<void> {
     while (this.#rings.size > 0) {
       const rings = [...this.#rings].slice(0, RINGS_PER_FLUSH);
@@ -104,12 +104,12 @@ export class ChangeNotifier implements AsyncDisposable {
       try {
         await this.#options.database.ask({ operation: 'ring', changes: false, name: 'ring', values });
       } catch {
-        // A hint that is lost. Whoever should have heard it finds out with the next beat or take.
+        // A hint was lost. Its receivers find the change with the next beat or take.
       }
     }
   }
 
-  /** Notes the names that are listened to now, and forgets the others. */
+  /** Records the names that are listened to now, and removes the others. */
   async #noteChanges(names: readonly string[]): Promise<undefined[]> {
     const left = names.filter((name) => !this.#names.has(name));
     const wanted = names.filter((name) => this.#names.has(name));
@@ -125,7 +125,7 @@ export class ChangeNotifier implements AsyncDisposable {
     await this.#options.database.ask({ operation: 'watch', changes: false, name: 'listen', values });
   }
 
-  /** If it cannot be done, it is forgotten by itself after a while. */
+  /** If this fails, the subscription expires after a while. */
   async #forgetSoon(name: string): Promise<void> {
     await this.#changes.ask(name).catch(() => {});
   }
@@ -137,7 +137,7 @@ export class ChangeNotifier implements AsyncDisposable {
         this.#noting = undefined;
         if (this.#names.size === 0) return;
         this.#noteAgain();
-        // If it cannot be done now, the next one is in time.
+        // If this fails, the next renewal is in time.
         this.#note([...this.#names.keys()]).catch(() => {});
       },
       { keepAlive: false },
@@ -164,7 +164,7 @@ export class ChangeNotifier implements AsyncDisposable {
   }
 }
 
-/** What stands in the database for what is watched; the most telling part of it. */
+/** Returns the recorded name of a filter: its most selective field. */
 function nameOf({ id, worker, tenant }: WatchFilter): string {
   if (id !== undefined) return `i:${id}`;
   if (worker !== undefined) return `w:${worker}`;

@@ -1,7 +1,7 @@
 /**
- * What is asked by many at once, in one transaction: one flush of the disk, one plan, one round trip. Only what touches no
- * more than its own row; the rest is `slow`, and asked one by one. Rows are locked in the order of their ids, everywhere, so
- * that no two transactions wait for each other.
+ * Batches of operations in one transaction: one disk flush, one plan, one round trip. Only operations that touch no
+ * more than their own row; the rest is `slow`, and runs one by one. Rows are always locked in the order of their ids,
+ * so that no two transactions wait for each other.
  */
 export const BATCH: string = `
 -- Creates tasks that are in no queue. Returns which of them are new.
@@ -48,13 +48,13 @@ BEGIN
   RETURN json_build_object('now', now, 'created', created);
 END $$;
 
--- Whether anybody but workers listens.
+-- Returns whether any listener is not a worker.
 CREATE FUNCTION fn.is_watched() RETURNS boolean LANGUAGE plpgsql STABLE AS $$
 BEGIN
   RETURN EXISTS (SELECT FROM whoa.watchers w WHERE w.name < 'w:' AND w.until > clock_timestamp());
 END $$;
 
--- Ends tasks that are in no queue. Returns how each of them ended; the others are for \`finish\`.
+-- Ends tasks that are in no queue. Returns the status of each; the others are for \`finish\`.
 CREATE FUNCTION fn.finish_many(
   ids text[], epochs int[], sessions text[], claims text[], asked text[], rests json[], reasons json[], completes boolean[]
 ) RETURNS json LANGUAGE plpgsql AS $$
@@ -86,7 +86,7 @@ BEGIN
   RETURN array_to_json(ended);
 END $$;
 
--- Asks tasks to stop that are in no queue, or that a worker has. One receipt each, in the order asked; NULL: slow.
+-- Asks tasks to stop that are in no queue, or that a worker holds. One receipt each, in request order; NULL: slow.
 CREATE FUNCTION fn.cancel_many(
   tenants text[], ids text[], givens text[], ats float8[], levels text[], abort_mss float8[], kill_mss float8[], undos boolean[],
   kept_ms float8, own_channel text, bytes_max int
@@ -102,18 +102,18 @@ BEGIN
     SELECT * INTO task FROM whoa.tasks t WHERE t.id = ids[place] AND t.tenant = tenants[place] AND t.ended_at IS NULL
       AND (t.stage = 'held' OR t.conversation IS NULL AND t.concurrency_key IS NULL) FOR UPDATE;
     IF NOT FOUND THEN
-      -- One alone has nothing locked yet, so it may lock its queue.
+      -- A single request has locked nothing yet, so it may lock its queue.
       IF cardinality(ids) = 1 THEN
         receipts[place] := fn.cancel_task(tenants[place], ids[place], givens[place], ats[place], levels[place],
           abort_mss[place], kill_mss[place], undos[place], kept_ms);
       END IF;
       CONTINUE;
     END IF;
-    -- Don't take the time earlier: the row may have had to be waited for.
+    -- Don't read the clock earlier: locking the row may have taken long.
     now := fn.now_ms();
     reason := fn.reason(givens[place], coalesce(ats[place], now));
     IF task.status = 'running' AND task.stage = 'held' THEN
-      -- The first cancel of a task that a worker has, which nearly every cancel is.
+      -- The first cancel of a task that a worker holds, as nearly every cancel is.
       UPDATE whoa.tasks t SET status = fn.next_status(t.status, 'cancel'), stop_reason = reason, stop_level = levels[place],
         stop_abort_at = now + abort_mss[place], stop_kill_at = now + kill_mss[place], stop_undo = undos[place],
         order_number = t.order_number + 1, told = true

@@ -1,6 +1,6 @@
 import { LIMITS } from '../../../rules/rules.ts';
 
-/** What others ask of a task: cancel, send, read along. See `operations/cancel.ts` and `operations/stop-order.ts`. */
+/** Requests of callers: cancel, send, watch. See `operations/cancel.ts` and `operations/stop-order.ts`. */
 export const CANCEL: string = `
 CREATE FUNCTION fn.cancel_task(
   of_tenant text, task_id text, given text, at float8, level text, abort_ms float8, kill_ms float8, undo boolean,
@@ -11,14 +11,14 @@ DECLARE
   reason json;
   now float8;
 BEGIN
-  -- The first cancel of a task that a worker has, which nearly every cancel is, touches nothing but its row.
+  -- The first cancel of a task that a worker holds, as nearly every cancel is, touches only its row.
   SELECT * INTO task FROM whoa.tasks t WHERE t.id = task_id AND t.tenant = of_tenant AND t.stage = 'held' FOR UPDATE;
   IF FOUND THEN
-    -- Don't take the time earlier: the row may have had to be waited for.
+    -- Don't read the clock earlier: locking the row may have taken long.
     now := fn.now_ms();
     RETURN fn.cancel_begun(task, fn.reason(given, coalesce(at, now)), level, abort_ms, kill_ms, undo, now);
   END IF;
-  -- Ask before locking anything: nobody may hold up another tenant's task.
+  -- Check before locking anything: a tenant must not hold up another tenant's task.
   SELECT * INTO task FROM whoa.tasks t WHERE t.id = task_id AND t.tenant = of_tenant;
   IF NOT FOUND OR task.ended_at <= fn.now_ms() - kept_ms THEN RETURN json_build_object('answer', 'unknown'); END IF;
   IF task.ended_at IS NOT NULL THEN RETURN json_build_object('answer', 'too-late', 'status', task.status); END IF;
@@ -40,7 +40,7 @@ BEGIN
     'level', fn.level_at(stopped.stop_level, stopped.stop_abort_at, stopped.stop_kill_at, now));
 END $$;
 
--- Asks a task to stop. One that never began has ended with the answer. Its queue is locked.
+-- Asks a task to stop. A task that never started ends at once. Its queue is locked.
 CREATE FUNCTION fn.cancel_locked(
   task_id text, given text, at float8, level text, abort_ms float8, kill_ms float8, undo boolean
 ) RETURNS json LANGUAGE plpgsql AS $$
@@ -61,7 +61,7 @@ BEGIN
   RETURN json_build_object('answer', 'accepted', 'status', 'cancelled', 'level', 'drain', 'reason', reason, 'killAt', now);
 END $$;
 
--- A message that the current task was given, and has not read yet, is taken back. Their conversation is locked.
+-- Withdraws a message that the current task has not read yet. Their conversation is locked.
 CREATE FUNCTION fn.take_back(message text, reader text) RETURNS void LANGUAGE plpgsql AS $$
 BEGIN
   DELETE FROM whoa.commands c WHERE c.task = reader AND c.steered = message;
@@ -70,7 +70,7 @@ BEGIN
   PERFORM fn.give_order(reader, 'command');
 END $$;
 
--- Asks the current task of a conversation to stop, and ends everything that waits.
+-- Asks the current task of a conversation to stop, and ends all waiting tasks.
 CREATE FUNCTION fn.cancel_conversation(
   of_tenant text, of_conversation text, given text, at float8, level text, abort_ms float8, kill_ms float8, undo boolean
 ) RETURNS json LANGUAGE plpgsql AS $$
@@ -82,7 +82,7 @@ BEGIN
   SELECT * INTO line FROM whoa.conversations c
   WHERE c.tenant = of_tenant AND c.conversation = of_conversation FOR UPDATE;
   at := coalesce(at, fn.now_ms());
-  -- The current one last: as long as it lives, no other's turn comes.
+  -- The current task last: while it is live, no other task can start.
   FOREACH task_id IN ARRAY array_remove(line.gathering || line.waiting || line.current, NULL) LOOP
     receipt := fn.cancel_locked(task_id, given, at, level, abort_ms, kill_ms, undo);
   END LOOP;
@@ -97,7 +97,7 @@ DECLARE
 BEGIN
   SELECT * INTO task FROM whoa.tasks t WHERE t.id = task_id AND t.tenant = of_tenant FOR UPDATE;
   IF task.id IS NULL OR task.ended_at <= fn.now_ms() - kept_ms THEN RETURN json_build_object('answer', 'unknown'); END IF;
-  -- Ask this first: it may have been carried out since, and the task may have ended.
+  -- Check this first: the command may have been carried out since, and the task may have ended.
   SELECT s.number INTO given FROM whoa.sent s WHERE s.task = task_id AND s.nonce = given_nonce;
   IF FOUND THEN RETURN json_build_object('answer', 'accepted', 'number', given); END IF;
   IF task.status NOT IN ('init', 'running') THEN RETURN json_build_object('answer', 'too-late', 'status', task.status); END IF;
@@ -108,7 +108,7 @@ BEGIN
   RETURN json_build_object('answer', 'accepted', 'number', given);
 END $$;
 
--- Notes that a journal is read along. Writes only when the note would otherwise soon be over.
+-- Records that a client is reading the journal. Writes only when the last record would soon expire.
 CREATE FUNCTION fn.read_along(of_tenant text, task_id text, watch_ms float8) RETURNS void LANGUAGE plpgsql AS $$
 DECLARE
   now float8 := fn.now_ms();

@@ -1,10 +1,10 @@
 import { LIMITS, SIZES } from '../../../rules/rules.ts';
 
-/** What waits is counted for each new task up to this limit; a larger one costs as much as counting so many would. */
+/** Ready tasks are counted for each new task up to this limit; a larger limit is checked less often. */
 const MAX_COUNTED = 1_000;
 const COUNTED_SHARE = 20;
 
-/** `create`, and what is forgotten. See `operations/create.ts`. */
+/** `create`, and the removal of old records. See `operations/create.ts`. */
 export const CREATE: string = `
 CREATE FUNCTION fn.create_task(
   task_id text, of_tenant text, of_agent text, of_conversation text, of_key text, home text, input json, hold_ms float8,
@@ -41,7 +41,7 @@ BEGIN
     IF line.history_bytes > ${SIZES.historyBytes} THEN
       RETURN json_build_object('answer', 'full', 'what', 'history', 'limit', ${SIZES.historyBytes});
     END IF;
-    -- Don't let a message that is refused take those along that were accepted and are still held back.
+    -- Check this before joining: a rejected message must not take the accepted ones that are held back with it.
     IF given_policy = 'reject' AND hold_ms = 0 AND line.current IS NOT NULL THEN
       RETURN json_build_object('answer', 'rejected');
     END IF;
@@ -50,7 +50,7 @@ BEGIN
       IF (SELECT max(i.position) FROM whoa.inputs i WHERE i.owner = of_owner) >= ${LIMITS.maxGathered} THEN
         RETURN json_build_object('answer', 'full', 'what', 'tasks', 'limit', ${LIMITS.maxGathered});
       END IF;
-      -- The older task ends as merged. Its inputs are handed on, not copied.
+      -- The older task ends as merged. Its inputs are passed on, not copied.
       UPDATE whoa.tasks t SET inputs_of = '' WHERE t.id = line.gathering;
       PERFORM fn.end_unstarted(line.gathering, fn.own_reason('merged', 'taken over by ' || task_id, now), now);
       UPDATE whoa.conversations c SET gathering = NULL, changed_at = now
@@ -101,16 +101,16 @@ BEGIN
   RETURN json_build_object('answer', 'created', 'task', fn.record_of(task));
 END $$;
 
--- What is answered when the task is there: what was answered at first, if it is the same request. Without a key the id is
--- made of the nonce, so it is.
+-- Returns the receipt for an existing task: the first receipt, if it is the same request. Without a key the id is
+-- derived from the nonce, so it is.
 CREATE FUNCTION fn.existing(task whoa.tasks, given_nonce text) RETURNS json LANGUAGE plpgsql STABLE AS $$
 BEGIN
   RETURN json_build_object('answer', CASE WHEN task.key IS NOT NULL AND task.nonce IS DISTINCT FROM given_nonce
     THEN 'duplicate' ELSE 'created' END, 'task', fn.record_of(task));
 END $$;
 
--- Whether as many tasks are ready, or queued for a key, as may be. A small limit is counted each time. A large one is
--- counted for one task in many, and what was found is kept for a while.
+-- Returns whether the limit of ready tasks, or of tasks queued for a key, is reached. A small limit is counted each
+-- time. A large one is counted for one task in many, and the result is kept for a while.
 CREATE FUNCTION fn.is_full(of_lane text, of_tenant text, of_key text, most int, now float8)
 RETURNS boolean LANGUAGE plpgsql AS $$
 DECLARE
@@ -139,7 +139,7 @@ BEGIN
     AND t.tenant = of_tenant LIMIT most) found);
 END $$;
 
--- The time to wait for more messages is over: the task, which is locked as its conversation is, does what its policy says.
+-- Applies the policy when the time to wait for more messages is over. The task and its conversation are locked.
 CREATE FUNCTION fn.admit_gathered(task whoa.tasks, now float8) RETURNS void LANGUAGE plpgsql AS $$
 DECLARE
   admission record;
@@ -156,7 +156,7 @@ BEGIN
   PERFORM fn.tell('status', task);
 END $$;
 
--- Forgets some tasks that ended before, conversations untouched since, and sessions that hold nothing. Never waits.
+-- Removes some old tasks, conversations, and sessions that hold nothing. Never waits.
 CREATE FUNCTION fn.forget(kept_ms float8, conversation_kept_ms float8, session_kept_ms float8, most int)
 RETURNS void LANGUAGE plpgsql AS $$
 DECLARE

@@ -1,18 +1,18 @@
 import { FORMAT } from './tables.ts';
 
-/** What every question begins and ends with. */
+/** The start and end of every query. */
 export const ENTRY: string = `
 -- The store's clock.
 CREATE FUNCTION fn.now_ms() RETURNS float8 LANGUAGE sql VOLATILE AS $$
   SELECT floor(extract(epoch FROM clock_timestamp()) * 1000)::float8
 $$;
 
--- Makes the transaction one that the moves can rely on, whatever the defaults of the role. Every setting ends with the
+-- Sets up the transaction for the operations, whatever the defaults of the role. Every setting ends with the
 -- transaction, because a pooler hands the connection to other programs. What was acknowledged is on disk. Every row is
--- found through an index: a plan that was made while a table was empty must not read all of it once it is full. One plan
--- serves every value. A server that is read-only is refused also for questions: its answers may be out of date. So is a
--- client of another format. Whoever changes the format locks the table against readers first: what is under way ends
--- before, and what comes later sees the new one.
+-- found through an index: a plan made while a table was empty must not scan it once it is full. One plan serves every
+-- value. A read-only server is refused for reads too: its data may be out of date. So is a client of another format. A
+-- client that changes the format locks the table against readers first: running transactions end before, and later ones
+-- see the new format.
 CREATE FUNCTION fn.enter(lock_ms text, tenant_cap text, agent_cap text) RETURNS void LANGUAGE plpgsql AS $$
 DECLARE
   found int;
@@ -37,7 +37,7 @@ BEGIN
   IF agent_cap IS NOT NULL THEN PERFORM set_config('whoa_store.agent_cap', agent_cap, true); END IF;
 END $$;
 
--- How many tasks of a tenant, or of an agent, may run at once; NULL: any number.
+-- Returns how many tasks of a tenant, or of an agent, may run at once; NULL: any number.
 CREATE FUNCTION fn.tenant_cap() RETURNS int LANGUAGE sql STABLE AS $$
   SELECT nullif(current_setting('whoa_store.tenant_cap', true), '')::int
 $$;
@@ -45,16 +45,16 @@ CREATE FUNCTION fn.agent_cap() RETURNS int LANGUAGE sql STABLE AS $$
   SELECT nullif(current_setting('whoa_store.agent_cap', true), '')::int
 $$;
 
--- Notes what is to be told, and to whom. The caller tells it after the commit: a notification inside the transaction would
--- make every commit of the database wait for the flush of this one. What stands in a hint is never looked into: a
--- reason may hold what Postgres cannot read. Neither part can hold the characters between them, because both are JSON.
+-- Records hints and their receivers. The caller sends them after the commit: a notification inside the transaction
+-- would make every commit of the database wait for the flush of this one. The content of a hint is never parsed: a
+-- reason may contain what Postgres cannot read. Neither part can contain the separator, because both are JSON.
 CREATE FUNCTION fn.note(names text[], hint json) RETURNS void LANGUAGE plpgsql AS $$
 BEGIN
   PERFORM set_config('whoa_store.hints', coalesce(current_setting('whoa_store.hints', true), '')
     || array_to_json(names) || E'\x1e' || hint || E'\x1f', true);
 END $$;
 
--- A cancel brings its order along, for the claim that holds the task: who does not know the claim cannot forge one.
+-- A cancel includes its order, for the claim that holds the task: without the claim no client can forge one.
 CREATE FUNCTION fn.tell(kind text, task whoa.tasks) RETURNS void LANGUAGE plpgsql AS $$
 BEGIN
   PERFORM fn.note(ARRAY['*', 't:' || task.tenant, 'i:' || task.id, 'w:' || task.worker],
@@ -63,7 +63,7 @@ BEGIN
         'claim', task.claim, 'orderNumber', task.order_number, 'stop', fn.stop_of(task)) END));
 END $$;
 
--- Who listens to what was noted.
+-- Returns the listeners of the recorded hints.
 CREATE FUNCTION fn.listeners() RETURNS TABLE (channel text, hint text) LANGUAGE plpgsql STABLE AS $$
 BEGIN
   RETURN QUERY SELECT found.channel, split_part(noted.line, E'\x1e', 2)
@@ -80,22 +80,22 @@ BEGIN
   RETURN (SELECT json_agg(json_build_array(l.channel, l.hint::json)) FROM fn.listeners() l);
 END $$;
 
--- Rings with the commit itself, for those who cannot wait for another round trip; what is the caller's own is left to it.
--- Only for what is rare: such commits do not run side by side.
+-- Notifies with the commit itself, when another round trip would take too long. The caller notifies its own listeners.
+-- Only for rare operations: such commits do not run in parallel.
 CREATE FUNCTION fn.ring_now(own_channel text, bytes_max int) RETURNS void LANGUAGE plpgsql AS $$
 BEGIN
   PERFORM pg_notify(l.channel, l.hint) FROM fn.listeners() l
   WHERE l.channel <> own_channel AND octet_length(l.hint) <= bytes_max;
 END $$;
 
--- Rings, and does not wait for the disk: a ring that is lost is a hint that is lost.
+-- Notifies without waiting for the disk: a lost notification is only a lost hint.
 CREATE FUNCTION fn.ring(channels text[], payloads text[]) RETURNS void LANGUAGE plpgsql AS $$
 BEGIN
   PERFORM set_config('synchronous_commit', 'off', true);
   PERFORM pg_notify(rung.channel, rung.payload) FROM unnest(channels, payloads) AS rung (channel, payload);
 END $$;
 
--- Notes who listens to what, for a while, and forgets whoever did not say so again.
+-- Records subscriptions for a while, and removes those that were not renewed.
 CREATE FUNCTION fn.listen(names text[], of_channel text, for_ms float8) RETURNS void LANGUAGE plpgsql AS $$
 DECLARE
   moment timestamptz := clock_timestamp();

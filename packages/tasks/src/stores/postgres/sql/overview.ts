@@ -8,14 +8,14 @@ const counted = Object.keys(STATUS_TABLE).map(
     SELECT FROM whoa.tasks t WHERE t.tenant = of_tenant AND t.status = ${toSqlText(status)} LIMIT most) found)`,
 );
 
-/** What operators look at: counts, tenants, workers. */
+/** Queries for operators: counts, tenants, workers. */
 export const OVERVIEW: string = `
 CREATE FUNCTION fn.count_tasks(of_tenant text, most int) RETURNS json LANGUAGE plpgsql AS $$
 BEGIN
   RETURN json_build_object(${counted.join(', ')});
 END $$;
 
--- Finds the next name in the index each time, however many tasks a tenant has.
+-- Jumps to the next name in the index each time, however many tasks a tenant has.
 CREATE FUNCTION fn.list_tenants(after text, page int) RETURNS json LANGUAGE plpgsql AS $$
 DECLARE
   last text := after;

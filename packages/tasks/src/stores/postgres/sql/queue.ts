@@ -4,10 +4,12 @@ import { toSqlTable, toSqlText } from '../../../rules/to-sql.ts';
 const { level, abortMs, killMs } = RULES.graceful;
 const ranks = Object.entries(LEVEL_RANKS).map(([name, rank]) => `WHEN ${toSqlText(name)} THEN ${rank}`);
 
-/** Conversations and concurrency keys: who is next, who waits, who is ended for another. See `operations/queue.ts`. */
+/**
+ * Conversations and concurrency keys: which task is next, which wait, which are superseded. See `operations/queue.ts`.
+ */
 export const QUEUE: string = `
--- Locks what a task is queued in. Whoever touches more than one task locks the queue first, then its tasks: that is why
--- no two moves wait for each other.
+-- Locks the queue of a task. An operation that touches several tasks must lock the queue first, then its tasks, so
+-- that no two operations wait for each other.
 CREATE FUNCTION fn.lock_queue(task_id text) RETURNS void LANGUAGE plpgsql AS $$
 DECLARE
   of_tenant text;
@@ -28,7 +30,7 @@ BEGIN
   PERFORM pg_advisory_xact_lock(hashtextextended('whoa. key ' || length(of_tenant) || of_tenant || of_key, 0));
 END $$;
 
--- Locks a conversation, new or old. One that was idle for longer than it is kept starts anew.
+-- Locks a new or existing conversation. One that was idle for longer than its retention starts again.
 CREATE FUNCTION fn.open_conversation(of_tenant text, of_conversation text, kept_ms float8)
 RETURNS whoa.conversations LANGUAGE plpgsql AS $$
 DECLARE
@@ -40,7 +42,7 @@ BEGIN
     ON CONFLICT DO NOTHING;
     SELECT * INTO line FROM whoa.conversations c
     WHERE c.tenant = of_tenant AND c.conversation = of_conversation FOR UPDATE;
-    -- Forgotten in between: once more.
+    -- Removed in between: try again.
     EXIT WHEN FOUND;
   END LOOP;
   IF line.current IS NULL AND line.gathering IS NULL AND line.changed_at <= now - kept_ms THEN
@@ -56,8 +58,8 @@ BEGIN
   RETURN ${toSqlTable(ADMISSION_TABLE, { row: 'policy', column: 'current' })};
 END $$;
 
--- Lets a task into its conversation, which is locked: it starts, waits, is given to the current one as a message, or is
--- refused. Writes everything but the task itself.
+-- Admits a task to its locked conversation: it starts, waits, is passed to the current task as a message, or is
+-- rejected. Writes everything except the task itself.
 CREATE FUNCTION fn.admit(
   task_id text, of_tenant text, of_conversation text, policy text, owner text, now float8,
   OUT admitted text, OUT superseded text[], OUT steered text
@@ -103,13 +105,13 @@ BEGIN
   WHERE c.tenant = of_tenant AND c.conversation = of_conversation;
 END $$;
 
--- Whether anything of a task may have happened: then it is settled, not just ended.
+-- Returns whether a task may have had effects. Then it must be settled, not just ended.
 CREATE FUNCTION fn.has_begun(task whoa.tasks) RETURNS boolean LANGUAGE plpgsql IMMUTABLE AS $$
 BEGIN
   RETURN task.status <> 'init' OR task.position > 0;
 END $$;
 
--- The queue with one more behind those whose messages the current task was given too.
+-- Returns the queue with a task added behind those whose messages were passed to the current task.
 CREATE FUNCTION fn.behind_steers(waiting text[], current text, task_id text) RETURNS text[] LANGUAGE sql STABLE AS $$
   SELECT coalesce(array_agg(w.id ORDER BY w.place) FILTER (WHERE w.given), '{}') || task_id
     || coalesce(array_agg(w.id ORDER BY w.place) FILTER (WHERE NOT w.given), '{}')
@@ -119,7 +121,7 @@ CREATE FUNCTION fn.behind_steers(waiting text[], current text, task_id text) RET
   ) w
 $$;
 
--- How many tasks of a concurrency key are past its queue, counted up to a limit.
+-- Counts the tasks of a concurrency key that are past its queue, up to a limit.
 CREATE FUNCTION fn.count_admitted(of_tenant text, of_key text, most int) RETURNS int LANGUAGE plpgsql STABLE AS $$
 BEGIN
   RETURN (SELECT count(*) FROM (
@@ -127,7 +129,7 @@ BEGIN
       AND t.stage IN ('later', 'ready', 'held') LIMIT most) found);
 END $$;
 
--- Takes an ended task out of its queue, which is locked. Returns whose turn it is, if that changed.
+-- Removes an ended task from its locked queue. Returns the next task, if that changed.
 CREATE FUNCTION fn.leave_queue(task whoa.tasks, now float8) RETURNS text LANGUAGE plpgsql AS $$
 DECLARE
   line whoa.conversations;
@@ -161,15 +163,15 @@ BEGIN
   RETURN CASE level ${ranks.join(' ')} ELSE 0 END;
 END $$;
 
--- How hard a stop is by now: it climbs by itself as its deadlines pass.
+-- Returns the current level of a stop, which rises as its deadlines pass.
 CREATE FUNCTION fn.level_at(level text, abort_at float8, kill_at float8, now float8)
 RETURNS text LANGUAGE plpgsql IMMUTABLE AS $$
 BEGIN
   RETURN CASE WHEN level = 'kill' OR now >= kill_at THEN 'kill' WHEN level = 'abort' OR now >= abort_at THEN 'abort' ELSE level END;
 END $$;
 
--- Tells the worker of a task, which is locked, to stop. Levels only rise, deadlines only come closer, the first reason
--- stays. A task that has begun and no worker has is settled by whoever is free.
+-- Orders a locked task to stop. Levels only rise, deadlines only move closer, the first reason
+-- is kept. A started task that no worker holds is settled by any free worker.
 CREATE FUNCTION fn.order_stop(
   task whoa.tasks, reason json, level text, abort_ms float8, kill_ms float8, undo boolean, now float8,
   OUT answer text, OUT stopped whoa.tasks

@@ -7,19 +7,19 @@ const PAGE = `SELECT * FROM whoa.tasks t WHERE t.tenant = of_tenant AND t.status
 
 const everyStatus = Object.keys(STATUS_TABLE).map((status) => `(${PAGE.replace(':status', toSqlText(status))})`);
 
-/** What only looks: a task, a page of a tenant's tasks, a piece of a journal, a conversation. */
+/** Read queries: a task, a page of a tenant's tasks, part of a journal, a conversation. */
 export const READ: string = `
 CREATE FUNCTION fn.get_task(of_tenant text, task_id text, kept_ms float8) RETURNS json LANGUAGE plpgsql AS $$
 DECLARE
   task whoa.tasks;
 BEGIN
   SELECT * INTO task FROM whoa.tasks t WHERE t.id = task_id AND t.tenant = of_tenant;
-  -- A task past its retention is gone, whether or not it has been removed yet.
+  -- Hides tasks past their retention, whether or not they have been removed yet.
   IF task.id IS NULL OR task.ended_at <= fn.now_ms() - kept_ms THEN RETURN NULL; END IF;
   RETURN fn.record_of(task);
 END $$;
 
--- A page from before a place, newest first: each kind of question has an index in this order.
+-- Returns a page after a cursor, newest first: each kind of query has an index in this order.
 CREATE FUNCTION fn.list_tasks(
   of_tenant text, of_status text, of_conversation text, before_at float8, before_id text, page int
 ) RETURNS json LANGUAGE plpgsql AS $$

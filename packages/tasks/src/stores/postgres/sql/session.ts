@@ -3,13 +3,13 @@ import { LIMITS } from '../../../rules/rules.ts';
 /** The pulse is written when it is older than this share of a lease; a longer gap than that share is an outage. */
 const PULSE_SHARE = 1 / 8;
 const OUTAGE_SHARE = 1 / 2;
-/** What a session holds is counted with every beat up to so many tasks; beyond that once a minute. */
+/** Tasks of a session are counted with every beat up to this many; beyond that once a minute. */
 const MAX_COUNTED = 1_000;
 
-/** How workers keep what they have, and how it is taken away. See `operations/session.ts`. */
+/** How workers keep their tasks, and how tasks are taken away. See `operations/session.ts`. */
 export const SESSION: string = `
--- Notes that a worker visited. After an outage, a failover or a step of the clock nobody could beat: everybody gets
--- another lease. Returns whether sessions have run out, and asks one worker at a time to sweep.
+-- Records a worker's visit. After an outage, a failover or a clock step, when no worker could beat, all sessions get
+-- another lease. Returns whether sessions have expired, and asks one worker at a time to sweep.
 CREATE FUNCTION fn.visit(of_lease_ms float8, now float8, waits boolean) RETURNS boolean LANGUAGE plpgsql AS $$
 DECLARE
   state whoa.pulse;
@@ -21,7 +21,7 @@ BEGIN
   IF state.pulse >= 0 AND state.pulse <= now AND now - state.pulse < of_lease_ms * ${PULSE_SHARE}
     AND (first <= now AND now >= state.grace_until AND now - state.sweep_asked_at >= ${LIMITS.sweepAskedMs}) IS NOT TRUE
   THEN RETURN false; END IF;
-  -- Whoever is writing it now does the same; only a sweep must know what comes of it.
+  -- A transaction that writes it now does the same; only a sweep must wait for the result.
   IF waits THEN
     SELECT * INTO state FROM whoa.pulse FOR UPDATE;
   ELSE
@@ -30,7 +30,7 @@ BEGIN
   END IF;
   IF state.pulse < 0 THEN state.pulse := now; END IF;
   IF state.pulse > now THEN
-    -- The clock stepped back: nothing may seem to last longer than it does.
+    -- The clock was set back: shorten leases that would now last too long.
     UPDATE whoa.sessions s SET expires_at = now + s.lease_ms WHERE s.expires_at > now + of_lease_ms;
     state.pulse := now;
     state.grace_until := least(state.grace_until, now + of_lease_ms);
@@ -48,7 +48,7 @@ BEGIN
   RETURN expired;
 END $$;
 
--- Keeps a session, however late, as long as nothing was taken from it.
+-- Keeps a session alive, however late the beat, as long as no task was taken from it.
 CREATE FUNCTION fn.beat(
   session_id text, ids text[], epochs int[], claims text[], numbers int[], believed int
 ) RETURNS json LANGUAGE plpgsql AS $$
@@ -65,7 +65,7 @@ BEGIN
   IF session.id IS NULL OR session.is_over THEN RETURN json_build_object('answer', 'gone'); END IF;
   now := fn.now_ms();
   expired := fn.visit(session.lease_ms, now, false);
-  -- Never wait for it: if somebody else writes it now, the next beat does this.
+  -- Don't wait for the lock: if another transaction holds it, the next beat does this.
   IF (SELECT p.grace_given FROM whoa.pulse p) THEN
     UPDATE whoa.pulse SET grace_given = false
     WHERE EXISTS (SELECT FROM whoa.pulse FOR UPDATE SKIP LOCKED);
@@ -76,7 +76,7 @@ BEGIN
   IF held > 0 THEN
     UPDATE whoa.sessions s SET expires_at = now + s.lease_ms, used_at = now WHERE s.id = session_id;
   END IF;
-  -- Only who holds the task now, for the latest order: a former holder must not confirm for a new one.
+  -- Only the current holder, and only the latest order: a former holder must not confirm for a new one.
   IF cardinality(ids) > 0 THEN
     PERFORM 1 FROM whoa.tasks t WHERE t.id = ANY (ids) ORDER BY t.id FOR UPDATE;
     UPDATE whoa.tasks t SET told = false FROM unnest(ids, epochs, claims, numbers) AS c (id, epoch, claim, number)
@@ -100,7 +100,7 @@ BEGIN
     FROM whoa.tasks t WHERE t.stage = 'held' AND t.session = session_id);
 END $$;
 
--- Ends sessions that ran out and frees what they held, a piece at a time.
+-- Ends expired sessions and frees their tasks, a few at a time.
 CREATE FUNCTION fn.sweep(most int, attempts_max int) RETURNS json LANGUAGE plpgsql AS $$
 DECLARE
   session whoa.sessions;
@@ -116,7 +116,7 @@ BEGIN
     RETURN json_build_object('freed', 0, 'more', false, 'nextAt', until, 'now', now);
   END IF;
   WHILE freed < most LOOP
-    -- One that beats, takes or is swept at this moment is left alone.
+    -- Skips a session that beats, takes or is swept at this moment.
     SELECT * INTO session FROM whoa.sessions s WHERE s.expires_at <= now ORDER BY s.expires_at LIMIT 1 FOR UPDATE SKIP LOCKED;
     EXIT WHEN NOT FOUND;
     freed := freed + fn.free_some(session, most - freed, attempts_max, now);
@@ -130,7 +130,7 @@ DECLARE
   ids text[] := ARRAY(SELECT t.id FROM whoa.tasks t WHERE t.stage = 'held' AND t.session = free_some.session.id ORDER BY t.id LIMIT most);
   task_id text;
 BEGIN
-  -- In the step that frees the first of them: from here on no beat counts. A session that holds nothing is only idle.
+  -- In the step that frees the first task: from here on no beat counts. A session without tasks is only idle.
   IF NOT session.is_over AND cardinality(ids) > 0 THEN
     session.is_over := true;
     session.had_suspect := EXISTS (SELECT FROM whoa.tasks t
@@ -143,7 +143,7 @@ BEGIN
   RETURN cardinality(ids);
 END $$;
 
--- Takes a task away from a session that is over. Its epoch rises, so nothing its worker still writes counts.
+-- Takes a task away from a session that is over. Its epoch increases, so later writes of its worker do not count.
 CREATE FUNCTION fn.free(task_id text, of_session whoa.sessions, attempts_max int, now float8) RETURNS void LANGUAGE plpgsql AS $$
 DECLARE
   task whoa.tasks;
@@ -152,7 +152,7 @@ BEGIN
   PERFORM fn.lock_queue(task_id);
   SELECT * INTO task FROM whoa.tasks t WHERE t.id = task_id AND t.stage = 'held' AND t.session = of_session.id FOR UPDATE;
   IF NOT FOUND THEN RETURN; END IF;
-  -- Only a task whose worker died before is to blame, not its neighbours.
+  -- Only a task whose worker crashed before is blamed, not the others.
   IF of_session.had_suspect AND task.attempts < 2 THEN task.attempts := task.attempts - 1; END IF;
   task.deaths := task.deaths + 1;
   IF task.status = 'running' AND (task.attempts >= attempts_max OR task.deaths >= ${LIMITS.maxDeaths}) THEN

@@ -1,4 +1,4 @@
-/** How things are shown to those who may see them. */
+/** How records are returned to callers. */
 export const SHOW: string = `
 CREATE FUNCTION fn.stop_of(task whoa.tasks) RETURNS json LANGUAGE plpgsql STABLE AS $$
 BEGIN
@@ -25,7 +25,7 @@ BEGIN
     FROM whoa.history h WHERE h.tenant = of_tenant AND h.conversation = of_conversation);
 END $$;
 
--- A row as it is, and the commands that wait; the caller leaves out what is null or secret.
+-- Returns a row and its waiting commands; the caller removes null and secret fields.
 CREATE FUNCTION fn.head_of(task whoa.tasks) RETURNS json LANGUAGE plpgsql STABLE AS $$
 BEGIN
   RETURN json_build_object('row', row_to_json(task),
@@ -43,7 +43,7 @@ BEGIN
   RETURN json_build_object('inputs', fn.inputs_of(task.inputs_of), 'history', fn.history_of(task.tenant, task.conversation));
 END $$;
 
--- Everything the worker of a task should know.
+-- Returns the complete orders for the worker of a task.
 CREATE FUNCTION fn.orders_of(task whoa.tasks, now float8) RETURNS json LANGUAGE plpgsql STABLE AS $$
 BEGIN
   RETURN json_build_object('now', now, 'orderNumber', task.order_number, 'stop', fn.stop_of(task),
@@ -51,7 +51,7 @@ BEGIN
     'watched', coalesce(now < task.watched_until, false));
 END $$;
 
--- Appends the time to a reason as it was given, without looking inside: it may hold what Postgres cannot read.
+-- Appends the time to a reason without parsing it: it may contain what Postgres cannot read.
 CREATE FUNCTION fn.reason(given text, at float8) RETURNS json LANGUAGE sql STABLE AS $$
   SELECT (left(given, -1) || CASE WHEN given = '{}' THEN '' ELSE ',' END || '"at":' || at || '}')::json
 $$;

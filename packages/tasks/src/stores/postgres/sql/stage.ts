@@ -2,21 +2,21 @@ import { LIMITS, SETTLE } from '../../../rules/rules.ts';
 import { toSqlTable, toSqlText } from '../../../rules/to-sql.ts';
 import { STATUS_TABLE } from '../../../status.ts';
 
-/** Where a task is while it lives, who is rung, and how it ends. See `operations/stage.ts`. */
+/** The stages of a live task, who is notified, and how it ends. See `operations/stage.ts`. */
 export const STAGE: string = `
 CREATE FUNCTION fn.next_status(status text, asked text) RETURNS text LANGUAGE plpgsql IMMUTABLE AS $$
 BEGIN
   RETURN ${toSqlTable(STATUS_TABLE, { row: 'status', column: 'asked' })};
 END $$;
 
--- The lane a task is ready in: one that only has to be settled can be taken by any worker.
+-- Returns the lane of a ready task. A task that only has to be settled can be taken by any worker.
 CREATE FUNCTION fn.lane_of(agent text, status text, undo boolean) RETURNS text LANGUAGE plpgsql IMMUTABLE AS $$
 BEGIN
   RETURN CASE WHEN status = 'cancelling' AND undo IS NOT TRUE THEN ${toSqlText(SETTLE)} ELSE agent END;
 END $$;
 
--- Tells one worker that waits for it that something is ready; returns whether there was one. Never waits: a waiter that another transaction is about to
--- ring is left to it.
+-- Tells one worker that waits for it that something is ready; returns whether there was one. Never waits: a waiter that
+-- another transaction is about to ring is left to it.
 CREATE FUNCTION fn.ring_waiter(of_lane text, now float8) RETURNS boolean LANGUAGE plpgsql AS $$
 DECLARE
   found text;
@@ -41,7 +41,7 @@ BEGIN
   ) mine WHERE w.agent = mine.agent AND w.at = mine.at AND w.worker = mine.worker;
 END $$;
 
--- Notes that a worker waits for work; writes nothing if that was noted not long ago.
+-- Records that a worker waits for tasks; writes nothing if that was recorded recently.
 CREATE FUNCTION fn.park(of_worker text, agents text[], now float8) RETURNS void LANGUAGE plpgsql AS $$
 DECLARE
   parked text[];
@@ -53,7 +53,8 @@ BEGIN
   ON CONFLICT DO NOTHING;
 END $$;
 
--- Where the turn of a task has come: it waits for its time, then for the worker it was meant for, then it is anybody's.
+-- Returns the next stage of a task: it waits for its start time, then for its preferred worker, then any worker can
+-- take it.
 CREATE FUNCTION fn.next_stage(not_before float8, worker text, now float8, OUT stage text, OUT stage_at float8)
 LANGUAGE plpgsql IMMUTABLE AS $$
 BEGIN
@@ -69,7 +70,7 @@ BEGIN
   END IF;
 END $$;
 
--- Tells those who wait for it where a task is now: a worker that waits for work, or the one it was meant for.
+-- Notifies a waiting worker, or the preferred worker, where a task is now.
 CREATE FUNCTION fn.announce(task whoa.tasks, now float8) RETURNS void LANGUAGE plpgsql AS $$
 BEGIN
   IF task.stage = 'ready' THEN
@@ -79,7 +80,7 @@ BEGIN
   END IF;
 END $$;
 
--- The turn of a task, which is locked, has come.
+-- Moves a locked task on when it is next.
 CREATE FUNCTION fn.come_next(task_id text, now float8) RETURNS void LANGUAGE plpgsql AS $$
 DECLARE
   task whoa.tasks;
@@ -89,7 +90,7 @@ BEGIN
   PERFORM fn.announce(task, now);
 END $$;
 
--- Changes what the worker of a task should know: it is told until it confirms.
+-- Changes the orders of a task. They are sent to its worker until it confirms.
 CREATE FUNCTION fn.give_order(task_id text, kind text) RETURNS void LANGUAGE plpgsql AS $$
 DECLARE
   task whoa.tasks;
@@ -99,7 +100,7 @@ BEGIN
   PERFORM fn.tell(kind, task);
 END $$;
 
--- Leaves the worker of a task, which is locked, something to do.
+-- Sends a command to the worker of a locked task.
 CREATE FUNCTION fn.add_command(task_id text, command json, steered text) RETURNS int LANGUAGE plpgsql AS $$
 DECLARE
   task whoa.tasks;
@@ -112,7 +113,7 @@ BEGIN
   RETURN task.commands_sent;
 END $$;
 
--- The one way a task ends, which is locked. It does not leave its queue: that is for the caller to do.
+-- The only function that ends a task, which is locked. The caller must remove it from its queue.
 CREATE FUNCTION fn.end_task(
   task whoa.tasks, ending text, rest json, reason json, complete boolean, now float8
 ) RETURNS void LANGUAGE plpgsql AS $$
@@ -133,7 +134,7 @@ BEGIN
   PERFORM fn.end_task(task, 'cancelled', '{}', reason, NULL, now);
 END $$;
 
--- A task no longer runs: where a limit kept others waiting, they can be taken now.
+-- Called when a task no longer runs: tasks that waited because of a limit can be taken now.
 CREATE FUNCTION fn.make_room(of_tenant text, of_agent text, now float8) RETURNS void LANGUAGE plpgsql AS $$
 DECLARE
   waiting text;

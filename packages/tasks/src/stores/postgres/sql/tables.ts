@@ -2,18 +2,18 @@
 export const FORMAT = 1;
 
 /**
- * The tables. `whoa.` stands for their schema, `fn.` for that of the functions. Times are milliseconds since 1970 on the
- * database's clock. What people and models say is `json`, never `jsonb`: it must come back exactly as it was, and `jsonb`
- * refuses `\u0000`.
+ * The tables. `whoa.` stands for their schema, `fn.` for that of the functions. Times are milliseconds since 1970 on
+ * the database's clock. Messages are `json`, never `jsonb`: they must come back unchanged, and `jsonb` refuses
+ * `\u0000`.
  */
 export const TABLES: string = `
--- What every client must agree on, in one row; and which functions there are.
+-- The format that every client must agree on, in one row, and the versions of the functions.
 CREATE TABLE whoa.layout (format int NOT NULL);
 CREATE TABLE whoa.functions (version int PRIMARY KEY, digest text NOT NULL);
 
--- Names are compared byte by byte, everywhere: a function that is given names of two collations finds them in no index.
--- Where a task is found (ready in its lane, later, queued, held by a session, told) follows from its columns: one row to
--- lock, and nothing beside it that could disagree. Beats do not touch it.
+-- Names are always compared byte by byte: with two collations no index would be used. Where a task is found (ready in
+-- its lane, later, queued, held by a session, told) follows from its columns: one row to lock, and nothing beside it
+-- that could disagree. Beats do not touch it.
 CREATE TABLE whoa.tasks (
   id text COLLATE "C" PRIMARY KEY,
   tenant text COLLATE "C" NOT NULL, agent text COLLATE "C" NOT NULL, conversation text COLLATE "C", key text, nonce text,
@@ -26,7 +26,7 @@ CREATE TABLE whoa.tasks (
   stop_level text, stop_reason json, stop_abort_at float8, stop_kill_at float8, stop_undo boolean,
   commands_sent int NOT NULL DEFAULT 0, commands_waiting int NOT NULL DEFAULT 0, order_number int NOT NULL DEFAULT 0,
   position int NOT NULL DEFAULT 0, journal_bytes float8 NOT NULL DEFAULT 0, watched_until float8,
-  -- Whose inputs are its own: debouncing hands them on instead of copying them.
+  -- The task that owns its inputs: debouncing passes them on instead of copying them.
   inputs_of text COLLATE "C" NOT NULL,
   outcome json, outcome_reason json, outcome_complete boolean
 ) WITH (fillfactor = 70, autovacuum_vacuum_scale_factor = 0.05);
@@ -48,7 +48,7 @@ CREATE TABLE whoa.inputs (
 CREATE TABLE whoa.commands (
   task text COLLATE "C", number int, steered text, command json NOT NULL, PRIMARY KEY (task, number)
 );
--- By what a command that is sent again is known.
+-- Nonces, to recognise repeated commands.
 CREATE TABLE whoa.sent (
   task text COLLATE "C", nonce text COLLATE "C", number int NOT NULL, PRIMARY KEY (task, nonce)
 );
@@ -62,13 +62,13 @@ CREATE TABLE whoa.conversations (
   PRIMARY KEY (tenant, conversation)
 ) WITH (fillfactor = 75);
 CREATE INDEX conversations_idle ON whoa.conversations (changed_at) WHERE current IS NULL AND gathering IS NULL;
--- What was said, message by message: to add one must not cost more when there are many.
+-- The history, one row per message: adding one must not cost more when there are many.
 CREATE TABLE whoa.history (
   tenant text COLLATE "C", conversation text COLLATE "C", position int, message json NOT NULL,
   PRIMARY KEY (tenant, conversation, position)
 );
 
--- One life of one worker. It runs out only while it holds something, and only beats put that off.
+-- A worker's session. It expires only while it holds tasks, and only beats extend it.
 CREATE TABLE whoa.sessions (
   id text COLLATE "C" PRIMARY KEY, worker text NOT NULL, lease_ms float8 NOT NULL, expires_at float8,
   is_over boolean NOT NULL DEFAULT false, had_suspect boolean NOT NULL DEFAULT false,
@@ -76,21 +76,21 @@ CREATE TABLE whoa.sessions (
 ) WITH (fillfactor = 50);
 CREATE INDEX sessions_in_turn ON whoa.sessions (expires_at) WHERE expires_at IS NOT NULL;
 CREATE INDEX sessions_idle ON whoa.sessions (used_at) WHERE expires_at IS NULL;
--- Where more is ready than may be, as it was counted last.
+-- Lanes over their limit, as last counted.
 CREATE TABLE whoa.crowded (
   lane text COLLATE "C", tenant text COLLATE "C", until float8 NOT NULL, PRIMARY KEY (lane, tenant)
 );
--- Workers that wait for something to become ready for an agent.
+-- Workers that wait for tasks of an agent.
 CREATE TABLE whoa.waiters (
   agent text COLLATE "C", at float8, worker text COLLATE "C", PRIMARY KEY (agent, at, worker)
 );
 CREATE INDEX waiters_of_worker ON whoa.waiters (worker);
--- What the database remembers of time, in one row.
+-- What the database remembers about time, in one row.
 CREATE TABLE whoa.pulse (
   pulse float8 NOT NULL, grace_until float8 NOT NULL, grace_given boolean NOT NULL, sweep_asked_at float8 NOT NULL
 ) WITH (fillfactor = 50);
 INSERT INTO whoa.pulse VALUES (-1, 0, false, 0);
--- Who listens to what ('*' for everything, 't:' a tenant's, 'i:' one task's, 'w:' a worker's), and under which channel.
+-- Subscriptions ('*' for everything, 't:' a tenant, 'i:' one task, 'w:' a worker), and their channels.
 CREATE TABLE whoa.watchers (
   name text COLLATE "C", channel text COLLATE "C", until timestamptz NOT NULL, PRIMARY KEY (name, channel)
 );

@@ -29,7 +29,7 @@ BEGIN
   IF number > coalesce(session.take_number, 0) + 1 THEN RETURN json_build_object('answer', 'gone'); END IF;
   expired := fn.visit(of_lease_ms, now, false);
   IF number = session.take_number THEN
-    -- Not what the session has claimed by its id since: that is at work already.
+    -- Excludes tasks that the session has since claimed by id: they already run.
     picked := ARRAY(SELECT p.id FROM unnest(session.took[2:]) WITH ORDINALITY AS p (id, place) JOIN whoa.tasks t USING (id)
       WHERE t.claim = session.took[1] ORDER BY p.place);
     RETURN json_build_object('answer', 'taken', 'repeat', true, 'expired', expired, 'now', now,
@@ -54,7 +54,7 @@ BEGIN
     'tasks', CASE WHEN cardinality(picked) > 0 THEN fn.taken(picked, session_id, max_bytes) END);
 END $$;
 
--- Moves what has waited for its time. What another transaction is at is left to it.
+-- Moves tasks whose time has come. Skips those that another transaction has locked.
 CREATE FUNCTION fn.bring_on_due(now float8) RETURNS void LANGUAGE plpgsql AS $$
 DECLARE
   task whoa.tasks;
@@ -81,7 +81,7 @@ BEGIN
   END LOOP;
 END $$;
 
--- The tenants that have something ready in a lane, from the one behind a given one on, in turn.
+-- Returns the tenants with ready tasks in a lane, in order, starting after a given one.
 CREATE FUNCTION fn.tenants_in(of_lane text, after_tenant text, most int) RETURNS text[] LANGUAGE plpgsql STABLE AS $$
 DECLARE
   tenants text[] := '{}';
@@ -103,8 +103,8 @@ BEGIN
   RETURN tenants;
 END $$;
 
--- Locks tasks that are ready, fairly over tenants: every tenant that has something has its turn before one has another.
--- What another take has locked is left out, so takes do not wait for each other.
+-- Locks ready tasks fairly across tenants: every tenant with ready tasks is served once before one is served again.
+-- Skips tasks that another take has locked, so takes do not wait for each other.
 CREATE FUNCTION fn.pick(agents text[], most int, after_tenant text, now float8) RETURNS text[] LANGUAGE plpgsql AS $$
 DECLARE
   picked text[] := '{}';
@@ -147,8 +147,8 @@ BEGIN
   RETURN picked;
 END $$;
 
--- How many more may run where there is a limit. Whoever counts locks, so no two count the same room; what is locked
--- has its turn another time.
+-- Returns how many more may run under a limit. Counting locks the row, so no two takes count the same capacity; a
+-- locked row is skipped this time.
 CREATE FUNCTION fn.room_for(of_lane text, of_tenant text, picked text[]) RETURNS int LANGUAGE plpgsql AS $$
 DECLARE
   room int := 2147483647;
@@ -172,7 +172,7 @@ BEGIN
   RETURN room;
 END $$;
 
--- Gives tasks, which are locked, to a session. What was ordered before comes along, and is told until it is confirmed.
+-- Gives locked tasks to a session. Earlier orders are included, and sent until they are confirmed.
 CREATE FUNCTION fn.hold(ids text[], session_id text, own_claim text, of_worker text, now float8) RETURNS void LANGUAGE plpgsql AS $$
 DECLARE
   task whoa.tasks;
@@ -181,12 +181,12 @@ BEGIN
     policy = NULL, released = NULL, epoch = t.epoch + 1, attempts = t.attempts + 1, session = session_id, claim = own_claim,
     worker = of_worker, told = t.order_number > 0, started_at = coalesce(t.started_at, now)
   WHERE t.id = ANY (ids);
-  -- The worker knows. Is anybody else there to be told?
+  -- The worker knows already. Check whether there are other listeners.
   IF NOT fn.is_watched() THEN RETURN; END IF;
   FOR task IN SELECT * FROM whoa.tasks t WHERE t.id = ANY (ids) LOOP PERFORM fn.tell('status', task); END LOOP;
 END $$;
 
--- Notes that a session holds something. It is not put off by taking more: only beats show that its tasks are known.
+-- Records that a session holds tasks. Taking more does not renew it: only beats show that its worker knows its tasks.
 CREATE FUNCTION fn.note_held(
   session_id text, of_worker text, of_lease_ms float8, number int, picked text[], now float8
 ) RETURNS void LANGUAGE plpgsql AS $$
@@ -199,7 +199,7 @@ BEGIN
     take_number = coalesce(number, s.take_number), took = coalesce(picked, s.took), used_at = now;
 END $$;
 
--- Tasks as they are handed to the session that holds them, with what their work needs as far as it is not too large.
+-- Returns tasks for the session that holds them, with their inputs and history unless those are too large.
 CREATE FUNCTION fn.taken(ids text[], session_id text, max_bytes float8) RETURNS json LANGUAGE plpgsql STABLE AS $$
 DECLARE
   task whoa.tasks;
@@ -232,7 +232,7 @@ DECLARE
   now float8 := fn.now_ms();
   has_some boolean := EXISTS (SELECT FROM whoa.tasks t WHERE t.stage = 'held' AND t.session = session_id);
 BEGIN
-  -- Claims of one session run side by side: a session that holds something need not be written.
+  -- Claims of one session run in parallel: a session that holds tasks need not be written.
   IF has_some THEN
     SELECT * INTO session FROM whoa.sessions s WHERE s.id = session_id FOR SHARE;
   ELSE
@@ -242,7 +242,7 @@ BEGIN
   PERFORM fn.visit(of_lease_ms, now, false);
   PERFORM fn.lock_queue(task_id);
   SELECT * INTO task FROM whoa.tasks t WHERE t.id = task_id FOR UPDATE;
-  -- The time after the lock was had, not before: whoever held it may have changed the task.
+  -- Don't read the clock before the lock: its last holder may have changed the task.
   now := fn.now_ms();
   IF task.stage = 'later' AND task.policy IS NOT NULL AND task.stage_at <= now THEN
     PERFORM fn.admit_gathered(task, now);
@@ -258,7 +258,7 @@ BEGIN
     RETURN json_build_object('answer', 'held', 'until', coalesce(until, now));
   END IF;
   IF task.stage = 'queue' THEN RETURN json_build_object('answer', 'waiting'); END IF;
-  -- A task that only waits for the worker it was meant for can be claimed; the others have to wait.
+  -- A task that only waits for its preferred worker can be claimed; the others have to wait.
   IF task.stage = 'later' THEN
     until := CASE WHEN task.policy IS NOT NULL OR task.worker IS NULL OR task.deaths > 0 THEN task.stage_at ELSE task.not_before END;
     IF until > now THEN RETURN json_build_object('answer', 'waiting', 'until', until); END IF;
@@ -277,7 +277,7 @@ BEGIN
   RETURN fn.load_of(task);
 END $$;
 
--- Whether the claim still holds: by epoch, session and claim, never by time.
+-- Returns whether the claim is still valid: by epoch, session and claim, never by time.
 CREATE FUNCTION fn.is_own(task whoa.tasks, own_epoch int, own_session text, own_claim text)
 RETURNS boolean LANGUAGE plpgsql IMMUTABLE AS $$
 BEGIN

@@ -17,7 +17,7 @@ BEGIN
   SELECT * INTO task FROM whoa.tasks t WHERE t.id = task_id FOR UPDATE;
   now := fn.now_ms();
   IF NOT fn.is_own(task, own_epoch, own_session, own_claim) THEN RETURN json_build_object('answer', 'lost'); END IF;
-  -- The same batch again: its answer was lost.
+  -- A repeated batch, whose response was lost.
   IF added > 0 AND task.position = after + added THEN
     added := 0;
     replaces := '{}';
@@ -57,7 +57,7 @@ BEGIN
   RETURN fn.orders_of(task, now);
 END $$;
 
--- A message that the current task has read needs no task of its own. Only in the conversation that is locked.
+-- Ends the tasks of messages that the current task has read. Only in the locked conversation.
 CREATE FUNCTION fn.end_steered(message text, reader whoa.tasks, now float8) RETURNS void LANGUAGE plpgsql AS $$
 DECLARE
   waits whoa.tasks;
@@ -88,7 +88,7 @@ BEGIN
   RETURN json_build_object('answer', 'released');
 END $$;
 
--- The end of a task. Once a cancel was accepted it is cancelled, for the reason of that cancel.
+-- Ends a task. After an accepted cancel it is cancelled, with the reason of that cancel.
 CREATE FUNCTION fn.finish(
   task_id text, own_epoch int, own_session text, own_claim text, asked text, rest json, reason json, complete boolean,
   anew boolean, said json[], kept_ms float8

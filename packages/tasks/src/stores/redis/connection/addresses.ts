@@ -8,7 +8,7 @@ interface Address {
   readonly port: number;
 }
 
-/** The servers that a store was told of. */
+/** Returns the configured servers. */
 export function addressesOf({ url }: Pick<RedisStoreOptions, 'url'>): readonly (Address & { parsed: URL })[] {
   return [url].flat().map((text) => {
     const parsed = URL.canParse(text) ? new URL(text) : undefined;
@@ -20,7 +20,7 @@ export function addressesOf({ url }: Pick<RedisStoreOptions, 'url'>): readonly (
   });
 }
 
-/** How the library connects to the one server, or to the master that the Sentinels name. */
+/** Returns the library's options for a single server, or for the master that the Sentinels name. */
 export function serverOptions(options: RedisStoreOptions): RedisOptions {
   const addresses = addressesOf(options);
   const { host, port, parsed } = addresses[0]!;
@@ -32,7 +32,7 @@ export function serverOptions(options: RedisStoreOptions): RedisOptions {
     db,
     sentinels: addresses.map((address) => ({ host: address.host, port: address.port })),
     name,
-    // Hear of a failover from the Sentinels: a master that was stopped wakes up and still says yes to everything.
+    // Detect failovers through the Sentinels: a suspended master wakes up and still accepts everything.
     failoverDetector: true,
     sentinelRetryStrategy: retryAfterMs,
     ...(username !== undefined && { sentinelUsername: username }),
@@ -41,7 +41,7 @@ export function serverOptions(options: RedisStoreOptions): RedisOptions {
   };
 }
 
-/** How the library connects to one node of a Cluster. */
+/** Returns the library's options for one node of a Cluster. */
 export function nodeOptions(options: RedisStoreOptions, { host, port }: Address): RedisOptions {
   return { ...commonOptions(options), host, port };
 }
@@ -54,9 +54,9 @@ function commonOptions(options: RedisStoreOptions): RedisOptions {
     ...(parsed.password !== '' && { password: decodeURIComponent(parsed.password) }),
     ...tls,
     connectionName: 'whoa',
-    // Don't lower it: with RESP2 a connection that is subscribed to something takes no other commands, and needs a second one.
+    // Don't lower it: with RESP2 a subscribed connection accepts no other commands, and a second one is needed.
     protocol: 3,
-    // Never send anything twice, or later than asked: whether to repeat a command is decided where its outcome is known.
+    // Never send anything twice or late: only the caller, which knows the outcome, decides whether to repeat a command.
     autoResendUnfulfilledCommands: false,
     autoResubscribe: false,
     enableOfflineQueue: false,

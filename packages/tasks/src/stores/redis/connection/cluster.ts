@@ -4,16 +4,17 @@ import { addressesOf } from './addresses.ts';
 import type { Connection, Reply } from './connection.ts';
 import type { Routes } from './route-table.ts';
 
-/** The map of a Cluster is asked for at most this often, and only when something went wrong. */
+/** The slot map of a Cluster is read at most this often, and only after a failure. */
 const REFRESH_MS = 1_000;
-/** A node that does not say where the slots are within this is passed over. */
+/** A node that does not return the slot map within this time is skipped. */
 const ASK_MS = 1_000;
 
 type Connect = (address: { host: string; port: number }) => Connection;
 
 /**
- * Leads to the masters of a Cluster, with one connection to each that was needed. Replicas are never connected to. The
- * map is learnt from the first node that answers, corrected by every `MOVED`, and learnt again when a node cannot be reached.
+ * Routes to the masters of a Cluster, with one connection to each that is needed. It never connects to replicas. The
+ * slot map is read from the first node that responds, corrected by every `MOVED`, and read again when a node is
+ * unreachable.
  */
 export class ClusterRoutes implements Routes {
   readonly #options: RedisStoreOptions;
@@ -68,7 +69,10 @@ export class ClusterRoutes implements Routes {
     }
   }
 
-  /** Whom to ask: those connected, another first each time in case one is cut off from the rest; then those we were told of. */
+  /**
+   * Returns the nodes to ask: connected ones, starting with another each time in case one is cut off; then configured
+   * ones.
+   */
   *#candidates(): Iterable<Connection> {
     const ready = [...this.#connections.values()].filter(({ isReady }) => isReady);
     const first = ready.length === 0 ? 0 : this.#turn++ % ready.length;
@@ -91,7 +95,7 @@ export class ClusterRoutes implements Routes {
     }
   }
 
-  /** A node that does not know its own address says none: it is where we asked. */
+  /** A node that does not know its own address returns none. Then use the address that we asked. */
   #whole(address: string, toldBy: Connection): string {
     if (!address.startsWith(':') && !address.startsWith('?:')) return address;
     const own = [...this.#connections].find(([, connection]) => connection === toldBy)?.[0] ?? address;
@@ -108,7 +112,7 @@ export class ClusterRoutes implements Routes {
   }
 }
 
-/** From, to, and the master first among its nodes. */
+/** First slot, last slot, and the master, which comes first among the nodes. */
 type Range = readonly [from: number, to: number, master: readonly [host: string | null, port: number]];
 
 async function askForSlots(connection: Connection): Promise<readonly Range[] | undefined> {

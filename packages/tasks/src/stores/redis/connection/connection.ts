@@ -3,31 +3,31 @@ import { StoreSetupError } from '../../../errors.ts';
 
 export type Reply = string | number | null | readonly Reply[];
 
-/** What became of a command: the server answered, refused it, never got it, or the outcome is unknown. */
+/** The result of a command: the server replied, refused it, never got it, or the outcome is unknown. */
 export type Sent =
   | { readonly reply: Reply }
   | { readonly refused: Error }
   | { readonly unsent: Error | undefined }
   | { readonly lost: Error };
 
-/** How a connection tells its store what happens on it. */
+/** Events of a connection for its store. */
 export interface ConnectionEvents {
   message(channel: string, text: string): void;
-  /** Whatever was subscribed on it no longer is. */
+  /** All subscriptions on it are gone. */
   lost(connection: Connection): void;
-  /** The server has given away a slot that something was subscribed in. */
+  /** The server has given away a slot with a subscription. */
   slotGone(connection: Connection): void;
 }
 
 interface Library {
   readonly Redis: typeof Redis;
-  /** What the library throws when the server refuses a command; everything else happened on the way. */
+  /** The error that the library throws when the server refuses a command. All other errors happened on the way. */
   readonly ReplyError: new () => Error;
-  /** Version 5 speaks RESP2 only: there a connection that is subscribed to something takes no other commands. */
+  /** Version 5 supports only RESP2: there a subscribed connection accepts no other commands. */
   readonly hasResp3: boolean;
 }
 
-/** A server that said nothing for this long when a command timed out is not slow: the connection is dead. */
+/** If the server was silent for this long when a command timed out, the connection is dead, not slow. */
 const SILENT_MS = 250;
 const MAX_LEAVE_MS = 1_000;
 const REVIVE_MS = 100;
@@ -36,7 +36,7 @@ const REVIVE_MS = 100;
 export async function loadLibrary(): Promise<Library> {
   try {
     const { Redis: Client, ReplyError } = (await import('ioredis')) as Omit<Library, 'hasResp3'>;
-    // Not connected, only asked for its defaults: an option that a version does not know is kept like any other.
+    // Never connects. It only shows the defaults: a version that does not know an option keeps it like any other.
     const { protocol } = new Client({ lazyConnect: true }).options;
     return { Redis: Client, ReplyError, hasResp3: protocol === 3 };
   } catch (error) {
@@ -46,14 +46,14 @@ export async function loadLibrary(): Promise<Library> {
   }
 }
 
-/** One connection to one server, for commands and, where it can be, subscriptions. It mends itself until it is closed. */
+/** One connection to one server, for commands and, if possible, subscriptions. It reconnects until it is closed. */
 export class Connection {
-  /** What must be known of the server before it is used; asked again after every loss. */
+  /** The check of the server before it is used; repeated after every loss. */
   admission: Promise<Sent | undefined> | undefined;
   isAdmitted = false;
-  /** Rises with every loss, so that what was agreed with the server before is known to be void. */
+  /** Increases with every loss: earlier agreements with the server are void then. */
   generation = 0;
-  /** Why there is no connection, in the library's words. */
+  /** Why there is no connection: the library's error. */
   lastError: Error | undefined;
   readonly #client: Redis;
   readonly #library: Library;
@@ -73,9 +73,9 @@ export class Connection {
     this.#events = events;
     const client = new library.Redis(options as object);
     this.#client = client;
-    // Without a listener the library writes to the console; what goes wrong is told by the operation it happens to.
+    // Without a listener the library writes to the console. The failing operation reports the error.
     client.on('error', (error: Error) => (this.lastError = error));
-    // However many operations wait for a connection, each with a listener of its own.
+    // Any number of operations may wait for a connection, each with its own listener.
     client.setMaxListeners(0);
     client.on('smessage', (channel: string, text: string) => {
       this.#heardAt = performance.now();
@@ -91,14 +91,14 @@ export class Connection {
     client.on('end', () => this.#revive());
   }
 
-  /** The connection to subscribe on: this one, or with RESP2 one that does nothing else. */
+  /** The connection for subscriptions: this one, or a separate one with RESP2. */
   get listener(): Connection {
     if (this.#library.hasResp3) return this;
     this.#listener ??= new Connection(this.#library, this.#options, this.#events);
     return this.#listener;
   }
 
-  /** Whether a command given now is written to the server at once. */
+  /** Whether a command is written to the server immediately. */
   get isReady(): boolean {
     const { status, stream } = this.#client;
     return status === 'ready' && stream.writable && this.#leaving === undefined;
@@ -108,7 +108,7 @@ export class Connection {
     return performance.now() - this.#heardAt;
   }
 
-  /** Waits until there is a connection; false if there is none in time. */
+  /** Waits for a connection. Resolves with false after the timeout. */
   async waitForReady(ms: number): Promise<boolean> {
     await this.#leaving;
     const client = this.#client;
@@ -127,15 +127,15 @@ export class Connection {
     });
   }
 
-  /** Sends a command, if there is a connection. A server that does not answer in time is left. */
+  /** Sends a command, if there is a connection. Disconnects from a server that does not reply in time. */
   send(issue: (client: Redis) => Promise<unknown>, ms: number): Promise<Sent> {
     if (!this.isReady) return Promise.resolve({ unsent: this.lastError });
     return new Promise((resolve) => {
       const sentAt = performance.now();
-      // Send first: whatever else there is to do is done while the server works.
+      // Send first: the rest is done while the server works.
       const sent = issue(this.#client);
       this.#pending++;
-      // A whole number of milliseconds, most often the same: then timers share a list and cost next to nothing.
+      // Use whole milliseconds, mostly the same number: then timers share a list and are cheap.
       const timer = setTimeout(() => {
         resolve({ lost: new Error(`no answer within ${Math.ceil(ms)} ms`) });
         this.#leaveIfSilent(sentAt);
@@ -159,7 +159,7 @@ export class Connection {
     });
   }
 
-  /** Breaks the connection off and makes another, perhaps to another server. Until then nothing is sent. */
+  /** Drops the connection and opens another, perhaps to another server. Until then nothing is sent. */
   leave(): void {
     if (this.#listener?.isReady) this.#listener.leave();
     this.#leaving ??= new Promise<void>((resolve) => {
@@ -168,12 +168,12 @@ export class Connection {
         clearTimeout(timer);
         resolve();
       });
-      // Don't end it politely: a network that swallows everything would swallow that too.
+      // Don't close it gracefully: a broken network would never deliver that.
       this.#client.stream.destroy();
     }).finally(() => (this.#leaving = undefined));
   }
 
-  /** Closes it when everything that was sent has been answered, or when it had that long. */
+  /** Closes it when every sent command has been answered, or after the given time. */
   retire(ms: number): void {
     const timer = setTimeout(() => this.close(), ms);
     this.#whenIdle = () => {
@@ -191,7 +191,7 @@ export class Connection {
     this.#client.disconnect();
   }
 
-  /** The library gives up for good when the Sentinels name another master while it connects. We don't. */
+  /** Needed because the library gives up for good when the Sentinels name another master while it connects. */
   #revive(): void {
     if (this.#isClosed) return;
     this.#reviving = setTimeout(() => {
@@ -199,7 +199,7 @@ export class Connection {
     }, REVIVE_MS);
   }
 
-  /** A connection that was cut without a word never answers, and the system would notice only after minutes. */
+  /** Drops a dead connection: the operating system would notice it only after minutes. */
   #leaveIfSilent(sentAt: number): void {
     const silentSince = Math.max(this.#heardAt, sentAt);
     if (this.#client.status === 'ready' && performance.now() - silentSince >= SILENT_MS) this.leave();

@@ -2,13 +2,13 @@ import type { Connection } from './connection.ts';
 
 /** Which connection leads to which shard. */
 export interface Routes {
-  /** The connection to the master of a slot; undefined while no node has said whose it is. */
+  /** Returns the connection to the master of a slot; undefined until a node has named it. */
   at(slot: number): Connection | undefined;
-  /** Notes what a `MOVED` said: the master of one slot, as `host:port`. */
+  /** Records a `MOVED` reply: the master of one slot, as `host:port`. */
   move(slot: number, address: string, toldBy: Connection): void;
-  /** Asks where the masters are now, at most once a second. */
+  /** Reads the slot map again, at most once a second. */
   refresh(): void;
-  /** The same; resolves when they have been asked. */
+  /** Like `refresh`, and resolves when the map has been read. */
   refreshed(): Promise<void>;
   close(): void;
 }

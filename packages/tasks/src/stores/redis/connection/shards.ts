@@ -1,7 +1,7 @@
 import { getConversationShard, getShardOrFirst } from '../../../id.ts';
 import type { ConversationRef } from '../../../task.ts';
 
-/** Which shards things are in, by how many shards there were, oldest first. */
+/** Finds shards, by the earlier and current shard counts, oldest first. */
 export class Shards {
   readonly #generations: readonly number[];
 
@@ -9,12 +9,12 @@ export class Shards {
     this.#generations = generations;
   }
 
-  /** Those that a conversation and its tasks can be in. */
+  /** Returns the shards that a conversation and its tasks can be in. */
   ofConversation(ref: ConversationRef): readonly number[] {
     return [...new Set(this.#generations.map((shards) => getConversationShard(ref, shards)))];
   }
 
-  /** An id that names a shard too many is of no task here; any shard will say so. */
+  /** An id with a shard that does not exist belongs to no task; any shard will report it as unknown. */
   ofId(id: string): number {
     const shard = getShardOrFirst(id);
     return shard < this.#generations.at(-1)! ? shard : 0;

@@ -1,6 +1,6 @@
 const SLOTS = 16_384;
 
-/** The slot of a Cluster that a key is in: the CRC16 (XMODEM) of the part between its first braces. */
+/** Returns the Cluster slot of a key: the CRC16 (XMODEM) of the part between its first braces. */
 export function slotOf(key: string): number {
   const open = key.indexOf('{');
   const close = open === -1 ? -1 : key.indexOf('}', open + 1);

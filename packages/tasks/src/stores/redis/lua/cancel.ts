@@ -1,14 +1,14 @@
 import { LIMITS } from '../../../rules/rules.ts';
 
-/** Asks a task to stop. One that never began has ended with the answer. */
+/** Asks a task to stop. A task that never started ends at once. */
 const CANCEL_ONE = /* lua */ `
--- The store's clock dates a reason that its sender did not.
+-- A reason without a time gets the store's time.
 local function asked_by(level, abortMs, killMs, undo, reason, dated)
   if dated == '0' then reason = string.sub(reason, 1, -2) .. ',"at":' .. now .. '}' end
   return { level = level, abortMs = tonumber(abortMs), killMs = tonumber(killMs), undo = undo == '1', reason = reason }
 end
 
--- A message that the current task was given, and has not read yet, is taken back.
+-- Withdraws a message that the current task has not read yet.
 local function take_back(task)
   local key = tag .. 'commands:' .. task.steered
   local commands = redis.call('HGETALL', key)
@@ -40,7 +40,7 @@ if not task or task.tenant ~= ARGV[6] then return { 'unknown' } end
 return cancel_task(task, asked_by(unpack(ARGV, 7)))
 `;
 
-/** Asks the current task of a conversation to stop, and ends everything that waits. */
+/** Asks the current task of a conversation to stop, and ends all waiting tasks. */
 export const CANCEL_CONVERSATION: string = /* lua */ `
 ${CANCEL_ONE}
 local conversation = conversation_named(ARGV[5], ARGV[6])
@@ -48,7 +48,7 @@ local asked = asked_by(unpack(ARGV, 7))
 local ids, receipt = {}, { 'unknown' }
 if conversation.gathering then ids[1] = conversation.gathering end
 for _, id in ipairs(conversation.waiting) do ids[#ids + 1] = id end
--- The current one last: as long as it lives, no other's turn comes.
+-- The current task last: while it is live, no other task can start.
 if conversation.current then ids[#ids + 1] = conversation.current end
 for _, id in ipairs(ids) do
   local task = load(id)
@@ -57,13 +57,13 @@ end
 return receipt
 `;
 
-/** Leaves the worker of a task something to do. */
+/** Sends a command to the worker of a task. */
 export const SEND: string = /* lua */ `
 local nonce, command = ARGV[7], ARGV[8]
 local task = load(ARGV[5])
 if not task or task.tenant ~= ARGV[6] then return { 'unknown' } end
 local key, sent = tag .. 'commands:' .. task.id, tag .. 'sent:' .. task.id
--- Ask this first: it may have been carried out since, and the task may have ended.
+-- Check this first: the command may have been carried out since, and the task may have ended.
 local known = redis.call('ZSCORE', sent, nonce)
 if known then return { 'accepted', known } end
 if task.status ~= 'init' and task.status ~= 'running' then return { 'too-late', task.status } end

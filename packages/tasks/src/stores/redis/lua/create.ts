@@ -2,14 +2,14 @@ import { LIMITS, SIZES } from '../../../rules/rules.ts';
 import { toLua } from '../../../rules/to-lua.ts';
 import { STATUS_TABLE } from '../../../status.ts';
 
-/** The keys that one task has beside the indexes. */
+/** The keys of one task beside the indexes. */
 const KINDS = ['task:', 'outcome:', 'journal:', 'commands:', 'sent:'];
 
-/** Removes what is past its retention: constant work each time, however much has ended. */
+/** Removes records past their retention: constant work each time. */
 export const FORGET: string = /* lua */ `
 local function forget(id)
   local found = redis.call('HMGET', tag .. 'task:' .. id, 'status', 'tenant', 'conversation', 'inputsOf', 'forgetAt')
-  -- A name that was used again belongs to its new task.
+  -- An id that was used again belongs to its new task.
   if not found[1] or not found[5] or tonumber(found[5]) > now then return end
   local keys = { tag .. 'inputs:' .. (found[4] or id) }
   for _, kind in ipairs({ ${KINDS.map((kind) => `'${kind}'`).join(', ')} }) do keys[#keys + 1] = tag .. kind .. id end
@@ -31,7 +31,10 @@ local function forget_some()
 end
 `;
 
-/** Whether a name of before the shards grew is still used in this one: by a conversation, or by tasks of a key. */
+/**
+ * Returns whether a name of an earlier shard count is still in use in this shard: by a conversation, or by tasks of a
+ * key.
+ */
 export const HERE: string = /* lua */ `
 local function is_kept(key, id)
   local found = redis.call('HMGET', tag .. key .. id, 'forgetAt', 'changedAt', 'createdAt')
@@ -49,9 +52,9 @@ export const IS_HERE: string = /* lua */ `
 return is_here(unpack(ARGV, 5, 8)) and 'here' or 'gone'
 `;
 
-/** Creates a task and lets it into its conversation or concurrency key, if it has one. */
+/** Creates a task and admits it to its conversation or concurrency key, if it has one. */
 export const CREATE: string = /* lua */ `
--- What the creator of a task is told.
+-- Returns the receipt for the creator of a task.
 local function receipt(task)
   local superseded = {}
   for id in string.gmatch(task.superseded or '', '%S+') do superseded[#superseded + 1] = id end
@@ -63,11 +66,11 @@ local conversation, key, worker, priority, notBefore, concurrencyKey, concurrenc
 forget_some()
 local existing = load(id)
 if existing then
-  -- Without a key the id is made of the nonce, so it is the same request.
+  -- Without a key the id is derived from the nonce, so it is the same request.
   if existing.key and existing.nonce ~= nonce then return { 'duplicate', record(existing) } end
   return receipt(existing)
 end
--- What is no longer here begins where new names begin.
+-- A name that is no longer in use here starts in its new shard.
 if ARGV[20] == '1' and not is_here(id, tenant, conversation, concurrencyKey) then return { 'gone' } end
 if redis.call('ZCARD', ready_key(agent, tenant)) >= tonumber(maxReady) then return { 'full', 'tasks', maxReady } end
 if concurrencyKey ~= '' and redis.call('ZCARD', tag .. 'queued:' .. pair(tenant, concurrencyKey)) >= tonumber(maxReady) then
@@ -94,7 +97,7 @@ if concurrencyKey ~= '' then
 end
 
 local function keep_input()
-  -- A small one stands with the task.
+  -- A small input is kept with the task.
   if #input <= 64 and not task.inputsOf and tonumber(holdMs) == 0 then
     put(task, 'input', input)
   else
@@ -118,7 +121,7 @@ end
 
 local line = conversation_of(task)
 if line.historyBytes > ${SIZES.historyBytes} then return { 'full', 'history', '${SIZES.historyBytes}' } end
--- Don't let a message that is refused take those along that were accepted and are still held back.
+-- Check this before joining: a rejected message must not take the accepted ones that are held back with it.
 if policy == 'reject' and tonumber(holdMs) == 0 and line.current then return { 'rejected' } end
 local held = line.gathering and load(line.gathering)
 if held then
@@ -129,7 +132,7 @@ if held then
 end
 if tonumber(holdMs) == 0 and policy ~= 'replace' and #line.waiting >= ${LIMITS.maxQueued} then return { 'rejected' } end
 if held then
-  -- Messages that are still held back are taken over by the newest: handed on, not copied. The older task ends as merged.
+  -- The newest task takes over messages that are still held back: passed on, not copied. The older task ends as merged.
   put(task, 'inputsOf', held.inputsOf or held.id)
   put(held, 'inputsOf', '')
   end_unstarted(held, reason_of('merged', 'taken over by ' .. id))

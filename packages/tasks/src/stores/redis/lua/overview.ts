@@ -3,7 +3,7 @@ import { LIMITS } from '../../../rules/rules.ts';
 import { toLua } from '../../../rules/to-lua.ts';
 import { STATUS_TABLE } from '../../../status.ts';
 
-/** How many tasks of a tenant have each status, in the order of the table. */
+/** Counts a tenant's tasks by status, in the order of the table. */
 export const COUNTS: string = /* lua */ `
 local counts = {}
 for i, status in ipairs(${toLua(Object.keys(STATUS_TABLE))}) do
@@ -12,7 +12,7 @@ end
 return counts
 `;
 
-/** Names of tenants after one. */
+/** Lists names of tenants after a given one. */
 export const TENANTS: string = /* lua */ `
 local after = ARGV[5] == '' and '-' or '(' .. ARGV[5]
 return redis.call('ZRANGE', tag .. 'tenants', after, '+', 'BYLEX', 'LIMIT', 0, ARGV[6])

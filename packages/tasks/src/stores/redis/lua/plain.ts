@@ -1,11 +1,11 @@
 import { toLua } from '../../../rules/to-lua.ts';
 import { STATUS_TABLE } from '../../../status.ts';
 
-// What most tasks need, in as few steps as it takes. Everything else is done by the pieces that come after.
+// Fast paths for most tasks. Everything else is handled by the pieces that follow.
 
 /**
- * Creates a task that is plain and new, as most are. It stands before everything else: that takes longer to define than
- * this takes to do.
+ * Creates a plain new task, as most are. It comes first in the script: defining the rest takes longer than
+ * this takes to run.
  */
 export const CREATE_PLAIN: string = /* lua */ `
 if ARGV[11] == '' and ARGV[12] == '' and ARGV[13] == '' and ARGV[15] == '' and ARGV[16] == '' and ARGV[21] == '' and #ARGV[8] <= 64 then
@@ -13,7 +13,7 @@ if ARGV[11] == '' and ARGV[12] == '' and ARGV[13] == '' and ARGV[15] == '' and A
   local key, ready, lanes = tag .. 'task:' .. id, tag .. 'ready:' .. pair(agent, tenant), tag .. 'lanes:' .. agent
   local oldest = redis.call('LINDEX', tag .. 'ended', 0)
   local isClear = not oldest or tonumber(string.match(oldest, '^%d+')) > now
-  -- Nothing to forget, no task of that name, no worker to ring, and not too many.
+  -- Nothing to remove, no task with that id, no worker to notify, and below the limit.
   if isClear and redis.call('EXISTS', key, tag .. 'waiters:' .. agent) == 0
     and redis.call('ZCARD', ready) < tonumber(ARGV[10]) then
     local flat = {
@@ -34,8 +34,8 @@ end
 `;
 
 /**
- * Ends a task that ran alone and was told nothing, as most do. It stands before everything else: that takes longer to
- * define than this takes to do.
+ * Ends a task that ran alone and got no orders, as most do. It comes first in the script: the rest takes longer to
+ * define than this takes to run.
  */
 export const FINISH_PLAIN: string = /* lua */ `
 local key = tag .. 'task:' .. ARGV[5]
@@ -65,7 +65,7 @@ end
 
 /** A part of a take. */
 export const HOLD_PLAIN: string = /* lua */ `
--- Holds a task that never ran and was told nothing, as most: what it was and what changed are sent back as they are.
+-- Holds a task that never ran and got no orders, as most: its fields and the changes are returned unparsed.
 local function hold_plain(one)
   local key, at = tag .. 'task:' .. one, {}
   local flat = redis.call('HGETALL', key)
@@ -92,14 +92,16 @@ local function hold_plain(one)
 end
 `;
 
-/** The first cancel of a task that a worker has, as nearly every cancel is. It stands before everything else but `tell`. */
+/**
+ * The first cancel of a task that a worker holds, as nearly every cancel is. Only `tell` comes before it in the script.
+ */
 export const CANCEL_PLAIN: string = /* lua */ `
 local key = tag .. 'task:' .. ARGV[5]
 local found = redis.call('HMGET', key, 'tenant', 'status', 'stage', 'stopLevel', 'worker', 'conversation', 'epoch', 'claim',
   'orderNumber', 'createdAt', 'session', 'told')
 if found[1] == ARGV[6] and found[2] == 'running' and found[3] == 'held' and not found[4] then
   local level, abortAt, killAt, reason = ARGV[7], now + ARGV[8], now + ARGV[9], ARGV[11]
-  -- The store's clock dates a reason that its sender did not.
+  -- A reason without a time gets the store's time.
   if ARGV[12] == '0' then reason = string.sub(reason, 1, -2) .. ',"at":' .. now .. '}' end
   local task = {
     id = ARGV[5], tenant = found[1], status = ${toLua(STATUS_TABLE.running.cancel)}, worker = found[5] or nil,

@@ -2,7 +2,7 @@ import { ADMISSION_TABLE, GRACEFUL, LEVEL_RANKS, LIMITS } from '../../../rules/r
 import { toLua } from '../../../rules/to-lua.ts';
 import { columnOf } from './task.ts';
 
-/** Stopping: levels only rise, deadlines only come closer, the first reason stays. */
+/** Stopping: levels only rise, deadlines only move closer, the first reason is kept. */
 export const STOP: string = /* lua */ `
 local RANKS = ${toLua(LEVEL_RANKS)}
 local CANCELLED = ${columnOf('cancel')}
@@ -12,19 +12,19 @@ local function higher(a, b)
   return a
 end
 
--- How hard a stop is by now: it climbs by itself as its deadlines pass.
+-- Returns the current level of a stop, which rises as its deadlines pass.
 local function level_now(task)
   local climbed = task.stopLevel
   if now >= task.killAt then climbed = 'kill' elseif now >= task.abortAt then climbed = 'abort' end
   return higher(climbed, task.stopLevel)
 end
 
--- Whether anything of a task may have happened: then it is settled, not just ended.
+-- Returns whether a task may have had effects. Then it must be settled, not just ended.
 local function has_begun(task)
   return task.status ~= 'init' or task.position > 0
 end
 
--- Tells the worker of a task to stop; if no worker has it, whoever is free settles it.
+-- Orders the worker of a task to stop; if no worker holds it, any free worker settles it.
 local function order_stop(task, asked)
   local abortAt, killAt = now + asked.abortMs, now + asked.killMs
   local level, undo, answer = asked.level, asked.undo, 'accepted'
@@ -37,7 +37,7 @@ local function order_stop(task, asked)
     level, undo = higher(level, reached), undo or task.undo == '1'
     abortAt, killAt = math.min(abortAt, task.abortAt), math.min(killAt, task.killAt)
   end
-  -- A task that has begun is settled, not just ended, even if no worker has it at the moment.
+  -- A started task must be settled, not just ended, even if no worker holds it at the moment.
   put(task, 'status', CANCELLED[task.status == 'init' and 'running' or task.status])
   put(task, 'stopLevel', level)
   put(task, 'abortAt', abortAt)
@@ -99,7 +99,7 @@ local function save_conversation(conversation, waiting)
     redis.call('DEL', tag .. 'waiting:' .. name)
     if #waiting > 0 then redis.call('RPUSH', tag .. 'waiting:' .. name, unpack(waiting)) end
   end
-  -- Only an idle conversation is ever forgotten.
+  -- Only idle conversations are removed.
   if conversation.current or conversation.gathering then
     gone[#gone + 1] = 'forgetAt'
     redis.call('PERSIST', key)
@@ -145,7 +145,7 @@ local function leave_key(task)
   return id
 end
 
--- Takes an ended task out of its queue. Returns whose turn it is, if that changed.
+-- Removes an ended task from its queue. Returns the next task, if that changed.
 local function leave_queue(task)
   if task.concurrencyKey then return leave_key(task) end
   local conversation = conversation_of(task)
@@ -153,9 +153,9 @@ local function leave_queue(task)
 end
 `;
 
-/** How a task gets into its conversation: it is next, waits, is given to the current one as a message, or is refused. */
+/** Admits a task to its conversation: it is next, waits, is passed to the current task as a message, or is rejected. */
 export const ADMIT: string = /* lua */ `
--- Gives the current task the message; returns which waiting tasks are such messages.
+-- Passes the message to the current task; returns which waiting tasks are such messages.
 local function steer(current, task)
   local key, earlier = tag .. 'commands:' .. current.id, {}
   if current.commandsSent > 0 then
@@ -204,7 +204,7 @@ local function replace(task, conversation, current)
   tell('status', task)
 end
 
--- Returns whether the task was let in; if not, nothing was written.
+-- Returns whether the task was admitted; if not, nothing was written.
 local function admit(task, policy)
   local conversation = conversation_of(task)
   local current = conversation.current and load(conversation.current)
@@ -241,7 +241,7 @@ local function admit(task, policy)
   return true
 end
 
--- The time to wait for more messages is over: the task does what its policy says.
+-- Applies the policy when the time to wait for more messages is over.
 local function admit_gathered(task)
   local conversation, policy = conversation_of(task), task.policy
   conversation.gathering = nil

@@ -8,19 +8,21 @@ if not task or task.tenant ~= ARGV[6] then return false end
 return record(task)
 `;
 
-/** Whose a task is. */
+/** Returns the tenant of a task. */
 export const TENANT_OF: string = /* lua */ `
 return redis.call('HGET', tag .. 'task:' .. ARGV[5], 'tenant')
 `;
 
-/** How many ids of a conversation are looked at for one page, however few of them are wanted. */
+/** How many ids of a conversation are read for one page, however few of them match. */
 const MAX_LOOKED_AT = 1_000;
 
-/** A page of a tenant's tasks in this shard, newest first: those of one status, of a conversation, or all. Never a scan. */
+/**
+ * A page of a tenant's tasks in this shard, newest first: those of one status, of a conversation, or all. Never a scan.
+ */
 export const LIST: string = /* lua */ `
 local tenant, status, conversation, limit, at, last = ARGV[5], ARGV[6], ARGV[7], tonumber(ARGV[8]), ARGV[9], ARGV[10]
 
--- Ids with the times of their creation, newest first, that come after the last of the page before.
+-- Returns ids with their creation times, newest first, after the end of the previous page.
 local function some_of(key, count)
   local found, offset = {}, 0
   if last ~= '' then offset = redis.call('ZCOUNT', key, '(' .. at, '+inf') end
@@ -61,12 +63,12 @@ for i = 1, math.min(#found, bound) do
   local task = isWanted and load(lookedAt[1])
   if task then heads[#heads + 1] = head(task) end
 end
--- There may be more behind the last that was looked at.
+-- There may be more after the last one that was read.
 local isStopped = #heads < limit and #found >= bound
 return { heads, isStopped and { tostring(lookedAt[2]), lookedAt[1] } or false }
 `;
 
-/** Notes that a journal is read along. Writes only when the note would otherwise soon be over. */
+/** Records that a client is reading the journal. Writes only when the last record would soon expire. */
 export const READ_ALONG: string = /* lua */ `
 local watchMs = tonumber(ARGV[9])
 local watched = load(ARGV[5])
@@ -79,7 +81,7 @@ if watched and watched.tenant == ARGV[6] and not watched.endedAt then
 end
 `;
 
-/** A piece of a journal. What was removed has left an empty place. */
+/** Reads part of a journal. Removed entries have left empty items. */
 export const READ: string = /* lua */ `
 local after, limit = tonumber(ARGV[7]), tonumber(ARGV[8])
 local task = load(ARGV[5])

@@ -1,14 +1,16 @@
 import { LIMITS } from '../../../rules/rules.ts';
 import { columnOf } from './task.ts';
 
-/** A session that is over, or holds nothing, is remembered so long. */
+/** How long a session is kept after it ended or last held a task. */
 export const SESSION_RETENTION_MS: number = 24 * 3_600_000;
-/** The pulse is written when it is older than this share of a lease: a visit that changes nothing should write nothing. */
+/**
+ * The pulse is written when it is older than this share of a lease: a visit that changes nothing should write nothing.
+ */
 const PULSE_SHARE = 8;
 /** A gap between visits longer than this share of a lease is an outage. Beats come every third. */
 const OUTAGE_SHARE = 2;
 
-/** Lives of workers, and what a domain remembers of time. */
+/** Sessions of workers, and what a domain remembers about time. */
 export const SESSION: string = /* lua */ `
 local function session_named(id)
   local found = redis.call('HMGET', tag .. 'session:' .. id, 'worker', 'leaseMs', 'isOver', 'takeNumber', 'took', 'hadSuspect')
@@ -24,15 +26,15 @@ local function first_session()
   if found[1] then return found[1], tonumber(found[2]) end
 end
 
--- Notes that a worker visited. After an outage, a failover or a step of the clock, when no worker could beat, every session
--- gets another lease. Returns whether sessions have run out; one worker at a time is asked to sweep.
+-- Records a worker's visit. After an outage, a failover or a clock step, when no worker could beat, every session
+-- gets another lease. Returns whether sessions have expired; one worker at a time is asked to sweep.
 local function visit(leaseMs)
   local found = redis.call('HMGET', tag .. 'domain', 'pulse', 'graceUntil', 'graceGiven', 'sweepAskedAt')
   local pulse, graceUntil = tonumber(found[1] or now), tonumber(found[2] or 0)
   local isGraceGiven, askedAt, flat = found[3] == '1', tonumber(found[4] or 0), {}
   local function note(name, value) flat[#flat + 1], flat[#flat + 2] = name, value end
   if pulse > now then
-    -- The clock stepped back: nothing may seem to last longer than it does.
+    -- The clock was set back: shorten leases that would now last too long.
     for _, id in ipairs(redis.call('ZRANGEBYSCORE', tag .. 'sessions', '(' .. now + leaseMs, '+inf')) do
       local session = session_named(id)
       redis.call('ZADD', tag .. 'sessions', now + (session and session.leaseMs or leaseMs), id)
@@ -56,7 +58,7 @@ local function visit(leaseMs)
 end
 `;
 
-/** What the worker of a task should know. */
+/** The orders for the worker of a task. */
 export const ORDERS: string = /* lua */ `
 local function orders(task)
   local stop = false
@@ -79,7 +81,7 @@ local function load_of(task)
 end
 `;
 
-/** Keeps a session, however late, as long as nothing was taken from it. */
+/** Keeps a session alive, however late the beat, as long as no task was taken from it. */
 export const BEAT: string = /* lua */ `
 local id, count = ARGV[5], tonumber(ARGV[6])
 local session = session_named(id)
@@ -92,7 +94,7 @@ if held > 0 then
   redis.call('PEXPIRE', tag .. 'session:' .. id, ${SESSION_RETENTION_MS} + session.leaseMs)
 end
 for i = 7, #ARGV, 4 do
-  -- Only who holds the task now, for the latest order: a former holder must not confirm for a new one.
+  -- Only the current holder, and only the latest order: a former holder must not confirm for a new one.
   local task = load(ARGV[i])
   if task and task.told and task.session == id and task.epoch == tonumber(ARGV[i + 1]) and task.claim == ARGV[i + 2]
     and task.orderNumber == tonumber(ARGV[i + 3]) then
@@ -108,7 +110,7 @@ end
 return { 'alive', told, more and '1' or '0', held ~= count and '1' or '0', isExpired and '1' or '0', tostring(now) }
 `;
 
-/** What the store believes a session holds. */
+/** The tasks that a session holds according to the store. */
 export const HELD: string = /* lua */ `
 local held = {}
 for _, id in ipairs(redis.call('HKEYS', tag .. 'held:' .. ARGV[5])) do
@@ -118,14 +120,14 @@ end
 return held
 `;
 
-/** Ends sessions that ran out and frees what they held, a piece at a time. */
+/** Ends expired sessions and frees their tasks, a few at a time. */
 export const SWEEP: string = /* lua */ `
 local RELEASED = ${columnOf('release')}
 
--- Its epoch rises, so nothing its worker still writes counts.
+-- Its epoch increases, so later writes of its worker do not count.
 local function free(task, hadSuspect)
   local status, attempts, deaths = task.status, task.attempts, task.deaths + 1
-  -- A task whose worker died before is to blame, not its neighbours.
+  -- A task whose worker crashed before is blamed, not the others.
   if hadSuspect and attempts < 2 then attempts = attempts - 1 end
   put(task, 'epoch', task.epoch + 1)
   put(task, 'attempts', attempts)
@@ -165,7 +167,7 @@ local function free_some(id, limit)
   end
   local session = session_named(id) or { hadSuspect = false }
   if not session.isOver then
-    -- In the step that frees the first of them: from here on no beat counts.
+    -- In the step that frees the first task: from here on no beat counts.
     session.hadSuspect = has_suspect(id)
     redis.call('HSET', key, 'isOver', '1', 'hadSuspect', session.hadSuspect and '1' or '0', 'worker', session.worker or '-', 'leaseMs', session.leaseMs or 1)
     redis.call('PEXPIRE', key, ${SESSION_RETENTION_MS})
@@ -183,7 +185,7 @@ if first then
   local _, graceUntil = visit(session and session.leaseMs or 1)
   if now < graceUntil then return { '0', '0', tostring(graceUntil), tostring(now) } end
 end
--- The clock may have stepped back, and the sessions with it.
+-- The clock may have been set back, and the sessions adjusted.
 first, expiresAt = first_session()
 while first and expiresAt <= now and freed < limit do
   freed = freed + free_some(first, limit - freed)

@@ -1,9 +1,9 @@
 import { LIMITS } from '../../../rules/rules.ts';
 
-/** How others hear of a task. */
+/** How listeners are notified of a task. */
 export const TELL: string = /* lua */ `
--- A worker need not be told what it does itself. One that is to stop gets the order along, signed: tasks of one take share
--- their claim, and what is published can be read and sent again for another of them.
+-- A worker is not notified of its own changes. A stop includes the signed order: tasks of one take share
+-- their claim, and published messages can be read and replayed for another of them.
 local function tell(kind, task, isOwn)
   local hint = { kind, task.id, task.tenant, task.worker or '', task.conversation or '' }
   redis.call('SPUBLISH', tag .. 'changes:' .. task.tenant, cjson.encode(hint))
@@ -21,7 +21,7 @@ local function reason_of(kind, message)
 end
 `;
 
-/** Where a task that lives goes next, and how it ends. */
+/** The next stage of a live task, and how it ends. */
 export const STAGE: string = /* lua */ `
 local function open_lane(agent, tenant)
   local key = tag .. 'lanes:' .. agent
@@ -35,7 +35,7 @@ local function unpark(worker, agents)
   for _, agent in ipairs(agents) do redis.call('ZREM', tag .. 'waiters:' .. agent, worker) end
 end
 
--- Tells one worker that waits for it that something is ready. One that has not asked for long is gone.
+-- Notifies one waiting worker that a task is ready. A worker that has not asked for long is gone.
 local function ring(agent)
   for _ = 1, ${LIMITS.maxMoved} do
     local popped = redis.call('ZPOPMIN', tag .. 'waiters:' .. agent)
@@ -66,7 +66,8 @@ local function put_off(task, at)
   save(task)
 end
 
--- The turn of a task has come: it waits for its time, then for the worker it was meant for, then it is anybody's.
+-- Moves a task on when it is next: it waits for its start time, then for its preferred worker, then any worker can take
+-- it.
 local function come_next(task)
   put(task, 'policy', nil)
   if task.notBefore and task.notBefore > now then return put_off(task, task.notBefore) end
@@ -75,7 +76,7 @@ local function come_next(task)
   tell('wake', task)
 end
 
--- Changes what the worker of a task should know. It is told until it confirms.
+-- Changes the orders of a task. They are sent to its worker until it confirms.
 local function give_order(task, kind)
   put(task, 'orderNumber', task.orderNumber + 1)
   if task.stage == 'held' then put(task, 'told', '1') end
@@ -83,7 +84,7 @@ local function give_order(task, kind)
   tell(kind, task)
 end
 
--- A task no longer runs: where a limit kept others waiting, they can be taken now.
+-- Called when a task no longer runs: tasks that waited because of a limit can be taken now.
 local function make_room(task)
   local capped = tag .. 'capped:' .. task.tenant
   if maxTenant > 0 then
@@ -99,7 +100,7 @@ local function make_room(task)
   if maxAgent > 0 and redis.call('EXISTS', tag .. 'lanes:' .. task.agent) == 1 then ring(task.agent) end
 end
 
--- The one way a task ends. It does not leave its queue: that is for the caller to do.
+-- The only function that ends a task. The caller must remove it from its queue.
 local function end_task(task, status, outcome)
   local wasHeld = task.stage == 'held'
   if task.commandsSent > 0 then redis.call('DEL', tag .. 'commands:' .. task.id) end
@@ -122,7 +123,7 @@ local function end_task(task, status, outcome)
   tell('status', task, wasHeld)
 end
 
--- Ends a task that never began.
+-- Ends a task that never started.
 local function end_unstarted(task, reason)
   end_task(task, 'cancelled', '{"status":"cancelled","reason":' .. reason .. '}')
 end

@@ -7,7 +7,7 @@ import { columnOf } from './task.ts';
 export const HOLD: string = /* lua */ `
 local CLAIMED = ${columnOf('claim')}
 
--- What it was ordered before comes along, and is told until it is confirmed.
+-- Earlier orders are included, and sent until they are confirmed.
 local function hold(task, session, claim, worker)
   put(task, 'status', CLAIMED[task.status])
   put(task, 'stage', 'held')
@@ -24,7 +24,7 @@ local function hold(task, session, claim, worker)
   tell('status', task, true)
 end
 
--- Notes that a session holds something. It is not renewed by taking more: only beats show that its tasks are known.
+-- Records that a session holds tasks. Taking more does not renew it: only beats show that its worker knows its tasks.
 local function note_held(id, worker, leaseMs, wasEmpty, takeNumber, took)
   local key = tag .. 'session:' .. id
   local flat = { 'worker', worker, 'leaseMs', leaseMs }
@@ -35,7 +35,7 @@ local function note_held(id, worker, leaseMs, wasEmpty, takeNumber, took)
   redis.call('ZADD', tag .. 'sessions', now + leaseMs, id)
 end
 
--- Inputs and histories come along as long as they have no more bytes in all; the others are loaded.
+-- Inputs and histories are included up to a total size; the rest must be loaded.
 local bytesLeft
 
 local function taken(task)
@@ -53,7 +53,7 @@ local function taken(task)
 end
 `;
 
-/** Takes what is ready for a session, fairly over tenants. */
+/** Takes ready tasks for a session, fairly across tenants. */
 export const TAKE: string = /* lua */ `
 local id, worker, leaseMs, claim, number, limit, agentsText = unpack(ARGV, 5, 11)
 leaseMs, number, limit, bytesLeft = tonumber(leaseMs), tonumber(number), tonumber(limit), tonumber(ARGV[12])
@@ -68,7 +68,7 @@ if number == takeNumber then
   local took, tookBy = string.match(session.took, '^([^\\n]*)\\n(.*)$')
   for one in string.gmatch(took, '%S+') do
     local task = load(one)
-    -- Not what the session has claimed by its id since: that is at work already.
+    -- Excludes tasks that the session has since claimed by id: they already run.
     if task and task.stage == 'held' and task.claim == tookBy then tasks[#tasks + 1] = taken(task) end
   end
   return { 'taken', tasks, '1', false, isExpired and '1' or '0', tostring(now) }
@@ -107,7 +107,7 @@ local function hold_all(popped)
   for i = 1, #popped, 2 do
     local one = popped[i]
     names[#names + 1] = one
-    -- One that became ready in this step is known already.
+    -- A task that became ready in this step is already known.
     local reply = not loaded[one] and hold_plain(one)
     if not reply then
       local task = load(one)
@@ -119,7 +119,7 @@ local function hold_all(popped)
   end
 end
 
--- The open lanes that waited longest, of all agents together. isMore: there are others behind them.
+-- Returns the open lanes of all agents that waited longest. isMore: there are others.
 local function first_lanes()
   local lanes, isMore = {}, false
   for i = 12, #ARGV do
@@ -136,7 +136,7 @@ local function first_lanes()
   return lanes, isMore
 end
 
--- Takes from each lane in turn. Returns how many had nothing to give.
+-- Takes from each lane in turn. Returns how many had no task.
 local function serve(lanes)
   local first, served, closed = 1, 0, 0
   while #replies < limit and first <= #lanes do
@@ -161,7 +161,7 @@ local function serve(lanes)
       lanes[#lanes + 1] = lane
     end
   end
-  -- Those that were served stand behind all others; those that are empty are gone.
+  -- Served lanes move behind all others; empty ones are removed.
   local tick = served > 0 and redis.call('HINCRBY', tag .. 'domain', 'tick', served)
   for i = first, #lanes do
     local lane = lanes[i]
@@ -192,7 +192,7 @@ end
 local noted = redis.call('HGET', tag .. 'waiting', worker)
 if #replies == 0 then forget_some() end
 if #replies < limit then
-  -- It waits for more; written again only when the note would soon be over.
+  -- The worker waits for more; written again only when the last record would soon expire.
   local at, agents = string.match(noted or '', '^(%S+) (.*)$')
   if agents ~= agentsText or tonumber(at) < now - ${LIMITS.parkedMs / 2} then
     if agents then unpark(worker, cjson.decode(agents)) end
@@ -227,7 +227,7 @@ if task.stage == 'held' then
 end
 if task.stage == 'queue' then return { 'waiting' } end
 if task.stage == 'later' then
-  -- One that only waits for the worker it was meant for can be claimed; the others have to wait.
+  -- A task that only waits for its preferred worker can be claimed; the others have to wait.
   local until_ = (task.worker and task.deaths == 0) and (task.notBefore or 0) or task.stageAt
   if until_ > now then return { 'waiting', tostring(until_) } end
 end

@@ -2,24 +2,24 @@ import { SETTLE } from '../../../rules/rules.ts';
 import { toLua } from '../../../rules/to-lua.ts';
 import { STATUS_TABLE } from '../../../status.ts';
 
-/** Every script begins with this: where the shard's keys are, and whole milliseconds of the server's clock. */
+/** Every script starts with this: the prefix of the shard's keys, and the server's clock in whole milliseconds. */
 export const PROLOGUE: string = /* lua */ `
 local tag = KEYS[1]
 local time = redis.call('TIME')
 local now = time[1] * 1000 + math.floor(time[2] / 1000) + ARGV[1]
 
--- Both names are anybody's text; the length in front keeps them apart.
+-- Both names may contain any text; the length in front keeps them apart.
 local function pair(first, second)
   return #first .. ':' .. first .. ':' .. second
 end
 `;
 
-/** The one way of keeping tasks that these scripts read and write. */
+/** The only format that these scripts read and write. */
 export const FORMAT = 1;
 
 /**
- * Nothing is read or written once the shard is kept otherwise: another process may have changed that meanwhile. A shard
- * learns from the first client that writes to it that there are more; from then on those are refused that do not know.
+ * Refuses to read or write a shard with another format: another process may have changed it meanwhile. A shard
+ * learns a new shard count from the first client that writes to it; from then on clients with the old one are refused.
  */
 export function sameLayout({ canWrite }: { readonly canWrite: boolean }): string {
   return /* lua */ `
@@ -34,21 +34,21 @@ end
 `;
 }
 
-/** The bounds a store was made with. */
+/** The limits of a store. */
 export const RULES: string = /* lua */ `
 local retention, conversationRetention = tonumber(ARGV[2]), tonumber(ARGV[3])
 local maxAttempts, maxTenant, maxAgent = string.match(ARGV[4], '^(%d+) (%d+) (%d+)')
 maxAttempts, maxTenant, maxAgent = tonumber(maxAttempts), tonumber(maxTenant), tonumber(maxAgent)
 `;
 
-/** What one move does to each status. */
+/** What one action does to each status. */
 export function columnOf(action: keyof (typeof STATUS_TABLE)['init']): string {
   return toLua(Object.fromEntries(Object.entries(STATUS_TABLE).map(([status, row]) => [status, row[action]])));
 }
 
 /**
- * A task is a hash of small fields; what is 0 or missing is not kept. What may be large has a key of its own, so that the
- * hash stays compact.
+ * A task is a hash of small fields; those that are 0 or missing are not stored. Large fields have separate keys, so
+ * that the hash stays compact.
  */
 export const TASK: string = /* lua */ `
 local ZEROS = {
@@ -61,7 +61,7 @@ local NUMBERS = {
   forgetAt = true, abortAt = true, killAt = true, watchedUntil = true, notBefore = true, deadline = true, concurrencyLimit = true,
 }
 
--- Each task is one table per script, however often it is asked for; where it was found before it was changed is kept aside.
+-- Each task is one table per script, however often it is read; its place before the change is kept separately.
 local loaded, before, changed = {}, {}, {}
 
 local function new_task(id)
@@ -73,7 +73,7 @@ local function new_task(id)
   return task
 end
 
--- What only has to be settled is ready for every worker.
+-- A task that only has to be settled is ready for every worker.
 local function lane_of(task)
   if task.status == 'cancelling' and task.undo ~= '1' then return ${toLua(SETTLE)} end
   return task.agent
@@ -94,12 +94,12 @@ local function load(id)
     local name = flat[i]
     if NUMBERS[name] then task[name] = tonumber(flat[i + 1]) else task[name] = flat[i + 1] end
   end
-  -- Past its retention it is gone, whether or not it has been removed yet.
+  -- Hides a task past its retention, whether or not it has been removed yet.
   if task.forgetAt and task.forgetAt <= now then
     loaded[id] = nil
     return nil
   end
-  -- Where it was when it ended is not taken out of the hash.
+  -- Its last stage stays in the hash.
   if task.endedAt then task.stage, task.stageAt, task.session = nil, nil, nil end
   before[task] = {
     exists = true, status = task.status, stage = task.stage, stageAt = task.stageAt, session = task.session,
@@ -123,7 +123,7 @@ local function ready_key(agent, tenant)
   return tag .. 'ready:' .. pair(agent, tenant)
 end
 
--- Higher priorities first, then what has been ready longest.
+-- Higher priorities first, then longest ready.
 local function rank_of(task)
   return (100 - task.priority) * 1e13 + task.stageAt
 end
@@ -146,7 +146,7 @@ local function save_fields(task, exists)
   if exists and #gone > 0 then redis.call('HDEL', tag .. 'task:' .. task.id, unpack(gone)) end
 end
 
--- A take holds many at once: what it adds to its session is gathered here, and written once.
+-- A take holds many tasks: changes to its session are collected here, and written once.
 local batch
 
 local function save_held(task, old)
@@ -183,7 +183,7 @@ local function save_place(task, old)
   old.place = place
 end
 
--- Writes what was changed, and puts the task where its fields say that it is found.
+-- Writes the changes, and updates the indexes from the task's fields.
 local function save(task)
   local old, id, stage = before[task], task.id, task.stage
   save_fields(task, old.exists)
@@ -218,7 +218,7 @@ local function commands_of(task)
   return redis.call('HGETALL', tag .. 'commands:' .. task.id)
 end
 
--- Everything there is to know of a task but its inputs, as plain replies.
+-- Returns everything about a task except its inputs, as plain replies.
 local function head(task)
   local flat, size = {}, 0
   for name, value in pairs(task) do

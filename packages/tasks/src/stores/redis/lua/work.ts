@@ -1,6 +1,9 @@
 import { columnOf } from './task.ts';
 
-/** The task, if the claim still holds: by epoch, session and claim, never by time. Compares numbers: no epoch is 1.5. */
+/**
+ * Returns the task if the claim is still valid: by epoch, session and claim, never by time. Compares numbers: no epoch
+ * is 1.5.
+ */
 export const OWN: string = /* lua */ `
 local function own(id, epoch, session, claim)
   local task = load(id)
@@ -16,9 +19,9 @@ if not task then return { 'lost' } end
 return { 'load', load_of(task) }
 `;
 
-/** Adds to the journal and ticks off commands. An entry stands in a list, at the place that its position says. */
+/** Appends to the journal and marks commands as done. Entries are in a list, at the index of their position. */
 export const APPEND: string = /* lua */ `
--- A message that the current task has read needs no task of its own.
+-- Ends the tasks of messages that the current task has read.
 local function end_steered(task, id)
   local waiting = load(id)
   if not waiting or waiting.status ~= 'init' then return end
@@ -26,7 +29,7 @@ local function end_steered(task, id)
   leave_queue(waiting)
 end
 
--- The entry as it was given, without the epoch and the time in front of it.
+-- Returns the original entry, without the epoch and the time in front of it.
 local function entry_bytes(text)
   local _, headEnd = string.find(text, '^%S+ %S+ ')
   return #text - headEnd
@@ -53,7 +56,7 @@ for i = firstReplaced, first - 1 do
   end
 end
 if sum > math.max(maxBytes, task.journalBytes) then return { 'full', tostring(task.journalBytes) } end
--- What is removed leaves an empty place: those behind it keep theirs.
+-- A removed entry leaves an empty item, so that later ones keep their index.
 for _, index in ipairs(gone) do redis.call('LSET', journal, index, '') end
 if not isThere and count > 0 then
   local start, entries = task.epoch .. ' ' .. now .. ' ', {}
@@ -85,7 +88,7 @@ for _, id in ipairs(steered) do if id ~= '' then end_steered(task, id) end end
 return { 'orders', orders(task), isNews and { task.tenant, task.worker, task.conversation or '' } or false }
 `;
 
-/** Hands a claim back unfinished: no attempt is lost. */
+/** Hands a claim back unfinished, which costs no attempt. */
 export const RELEASE: string = /* lua */ `
 local RELEASED = ${columnOf('release')}
 local found = load(ARGV[5])
@@ -107,8 +110,8 @@ return { 'released' }
 `;
 
 /**
- * Ends a task. Once a cancel was accepted it is \`cancelled\`, for the reason of that cancel. The outcome comes in pieces,
- * so that the text of others is never taken apart here.
+ * Ends a task. Once a cancel was accepted it is \`cancelled\`, for the reason of that cancel. The outcome comes in
+ * pieces, so that users' text is never parsed here.
  */
 export const FINISH: string = /* lua */ `
 local ENDS = { success = ${columnOf('success')}, failed = ${columnOf('failed')}, cancelled = ${columnOf('cancelled')} }

@@ -3,7 +3,7 @@ import { stopOf } from './replies.ts';
 
 const TYPES = new Set(['status', 'cancel', 'command', 'wake', 'journal']);
 
-/** What a message of a channel says. Anything else that was published there says nothing. */
+/** Parses a message of a channel. Returns `undefined` for anything that the store did not publish. */
 export function hintOf(text: string, domain: number): Hint | undefined {
   const parts = partsOf(text);
   const [type, id, tenant, worker, conversation, ordered] = parts;
@@ -20,7 +20,7 @@ export function hintOf(text: string, domain: number): Hint | undefined {
   };
 }
 
-/** What happened, to which task, of which tenant, then worker, conversation and order, as far as there are any. */
+/** What happened, the task, its tenant, then worker, conversation and order, if any. */
 function partsOf(text: string): readonly string[] {
   try {
     const parts = JSON.parse(text) as string[];
@@ -33,8 +33,9 @@ function partsOf(text: string): readonly string[] {
 const ORDER = /^(\d+) (\S+) (\d+) (drain|abort|kill) (\d+) (\d+) ([01]) (\{.*\})$/s;
 
 /**
- * The order that a script published in the step that gave it. It is signed with the claim, which only the store and the
- * worker know: one that was forged, or sent again for another task, fits none that is held. One that is not whole is none.
+ * Parses an order that a script published in the step that issued it. It is signed with the claim, which only the store
+ * and the worker know: a forged order, or one replayed for another task, matches no held task. An incomplete order is
+ * ignored.
  */
 function orderOf(text: string): PushedOrder | undefined {
   const [, epoch, claim, orderNumber, level, abortAt, killAt, undo, reason] = ORDER.exec(text) ?? [];

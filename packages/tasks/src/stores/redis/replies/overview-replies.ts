@@ -4,7 +4,7 @@ import type { Reply } from '../connection/connection.ts';
 
 const STATUSES = Object.keys(STATUS_TABLE);
 
-/** The counts of all shards together. */
+/** Adds up the counts of all shards. */
 export function countsOf(replies: readonly Reply[], limit: number): Readonly<Record<TaskStatus, number>> {
   return byStatus((status) => {
     const index = STATUSES.indexOf(status);
@@ -13,7 +13,7 @@ export function countsOf(replies: readonly Reply[], limit: number): Readonly<Rec
   });
 }
 
-/** The first names of all shards together. */
+/** Merges the first names of all shards. */
 export function tenantsOf(replies: readonly Reply[], limit: number): readonly string[] {
   const names = new Set(replies.flatMap((reply) => reply as readonly string[]));
   const sorted = [...names].toSorted((a, b) => Buffer.compare(Buffer.from(a), Buffer.from(b)));

@@ -8,7 +8,7 @@ interface Position {
   readonly id: string;
 }
 
-/** One page of what every shard found, newest first. A shard that stopped looking somewhere may have more behind that. */
+/** Merges the results of all shards into one page, newest first. A shard that stopped early may have more. */
 export function pageOf(replies: readonly Reply[], limit: number): ListPage {
   const found: TaskHead[] = [];
   let stop: Position | undefined;

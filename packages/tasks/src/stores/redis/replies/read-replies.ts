@@ -3,7 +3,7 @@ import type { ConversationRecord, ConversationRef, JournalEntry } from '../../..
 import type { Reply } from '../connection/connection.ts';
 import { type Flat, jsonsOf } from './replies.ts';
 
-/** Positions and entries in turns; an entry is epoch, time and event. */
+/** Positions and entries alternate; an entry is epoch, time and event. */
 export function entriesOf(reply: Reply): JournalEntry[] {
   const flat = reply as Flat;
   const entries: JournalEntry[] = [];

@@ -1,4 +1,4 @@
-/** Errors of a server that has changed nothing and may do so in a moment, and what an operator can do about each. */
+/** Temporary errors of a server that has changed nothing, and what an operator can do about each. */
 const NOT_NOW: Readonly<Record<string, string>> = {
   READONLY: 'this server is a replica: check the address, or wait for the failover to end',
   NOREPLICAS: 'too few replicas follow the master: start them, or lower min-replicas-to-write',
@@ -12,21 +12,21 @@ const NOT_NOW: Readonly<Record<string, string>> = {
   MISCONF: 'the server cannot write to its disk: read its log, then mend or free the disk',
 };
 
-/** It is no longer the master, or cut off from its replicas: the Sentinels, or a name server, may know another. */
+/** The server is no longer the master, or cut off from its replicas: the Sentinels, or DNS, may know another. */
 const LEAVE = { alone: ['READONLY'], watched: ['READONLY', 'NOREPLICAS', 'MASTERDOWN'] };
 
-/** The first word of what a server says when it refuses something. */
+/** Returns the first word of a server's error. */
 export function codeOf({ message }: Error): string {
   return message.slice(0, /\s|$/.exec(message)!.index);
 }
 
-/** What to do about a refusal that may be over in a moment; undefined for one that is final. */
+/** Returns what to do about a temporary error; undefined for a final one. */
 export function adviceOn(refusal: Error): string | undefined {
   const code = codeOf(refusal);
   return Object.hasOwn(NOT_NOW, code) ? NOT_NOW[code] : undefined;
 }
 
-/** Whether another connection may lead to another server, which would not refuse. */
+/** Returns whether a new connection may reach another server that would not refuse. */
 export function shouldLeave(refusal: Error, isWatched: boolean): boolean {
   return LEAVE[isWatched ? 'watched' : 'alone'].includes(codeOf(refusal));
 }

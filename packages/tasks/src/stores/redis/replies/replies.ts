@@ -17,7 +17,9 @@ import type { Reply } from '../connection/connection.ts';
 
 export type Flat = readonly string[];
 
-/** A head as the scripts give it: the hash, an outcome that was too large for it, the commands; a record has inputs, too. */
+/**
+ * A head from the scripts: the hash, an outcome that was too large for it, and the commands; a record also has inputs.
+ */
 type HeadReply = readonly [Flat, string | null, Flat, Flat?];
 type OrdersReply = readonly [string, string, readonly string[] | null, Flat, string];
 type LoadReply = readonly [Flat, Flat];
@@ -36,7 +38,7 @@ const TEXTS = new Set([
   'worker',
   'policy',
 ]);
-/** These are parts of something, or for the store and its worker only. */
+/** Fields that are parts of others, or only for the store and its worker. */
 const PARTS = new Set([
   'superseded',
   'stopLevel',
@@ -77,7 +79,7 @@ function partsOf([flat, outcome, commands]: HeadReply): { head: TaskHead; parts:
     else head[name] = Number(value);
   }
   head['commands'] = commandsOf(commands);
-  // Where it stood before stays noted; it says something only while the task stands there.
+  // The last stage stays in the hash; it has no meaning after the end.
   if (head['endedAt'] !== undefined) delete head['stage'];
   if (head['stage'] !== 'ready' && head['stage'] !== 'later') delete head['stageAt'];
   const { superseded, concurrencyKey: key, concurrencyLimit, stopLevel } = parts;
@@ -96,7 +98,7 @@ export function jsonsOf(texts: Flat): Json[] {
   return texts.map((text) => JSON.parse(text) as Json);
 }
 
-/** Commands are kept as the task they wait with, a line's end, and the command. */
+/** Commands are stored as the id of their waiting task, a line feed, and the command. */
 function commandsOf(flat: Flat): NumberedCommand[] {
   if (flat.length === 0) return [];
   const commands: NumberedCommand[] = [];
@@ -207,7 +209,7 @@ export function sweepAnswerOf(reply: Reply): SweepAnswer {
   };
 }
 
-/** The receipt, and whom to tell of the end, if this was it. */
+/** Returns the receipt, and whom to notify of the end, if this was it. */
 export function finishReceiptOf(reply: Reply): { receipt: FinishReceipt; told: readonly string[] | undefined } {
   type Parts = [FinishReceipt['answer'], FinalStatus, (string | null)?, (readonly string[])?];
   const [answer, status, successor, told] = reply as unknown as Parts;
@@ -241,7 +243,7 @@ export function createReceiptOf(reply: Reply, request: CreateRequest): CreateRec
   }
 }
 
-/** The record of a task that is new: the store said only what its creator did not know. */
+/** Builds the record of a new task: the store returned only what its creator did not know. */
 function newTaskOf(request: CreateRequest, [, createdAt, stage, stageAt]: readonly string[]): TaskRecord {
   const { id, tenant, agent, key, nonce, worker, notBefore, deadline, concurrency, priority, input } = request;
   return {
