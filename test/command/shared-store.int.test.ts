@@ -91,7 +91,7 @@ describe.each(Object.entries(STORES))('with %s', (_, open) => {
     expect(watch.stdout).toContain('bash interrupted');
     expect(watch.status).toBe(130);
     expect(bob.whoa(['doctor', ...shared]).stdout).toMatch(
-      /1 task is kept in .*(team\/tasks\.db|of your configuration)/,
+      /1 task of 1 tenant kept in .*(team\/tasks\.db|of your configuration)/,
     );
   });
 });
