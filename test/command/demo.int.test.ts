@@ -54,7 +54,7 @@ test('Stop stops: the report is shown, no process is left, and the next message 
   await until(() => running() === 0);
   expect(await page.textContent('#status')).toBe('cancelled');
   const shown = await page.innerHTML('#messages');
-  for (const words of ['read_changes', 'test 2 passed', 'Stopped after', 'what it said and did is kept'])
+  for (const words of ['read_changes', 'test 2 passed', 'Stopped after', 'the text and results so far are kept'])
     expect(shown).toContain(words);
   await page.reload();
   await page.waitForSelector('#send:enabled');

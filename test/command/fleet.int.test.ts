@@ -217,8 +217,8 @@ test('a file of hashed tokens says who may do what', async () => {
 });
 
 const WRONG: readonly { what: string; env?: Record<string, string>; said: RegExp; args: readonly string[] }[] = [
-  { what: 'a short token', env: { WHOA_TOKEN: 'short' }, said: /WHOA_TOKEN: it can be guessed/, args: ['serve'] },
-  { what: 'an origin with a path', said: /is no origin/, args: ['serve', '--origin', 'https://a.b/c'] },
+  { what: 'a short token', env: { WHOA_TOKEN: 'short' }, said: /WHOA_TOKEN: too short/, args: ['serve'] },
+  { what: 'an origin with a path', said: /expected an origin/, args: ['serve', '--origin', 'https://a.b/c'] },
   { what: 'an agent that is not there', said: /only assistant/, args: ['worker', '--agent', 'nobody', ...WORK] },
   { what: '--yes without a sandbox', said: /--yes without a terminal needs/, args: ['worker', '--yes'] },
   {

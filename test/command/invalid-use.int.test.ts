@@ -13,20 +13,23 @@ function home(files: Record<string, string> = {}): Home {
 const RUN = ['run', '--model', 'scripted:script.json', 'How?'];
 
 test.each<[string[], RegExp]>([
-  [['tasks', 'all'], /^whoa tasks: 'all' is too much; --help says what it takes\n$/],
-  [['cancel', 'one', '--all'], /^whoa cancel: name tasks or say --all, not both\n$/],
-  [['cancel', 'one', '--agent', 'a'], /^whoa cancel: --status, --agent and --conversation go with --all\n$/],
-  [['cancel', '--all', '--call', 'c'], /^whoa cancel: --call: name one task\n$/],
-  [['tasks', '--all-tenants', '--tenant', 'a'], /^whoa tasks: --tenant and --all-tenants do not go together\n$/],
-  [['tasks', '--server', 'tasks'], /^whoa tasks: --server: 'tasks' is no address/],
+  [['tasks', 'all'], /^whoa tasks: unexpected argument 'all'; --help lists the arguments\n$/],
+  [['cancel', 'one', '--all'], /^whoa cancel: expected task ids or --all, not both\n$/],
+  [['cancel', 'one', '--agent', 'a'], /^whoa cancel: --status, --agent and --conversation need --all\n$/],
+  [['cancel', '--all', '--call', 'c'], /^whoa cancel: --call: expected exactly one task\n$/],
+  [['tasks', '--all-tenants', '--tenant', 'a'], /^whoa tasks: --tenant and --all-tenants cannot be combined\n$/],
+  [['tasks', '--server', 'tasks'], /^whoa tasks: --server: expected a URL/],
   [['tasks', '--server', 'http://127.0.0.1:9'], /^whoa tasks: --server: set WHOA_TOKEN/],
-  [['watch', 'one', 'two'], /^whoa watch: 'two' is too much/],
-  [['doctor', 'who'], /^whoa doctor: 'who' is too much/],
-  [['acp', 'zed'], /^whoa acp: 'zed' is too much/],
-  [['run', '--loud', 'x'], /^whoa run: --loud: there is no such option; --help lists them\n$/],
-  [['run', '-x', 'x'], /^whoa run: -x: there is no such option/],
-  [['tasks', '--limit', '99999999'], /^whoa tasks: --limit: '99999999' is no whole number from 1 to 10000\n$/],
-  [['run', '--config', '.', 'x'], /^whoa run: --config: .* is no file\n$/],
+  [['watch', 'one', 'two'], /^whoa watch: unexpected argument 'two'/],
+  [['doctor', 'who'], /^whoa doctor: unexpected argument 'who'/],
+  [['acp', 'zed'], /^whoa acp: unexpected argument 'zed'/],
+  [['run', '--loud', 'x'], /^whoa run: --loud: unknown option; --help lists the options\n$/],
+  [['run', '-x', 'x'], /^whoa run: -x: unknown option/],
+  [
+    ['tasks', '--limit', '99999999'],
+    /^whoa tasks: --limit: expected a whole number from 1 to 10000, got '99999999'\n$/,
+  ],
+  [['run', '--config', '.', 'x'], /^whoa run: --config: .* is not a file\n$/],
 ])('%j is refused in one line', (args, words) => {
   const { status, stderr, stdout } = home().whoa(args);
   expect(stderr).toMatch(words);
@@ -48,10 +51,10 @@ test('a file that is no task store is named, with what to do', () => {
   const own = home({ 'state/whoa/tasks.db': 'this is a poem, and a long one, '.repeat(100) });
   for (const args of [RUN, ['tasks'], ['cancel', 'x']]) {
     const { status, stderr } = own.whoa(args);
-    expect(stderr).toMatch(/^whoa \w+: .*tasks\.db is broken \(file is not a database\); move it away/m);
+    expect(stderr).toMatch(/^whoa \w+: .*tasks\.db is corrupt \(file is not a database\); move it away/m);
     expect(status).toBe(1);
   }
-  expect(own.whoa(['doctor']).stdout).toMatch(/✘ SQLite: .*tasks\.db is broken/);
+  expect(own.whoa(['doctor']).stdout).toMatch(/✘ SQLite: .*tasks\.db is corrupt/);
 });
 
 test('a task store that another process holds is named, after a wait', () => {
@@ -61,7 +64,7 @@ test('a task store that another process holds is named, after a wait', () => {
   onTestFinished(() => holder.close());
   holder.exec('BEGIN EXCLUSIVE');
   const { status, stderr } = own.whoa(['tasks']);
-  expect(stderr).toMatch(/^whoa tasks: another process holds .*tasks\.db; try again/);
+  expect(stderr).toMatch(/^whoa tasks: another process has locked .*tasks\.db; try again/);
   expect(status).toBe(1);
 });
 
@@ -70,7 +73,7 @@ test('a home that cannot be written to is named, with what to do', () => {
   const env = { XDG_STATE_HOME: own.folder.at('file'), HOME: own.folder.at('file') };
   const { status, stderr } = own.whoa(RUN, { env });
   expect(stderr).toMatch(
-    /^whoa run: tasks cannot be kept in .*: ENOTDIR.*; set XDG_STATE_HOME to a folder of your own/m,
+    /^whoa run: cannot store tasks in .*: ENOTDIR.*; set XDG_STATE_HOME to a folder that you can write to/m,
   );
   expect(status).toBe(1);
   mkdirSync(own.folder.at('mine'));
@@ -107,7 +110,7 @@ test('an agent that takes long to open shows a sign of life, and Ctrl-C ends the
   terminal.press('C-c');
   expect(await terminal.waitFor(/exit:130/)).toContain('Cancelled before it began.');
   const { stderr, status } = own.whoa([...RUN, '--agent', 'none']);
-  expect(stderr).toContain('agents: the function answered no agent');
+  expect(stderr).toContain('agents: the function did not return an agent');
   expect(status).toBe(2);
 });
 
@@ -137,7 +140,7 @@ test('a list of tasks says when there are more', () => {
   for (let i = 0; i < 2; i++) own.whoa(RUN);
   const { stdout, stderr } = own.whoa(['tasks', '--limit', '1']);
   expect(stdout.trim().split('\n')).toHaveLength(2);
-  expect(stderr).toBe('… and older ones; --limit shows more\n');
+  expect(stderr).toBe('… and older tasks; use --limit to show more\n');
   expect(own.whoa(['tasks', '--limit', '2']).stderr).toBe('');
 });
 
@@ -159,7 +162,9 @@ test("Ctrl-C goes on where 'whoa cancel' has begun", async () => {
   terminal.press('Enter');
   await terminal.waitFor(/bash: begun/);
   const { id } = JSON.parse(own.whoa(['tasks', '--json']).stdout) as { id: string };
-  expect(own.whoa(['cancel', id, '--no-wait']).stdout).toMatch(/is being stopped: what runs may finish, 10 s at most/);
+  expect(own.whoa(['cancel', id, '--no-wait']).stdout).toMatch(
+    /is being stopped: running calls may finish, for 10 s at most/,
+  );
   await terminal.waitFor(/stopping: waiting for bash · Ctrl-C again interrupts it/);
   terminal.press('C-c');
   expect(await terminal.waitFor(/exit:130/)).toMatch(/via whoa cancel[\s\S]*bash interrupted/);

@@ -61,7 +61,7 @@ test.each(['a store', 'a server'])(
     expect(await statuses()).toEqual(['cancelled', 'cancelled', 'cancelled']);
     expect(whoa('watch', first, '--tenant', 'acme').status).toBe(130);
     expect(whoa('cancel', '--all', '--json').stdout).toContain(`"id":"${local}","answer":"accepted"`);
-    expect(whoa('cancel', '--all').stdout).toBe('There is nothing to stop.\n');
+    expect(whoa('cancel', '--all').stdout).toBe('No tasks to stop.\n');
   },
 );
 
@@ -72,11 +72,11 @@ test('a server that does not know the token, or is not there, is told of in one 
     home.whoa(['tasks', '--server', to], { env: { WHOA_TOKEN: 'another-token-of-somebody' } });
   expect(ask(url)).toMatchObject({
     status: 2,
-    stderr: `whoa tasks: ${url} does not know the token in WHOA_TOKEN; 'whoa serve' shows one\n`,
+    stderr: `whoa tasks: ${url} did not accept the token in WHOA_TOKEN; 'whoa serve' shows one\n`,
   });
   expect(ask('http://127.0.0.1:9')).toMatchObject({
     status: 1,
-    stderr: expect.stringMatching(/^whoa tasks: http:\/\/127\.0\.0\.1:9 cannot be reached: .+\n$/) as string,
+    stderr: expect.stringMatching(/^whoa tasks: cannot reach http:\/\/127\.0\.0\.1:9: .+\n$/) as string,
   });
 });
 
@@ -105,8 +105,8 @@ test.each(['a store', 'a server'])(
       /^TENANT +INIT +RUNNING .*\nacme +3 +0 .*\nlocal +1 +0 /,
     );
     expect(whoa('tasks', '--stats').stdout).toMatch(/\nlocal +1 +0 /);
-    expect(whoa('tasks', '--workers').stderr).toContain('No worker holds a task or waits for one.');
-    expect(whoa('tasks', '--all-tenants', '--tenant', 'acme').stderr).toContain('do not go together');
+    expect(whoa('tasks', '--workers').stderr).toContain('No workers.');
+    expect(whoa('tasks', '--all-tenants', '--tenant', 'acme').stderr).toContain('cannot be combined');
     const one = whoa('cancel', acme[0]!.slice(0, 14), '--all-tenants', '--reason', 'lunch');
     expect([one.status, await statuses()]).toEqual([0, ['cancelled', 'init', 'init']]);
     expect(whoa('watch', acme[0]!, '--all-tenants').status).toBe(130);

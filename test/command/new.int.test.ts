@@ -47,23 +47,23 @@ test('nothing is overwritten, neither the tool nor its test', () => {
     const { folder } = own;
     const { status, stderr } = own.whoa(['new', 'tool', 'fetch']);
     expect(status).toBe(2);
-    expect(stderr).toMatch(/^whoa new: .*fetch(\.test)?\.ts is there already; choose another name or --folder\n$/);
+    expect(stderr).toMatch(/^whoa new: .*fetch(\.test)?\.ts already exists; choose another name or --folder\n$/);
     expect(folder.read(mine)).toBe('mine');
     expect(folder.list().filter((name) => name.startsWith('fetch'))).toEqual([mine]);
   }
 });
 
 test.each<[string[], RegExp]>([
-  [['new'], /^whoa new: say 'whoa new tool NAME'\n$/],
-  [['new', 'agent', 'x'], /^whoa new: 'agent' cannot be made; say 'whoa new tool NAME'\n$/],
-  [['new', 'tool'], /^whoa new: say what to call it: 'whoa new tool fetch_page'\n$/],
-  [['new', 'tool', 'fetch page'], /^whoa new: 'fetch page' cannot be .*; try 'fetch_page'\n$/],
+  [['new'], /^whoa new: use 'whoa new tool NAME'\n$/],
+  [['new', 'agent', 'x'], /^whoa new: cannot create 'agent'; use 'whoa new tool NAME'\n$/],
+  [['new', 'tool'], /^whoa new: missing the name of the tool; for example: 'whoa new tool fetch_page'\n$/],
+  [['new', 'tool', 'fetch page'], /^whoa new: 'fetch page' is not .*; try 'fetch_page'\n$/],
   [['new', 'tool', '../../etc/passwd'], /; try 'etc_passwd'\n$/],
   [['new', 'tool', '1st'], /; try 'st'\n$/],
   [['new', 'tool', 'x_'], /; try 'x'\n$/],
   [['new', 'tool', 'Über'], /; try 'uber'\n$/],
   [['new', 'tool', '…'], /ending with no sign\n$/],
-  [['new', 'tool', 'a', 'b'], /^whoa new: 'b' is too much/],
+  [['new', 'tool', 'a', 'b'], /^whoa new: unexpected argument 'b'/],
 ])('%j is refused in words that help', (args, words) => {
   const own = home();
   const { folder } = own;

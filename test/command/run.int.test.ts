@@ -167,7 +167,7 @@ test('one call is cancelled from another terminal and the run goes on', async ()
   watcher.press('Enter');
   const [, call = ''] = /▸ bash .*\((\S+)\)/.exec(await watcher.waitFor(/▸ bash .*\)/))!;
   expect(own.whoa(['cancel', id, '--call', 'none'])).toMatchObject({ status: 1 });
-  expect(own.whoa(['cancel', id, '--call', call]).stdout).toContain('is interrupted; the task goes on');
+  expect(own.whoa(['cancel', id, '--call', call]).stdout).toContain('is interrupted; the task continues');
   expect(await terminal.waitFor(/exit:0/)).toContain('All is well.');
   expect(await watcher.waitFor(/exit:0/)).toMatch(/bash interrupted[\s\S]*All is well\.[\s\S]*success/);
 });
@@ -217,15 +217,15 @@ test("--yes where no sandbox works asks once, in words, and takes no 'yes' that 
   const own = home([[{ call: 'bash', input: { command: 'touch ran' } }], ['Done.']]);
   const terminal = own.openTerminal();
   terminal.type("whoa run --yes --model scripted:script.json 'Go.'; echo exit:$?\nyes\nyes\nye");
-  const seen = await terminal.waitFor(/Type 'yes' to go on:$/);
-  expect(seen).toMatch(/sandbox none: commands can read and change everything that you can \(no other works here:/);
+  const seen = await terminal.waitFor(/Type 'yes' to continue:$/);
+  expect(seen).toMatch(/sandbox none: commands can access everything that you can \(no other works here:/);
   terminal.type('s\n');
   expect(await terminal.waitFor(/exit:2/)).toContain(
     "not allowed without a sandbox; leave --yes out, or add '--sandbox",
   );
   expect(own.folder.list()).not.toContain('ran');
   terminal.type("clear; whoa run --yes --model scripted:script.json 'Go.'; echo exit:$?\n");
-  await terminal.waitFor(/Type 'yes' to go on:$/);
+  await terminal.waitFor(/Type 'yes' to continue:$/);
   terminal.type('yes\n');
   await terminal.waitFor(/exit:0/);
   expect(own.folder.list()).toContain('ran');

@@ -100,11 +100,13 @@ test('a configuration that is wrong says which field and what to write, with eve
   const own = home("export default { store: { backend: 'mysql' } };");
   for (const args of [['run', 'x'], ['tasks'], ['watch', 't'], ['cancel', 't'], ['acp']]) {
     const { status, stderr } = own.whoa([...args, '--config', 'shared.config.ts']);
-    expect(stderr).toMatch(/shared\.config\.ts: store: backend: 'mysql' is none of sqlite, redis, postgres, memory\n$/);
+    expect(stderr).toMatch(
+      /shared\.config\.ts: store: backend: expected one of sqlite, redis, postgres, memory, got 'mysql'\n$/,
+    );
     expect(status).toBe(2);
   }
   const { stdout, status } = own.whoa(['doctor', '--config', 'shared.config.ts']);
-  expect(stdout).toMatch(/✘ whoa\.config\.ts: .*'mysql' is none of/);
+  expect(stdout).toMatch(/✘ whoa\.config\.ts: .*expected one of .*, got 'mysql'/);
   expect(status).toBe(1);
 });
 

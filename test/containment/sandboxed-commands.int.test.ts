@@ -91,9 +91,9 @@ test('only the hosts of the list are reached, through the proxy, and every reque
 test('what cannot be held is refused: a home folder, the system, another folder, a wrong word', async () => {
   using workspace = createWorkspace();
   for (const [folder, words] of [
-    [homedir(), /holds a home folder/],
-    ['/', /holds a home folder/],
-    ['/usr/share', /belongs to the system/],
+    [homedir(), /contains a home folder/],
+    ['/', /contains a home folder/],
+    ['/usr/share', /is a system folder/],
     [workspace.at('nowhere'), /cannot be used/],
   ] as const) {
     expect(() => createContainment({ sandbox: { kind: 'workspace', workspace: folder } })).toThrow(words);
@@ -105,7 +105,7 @@ test('what cannot be held is refused: a home folder, the system, another folder,
   expect(() => createContainment({ sandbox: { ...sandbox, limits: { processes: 0 } } })).toThrow(/limits\.processes/);
   await using containment = createContainment({ sandbox });
   const outside = containment.start({ argv: ['true'], env: {}, cwd: '/' });
-  await expect(outside).rejects.toThrow(/cwd: \/ is outside of the sandbox's workspace/);
+  await expect(outside).rejects.toThrow(/cwd: \/ is outside the sandbox's workspace/);
 });
 
 test('where bubblewrap cannot work a sandbox refuses to start, and says what to install', () => {
@@ -146,19 +146,18 @@ test('the command says which sandbox it uses, runs commands inside, and needs th
     });
   const inside = run('--yes', '--sandbox', 'workspace');
   expect(inside.stderr).toMatch(
-    /^sandbox workspace: commands write to this folder only, see no keys of yours, and have no network\n/,
+    /^sandbox workspace: commands write to this folder only, do not see your keys, and have no network\n/,
   );
   expect(inside.status, inside.stderr).toBe(0);
   expect(home.folder.read('project/made.txt')).toBe('x\n');
   expect(home.folder.list()).not.toContain('outside.txt');
   expect(run('--yes')).toMatchObject({
     status: 2,
-    stderr:
-      'whoa run: --yes without a terminal needs to know what commands may reach: add --sandbox workspace, read-only or none\n',
+    stderr: 'whoa run: --yes without a terminal needs a sandbox choice: add --sandbox workspace, read-only or none\n',
   });
   expect(run().stderr).toMatch(/^sandbox workspace: /);
   expect(run('--sandbox', 'strong')).toMatchObject({
     status: 2,
-    stderr: "whoa run: --sandbox: write workspace, read-only, none, not 'strong'\n",
+    stderr: "whoa run: --sandbox: expected one of workspace, read-only, none, got 'strong'\n",
   });
 }, 60_000);

@@ -123,6 +123,6 @@ test('protected paths are asked about with --yes, and rules of the configuration
   const { asked, editor } = await inEditor(own, () => 'reject', { args: ['--yes'] });
   expect(asked.map(({ toolCall }) => toolCall.title)).toEqual(['write: .git/hooks/pre-commit']);
   expect(textIn(asked[0]!)).toContain('it may change what git runs');
-  expect(JSON.stringify(editor.shown)).toContain("a rule denies every tool: commands that begin with 'git push'");
+  expect(JSON.stringify(editor.shown)).toContain("a rule denies every tool: commands that start with 'git push'");
   expect([existsSync(own.folder.at('.git')), existsSync(own.folder.at('fine'))]).toEqual([false, true]);
 });

@@ -1,6 +1,6 @@
 #!/usr/bin/env node
-// Stands outside `dist`, because npm links a command when it installs, and in a clone that is before the first build.
-// Any Node since 14.8 must be able to read this file: it is where an old one is told that it is too old.
+// Keep this outside `dist`: npm links the command at install time, which in a clone is before the first build.
+// Keep it readable for every Node since 14.8: it prints the error for a Node that is too old.
 import { existsSync, readFileSync } from 'node:fs';
 
 const { engines } = JSON.parse(readFileSync(new URL('../package.json', import.meta.url), 'utf8'));
@@ -11,7 +11,7 @@ if (isOlder(process.versions.node, needed)) {
   console.error(
     `whoa: Node ${process.versions.node} is too old; install Node ${needed} or newer from https://nodejs.org`,
   );
-  console.error('      (in a clone on Linux x64, scripts/with-node npx whoa … brings one)');
+  console.error('      (in a clone on Linux x64, scripts/with-node npx whoa … installs one)');
   process.exitCode = 2;
 } else if (existsSync(built)) {
   await import(built.href);

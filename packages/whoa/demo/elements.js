@@ -1,4 +1,4 @@
-// Everything that was said or done stands in text nodes; nothing of it becomes markup.
+// Put all content into text nodes, never into markup.
 
 export function h(tag, className, ...children) {
   const element = document.createElement(tag);

@@ -11,7 +11,7 @@ const [messages, text, stopButton, sendButton, status] = ['messages', 'text', 's
 // Every tab shows the same chat.
 localStorage.chat ??= crypto.randomUUID();
 const chatId = localStorage.chat;
-/** The reply under way, if there is one. */
+/** The current reply, if there is one. */
 let current;
 
 function show(element) {
@@ -34,7 +34,7 @@ function setStatus(state, words = state) {
   if (!isLive && text.value === '') text.value = SUGGESTION;
 }
 
-/** A reply that is shown as it comes. */
+/** Adds a reply to the page, to be filled by the stream. */
 function newReply(runId) {
   const onState = (state) => current === reply && setStatus(state);
   const reply = new Reply({ runId, onState });
@@ -42,7 +42,7 @@ function newReply(runId) {
   return reply;
 }
 
-/** Reads a reply to its end. A connection that is lost is made again: the run goes on without it. */
+/** Reads a reply to its end. Reconnects when the connection is lost: the run continues on the server. */
 async function read(reply, open) {
   current = reply;
   setStatus('running');
@@ -92,7 +92,7 @@ function post(path, body) {
     method: 'POST',
     headers: { 'content-type': 'application/json' },
     body: JSON.stringify(body),
-    // It arrives though the page is closed right after the click.
+    // Send it even if the page is closed right after the click.
     keepalive: true,
   });
 }
@@ -115,11 +115,11 @@ async function stop() {
     ({ ok }) => ok,
     () => false,
   );
-  // It can be pressed again.
+  // Let the user press it again.
   if (!isAsked && current === reply && !reply.isOver) setStatus('running', 'the stop did not arrive');
 }
 
-/** The code works once; then a cookie that no script can read says who this is. */
+/** The code works once. After that, an HttpOnly cookie identifies the user. */
 async function logIn() {
   const code = location.hash.slice(1);
   if (code === '') return;
@@ -140,8 +140,8 @@ async function begin() {
   const response = await fetch(`${API}/${chatId}/messages`);
   if (response.status === 401) {
     byId('intro').replaceChildren(
-      h('h1', '', 'This link was used before, or is too old'),
-      h('p', '', 'Run the command again, and open the address that it prints.'),
+      h('h1', '', 'This link has been used or has expired'),
+      h('p', '', 'Run the command again and open the address that it prints.'),
     );
     return;
   }
@@ -151,7 +151,7 @@ async function begin() {
   if (running.status === 200) await read(newReply(), () => Promise.resolve(running));
 }
 
-/** For what nobody waits for: if it goes wrong, that is shown. */
+/** Runs work without awaiting it, and shows its error. */
 function start(work) {
   work.catch(({ message }) => setStatus('failed', message));
 }

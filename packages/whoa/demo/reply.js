@@ -1,8 +1,8 @@
-// One reply: its words, its calls, and how it ended.
+// One reply: its text, its calls and its end.
 import { h, shape } from './elements.js';
 import { reportCard } from './report.js';
 
-/** One reply as it is streamed. Streamed again from its beginning, it is shown anew in its place. */
+/** Shows one streamed reply. If the stream starts again, the reply is rendered again in place. */
 export class Reply {
   runId;
   messageId;
@@ -14,13 +14,13 @@ export class Reply {
   #calls = new Map();
   #step = [];
 
-  /** `onState` is told when it is being stopped, and how it ended. */
+  /** `onState` is called when the reply is being stopped and when it ends. */
   constructor({ runId, onState = () => {} } = {}) {
     this.runId = runId;
     this.#onState = onState;
   }
 
-  /** Shows a reply that ended before. */
+  /** Shows a reply of the history. */
   static from({ id, parts }) {
     const reply = new Reply();
     for (const chunk of chunksOf(id, parts)) reply.take(chunk);
@@ -74,13 +74,13 @@ export class Reply {
         this.#report(chunk.data);
         break;
       case 'abort':
-        this.#end('cancelled', 'what it said and did is kept');
+        this.#end('cancelled', 'the text and results so far are kept');
         break;
       case 'error':
         this.#end('failed', chunk.errorText);
         break;
       case 'finish':
-        this.#end('success', 'nobody stopped it');
+        this.#end('success', 'not stopped');
         break;
     }
   }
@@ -135,7 +135,7 @@ export class Reply {
   }
 }
 
-/** What would be streamed of a reply that is kept. */
+/** Converts a stored reply into stream chunks. */
 function chunksOf(messageId, parts) {
   const stopped = parts.some(({ type }) => type === 'data-stop-report');
   return [
@@ -143,7 +143,7 @@ function chunksOf(messageId, parts) {
     ...(stopped ? [{ type: 'data-stopping' }] : []),
     ...parts.flatMap(chunksOfPart),
     ...(stopped ? [{ type: 'abort' }] : []),
-    // One that failed ends in the middle of something.
+    // A failed reply does not end with text.
     ...(!stopped && parts.at(-1)?.type === 'text' ? [{ type: 'finish' }] : []),
   ];
 }

@@ -1,4 +1,4 @@
-// What became of everything when a reply was stopped.
+// The stop report of a reply.
 import { duration, h, shape } from './elements.js';
 
 const LEVELS = {

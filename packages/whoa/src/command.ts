@@ -1,19 +1,19 @@
 import { type ParseArgsOptionsConfig, parseArgs } from 'node:util';
 
-/** One word of the command line. */
+/** A subcommand of `whoa`. */
 export interface Command {
   readonly help: string;
-  /** Answers the exit code. What it throws is told in one line. */
+  /** Returns the exit code. An error that it throws is printed as one line. */
   run(args: readonly string[], own: Own): Promise<number>;
 }
 
-/** Hands something over to whoever runs the command: it is disposed after it, the last one first. */
+/** Registers a resource that is disposed when the command ends, in reverse order. */
 export type Own = <Thing extends Disposable | AsyncDisposable>(thing: Thing) => Thing;
 
-/** How commands end. */
+/** Exit codes of all commands. */
 export const EXIT = { success: 0, failed: 1, usage: 2, cancelled: 130 } as const;
 
-/** Thrown when the person can put it right: the message says how. */
+/** Thrown for mistakes that the user can correct. The message says how. */
 export class UsageError extends Error {
   override readonly name: string = 'UsageError';
   readonly code: string;
@@ -30,7 +30,7 @@ type Read<Options extends ParseArgsOptionsConfig> = ReturnType<
 
 const SHARED = { json: { type: 'boolean', default: false } } as const;
 
-/** Reads a command's arguments, of which so many are no options; every command takes `--json`. */
+/** Parses the arguments of a command, with at most `maxPositionals` positionals. Every command accepts `--json`. */
 export function readArguments<const Options extends ParseArgsOptionsConfig>(
   args: readonly string[],
   options: Options,
@@ -38,7 +38,7 @@ export function readArguments<const Options extends ParseArgsOptionsConfig>(
 ): Read<Options> {
   const read = parse(args, options);
   const extra = read.positionals[maxPositionals];
-  if (extra !== undefined) throw new UsageError(`'${extra}' is too much; --help says what it takes`);
+  if (extra !== undefined) throw new UsageError(`unexpected argument '${extra}'; --help lists the arguments`);
   return read;
 }
 
@@ -54,15 +54,15 @@ function parse<const Options extends ParseArgsOptionsConfig>(args: readonly stri
     const { message, code } = error as NodeJS.ErrnoException;
     const [, option = ''] = /'(-[^' ]*)/.exec(message) ?? [];
     if (code === 'ERR_PARSE_ARGS_UNKNOWN_OPTION') {
-      throw new UsageError(`${option}: there is no such option; --help lists them`);
+      throw new UsageError(`${option}: unknown option; --help lists the options`);
     }
     throw new UsageError(message);
   }
 }
 
-/** Reads an option that is a whole number. */
+/** Parses an option whose value is a whole number. */
 export function readCount(option: string, text: string, { min = 1, max }: { min?: number; max: number }): number {
   const count = Number(text);
   if (/^\d+$/.test(text) && count >= min && count <= max) return count;
-  throw new UsageError(`${option}: '${text}' is no whole number from ${min} to ${max}`);
+  throw new UsageError(`${option}: expected a whole number from ${min} to ${max}, got '${text}'`);
 }

@@ -1,4 +1,4 @@
-// The friendly front: everything an agent needs, from one place.
+// The everyday names of @whoa/core and @whoa/ai-sdk in one place.
 
 // Agents.
 export {

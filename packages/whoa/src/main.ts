@@ -1,14 +1,14 @@
 import type { Command, Own } from './command.ts';
 import { version } from './version.ts';
 
-// Each command loads only when it is asked for: what is not needed must not make the others slow.
+// Load each command only when it runs, so that no command pays for the imports of another.
 const COMMANDS: Readonly<Record<string, { readonly summary: string; readonly load: () => Promise<Command> }>> = {
   run: {
     summary: 'give an agent a prompt; Ctrl-C stops it',
     load: async () => (await import('./commands/run.ts')).runCommand,
   },
   tasks: {
-    summary: 'list what runs and ran on this machine',
+    summary: 'list running and recent tasks',
     load: async () => (await import('./commands/tasks.ts')).tasksCommand,
   },
   watch: {
@@ -20,7 +20,7 @@ const COMMANDS: Readonly<Record<string, { readonly summary: string; readonly loa
     load: async () => (await import('./commands/cancel.ts')).cancelCommand,
   },
   demo: {
-    summary: 'open a page with an agent that works, and a button that stops it; no key needed',
+    summary: 'open a page with a working agent and a Stop button; needs no key',
     load: async () => (await import('./commands/demo.ts')).demoCommand,
   },
   serve: {
@@ -28,7 +28,7 @@ const COMMANDS: Readonly<Record<string, { readonly summary: string; readonly loa
     load: async () => (await import('./commands/serve.ts')).serveCommand,
   },
   worker: {
-    summary: 'run the tasks of a store that others share',
+    summary: 'run the tasks of a shared store',
     load: async () => (await import('./commands/worker.ts')).workerCommand,
   },
   acp: {
@@ -36,23 +36,23 @@ const COMMANDS: Readonly<Record<string, { readonly summary: string; readonly loa
     load: async () => (await import('./commands/acp.ts')).acpCommand,
   },
   echo: {
-    summary: 'serve an agent that repeats you, to learn what a cancel does',
+    summary: 'serve an agent that repeats your prompt, to learn what a cancel does',
     load: async () => (await import('./commands/echo.ts')).echoCommand,
   },
   new: {
-    summary: 'write a tool and the test that proves it stops',
+    summary: 'create a tool and the test that proves it stops',
     load: async () => (await import('./commands/new.ts')).newCommand,
   },
   doctor: {
-    summary: 'say what this machine offers, and what to do about the rest',
+    summary: 'check what works on this machine, and what to do about the rest',
     load: async () => (await import('./commands/doctor.ts')).doctorCommand,
   },
 };
 
-/** What a command holds open is closed within this time. */
+/** Upper bound for closing everything a command opened. */
 const CLOSE_MS = 120_000;
 
-/** Runs the command line; answers the exit code. */
+/** Runs the command line and returns the exit code. */
 export async function main(args: readonly string[]): Promise<number> {
   const [name = '', ...rest] = args;
   if (name === '--version' || name === '-v') return print(version());
@@ -60,7 +60,7 @@ export async function main(args: readonly string[]): Promise<number> {
   const format = { asJson: rest.includes('--json') };
   try {
     if (!Object.hasOwn(COMMANDS, name)) {
-      const said = `there is no command '${name}'; use one of ${Object.keys(COMMANDS).join(', ')}`;
+      const said = `unknown command '${name}'; use one of ${Object.keys(COMMANDS).join(', ')}`;
       return await complain(Object.assign(new Error(said), { name: 'UsageError', code: 'USAGE' }), {
         name: '',
         ...format,
@@ -98,7 +98,7 @@ function overview(): string {
     '',
     ...lines,
     '',
-    "'whoa run --help' says more about a command. --json prints one JSON object a line, with every command.",
+    "'whoa COMMAND --help' lists the options of a command. With --json, every command prints one JSON object per line.",
   ].join('\n');
 }
 

@@ -9,7 +9,7 @@ const wishes = { word: undefined, config: {}, yes: false, isTerminal: true };
 test('without a word it is what works, and in a home folder none, said with the reason', async () => {
   const { options, shown, needsConsent } = await chooseSandbox({ ...wishes, cwd: homedir() });
   expect(options).toEqual({ kind: 'none' });
-  expect(shown).toMatch(/^sandbox none: commands can read and change everything that you can \(no other works here: /);
+  expect(shown).toMatch(/^sandbox none: commands can access everything that you can \(no other works here: /);
   expect(needsConsent).toBe(false);
 });
 
@@ -18,8 +18,7 @@ test('everything allowed without a sandbox needs a word: asked at a terminal, re
   const alone = { ...wishes, yes: true, isTerminal: false, cwd: homedir() };
   await expect(chooseSandbox(alone)).rejects.toMatchObject({
     name: 'UsageError',
-    message:
-      '--yes without a terminal needs to know what commands may reach: add --sandbox workspace, read-only or none',
+    message: '--yes without a terminal needs a sandbox choice: add --sandbox workspace, read-only or none',
   });
   expect(await chooseSandbox({ ...alone, word: 'none' })).toMatchObject({
     options: { kind: 'none' },
@@ -33,7 +32,7 @@ test('the word on the command line counts more than the configuration', async ()
   const config = { sandbox: 'read-only' as const };
   const chosen = await chooseSandbox({ ...wishes, word: 'none', config, cwd: workspace.path });
   expect(chosen.options.kind).toBe('none');
-  expect(chosen.shown).toBe('sandbox none: commands can read and change everything that you can');
+  expect(chosen.shown).toBe('sandbox none: commands can access everything that you can');
 });
 
 test('what commands ask of the network is kept beside the tasks, in a file for this user alone', async () => {
@@ -61,7 +60,7 @@ test('what commands ask of the network is kept beside the tasks, in a file for t
 
 test('a word that is none is refused, and so is a sandbox that cannot be had', async () => {
   await expect(chooseSandbox({ ...wishes, word: 'strong', cwd: homedir() })).rejects.toThrow(
-    "--sandbox: write workspace, read-only, none, not 'strong'",
+    "--sandbox: expected one of workspace, read-only, none, got 'strong'",
   );
   await expect(chooseSandbox({ ...wishes, word: 'workspace', cwd: homedir() })).rejects.toThrow(
     /--sandbox workspace does not work here: .*; install bubblewrap/,

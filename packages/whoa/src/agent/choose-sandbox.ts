@@ -6,12 +6,12 @@ import { UsageError } from '../command.ts';
 import type { WhoaConfig } from '../config/config.ts';
 
 export interface SandboxWishes {
-  /** What `--sandbox` says. */
+  /** The value of `--sandbox`. */
   readonly word: string | undefined;
   readonly config: Pick<WhoaConfig, 'sandbox'>;
-  /** Every call is allowed without a question. */
+  /** Whether calls are allowed without asking. */
   readonly yes: boolean;
-  /** Whether somebody can be asked. */
+  /** Whether a user can be asked. */
   readonly isTerminal: boolean;
   readonly cwd: string;
 }
@@ -19,29 +19,29 @@ export interface SandboxWishes {
 /** The sandbox that commands will run in. */
 export interface ChosenSandbox {
   readonly options: SandboxOptions;
-  /** What it means, in one line for people. */
+  /** What it means, in one line for the user. */
   readonly shown: string;
-  /** Nobody said that everything may run without one. */
+  /** The user has not agreed yet that all calls run without a sandbox. */
   readonly needsConsent: boolean;
 }
 
 const INSTALL =
-  "install bubblewrap 0.8 or later (apt install bubblewrap) and allow user namespaces, or say '--sandbox none' knowingly";
+  "install bubblewrap 0.8 or later (apt install bubblewrap) and allow user namespaces, or choose '--sandbox none'";
 
 const MEANING: Readonly<Record<SandboxKind, string>> = {
-  workspace: 'commands write to this folder only, see no keys of yours, and have no network',
-  'read-only': 'commands write nowhere, see no keys of yours, and have no network',
-  none: 'commands can read and change everything that you can',
+  workspace: 'commands write to this folder only, do not see your keys, and have no network',
+  'read-only': 'commands write nowhere, do not see your keys, and have no network',
+  none: 'commands can access everything that you can',
 };
 
-/** The words on the command line count first, then the configuration, then what this machine can do. */
+/** Chooses the sandbox of `--sandbox`, then of the configuration, then the best one that works on this machine. */
 export async function chooseSandbox({ word, config, yes, isTerminal, cwd }: SandboxWishes): Promise<ChosenSandbox> {
   const given = typeof config.sandbox === 'string' ? { kind: config.sandbox } : withLog(config.sandbox);
   const kind = word === undefined ? given?.kind : readWord(word);
   if (kind === undefined) {
     if (yes && !isTerminal) {
       throw new UsageError(
-        '--yes without a terminal needs to know what commands may reach: add --sandbox workspace, read-only or none',
+        '--yes without a terminal needs a sandbox choice: add --sandbox workspace, read-only or none',
       );
     }
     return chooseByDefault({ ...given, kind: 'workspace', workspace: cwd }, yes);
@@ -59,7 +59,7 @@ async function chooseByDefault(options: SandboxOptions, yes: boolean): Promise<C
   return { options: none, shown: `${describe(none)} (no other works here: ${reason})`, needsConsent: yes };
 }
 
-/** What commands asked of the network is kept beside the tasks, unless the configuration does something else with it. */
+/** Logs the network requests of commands to a file next to the tasks, unless the configuration handles them. */
 function withLog(sandbox: (WhoaConfig['sandbox'] & object) | undefined): typeof sandbox {
   if (sandbox?.network === undefined || sandbox.network.onRequest !== undefined) return sandbox;
   const file = join(dirname(getDefaultSqlitePath()), 'network.log');
@@ -72,7 +72,7 @@ function withLog(sandbox: (WhoaConfig['sandbox'] & object) | undefined): typeof 
 
 function readWord(word: string): SandboxKind {
   const kind = SANDBOX_KINDS.find((one) => one === word);
-  if (kind === undefined) throw new UsageError(`--sandbox: write ${SANDBOX_KINDS.join(', ')}, not '${word}'`);
+  if (kind === undefined) throw new UsageError(`--sandbox: expected one of ${SANDBOX_KINDS.join(', ')}, got '${word}'`);
   return kind;
 }
 

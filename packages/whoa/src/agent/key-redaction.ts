@@ -1,7 +1,7 @@
 import type { RunOptions } from '@whoa/core';
 import { COMPATIBLE_KEY, KEYED_PROVIDERS } from '../model/model-name.ts';
 
-/** The shapes of keys that say what they are. */
+/** Key formats that can be recognised. */
 const SHAPES: Readonly<Record<string, RegExp>> = {
   'private key': /-----BEGIN [A-Z ]*PRIVATE KEY-----[\s\S]*?(?:-----END [A-Z ]*PRIVATE KEY-----|$)/g,
   'Anthropic key': /\bsk-ant-[\w-]{20,}/g,
@@ -17,10 +17,10 @@ const SHAPES: Readonly<Record<string, RegExp>> = {
   'Whoa token': /\bwhoa_[\w-]{43}/g,
   'Hugging Face token': /\bhf_[A-Za-z0-9]{30,}/g,
 };
-/** A shorter value of a key variable is no key, and may be anywhere. */
+/** Shorter values of key variables are not keys, and may occur in any text. */
 const MIN_OWN_KEY = 12;
 
-/** Takes known shapes of keys out of results, and the keys of this process whatever their shape. */
+/** Redacts keys of known formats from results, and all keys in the environment of this process. */
 export function createKeyRedaction(env: NodeJS.ProcessEnv = process.env): NonNullable<RunOptions['redact']> {
   const variables = [COMPATIBLE_KEY, ...Object.values(KEYED_PROVIDERS).map(({ variable }) => variable)];
   const own = variables.map((name) => [name, env[name] ?? ''] as const).filter(([, key]) => key.length >= MIN_OWN_KEY);

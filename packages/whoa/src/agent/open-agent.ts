@@ -19,32 +19,32 @@ import { createKeyRedaction } from './key-redaction.ts';
 
 export interface OpenAgentOptions {
   readonly config: WhoaConfig;
-  /** Which agent of the configuration; its first, or our own, unless given. */
+  /** The name of the agent. Defaults to the first one of the configuration, otherwise to the built-in one. */
   readonly name?: string | undefined;
   readonly model?: string | undefined;
   readonly cwd: string;
-  /** What commands may reach. */
+  /** What commands may access. */
   readonly sandbox: SandboxOptions;
   readonly approve: Approve;
-  /** Where the text of files is, if not on the disk. */
+  /** Reads and writes files elsewhere than on the disk. */
   readonly contents?: FileContents;
-  /** More tools for it. */
+  /** Additional tools. */
   readonly tools?: readonly Tool[];
 }
 
-/** An agent, and what it holds open until it is disposed. */
+/** An agent with its resources. Dispose it to close them. */
 export interface OpenAgent extends AsyncDisposable {
   readonly agent: Agent;
 }
 
-/** The agent that comes with the command. */
+/** The name of the built-in agent. */
 export const OWN_NAME = 'assistant';
 const INSTRUCTIONS = [
-  'You work in a folder of a person who watches you in a terminal. Use your tools to find out rather than guess.',
+  "You work in a user's folder while the user watches you in a terminal. Use your tools to find out rather than guess.",
   'Say briefly what you are about to do. When a call was denied or interrupted, do not repeat it without being asked.',
 ].join(' ');
 
-/** Makes the agent that was asked for. What it needs is loaded now and not before. */
+/** Opens an agent. Its packages are loaded on demand. */
 export async function openAgent(options: OpenAgentOptions): Promise<OpenAgent> {
   const { config, cwd, approve } = options;
   refuseOwnFolders(cwd);
@@ -61,7 +61,7 @@ export async function openAgent(options: OpenAgentOptions): Promise<OpenAgent> {
   try {
     const chosen = chooseAgent(options) ?? ownAgent(config);
     const agent = typeof chosen === 'function' ? await chosen(setup) : chosen;
-    if (typeof agent?.run !== 'function') throw new UsageError('agents: the function answered no agent');
+    if (typeof agent?.run !== 'function') throw new UsageError('agents: the function did not return an agent');
     return { agent: redacting(agent), [Symbol.asyncDispose]: () => cleanups[Symbol.asyncDispose]() };
   } catch (error) {
     await cleanups[Symbol.asyncDispose]();
@@ -69,19 +69,19 @@ export async function openAgent(options: OpenAgentOptions): Promise<OpenAgent> {
   }
 }
 
-/** Where commands may not write, neither may the tools beside them. */
+/** If commands may not write, file tools may not either. */
 function filesFor({ cwd, contents, sandbox }: OpenAgentOptions): Tool[] {
   const tools = createFileTools({ root: cwd, contents });
   return sandbox.kind === 'read-only' ? tools.filter(({ effects }) => effects === 'read') : tools;
 }
 
-/** Keys are taken out of what its tools return, whoever made the agent. */
+/** Redacts keys from the results of all tools, also for agents of the configuration. */
 function redacting(agent: Agent): Agent {
   const redact = createKeyRedaction();
   return { ...agent, run: (input, options) => agent.run(input, { redact, ...options }) };
 }
 
-/** What an agent changes there would be run by the next command, without a question. */
+/** Throws in our own folders: the next command would run code that an agent writes there, without asking. */
 function refuseOwnFolders(cwd: string): void {
   const real = realPathOf(cwd, '/');
   const own = protectedPaths().folders.find((folder) => `${real}/`.startsWith(`${folder}/`));
@@ -94,7 +94,9 @@ function chooseAgent({ config, name }: OpenAgentOptions): Agent | AgentFactory |
   const wanted = name ?? names[0];
   if (wanted === undefined || (wanted === OWN_NAME && !Object.hasOwn(agents, wanted))) return undefined;
   if (Object.hasOwn(agents, wanted)) return agents[wanted];
-  throw new UsageError(`--agent: there is no agent '${wanted}', only ${[...new Set([...names, OWN_NAME])].join(', ')}`);
+  throw new UsageError(
+    `--agent: unknown agent '${wanted}'; use one of ${[...new Set([...names, OWN_NAME])].join(', ')}`,
+  );
 }
 
 function ownAgent({ instructions = '', ladder }: WhoaConfig): AgentFactory {

@@ -10,35 +10,36 @@ import { OWN_NAME, openAgent } from './open-agent.ts';
 
 export interface OpenAgentsOptions {
   readonly config: WhoaConfig;
-  /** Which agents; all of the configuration unless given. */
+  /** The names of the agents. Defaults to all of the configuration. */
   readonly names?: readonly string[] | undefined;
   readonly model: string | undefined;
-  /** What `--sandbox` says. */
+  /** The value of `--sandbox`. */
   readonly sandbox: string | undefined;
   readonly yes: boolean;
 }
 
-/** Agents for a process that nobody sits at. */
+/** Agents for a process without a user at a terminal. */
 export interface OpenAgents extends AsyncDisposable {
-  /** By the names that tasks ask for them. */
+  /** The agents by name. */
   readonly agents: Readonly<Record<string, Agent>>;
-  /** For their runner: what no rule decides is asked through the store. */
+  /** For the runner: calls that no rule decides wait for an approval through the store. */
   readonly approvals: TaskApprovals;
-  /** What commands may reach, in one line. */
+  /** What commands may access, in one line. */
   readonly sandboxShown: string;
 }
 
-/** The agents that tasks can ask for; the one that comes with the command where the configuration has none. */
+/** The names of the agents that tasks can use. Without agents in the configuration, that of the built-in one. */
 export function agentNames({ agents = {} }: WhoaConfig): readonly string[] {
   const names = Object.keys(agents);
   return names.length === 0 ? [OWN_NAME] : names;
 }
 
-/** The agents that were asked for, if the configuration has all of them. */
+/** Returns the wanted names. Throws if one of them is unknown. */
 export function chooseNames(config: WhoaConfig, wanted: readonly string[] | undefined): readonly string[] {
   const names = agentNames(config);
   const unknown = wanted?.find((name) => !names.includes(name));
-  if (unknown !== undefined) throw new UsageError(`--agent: there is no agent '${unknown}', only ${names.join(', ')}`);
+  if (unknown !== undefined)
+    throw new UsageError(`--agent: unknown agent '${unknown}'; use one of ${names.join(', ')}`);
   return wanted ?? names;
 }
 
@@ -57,7 +58,7 @@ export async function openAgents(options: OpenAgentsOptions): Promise<OpenAgents
   const approvals = createTaskApprovals({ judge });
   const approve: Approve = Object.assign<Approve, Approve>(
     (request, context) => approvals.approve(request, context),
-    // Reading, too, if a rule says so.
+    // Rules can require an approval for calls that only read, too.
     { needs: (request) => judge(request).decision !== 'allow' } as Approve,
   );
   const opened: AsyncDisposable[] = [];

@@ -1,10 +1,10 @@
 import type { Screen } from '../terminal/screen.ts';
 import { askForLine } from '../terminal/text/typed-line.ts';
 
-const QUESTION = 'Every call is allowed, and no sandbox holds commands.';
-const PROMPT = "Type 'yes' to go on: ";
+const QUESTION = '--yes allows every call, and commands run without a sandbox.';
+const PROMPT = "Type 'yes' to continue: ";
 
-/** Asks once, in words: `--yes` alone does not say that everything may happen outside of a sandbox. */
+/** Asks the user to type yes: `--yes` alone does not mean that commands may run without a sandbox. */
 export async function askForConsent(screen: Screen, signal: AbortSignal): Promise<boolean> {
   const held = screen.hold();
   try {

@@ -14,18 +14,18 @@ export interface SessionWishes {
   readonly config: WhoaConfig;
   readonly model: string | undefined;
   readonly agent: string | undefined;
-  /** Only what is protected, or what a rule names, is asked about. */
+  /** Ask only about protected paths and calls that a rule asks about. */
   readonly yes: boolean;
-  /** What `--sandbox` says. */
+  /** The value of `--sandbox`. */
   readonly sandbox: string | undefined;
-  /** Where the prompts of all sessions are registered. */
+  /** Prompts of all sessions are registered here as tasks. */
   readonly store: TaskStore;
 }
 
-/** Makes the agent of an editor's session, with the editor's files and MCP servers; its prompts are tasks. */
+/** Opens the agent of an editor session, with the editor's files and MCP servers. Its prompts are tasks. */
 export async function openSessionAgent(session: AcpSession, wishes: SessionWishes): Promise<Agent> {
   const { config, model, agent: name, yes, store } = wishes;
-  // The folder of a session decides, not the one that the editor started us in.
+  // Use the folder of the session, not the one that the editor started us in.
   const { options: sandbox, shown } = await chooseSandbox({
     word: wishes.sandbox,
     config,
@@ -58,7 +58,7 @@ export async function openSessionAgent(session: AcpSession, wishes: SessionWishe
   return registered.agent;
 }
 
-/** Files as the editor has them, as far as it offers that. */
+/** Reads and writes files through the editor, if it supports that. */
 function contentsIn({ files: { readText, writeText } }: AcpSession): FileContents {
   return {
     ...(readText && { read: (path, options) => explained('read', readText(path, options)) }),
@@ -77,7 +77,7 @@ async function explained<T>(verb: string, answer: Promise<T>): Promise<T> {
 async function connect({ name, ...transport }: McpServer, session: AcpSession): Promise<readonly Tool[]> {
   const inSession = transport.type === 'stdio' ? { ...transport, cwd: session.cwd } : transport;
   const { token } = session;
-  // The editor names the server, but nobody has vouched for what it says about itself.
+  // Don't trust the hints of the server: the editor names it but does not vouch for it.
   const server = await createMcpTools({ name, transport: inSession, trustHints: false, token });
   session.defer(() => server[Symbol.asyncDispose]());
   return server.tools;

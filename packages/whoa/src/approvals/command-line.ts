@@ -1,13 +1,13 @@
-/** A command line as far as it can be read without a shell. */
+/** A command line, parsed as far as possible without a shell. */
 export interface CommandLine {
-  /** The words of each command in it, as far as they were understood. */
+  /** The words of each command, as far as they could be parsed. */
   readonly commands: readonly (readonly string[])[];
-  /** Whether that is all it does: no expansion, redirection, assignment, grouping or keyword that could do more. */
+  /** Whether these are all commands: no expansion, redirection, assignment, grouping or keyword could run more. */
   readonly isCertain: boolean;
 }
 
 const SEPARATORS = /^(?:\|\||&&|\|&|;;|[;|&\n])/;
-/** What expands, redirects, groups or comments. */
+/** Characters that expand, redirect, group or comment. */
 const UNCERTAIN = new Set(['$', '`', '(', ')', '{', '}', '<', '>', '#', '!']);
 const ASSIGNMENT = /^[A-Za-z_]\w*(?:\[.*\])?\+?=/;
 const KEYWORDS = new Set(
@@ -17,8 +17,8 @@ const KEYWORDS = new Set(
 );
 
 /**
- * Reads the commands of a command line. It understands words, quotes, and what stands between commands; of everything else
- * it says that it is not certain.
+ * Parses the commands of a command line. It understands words, quotes and command separators; everything else makes the
+ * result uncertain.
  */
 export function readCommandLine(text: string): CommandLine {
   const commands: string[][] = [];
@@ -68,7 +68,7 @@ function readPiece(text: string, at: number): Piece {
     const escaped = text[at + 1] ?? '';
     return { text: escaped, end: at + 2, isCertain: escaped !== '' && escaped !== '\n' };
   }
-  // Controls and blanks of other scripts: a shell and its reader may disagree on what they are.
+  // Control characters and Unicode spaces: shells and users may read them differently.
   return {
     text: character,
     end: at + 1,

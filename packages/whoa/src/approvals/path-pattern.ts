@@ -2,7 +2,7 @@ import { realpathSync } from 'node:fs';
 import { homedir } from 'node:os';
 import { basename, dirname, join, resolve } from 'node:path';
 
-/** A path with every link resolved, also if its end does not exist yet. */
+/** Resolves all links of a path, even if the last part does not exist yet. */
 export function realPathOf(path: string, cwd: string): string {
   const whole = resolve(cwd, path);
   try {
@@ -13,7 +13,7 @@ export function realPathOf(path: string, cwd: string): string {
   }
 }
 
-/** Whether a real path is one of those that a pattern means. `*` stands for a part of a name, `**` for any folders. */
+/** Whether a real path matches a pattern. `*` matches a part of a name, `**` any folders. */
 export function matchesPattern(path: string, pattern: string, cwd: string): boolean {
   const expanded = pattern.startsWith('~/') ? join(homedir(), pattern.slice(2)) : pattern;
   const beforeStars = /^[^*?]*(?=\/)/.exec(expanded)?.[0] ?? '';

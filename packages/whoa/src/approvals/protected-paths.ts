@@ -5,9 +5,9 @@ import { compiledFolder } from '../compiled.ts';
 import { configFolder } from '../config/config-folder.ts';
 import { realPathOf } from './path-pattern.ts';
 
-/** What is asked about whatever rules and `--yes` say: who changes it changes what runs later, who reads it has your keys. */
+/** Calls on these paths are asked about despite rules and `--yes`: they could change what runs later, or read your keys. */
 export interface ProtectedPaths {
-  /** Folders of this command: its configuration, its tasks, its compiled code. */
+  /** Our own folders: configuration, tasks and compiled code. */
   readonly folders: readonly string[];
 }
 
@@ -20,7 +20,7 @@ export function protectedPaths(env: NodeJS.ProcessEnv = process.env): ProtectedP
   return { folders: folders.filter((folder) => folder !== undefined).map((folder) => realPathOf(folder, '/')) };
 }
 
-/** Why a call is asked about even if it is allowed; nothing if it need not be. `path` has every link resolved. */
+/** Returns why a call must be asked about even if it is allowed, or `undefined`. `path` must be a real path. */
 export function whyProtected(
   { effects, input }: ApprovalRequest,
   path: string | undefined,
@@ -29,11 +29,11 @@ export function whyProtected(
   const { command } = (input ?? {}) as { readonly command?: unknown };
   const text = typeof command === 'string' ? command : path;
   if (text === undefined) return undefined;
-  if (KEYS.test(text)) return 'it is about a file that may hold keys';
+  if (KEYS.test(text)) return 'it accesses a file that may contain keys';
   if (effects === 'read') return undefined;
   if (RUN_LATER.test(text)) return 'it may change what git runs';
   const isOurs = folders.some((folder) =>
     text === path ? `${text}/`.startsWith(`${folder}/`) : text.includes(folder),
   );
-  return isOurs ? 'it is about the folders of whoa itself' : undefined;
+  return isOurs ? 'it accesses the folders of whoa itself' : undefined;
 }

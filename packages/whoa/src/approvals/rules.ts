@@ -5,26 +5,26 @@ import { type ProtectedPaths, whyProtected } from './protected-paths.ts';
 
 type Ruling = ReturnType<Judge>;
 
-/** What may be called without asking, what must be asked about, and what is never allowed. */
+/** Allows, asks about or denies the calls that match it. */
 export interface ApprovalRule {
   readonly decision: 'allow' | 'ask' | 'deny';
-  /** The name of a tool; `*` at its end stands for the rest. Every tool unless given. */
+  /** The name of a tool, or a prefix followed by `*`. Defaults to every tool. */
   readonly tool?: string;
-  /** The first words of a command: `git status` covers `git status -s`, and nothing that another command follows. */
+  /** The first words of a command. `git status` matches `git status -s`, but not a line with another command in it. */
   readonly command?: string;
-  /** A file, with every link resolved: `src/**`, `~/notes/*.md`. Relative to the folder that the agent works in. */
+  /** A pattern for the real path of a file, such as `src/**` or `~/notes/*.md`. Relative to the folder of the agent. */
   readonly path?: string;
 }
 
 export interface JudgeOptions {
   readonly rules: readonly ApprovalRule[];
-  /** Everything is allowed that no rule speaks of. */
+  /** Allow calls that no rule matches. */
   readonly yes: boolean;
   readonly cwd: string;
   readonly protectedPaths: ProtectedPaths;
 }
 
-/** What a request is about. */
+/** The parts of a request that rules match. */
 interface Subject {
   readonly tool: string;
   readonly path: string | undefined;
@@ -32,8 +32,8 @@ interface Subject {
 }
 
 /**
- * Judges calls by rules. `deny` beats everything; then the most specific rule wins, and of two alike the one that asks. What
- * is protected is asked about even so.
+ * Decides calls by rules. `deny` always wins. Otherwise the most specific rule wins; of two equally specific ones, `ask` wins.
+ * Calls on protected paths are asked about even if a rule allows them.
  */
 export function createJudge({ rules, yes, cwd, protectedPaths }: JudgeOptions): Judge {
   return (request) => {
@@ -70,13 +70,13 @@ function judgeSubject(subject: Subject, { rules, base, cwd }: JudgeContext): Rul
   const general = strongest(some.filter(({ command, path }) => command === undefined && path === undefined)) ?? base;
   if (!line.isCertain) {
     const isRestricted = some.some(({ decision, command }) => decision !== 'allow' && command !== undefined);
-    return isRestricted ? { decision: 'ask', why: 'the command cannot be read with certainty' } : general;
+    return isRestricted ? { decision: 'ask', why: 'the command cannot be parsed with certainty' } : general;
   }
   const rulings = line.commands.map((words) => strongest(some.filter((rule) => beginsWith(words, rule))) ?? general);
   return rulings.find(({ decision }) => decision === 'ask') ?? rulings[0] ?? general;
 }
 
-/** Whether a rule speaks of a request, or of a part of it. */
+/** Whether a rule matches a request or one of its commands. */
 function applies({ tool, command, path }: ApprovalRule, subject: Subject, cwd: string): boolean {
   if (!isTool(tool, subject.tool)) return false;
   if (command !== undefined) return subject.line?.commands.some((words) => beginsWith(words, { command })) ?? false;
@@ -93,7 +93,6 @@ function beginsWith(words: readonly string[], { command }: Pick<ApprovalRule, 'c
   return prefixOf(command).every((word, index) => words[index] === word);
 }
 
-/** The words of a rule's command. */
 function prefixOf(command: string): readonly string[] {
   return readCommandLine(command).commands[0] ?? [];
 }
@@ -110,7 +109,7 @@ function strongest(rules: readonly ApprovalRule[]): Ruling | undefined {
 
 const asks = ({ decision }: ApprovalRule): number => (decision === 'ask' ? 1 : 0);
 
-/** The more a rule says, the more specific it is. */
+/** How specific a rule is. */
 function weightOf({ tool = '', command, path }: ApprovalRule): number {
   const named = tool === '' ? 0 : tool.endsWith('*') ? 1 : 2;
   if (command !== undefined) return 10 * prefixOf(command).length + named;
@@ -118,6 +117,6 @@ function weightOf({ tool = '', command, path }: ApprovalRule): number {
 }
 
 function describeRule({ tool = 'every tool', command, path }: ApprovalRule): string {
-  if (command !== undefined) return `${tool}: commands that begin with '${command}'`;
+  if (command !== undefined) return `${tool}: commands that start with '${command}'`;
   return path === undefined ? tool : `${tool}: ${path}`;
 }

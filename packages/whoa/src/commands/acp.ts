@@ -18,13 +18,13 @@ import { version } from '../version.ts';
 const help = `whoa acp [options]
 
 Serves an agent with a shell and file tools to an editor, over the Agent Client Protocol on standard input and output. The editor
-starts it; see docs/guides/editors.md for its settings. Prompts are tasks: 'whoa tasks', 'whoa watch' and 'whoa cancel' see them.
+starts it; see docs/guides/editors.md for the settings. Prompts are tasks: 'whoa tasks', 'whoa watch' and 'whoa cancel' work on them.
 
   --model NAME    anthropic:NAME, openai:NAME, compatible:URL:NAME or scripted:FILE
   --agent NAME    an agent of the configuration
-  --config FILE   the configuration; otherwise whoa.config.ts in your own configuration folder
-  --sandbox KIND  workspace, read-only or none: what commands may reach in the folder of a session
-  --yes           ask only about what is protected, or what a rule of the configuration names; needs --sandbox`;
+  --config FILE   the configuration file; defaults to whoa.config.ts in your configuration folder
+  --sandbox KIND  what commands may access in the folder of a session: workspace, read-only or none
+  --yes           ask only about protected paths and calls that a rule of the configuration asks about; needs --sandbox`;
 
 const OPTIONS = {
   model: { type: 'string' },
@@ -50,11 +50,11 @@ async function run(args: readonly string[], own: Own): Promise<number> {
   const tasks = own(createSharedStore(config));
   const token = own(new CancellationToken({ name: 'whoa acp' }));
   const options: AcpOptions = {
-    // Loaded with the first session, not before the first answer: an editor waits for that one.
+    // Load this with the first session, not at startup: the editor waits for the response to `initialize`.
     async createAgent(session) {
       const { openSessionAgent } = await import('../agent/session-agent.ts');
       const agent = await openSessionAgent(session, { ...wishes, store: await tasks.open() });
-      // All is loaded now, and an editor may end us with SIGKILL, before which nothing would be kept.
+      // Everything is loaded now. Write the cache already: an editor may end us with SIGKILL.
       flushCompileCache();
       return agent;
     },
@@ -65,7 +65,7 @@ async function run(args: readonly string[], own: Own): Promise<number> {
     settings: settingsFor(wishes),
     authMethods: [LOGIN],
     authenticate: () => {
-      // Throws and says which variable to set, if there is none.
+      // Throws an error that names the variables to set if no key is set.
       defaultModelName(process.env);
     },
     mcp: { stdio: true, http: true },
@@ -79,7 +79,7 @@ async function run(args: readonly string[], own: Own): Promise<number> {
   return EXIT.success;
 }
 
-/** Refuses at the start what no session could have. Each session has a folder of its own, so any will do here. */
+/** Fails at startup if no session could use the requested sandbox. Each session has its own folder, so any folder will do. */
 async function requireSandbox(wishes: Pick<SandboxWishes, 'word' | 'config' | 'yes'>): Promise<void> {
   if (wishes.word === undefined && wishes.config.sandbox === undefined && !wishes.yes) return;
   const { chooseSandbox } = await import('../agent/choose-sandbox.ts');
@@ -91,7 +91,7 @@ async function requireSandbox(wishes: Pick<SandboxWishes, 'word' | 'config' | 'y
   }
 }
 
-/** One store for all sessions, opened with the first. */
+/** One store for all sessions, opened with the first session. */
 function createSharedStore(config: WhoaConfig): AsyncDisposable & { readonly open: () => Promise<TaskStore> } {
   let store: TaskStore | undefined;
   return {
@@ -113,7 +113,7 @@ const LOGIN: AuthMethod = {
     .join(' or ')} where the editor configures this agent, and start it again.`,
 };
 
-/** The models a person can choose from in the editor: those whose key is there, and the one that was named. */
+/** The models that the user can choose in the editor: those whose key is set, and the one named by an option or the config. */
 function settingsFor({ model, config }: { model: string | undefined; config: WhoaConfig }): readonly SessionSetting[] {
   const keyed = Object.entries(KEYED_PROVIDERS)
     .filter(([, { variable }]) => process.env[variable])

@@ -12,27 +12,27 @@ import { oneLine } from '../terminal/text/plain-text.ts';
 const help = `whoa cancel TASK... [options]
 whoa cancel --all [options]
 
-Stops tasks, whichever terminal, editor or worker they run in, waits until they have settled and prints the stop report. A task is
-named by its id or the beginning of it.
+Stops tasks in any terminal, editor or worker, waits until they have settled and prints the stop report. TASK is an id or the
+beginning of one.
 
-  --reason TEXT         why; the task, its journal and its report say so
-  --mode MODE           graceful: what runs may finish, 10 s at most; now: it is interrupted; kill: it is not waited for. Unless
-                        given, the ladder of your configuration, else graceful
-  --undo                take back completed calls that can be taken back
-  --call CALL           stop only this call of one task ('whoa watch' shows their ids); the task goes on
-  --all                 every task that has not ended, or with these, only those that match:
+  --reason TEXT         why; recorded in the task, its journal and its report
+  --mode MODE           graceful: running calls may finish, for 10 s at most; now: they are interrupted; kill: they are not waited
+                        for. Defaults to the ladder of your configuration, otherwise graceful
+  --undo                undo completed calls whose tools support it
+  --call CALL           stop only this call of one task ('whoa watch' shows the ids); the task continues
+  --all                 every task that has not ended; or, with these options, those that match:
   --status STATUS         init, running or cancelling
   --agent NAME            tasks for this agent
   --conversation NAME     tasks of this conversation
-  --dry-run             only say which tasks it would be
-  --no-wait             do not wait for the end
-  --tenant NAME         whose tasks; 'local', those of this machine's commands, unless given
-  --all-tenants         those of every tenant
-  --server URL          ask a 'whoa serve' there, with the token in WHOA_TOKEN, and not the store
-  --config FILE         the configuration, which may name another store
-  --json                one JSON object a line: the receipts, and the tasks in the end
+  --dry-run             list the tasks and stop nothing
+  --no-wait             do not wait until the tasks have settled
+  --tenant NAME         tasks of this tenant; defaults to 'local', the tenant of 'whoa run' and 'whoa acp'
+  --all-tenants         tasks of every tenant
+  --server URL          use this 'whoa serve' instead of the store, with the token in WHOA_TOKEN
+  --config FILE         the configuration file, which may name another store
+  --json                print one JSON object per line: the receipts, then the settled tasks
 
-Exit code: 0 all of them were stopped, 1 one had ended before or could not be stopped.`;
+Exit code: 0 if all tasks were stopped, 1 if one had already ended or could not be stopped.`;
 
 const OPTIONS = {
   reason: { type: 'string' },
@@ -51,7 +51,7 @@ const OPTIONS = {
   config: { type: 'string' },
 } as const;
 const MODES = ['graceful', 'now', 'kill'] as const;
-/** Those that wait first: none of them begins because another was stopped. */
+/** Keep waiting tasks first: otherwise stopping a running task could start one of them. */
 const LIVE = ['init', 'running', 'cancelling'] as const;
 const MAX_ALL = 100_000;
 const AT_ONCE = 16;
@@ -64,10 +64,11 @@ async function run(args: readonly string[], own: Own): Promise<number> {
   const wanted = oneOf('--mode', MODES, values.mode);
   const filter = { status: oneOf('--status', LIVE, status), agent, conversation };
   const hasFilter = [status, agent, conversation].some((value) => value !== undefined);
-  if (call !== undefined && undo) throw new UsageError('--call and --undo do not go together');
-  if (call !== undefined && (values.all || positionals.length > 1)) throw new UsageError('--call: name one task');
-  if (values.all && positionals.length > 0) throw new UsageError('name tasks or say --all, not both');
-  if (!values.all && hasFilter) throw new UsageError('--status, --agent and --conversation go with --all');
+  if (call !== undefined && undo) throw new UsageError('--call and --undo cannot be combined');
+  if (call !== undefined && (values.all || positionals.length > 1))
+    throw new UsageError('--call: expected exactly one task');
+  if (values.all && positionals.length > 0) throw new UsageError('expected task ids or --all, not both');
+  if (!values.all && hasFilter) throw new UsageError('--status, --agent and --conversation need --all');
   const source = own(await openTaskSource(values));
   const screen = own(new Screen());
   const context: Context = { source, screen, asJson, waits: !values['no-wait'] };
@@ -85,7 +86,7 @@ async function run(args: readonly string[], own: Own): Promise<number> {
     for (const [index, receipt] of receipts.entries())
       ends.push(tellReceipt(some[index]!, receipt, { ...context, mode }));
   }
-  if (values.all && !asJson && ids.length === 0) screen.line('There is nothing to stop.');
+  if (values.all && !asJson && ids.length === 0) screen.line('No tasks to stop.');
   if (context.waits)
     for (const [index, id] of ids.entries()) if (ends[index]) await waitForEnd(id, context, ids.length);
   return ends.every(Boolean) ? EXIT.success : EXIT.failed;
@@ -101,11 +102,11 @@ interface Context {
 function oneOf<const Word extends string>(option: string, words: readonly Word[], given: string | undefined) {
   const found = words.find((word) => word === given);
   if (given !== undefined && found === undefined)
-    throw new UsageError(`${option}: '${given}' is none of ${words.join(', ')}`);
+    throw new UsageError(`${option}: expected one of ${words.join(', ')}, got '${given}'`);
   return found;
 }
 
-/** All of them before the first is stopped: with one name wrong, nothing is. */
+/** Find all tasks before stopping the first: if one id is wrong, nothing is stopped. */
 async function findAll(source: TaskSource, given: readonly string[]): Promise<readonly TaskRecord[]> {
   const names = given.length === 0 ? [undefined] : given;
   const tasks: TaskRecord[] = [];
@@ -138,7 +139,7 @@ function tellDryRun(tasks: readonly TaskHead[], { screen, asJson }: Context): nu
   return EXIT.success;
 }
 
-/** Returns whether it is being stopped. */
+/** Prints the receipt. Returns whether the task is being stopped. */
 function tellReceipt(
   id: string,
   receipt: StoreCancelReceipt,
@@ -146,7 +147,7 @@ function tellReceipt(
 ): boolean {
   if (asJson) screen.data({ type: 'receipt', id, ...receipt });
   if (receipt.answer === 'unknown') {
-    if (!asJson) screen.line(`${shortId(id)} is no longer kept`);
+    if (!asJson) screen.line(`${shortId(id)} is no longer in the store`);
     return false;
   }
   if (receipt.answer === 'too-late') {
@@ -160,15 +161,15 @@ function tellReceipt(
 
 const ANSWERS = {
   accepted: 'is being stopped',
-  escalated: 'was being stopped already; now it is stopped harder',
-  already: 'is being stopped already, at least this hard',
+  escalated: 'was already being stopped; it is now stopped harder',
+  already: 'is already being stopped, at least this hard',
 } as const;
 
-/** What happens to what runs, and for how long at most. */
+/** Describes what happens to running calls, and the time limit. */
 function describeWait(mode: StopMode): string {
   const { drainMs, abortMs } = typeof mode === 'string' ? LADDERS[mode] : mode;
-  if (drainMs) return `: what runs may finish, ${drainMs / 1_000} s at most`;
-  return abortMs ? `: what runs is interrupted, ${abortMs / 1_000} s at most` : ': nothing is waited for';
+  if (drainMs) return `: running calls may finish, for ${drainMs / 1_000} s at most`;
+  return abortMs ? `: running calls are interrupted, for ${abortMs / 1_000} s at most` : ': nothing is waited for';
 }
 
 async function waitForEnd(id: string, { source, screen, asJson }: Context, count: number): Promise<void> {
@@ -186,7 +187,7 @@ async function waitForEnd(id: string, { source, screen, asJson }: Context, count
     return;
   }
   const stop = task.outcome?.stop as unknown as StopReport | undefined;
-  const report = stop === undefined ? 'It had not begun.' : formatStopReport(stop);
-  // Of many, what each did would be too much to read; 'watch' shows it.
+  const report = stop === undefined ? 'It had not started.' : formatStopReport(stop);
+  // For several tasks print only the first line of each report. 'whoa watch' shows the rest.
   screen.line(count === 1 ? report : `${shortId(id)} ${task.status}: ${report.split('\n', 1)[0]!}`);
 }

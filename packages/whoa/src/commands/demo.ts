@@ -13,12 +13,12 @@ import { Screen } from '../terminal/screen.ts';
 
 const help = `whoa demo [options]
 
-Opens a page on this machine with an agent that works and a Stop button that stops it. It needs no key: what the agent says is
-written down, what it runs is real. Nothing is kept, and nobody else can reach it.
+Starts a page on this machine with a working agent and a Stop button. It needs no key: the text of the agent is scripted, the
+processes it runs are real. Nothing is kept, and the page cannot be reached from other machines.
 
   --open        open the page in your browser
-  --port PORT   any that is free unless given
-  --json        one JSON object a line`;
+  --port PORT   defaults to a free port
+  --json        print one JSON object per line`;
 
 const OPTIONS = { open: { type: 'boolean', default: false }, port: { type: 'string', default: '0' } } as const;
 const MAX_PORT = 65_535;
@@ -47,7 +47,7 @@ async function run(args: readonly string[], own: Own): Promise<number> {
     return (await pageFile(pathname)) ?? tasks.fetch(request);
   };
   const { url } = own(await listen({ fetch }, { port }));
-  // In the fragment, which no server and no log ever sees.
+  // Put the code in the fragment: servers and logs never see it.
   const address = `${url}/#${login.createCode({ tenant: 'demo', name: userName(), rights: OWN_RIGHTS })}`;
   if (values.json) screen.data({ type: 'listening', url: address });
   else screen.line(`Open ${address}\nThe address works once, for 10 minutes. Ctrl-C ends the demo.`);
@@ -56,7 +56,7 @@ async function run(args: readonly string[], own: Own): Promise<number> {
   return EXIT.success;
 }
 
-/** Whoever has no browser here has the address. */
+/** Opens the page. Failing is fine: the address is printed as well. */
 function openBrowser(address: string): void {
   const [file, args] =
     process.platform === 'darwin'

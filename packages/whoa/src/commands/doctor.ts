@@ -20,14 +20,14 @@ import { oneLine } from '../terminal/text/plain-text.ts';
 
 const help = `whoa doctor [--config FILE] [--json]
 
-Says what this machine offers: how process trees are ended, the search, the task store, models and their keys, the
-configuration, and what to do about what is missing.
+Checks this machine: how process trees are ended, the sandbox, ripgrep, the task store, models and their keys, and the
+configuration. Says what to do about what is missing.
 
-Exit code: 0 if 'whoa run' can work here, 1 if something must be mended first.`;
+Exit code: 0 if 'whoa run' can work here, 1 if something must be fixed first.`;
 
 export const doctorCommand: Command = { help, run };
 
-/** `missing` is worth knowing; `broken` must be mended. */
+/** `missing` is for information; `broken` must be fixed. */
 type State = 'ok' | 'missing' | 'broken';
 
 interface Finding {
@@ -35,7 +35,7 @@ interface Finding {
   readonly name: string;
   readonly state: State;
   readonly text: string;
-  /** What to do about it. */
+  /** What the user should do. */
   readonly advice?: string;
 }
 
@@ -76,15 +76,15 @@ function lookAtNode(): Finding {
 }
 
 const PROOF = {
-  kernel: 'the kernel proves that nothing is left',
-  tags: 'what a command starts is marked, found and ended; no privileges needed',
-  no: 'processes are ended, but nothing proves it',
+  kernel: 'the kernel guarantees that no process is left',
+  tags: 'processes that a command starts are tagged, found and ended; needs no privileges',
+  no: 'processes are ended, but it cannot be verified',
 } as const;
 
 const HOW_TO_GET: Readonly<Partial<Record<Technique, string>>> = {
-  namespace: 'allow unprivileged user namespaces if you want it; it is not needed',
-  bubblewrap: 'install bubblewrap (apt install bubblewrap) if you want it; it is not needed',
-  cgroup: "run under 'systemd-run --user --scope -p Delegate=yes' if you want it; it is not needed",
+  namespace: 'optional: allow unprivileged user namespaces',
+  bubblewrap: 'optional: install bubblewrap (apt install bubblewrap)',
+  cgroup: "optional: run under 'systemd-run --user --scope -p Delegate=yes'",
 };
 
 async function lookAtContainments(): Promise<Finding[]> {
@@ -100,15 +100,20 @@ async function lookAtContainments(): Promise<Finding[]> {
 }
 
 async function lookAtSandbox(): Promise<Finding[]> {
-  const row = { about: 'What commands may reach', name: 'sandbox' };
+  const row = { about: 'What commands may access', name: 'sandbox' };
   const workspace = mkdtempSync(join(tmpdir(), `whoa-probe-${process.pid}-`));
   try {
     const { isAvailable, reason = '' } = await detectSandbox({ kind: 'workspace', workspace });
     if (isAvailable) {
-      const root = process.getuid?.() === 0 ? '; as root the number of processes is not limited' : '';
+      const root = process.getuid?.() === 0 ? '; as root, the number of processes is not limited' : '';
       return [
-        { ...row, state: 'ok', text: `--sandbox workspace and read-only work, by bubblewrap${root}` },
-        { ...row, name: 'MCP servers', state: 'ok', text: 'run outside of the sandbox and reach what you can' },
+        { ...row, state: 'ok', text: `--sandbox workspace and read-only work, with bubblewrap${root}` },
+        {
+          ...row,
+          name: 'MCP servers',
+          state: 'ok',
+          text: 'run outside the sandbox and can access everything that you can',
+        },
       ];
     }
     const advice = 'install bubblewrap 0.8 or later (apt install bubblewrap) and allow user namespaces';
@@ -124,11 +129,11 @@ async function lookAtSearch(): Promise<Finding[]> {
     return [{ ...row, state: 'ok', text: await findRipgrep(process.cwd()) }];
   } catch {
     const advice = 'install ripgrep (https://github.com/BurntSushi/ripgrep) so that grep and find work';
-    return [{ ...row, state: 'missing', text: 'it is not installed', advice }];
+    return [{ ...row, state: 'missing', text: 'not installed', advice }];
   }
 }
 
-/** How many tenants are counted, each by itself. */
+/** Tasks are counted per tenant, so this bounds the number of requests. */
 const MAX_TENANTS = 100;
 
 async function lookAtStore(config: WhoaConfig, own: Own): Promise<Finding[]> {
@@ -148,7 +153,7 @@ async function lookAtStore(config: WhoaConfig, own: Own): Promise<Finding[]> {
       },
     ];
   } catch (error) {
-    const advice = config.store && { advice: "mend 'store' in your configuration, or what it names" };
+    const advice = config.store && { advice: "fix 'store' in your configuration, or the store it names" };
     return [{ ...row, state: 'broken', text: oneLine((error as Error).message, MAX_CHARACTERS), ...advice }];
   }
 }
@@ -168,11 +173,11 @@ function lookAtKeys(env: NodeJS.ProcessEnv): Finding[] {
     return { about, name, state: 'missing', text: 'no key', advice: `set ${variable}` };
   });
   const text = `any server that speaks OpenAI's chat protocol; --model compatible:http://localhost:11434/v1:NAME`;
-  const key = env[COMPATIBLE_KEY] ? `${COMPATIBLE_KEY} is set` : `set ${COMPATIBLE_KEY} if the server wants a key`;
+  const key = env[COMPATIBLE_KEY] ? `${COMPATIBLE_KEY} is set` : `set ${COMPATIBLE_KEY} if the server needs a key`;
   return [...keyed, { about, name: 'compatible', state: 'ok', text: `${text} (${key})` }];
 }
 
-/** Which model `whoa run` would ask, and whether it can. */
+/** Which model `whoa run` would use, and whether its key is set. */
 function lookAtModel({ model, agents = {} }: WhoaConfig, env: NodeJS.ProcessEnv): Finding {
   const row = { about: 'Models', name: 'whoa run' };
   const [own] = Object.keys(agents);
@@ -181,10 +186,10 @@ function lookAtModel({ model, agents = {} }: WhoaConfig, env: NodeJS.ProcessEnv)
     const wanted = parseModelName(name);
     const variable = wanted.provider in KEYED_PROVIDERS && KEYED_PROVIDERS[wanted.provider as 'openai'].variable;
     if (variable && !env[variable]) throw new MissingKeyError(`${name} needs a key: set ${variable}`);
-    return { ...row, state: 'ok', text: `asks ${oneLine(name, MAX_CHARACTERS)}; it was not asked now` };
+    return { ...row, state: 'ok', text: `uses ${oneLine(name, MAX_CHARACTERS)}; no request was sent to it` };
   } catch (error) {
     const text = oneLine((error as Error).message, MAX_CHARACTERS);
-    // An agent of the configuration may bring a model of its own.
+    // An agent of the configuration may have its own model.
     if (own !== undefined) return { ...row, state: 'missing', text: `${text}; '${oneLine(own, 60)}' may have its own` };
     return { ...row, state: 'broken', text };
   }
@@ -201,7 +206,7 @@ async function lookAtConfig(given: string | undefined): Promise<{ config: WhoaCo
     return { config: {}, finding: { ...row, state: 'broken', text } };
   }
   const folder = configFolder(process.env);
-  const makes = existsSync(folder) ? '' : 'make the folder and ';
+  const makes = existsSync(folder) ? '' : 'create the folder and ';
   const advice = `${makes}put one into ${folder}`;
   return { config: {}, finding: { ...row, state: 'missing', text: 'none, which is fine', advice } };
 }

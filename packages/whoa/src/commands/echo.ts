@@ -5,17 +5,17 @@ import { explainSilence } from '../terminal/silence.ts';
 
 const help = `whoa echo [--delay SECONDS]
 
-Serves the simplest agent there is to an editor, over the Agent Client Protocol on standard input and output: it waits, then says
-what it was told. Good for learning what a cancel does.
+Serves a minimal agent to an editor, over the Agent Client Protocol on standard input and output: it waits, then repeats the
+prompt. Use it to learn what a cancel does.
 
-  --delay SECONDS   how long it waits; 1 unless given`;
+  --delay SECONDS   how long it waits; defaults to 1`;
 
 export const echoCommand: Command = { help, run };
 
 async function run(args: readonly string[], own: Own): Promise<number> {
   const { values } = readArguments(args, { delay: { type: 'string', default: '1' } });
   const delaySeconds = Number(values.delay);
-  if (!(delaySeconds >= 0)) throw new UsageError(`--delay: '${values.delay}' is no number of seconds`);
+  if (!(delaySeconds >= 0)) throw new UsageError(`--delay: expected a number of seconds, got '${values.delay}'`);
   const connection = own(serveEcho({ delaySeconds }));
   explainSilence('echo');
   own(listenForEnd((reason) => connection.close(reason)));

@@ -7,10 +7,10 @@ import { Screen } from '../terminal/screen.ts';
 
 const help = `whoa new tool NAME [--folder FOLDER]
 
-Writes a tool that stops when told, and the test that proves it: NAME.ts and NAME.test.ts. The test passes as it is; fill in
-what says TODO, and it tells you when the tool no longer stops. Nothing is overwritten.
+Creates a tool that stops when it is cancelled, and the test that proves it: NAME.ts and NAME.test.ts. The test passes as it is;
+fill in the TODOs, and the test fails if the tool no longer stops. Existing files are not overwritten.
 
-  --folder FOLDER   where to write them; this folder unless given`;
+  --folder FOLDER   where to create them; defaults to this folder`;
 
 export const newCommand: Command = { help, run };
 
@@ -21,7 +21,7 @@ function run(args: readonly string[], own: Own): Promise<number> {
   const [kind, name] = positionals;
   if (kind !== 'tool')
     throw new UsageError(
-      `${kind === undefined ? 'say' : `'${kind}' cannot be made; say`} '${commandName()} new tool NAME'`,
+      `${kind === undefined ? 'use' : `cannot create '${kind}'; use`} '${commandName()} new tool NAME'`,
     );
   const files = createWriteTool(checkName(name), resolve(values.folder));
   const screen = own(new Screen());
@@ -38,11 +38,12 @@ function run(args: readonly string[], own: Own): Promise<number> {
 }
 
 function checkName(name: string | undefined): string {
-  if (name === undefined) throw new UsageError(`say what to call it: '${commandName()} new tool fetch_page'`);
+  if (name === undefined)
+    throw new UsageError(`missing the name of the tool; for example: '${commandName()} new tool fetch_page'`);
   if (NAME.test(name) && /[a-zA-Z0-9]$/.test(name)) return name;
   const advice = suggestName(name);
-  const rule = 'models accept letters, digits, _ and -, at most 64, beginning with a letter and ending with no sign';
-  throw new UsageError(`'${name}' cannot be the name of a tool: ${rule}${advice === '' ? '' : `; try '${advice}'`}`);
+  const rule = 'use at most 64 letters, digits, _ and -, starting with a letter and ending with a letter or digit';
+  throw new UsageError(`'${name}' is not a valid tool name: ${rule}${advice === '' ? '' : `; try '${advice}'`}`);
 }
 
 function suggestName(name: string): string {
@@ -59,9 +60,9 @@ function createWriteTool(name: string, folder: string): string[] {
   const { tool, test } = scaffoldTool(name);
   const files = { [join(folder, `${name}.ts`)]: tool, [join(folder, `${name}.test.ts`)]: test };
   const there = Object.keys(files).find((file) => existsSync(file));
-  if (there !== undefined) throw new UsageError(`${there} is there already; choose another name or --folder`);
+  if (there !== undefined) throw new UsageError(`${there} already exists; choose another name or --folder`);
   mkdirSync(folder, { recursive: true });
-  // `wx`: what somebody else made meanwhile stays.
+  // `wx`: don't overwrite a file that another process created in the meantime.
   for (const [file, text] of Object.entries(files)) writeFileSync(file, text, { flag: 'wx' });
   return Object.keys(files).map((file) => relative(process.cwd(), file));
 }

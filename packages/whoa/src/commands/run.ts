@@ -28,22 +28,22 @@ import { oneLine } from '../terminal/text/plain-text.ts';
 
 const help = `whoa run [options] "prompt"     (or the prompt on standard input)
 
-Gives an agent with a shell and file tools in this folder a prompt, and shows what it does. Calls that write or execute
-are asked about first. The run is a task: 'whoa tasks', 'whoa watch' and 'whoa cancel' see it from other terminals.
+Gives a prompt to an agent with a shell and file tools in this folder, and shows what it does. It asks before calls that write
+or execute. The run is a task: 'whoa tasks', 'whoa watch' and 'whoa cancel' work on it from other terminals.
 
   --model NAME    anthropic:NAME, openai:NAME, compatible:URL:NAME or scripted:FILE
   --agent NAME    an agent of the configuration
-  --config FILE   the configuration; otherwise whoa.config.ts in your own configuration folder
-  --sandbox KIND  what commands may reach. workspace: write to this folder only, no network, none of your keys;
-                  read-only: write nowhere; none: everything you can. Unless given, workspace where bubblewrap
-                  works, else none. MCP servers run outside of it
-  --yes           ask only about what is protected, or what a rule of the configuration names; without a terminal it
-                  needs --sandbox
-  --json          one JSON object a line: every event, and the result at the end
+  --config FILE   the configuration file; defaults to whoa.config.ts in your configuration folder
+  --sandbox KIND  what commands may access. workspace: write to this folder only, no network, none of your keys;
+                  read-only: write nowhere; none: everything that you can access. Defaults to workspace where
+                  bubblewrap works, otherwise none. MCP servers run outside the sandbox
+  --yes           ask only about protected paths and calls that a rule of the configuration asks about; without a
+                  terminal it needs --sandbox
+  --json          print one JSON object per line: every event, and the result at the end
 
-Ctrl-C once lets what runs finish (the ladder of your configuration may say otherwise), twice interrupts it, three
-times kills it and exits.
-Exit code: 0 success, 1 failed, 2 asked wrongly, 130 cancelled.`;
+Ctrl-C once lets running calls finish (the ladder of your configuration can change that), twice interrupts them, three
+times kills them and exits.
+Exit code: 0 success, 1 failed, 2 wrong usage, 130 cancelled.`;
 
 const OPTIONS = {
   model: { type: 'string' },
@@ -62,7 +62,7 @@ async function run(args: readonly string[], own: Own): Promise<number> {
   const screen = own(
     new Screen({
       onGone: ({ code, message: why }) => {
-        const message = code === 'EPIPE' ? 'nobody reads the output any more' : `the output cannot be written: ${why}`;
+        const message = code === 'EPIPE' ? 'the reader of the output has gone' : `the output cannot be written: ${why}`;
         token.cancel({ kind: 'disconnect', message }, { mode: 'now' });
       },
     }),
@@ -92,7 +92,7 @@ async function run(args: readonly string[], own: Own): Promise<number> {
   if (!values.json) screen.status(() => 'opening the agent');
   const opened = await waitUntilLevel(openAgent(opening), token, 'drain');
   if (opened.by === 'error') throw opened.error;
-  // What is half open ends with the process.
+  // Resources that are half open end with the process.
   if (opened.by === 'level') return tellNothing(screen, values.json);
   const open = own(opened.value);
   const store = own(openStore(config));
@@ -103,7 +103,7 @@ async function run(args: readonly string[], own: Own): Promise<number> {
   return task.status === 'success' ? EXIT.success : task.status === 'failed' ? EXIT.failed : EXIT.cancelled;
 }
 
-/** Says what commands may reach, and asks where nobody has said that it may be everything. */
+/** Prints what commands may access. Asks for consent if `--yes` would run without a sandbox that was not chosen explicitly. */
 async function settleSandbox(
   wishes: Pick<SandboxWishes, 'word' | 'config' | 'yes'>,
   { screen, asJson, token }: { screen: Screen; asJson: boolean; token: CancellationToken },
@@ -113,12 +113,12 @@ async function settleSandbox(
   if (asJson) screen.data({ type: 'sandbox', sandbox: options.kind });
   else screen.note(screen.style('dim', shown));
   if (needsConsent && !(await askForConsent(screen, token.signal))) {
-    throw new UsageError("not allowed without a sandbox; leave --yes out, or add '--sandbox none'");
+    throw new UsageError("not allowed without a sandbox; remove --yes, or add '--sandbox none'");
   }
   return options;
 }
 
-/** It was cancelled before there was a task. */
+/** Reports a run that was cancelled before there was a task. */
 function tellNothing(screen: Screen, asJson: boolean): number {
   if (asJson) screen.data({ type: 'result', status: 'cancelled' });
   else screen.note('Cancelled before it began.');
@@ -126,10 +126,10 @@ function tellNothing(screen: Screen, asJson: boolean): number {
 }
 
 async function readPrompt(positionals: readonly string[]): Promise<string> {
-  if (positionals.length > 1) throw new UsageError('more than one prompt; put it in quotes');
+  if (positionals.length > 1) throw new UsageError('expected one prompt; put it in quotes');
   const [given] = positionals;
   const prompt = given ?? (process.stdin.isTTY ? '' : await readAll(process.stdin));
-  if (prompt.trim() === '') throw new UsageError('say what to do: whoa run "prompt"');
+  if (prompt.trim() === '') throw new UsageError('missing prompt; use: whoa run "prompt"');
   return prompt;
 }
 
@@ -143,7 +143,7 @@ interface Performance {
   readonly onTask: (id: string) => void;
 }
 
-/** Runs the prompt as a task. Answers what the store says of it in the end. */
+/** Runs the prompt as a task and returns its final record. */
 async function perform({ own, agent, prompt, store, token, show, onTask }: Performance): Promise<TaskRecord> {
   const shown: Promise<void>[] = [];
   const seen: Agent = {

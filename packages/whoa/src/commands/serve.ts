@@ -20,23 +20,24 @@ import { startWorker } from '../worker/start-worker.ts';
 const help = `whoa serve [options]
 
 Serves the tasks of your configuration's store over HTTP (/v1, described by /openapi.json), and a chat for useChat (/api/chat) and for
-AG-UI clients (/api/ag-ui), until it is ended. A token is needed, also on this machine. It is made at the start and shown once, unless WHOA_TOKEN or --token-file say
-which ones there are.
+AG-UI clients (/api/ag-ui), until it is stopped. Clients need a token, even on this machine. One is created at the start and shown
+once, unless WHOA_TOKEN or --token-file is set.
 
-  --agent NAME       who answers in the chat: an agent of the configuration; its first one unless given
-  --port PORT        8787 unless given; 0 takes any that is free
-  --host HOST        127.0.0.1 unless given: nobody else can reach it. Put something that speaks TLS in front of any other
-  --origin ORIGIN    a page that may ask, such as https://app.example.com; may be given several times
+  --agent NAME       the agent of the chat; defaults to the first agent of the configuration
+  --port PORT        defaults to 8787; 0 chooses a free port
+  --host HOST        defaults to 127.0.0.1, which other machines cannot reach. For any other, put a proxy with TLS in front of it
+  --origin ORIGIN    the origin of a page that may send requests, such as https://app.example.com; can be repeated
   --token-file FILE  tokens as JSON: [{ "sha256": "…", "tenant": "acme", "name": "ann", "rights": ["read", "start", "cancel"] }]
   --work             also run tasks in this process, as 'whoa worker' does
-  --concurrency N    with --work: how many tasks at once; 16 unless given
+  --concurrency N    with --work: how many tasks at once; defaults to 16
   --model NAME       with --work: as for 'whoa run'
-  --sandbox KIND     with --work: workspace, read-only or none: what commands may reach
-  --yes              with --work: allow what no rule speaks of; needs --sandbox
-  --config FILE      the configuration
-  --json             one JSON object a line
+  --sandbox KIND     with --work: what commands may access: workspace, read-only or none
+  --yes              with --work: allow calls that no rule matches; needs --sandbox
+  --config FILE      the configuration file
+  --json             print one JSON object per line
 
-SIGTERM or Ctrl-C: readers are cut off, and come back to another server; tasks at work are handed back. A second one ends it at once.`;
+On SIGTERM or Ctrl-C it closes open streams, so that clients reconnect to another server, and hands running tasks back. A second
+signal ends it immediately.`;
 
 const OPTIONS = {
   agent: { type: 'string' },
@@ -105,11 +106,14 @@ async function run(args: readonly string[], own: Own): Promise<number> {
 
 function readOrigins(given: readonly string[] = []): readonly string[] {
   const wrong = given.find((origin) => !URL.canParse(origin) || new URL(origin).origin !== origin);
-  if (wrong !== undefined) throw new UsageError(`--origin: '${wrong}' is no origin; write https://name, and no path`);
+  if (wrong !== undefined)
+    throw new UsageError(
+      `--origin: expected an origin such as https://app.example.com, without a path, got '${wrong}'`,
+    );
   return given;
 }
 
-/** A page whose name was made to lead here has another one. Beyond loopback only the operator knows the names. */
+/** Accept only our own host names, against DNS rebinding. Beyond loopback only the operator knows the names. */
 function hostsOf(host: string, origins: readonly string[]): readonly string[] | 'any' {
   if (!LOOPBACK.includes(host)) return 'any';
   return [...LOOPBACK, '[::1]', ...origins.map((origin) => new URL(origin).host)];
@@ -123,7 +127,7 @@ async function listenAt(
     return await listen(handler, { host, port });
   } catch (error) {
     const { code, message } = error as NodeJS.ErrnoException;
-    const advice = code === 'EADDRINUSE' ? `port ${port} is taken; --port 0 takes one that is free` : message;
+    const advice = code === 'EADDRINUSE' ? `port ${port} is in use; use --port 0 to choose a free port` : message;
     throw new Error(`cannot listen on ${host}: ${advice}`, { cause: error });
   }
 }
@@ -137,10 +141,12 @@ interface Start {
 
 function tellStart(screen: Screen, { listening: { url }, chatAgent, made, isWorking }: Start): void {
   const whoa = commandName();
-  screen.line(`Serving ${url}: tasks at /v1, a chat with ${chatAgent} at ${CHAT} and ${AG_UI}; Ctrl-C ends it.`);
+  screen.line(`Serving ${url}: tasks at /v1, a chat with ${chatAgent} at ${CHAT} and ${AG_UI}; Ctrl-C stops it.`);
   if (made !== undefined) {
     screen.line(`\nThe token, shown only now:\n  export WHOA_TOKEN=${made}\n  ${whoa} tasks --server ${url}`);
-    screen.line('It may do everything. To keep one across restarts, set WHOA_TOKEN here too, or use --token-file.\n');
+    screen.line(
+      'It has all rights. To keep one across restarts, set WHOA_TOKEN for the server too, or use --token-file.\n',
+    );
   }
   if (!isWorking) screen.line(`Tasks wait for a worker: ${whoa} worker, or add --work.`);
 }

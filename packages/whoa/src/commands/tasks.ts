@@ -13,19 +13,19 @@ import { formatTable } from '../terminal/text/table.ts';
 
 const help = `whoa tasks [options]
 
-Lists the tasks of this machine, or of the store in your configuration, newest first: what runs now, and what has ended in the
+Lists the tasks of this machine, or of the store in your configuration, newest first: running tasks and those that ended in the
 last week.
 
   --status STATUS       only init, running, cancelling, success, failed or cancelled
-  --conversation NAME   only those of a conversation
-  --limit N             how many; 20 unless given
-  --tenant NAME         whose tasks; 'local', those of this machine's commands, unless given
-  --all-tenants         those of every tenant
-  --stats               how many tasks have each status, and nothing else
-  --workers             which workers there are, what they run and what they wait for, of all tenants
-  --server URL          ask a 'whoa serve' there, with the token in WHOA_TOKEN, and not the store
-  --config FILE         the configuration, which may name another store
-  --json                one JSON object a line
+  --conversation NAME   only tasks of this conversation
+  --limit N             how many tasks; defaults to 20
+  --tenant NAME         tasks of this tenant; defaults to 'local', the tenant of 'whoa run' and 'whoa acp'
+  --all-tenants         tasks of every tenant
+  --stats               only count the tasks by status
+  --workers             only list the workers of all tenants, the tasks they run and the agents they wait for
+  --server URL          use this 'whoa serve' instead of the store, with the token in WHOA_TOKEN
+  --config FILE         the configuration file, which may name another store
+  --json                print one JSON object per line
 
 A task is 'lost' when the process that ran it died; 'whoa cancel' settles it.`;
 
@@ -41,7 +41,7 @@ const OPTIONS = {
   config: { type: 'string' },
 } as const;
 const HEADINGS = ['TASK', 'STATUS', 'AGENT', 'AGE', 'TOOK', 'INPUT'];
-/** What goes first where there is no room: the agent, how long it took, its age. */
+/** The columns to drop first on a narrow terminal: the agent, the duration, the age. */
 const LESS_WANTED = [2, 4, 3];
 const MAX_LIMIT = 10_000;
 const READ_AT_ONCE = 16;
@@ -54,14 +54,14 @@ async function run(args: readonly string[], own: Own): Promise<number> {
   const limit = readCount('--limit', values.limit, { max: MAX_LIMIT });
   const status = STATUSES.find((one) => one === values.status);
   if (values.status !== undefined && status === undefined) {
-    throw new UsageError(`--status: '${values.status}' is none of ${STATUSES.join(', ')}`);
+    throw new UsageError(`--status: expected one of ${STATUSES.join(', ')}, got '${values.status}'`);
   }
   const { conversation } = values;
   const source = own(await openTaskSource(values));
   const screen = own(new Screen({ onGone: ({ code }) => process.exit(code === 'EPIPE' ? EXIT.success : EXIT.failed) }));
   if (!values.json) screen.status(() => 'asking the store');
   if (values.stats || values.workers) {
-    if (values.stats && values.workers) throw new UsageError('--stats and --workers do not go together');
+    if (values.stats && values.workers) throw new UsageError('--stats and --workers cannot be combined');
     return values.stats ? showCounts(source, screen, values) : showWorkers(source, screen, values);
   }
   await source.freeLost();
@@ -72,15 +72,15 @@ async function run(args: readonly string[], own: Own): Promise<number> {
   if (values.json) for (const task of tasks) screen.data({ ...task, lost: isLost(task) });
   else if (tasks.length === 0) screen.note(values['all-tenants'] ? 'No tasks.' : nothing(values.tenant));
   else for (const line of table(tasks, { isOfAll: values['all-tenants'] })) screen.line(line);
-  if (!values.json && hasMore) screen.note(screen.style('dim', '… and older ones; --limit shows more'));
+  if (!values.json && hasMore) screen.note(screen.style('dim', '… and older tasks; use --limit to show more'));
   return EXIT.success;
 }
 
 function nothing(tenant: string | undefined): string {
-  return `No tasks of tenant '${tenant ?? LOCAL_TENANT}'; '${commandName()} run' makes one of 'local', --tenant names another.`;
+  return `No tasks of tenant '${tenant ?? LOCAL_TENANT}'. '${commandName()} run' creates tasks of 'local'; use --tenant for others.`;
 }
 
-/** With their inputs, a few at a time. */
+/** Reads whole records, because the list has no inputs. Bounded concurrency. */
 async function readTasks(source: TaskSource, heads: readonly TaskHead[]): Promise<TaskRecord[]> {
   const tasks: TaskRecord[] = [];
   for (let i = 0; i < heads.length; i += READ_AT_ONCE) {

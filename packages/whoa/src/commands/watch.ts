@@ -12,14 +12,14 @@ import { Screen } from '../terminal/screen.ts';
 
 const help = `whoa watch TASK [options]
 
-Shows what a task does, from its beginning and then as it happens, until it has ended. TASK is an id or the beginning of one.
-Ctrl-C ends the watching, not the task.
+Shows what a task has done so far and follows it until it ends. TASK is an id or the beginning of one. Ctrl-C stops watching, not
+the task.
 
-  --tenant NAME   whose task; 'local', those of this machine's commands, unless given
-  --all-tenants   of whichever tenant
-  --server URL    ask a 'whoa serve' there, with the token in WHOA_TOKEN, and not the store
-  --config FILE   the configuration, which may name another store
-  --json          one JSON object a line
+  --tenant NAME   the tenant of the task; defaults to 'local', the tenant of 'whoa run' and 'whoa acp'
+  --all-tenants   look for the task in every tenant
+  --server URL    use this 'whoa serve' instead of the store, with the token in WHOA_TOKEN
+  --config FILE   the configuration file, which may name another store
+  --json          print one JSON object per line
 
 Exit code: 0 success or still running, 1 failed or lost, 130 cancelled.`;
 
@@ -44,7 +44,7 @@ async function run(args: readonly string[], own: Own): Promise<number> {
   const { id } = await findTask(source, positionals[0]);
   process.once('SIGINT', stop);
   const timeline = new Timeline(screen);
-  if (!values.json) screen.status(() => `${shortId(id)} goes on`);
+  if (!values.json) screen.status(() => `${shortId(id)} is running`);
   const isLostForGood = createLostCheck(source);
   let wasLost = false;
   const task = await source.follow(id, {
@@ -67,12 +67,12 @@ async function run(args: readonly string[], own: Own): Promise<number> {
   return task.status === 'failed' ? EXIT.failed : task.status === 'cancelled' ? EXIT.cancelled : EXIT.success;
 }
 
-/** A task's journal as it is read, each thing with its time since the beginning. */
+/** Prints a task's journal, each entry with its time since the start. */
 class Timeline {
   readonly #screen: Screen;
   #startedAt: number | undefined;
   #hasWords = false;
-  /** What the turn under way has said so far. */
+  /** The text of the current turn so far. */
   #words = '';
 
   constructor(screen: Screen) {
@@ -81,27 +81,27 @@ class Timeline {
 
   show({ at: writtenAt, event }: JournalEntry): void {
     const told = event as unknown as RunEvent;
-    // Things are written down a little after they happen; some know when they did.
+    // Entries are written a little after the event. Some events carry their own time.
     const { at = writtenAt } = told as { readonly at?: number };
     this.#startedAt ??= at;
     if (told.type === 'text') this.#say(at, told.text);
-    // Of what has ended the journal keeps the ends only; then the words, or the last of them, are here.
+    // For a turn that has ended, the journal may keep only this event. Print the text that was not shown yet.
     else if (told.type === 'turn-end') this.#sayRest(at, wordsOf(told.message));
     else if (told.type === 'turn-start') [this.#hasWords, this.#words] = [false, ''];
     const cut = event as { readonly type?: string; readonly entries?: number; readonly bytes?: number };
     if (cut.type === 'journal-cut') {
-      this.#line(at, `… its journal has no room: ${cut.entries} entries, ${cut.bytes} bytes left out so far`);
+      this.#line(at, `… the journal is full: ${cut.entries} entries, ${cut.bytes} bytes left out so far`);
     }
     const line = told.type === 'run-start' ? `▪ ${told.agent} begins` : eventLine(told, this.#screen);
-    // The id is what 'whoa cancel --call' wants.
+    // 'whoa cancel --call' takes this id.
     const id = told.type === 'call-start' ? this.#screen.style('dim', `  (${told.callId})`) : '';
     if (line !== undefined) this.#line(at, line + id);
   }
 
   end(task: TaskRecord, isLost: boolean): void {
     const { id, status, outcome, endedAt = Date.now() } = task;
-    if (isLost) this.#line(endedAt, `lost: the process that ran it has died; '${commandName()} cancel' settles it`);
-    else this.#line(endedAt, isFinalStatus(status) ? `▪ ${status}` : `▪ ${shortId(id)} goes on`);
+    if (isLost) this.#line(endedAt, `lost: the process that ran it died; '${commandName()} cancel' settles it`);
+    else this.#line(endedAt, isFinalStatus(status) ? `▪ ${status}` : `▪ ${shortId(id)} is still running`);
     if (status === 'failed') this.#screen.line(outcome?.error?.message ?? '');
     if (status === 'cancelled' && outcome?.stop) {
       this.#screen.line(formatStopReport(outcome.stop as unknown as StopReport));

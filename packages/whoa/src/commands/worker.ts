@@ -11,21 +11,21 @@ import { startWorker, type Worker } from '../worker/start-worker.ts';
 const help = `whoa worker [options]
 
 Takes tasks from the store of your configuration and runs them with the agents of your configuration, in this folder, until it is
-ended. Tasks of workers that died are taken over. What rules do not decide waits until it is approved through the store.
+stopped. It takes over the tasks of workers that died. Calls that no rule decides wait for an approval through the store.
 
-  --agent NAME        only tasks for this agent; may be given several times. Otherwise all of the configuration
-  --concurrency N     how many tasks at once; 16 unless given
+  --agent NAME        only tasks for this agent; can be repeated. Defaults to all agents of the configuration
+  --concurrency N     how many tasks at once; defaults to 16
   --model NAME        as for 'whoa run'
-  --sandbox KIND      workspace, read-only or none: what commands may reach
-  --yes               allow what no rule speaks of; needs --sandbox
-  --health-port PORT  answer /healthz (the process turns) and /readyz (it takes tasks and the store answers)
-  --host HOST         where the health port listens; 127.0.0.1 unless given
-  --watchdog SECONDS  a process beside it kills it when its event loop has not turned for so long; 10 unless given, 0: none
-  --config FILE       the configuration
-  --json              one JSON object a line: what begins and ends
+  --sandbox KIND      what commands may access: workspace, read-only or none
+  --yes               allow calls that no rule matches; needs --sandbox
+  --health-port PORT  serve /healthz (the process works) and /readyz (it takes tasks and the store responds)
+  --host HOST         the address of the health port; defaults to 127.0.0.1
+  --watchdog SECONDS  a second process kills the worker when its event loop was blocked for this long; defaults to 10, 0 disables it
+  --config FILE       the configuration file
+  --json              print one JSON object per line, when a task starts and ends
 
-SIGTERM or Ctrl-C: takes no more, lets calls under way finish as the ladder of your configuration says (graceful: 10 s), and hands
-the tasks back to other workers. A second one ends it at once; its tasks are taken over when its lease has ended.`;
+On SIGTERM or Ctrl-C it takes no more tasks, lets running calls finish as the ladder of your configuration says (graceful: 10 s),
+and hands its tasks back to other workers. A second signal ends it immediately; its tasks are taken over when its lease ends.`;
 
 const OPTIONS = {
   agent: { type: 'string', multiple: true },
@@ -59,7 +59,7 @@ async function run(args: readonly string[], own: Own): Promise<number> {
   if (watchdogSeconds > 0) own(watchLoop(watchdogSeconds * 1_000));
   let worker: Worker | undefined;
   const isReady = async (): Promise<boolean> => worker?.isReady() ?? false;
-  // Before the worker, so that it answers while tasks are handed back.
+  // Start this before the worker: it is disposed after it, so it still responds while tasks are handed back.
   const health = healthPort === undefined ? undefined : own(await serveHealth({ host, port: healthPort, isReady }));
   const open = own(await openAgents({ config, names: values.agent, model, sandbox, yes }));
   const store = own(openSharedStore(config, 'worker'));

@@ -1,7 +1,7 @@
 import { homedir } from 'node:os';
 import { isAbsolute, join } from 'node:path';
 
-/** Where a person's configuration is. A relative XDG_CONFIG_HOME is ignored, as its specification says. */
+/** The user's configuration folder. A relative XDG_CONFIG_HOME is ignored, as the XDG specification requires. */
 export function configFolder(env: NodeJS.ProcessEnv): string {
   const given = env['XDG_CONFIG_HOME'];
   if (given && isAbsolute(given)) return join(given, 'whoa');

@@ -7,50 +7,50 @@ import type { TaskStore, TaskStoreConfig } from '@whoa/tasks';
 import type { SandboxKind, SandboxOptions } from '@whoa/tools';
 import type { ApprovalRule } from '../approvals/rules.ts';
 
-/** What an agent of a configuration may use. */
+/** What an {@link AgentFactory} receives. */
 export interface AgentSetup {
-  /** Opens the model that was asked for; name another to open that one. */
+  /** Opens a model by name. Defaults to the model of `--model`, the environment or the configuration. */
   readonly model: (name?: string) => Promise<Model>;
-  /** The folder it works in. */
+  /** The folder that the agent works in. */
   readonly cwd: string;
   /** A shell and file tools for that folder. */
   readonly tools: readonly Tool[];
-  /** Asks the person. Give it to `createAgent`, and calls that write or execute need a yes. */
+  /** Asks the user. Pass it to `createAgent` to require an approval for calls that write or execute. */
   readonly approve: Approve;
-  /** Registers what must be closed in the end. */
+  /** Registers a cleanup that runs when the agent is closed. */
   readonly defer: (cleanup: Cleanup) => void;
 }
 
-/** Creates an agent for one folder and one person. It is called when the agent is needed. */
+/** Creates an agent for one folder and one user. It is called when the agent is needed. */
 export type AgentFactory = (setup: AgentSetup) => Agent | Promise<Agent>;
 
-/** What `whoa.config.ts` says. */
+/** The configuration that `whoa.config.ts` exports. */
 export interface WhoaConfig {
-  /** The model when `--model` does not name one. */
+  /** The model, if neither `--model` nor `WHOA_MODEL` names one. */
   readonly model?: string;
-  /** What the agent that comes with the command is told. */
+  /** Instructions for the built-in agent. */
   readonly instructions?: string;
-  /** Agents of your own, chosen with `--agent`; the first one unless chosen. */
+  /** Your own agents, chosen with `--agent`. The first one is the default. */
   readonly agents?: Readonly<Record<string, Agent | AgentFactory>>;
-  /** Where tasks are kept: whoever shares it sees them and can stop them. A SQLite file of your own unless given. */
+  /** Where tasks are kept. Everyone with access to it can see and stop them. Defaults to a SQLite file of this user. */
   readonly store?: TaskStoreConfig | TaskStore;
-  /** What a newer prompt in an editor does to the one under way; `queue` unless given. */
+  /** What a new prompt in an editor does to the running one. Defaults to `queue`. */
   readonly policy?: PromptPolicy;
   /**
-   * How a stop that does not say how goes about it: the first Ctrl-C, `whoa cancel` without `--mode`, the stop button of an
-   * editor. Unless given it is `graceful`, and `now` in an editor.
+   * The mode of a stop that names none: the first Ctrl-C, `whoa cancel` without `--mode`, the stop button of an editor.
+   * Defaults to `graceful`, in an editor to `now`.
    */
   readonly ladder?: StopMode;
-  /** What commands may reach; `--sandbox` counts more. Defaults to `workspace` where bubblewrap works, else to `none`. */
+  /** What commands may access; `--sandbox` overrides it. Defaults to `workspace` where bubblewrap works, otherwise to `none`. */
   readonly sandbox?: SandboxKind | Omit<SandboxOptions, 'workspace'>;
-  /** What may be called without asking, what must be asked about, and what is never allowed. */
+  /** Which calls are allowed without asking, which need an approval, and which are denied. */
   readonly approvals?: readonly ApprovalRule[];
 }
 
 /**
  * Gives a configuration its type, for `whoa.config.ts`.
  *
- * @returns The configuration as it was given.
+ * @returns The same configuration.
  *
  * @example
  * ```ts

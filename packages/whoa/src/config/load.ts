@@ -10,19 +10,19 @@ import { configFolder } from './config-folder.ts';
 const NAMES = ['whoa.config.ts', 'whoa.config.mjs', 'whoa.config.js'];
 
 /**
- * Loads the configuration. It is code, so it comes only from where the person said, or from the person's own folder: never
- * from the folder the agent works in.
+ * Loads the configuration. It is code, so load it only from `--config` or from the user's configuration folder: never from the
+ * folder that the agent works in.
  */
 export async function loadConfig(path: string | undefined, env: NodeJS.ProcessEnv = process.env): Promise<WhoaConfig> {
   const file = path === undefined ? findConfig(env) : resolve(path);
   if (file === undefined) return {};
-  if (!existsSync(file)) throw new UsageError(`--config: there is no ${file}`);
-  if (!statSync(file).isFile()) throw new UsageError(`--config: ${file} is no file`);
+  if (!existsSync(file)) throw new UsageError(`--config: ${file} does not exist`);
+  if (!statSync(file).isFile()) throw new UsageError(`--config: ${file} is not a file`);
   resolveOurselves();
   const module = await importConfig(file);
   const config = module.default ?? module.config;
   if (typeof config !== 'object' || config === null) {
-    throw new UsageError(`${file} exports no configuration; write 'export default defineConfig({ … })'`);
+    throw new UsageError(`${file} does not export a configuration; write 'export default defineConfig({ … })'`);
   }
   checkConfig(config, file);
   return config;
@@ -36,7 +36,7 @@ async function importConfig(file: string): Promise<{ default?: WhoaConfig; confi
   }
 }
 
-/** The configuration in the person's own folder, if there is one. */
+/** Returns the configuration file in the user's configuration folder, if there is one. */
 export function findConfig(env: NodeJS.ProcessEnv = process.env): string | undefined {
   const folder = configFolder(env);
   const file = NAMES.map((name) => join(folder, name)).find((one) => existsSync(one));
@@ -44,25 +44,25 @@ export function findConfig(env: NodeJS.ProcessEnv = process.env): string | undef
   return file;
 }
 
-/** Whoever else can change a part of the way to it can give us code to run. */
+/** Throws if another user can change the file or a folder above it: that user could make us run their code. */
 function checkTrusted(path: string, file: string): void {
   const { mode, uid } = statSync(path);
   if (uid !== 0 && uid !== process.getuid?.()) {
-    throw new UsageError(`${path} belongs to another user, so ${file} is not loaded; make it yours`);
+    throw new UsageError(`${path} belongs to another user, so ${file} is not loaded; change its owner`);
   }
-  // In a folder with the sticky bit, such as /tmp, no one can move what belongs to others.
+  // In a folder with the sticky bit, such as /tmp, users cannot move files of other users.
   const isOpen = (mode & 0o002) !== 0 && (path === realpathSync(file) || (mode & 0o1000) === 0);
-  if (isOpen) throw new UsageError(`anyone can write to ${path}, so ${file} is not loaded; run 'chmod o-w ${path}'`);
+  if (isOpen) throw new UsageError(`all users can write to ${path}, so ${file} is not loaded; run 'chmod o-w ${path}'`);
 }
 
-/** A path with every link resolved, and every folder above it. */
+/** Returns the real path and every folder above it. */
 function upwards(path: string): string[] {
   const paths = [realpathSync(path)];
   for (let at = paths[0]!; dirname(at) !== at; at = dirname(at)) paths.push(dirname(at));
   return paths;
 }
 
-/** A configuration stands in a folder where nothing is installed; what it imports of ours is found beside this file. */
+/** The folder of a configuration has no node_modules. Resolve its imports of our packages relative to this file instead. */
 function resolveOurselves(): void {
   registerHooks({
     resolve(specifier, context, next) {

@@ -11,21 +11,21 @@ const MAX_PUBLISH_MS = 10_000;
 const TESTS = 'for n in $(seq 1 24); do echo "test $n passed"; sleep 0.25; done';
 const TURNS: readonly (readonly ScriptedStep[])[] = [
   [
-    'On it. I look at what has changed and run the tests, both at once. ',
+    'On it. I will look at the changes and run the tests at the same time. ',
     { call: 'read_changes', input: {} },
     { call: 'bash', input: { command: TESTS } },
   ],
   [
-    'All 24 tests passed, so I publish the release. That call must not be cut in half: press Stop while it runs, and it is ',
-    'waited for, and nothing else. ',
+    'All 24 tests passed, so I will publish the release. That call must not be cut in half: press Stop while it runs, and only ',
+    'this call is waited for. ',
     { call: 'publish_release', input: { release: '2.4.0' } },
   ],
   [
-    'The release is out. Since you are still here: a reply has no side effects, so a stop in the middle of these words closes ',
-    'them at once, keeps what was said, and hands it back to the model with the next message. Calls are another matter. One ',
-    'that only reads is interrupted; one that runs processes is not over until every process is proved gone; one that ',
-    'charges a card or publishes a release is left to finish, and no new one begins. Whatever happens, the report says it. ',
-    'That is all I have to say. Send another message, and press Stop earlier.',
+    'The release is out. Since you are still here: a reply has no side effects, so a stop in the middle of this text ends it ',
+    'immediately, keeps the text so far, and gives it to the model with the next message. Calls are different. A call ',
+    'that only reads is interrupted; a call that runs processes ends when all its processes are verified gone; a call that ',
+    'charges a card or publishes a release may finish, and no new call starts. The report lists what happened to each. ',
+    'That is all. Send another message, and press Stop earlier.',
   ],
 ];
 
@@ -34,11 +34,11 @@ export interface DemoAgentOptions {
   readonly cwd: string;
 }
 
-/** An agent without a model: it says what it was written to say, but its tools really work. */
+/** An agent with a scripted model and real tools. */
 export function createDemoAgent({ containment, cwd }: DemoAgentOptions): Agent {
   const readChanges = defineTool({
     name: 'read_changes',
-    description: 'Reads what has changed.',
+    description: 'Reads the changes.',
     inputSchema: z.object({}),
     effects: 'read',
     async execute(_, { token }) {
@@ -65,7 +65,7 @@ export function createDemoAgent({ containment, cwd }: DemoAgentOptions): Agent {
   });
 }
 
-/** Which turn it is since the person said something. */
+/** The number of turns since the last user message. */
 function turnOf(messages: readonly Pick<Message, 'role'>[]): number {
   const said = messages.findLastIndex(({ role }) => role === 'user');
   return messages.slice(said).filter(({ role }) => role === 'assistant').length;

@@ -11,11 +11,11 @@ const FILES: Readonly<Record<string, { readonly file: string; readonly type: str
   '/icon.svg': { file: 'icon.svg', type: 'image/svg+xml' },
 };
 
-/** A file of the page, if it is one: nothing from elsewhere is loaded by it, and nobody can frame it. */
+/** Returns a file of the page, if the path names one. The page loads nothing from other origins and cannot be framed. */
 export async function pageFile(pathname: string): Promise<Response | undefined> {
   if (!Object.hasOwn(FILES, pathname)) return undefined;
   const { file, type } = FILES[pathname]!;
-  // Beside `dist`: the compiler leaves what is no code behind.
+  // These files are next to `dist`, because the compiler only copies code.
   const body = await readFile(new URL(`../../demo/${file}`, import.meta.url), 'utf8');
   return new Response(body, {
     headers: {

@@ -1,7 +1,7 @@
 import type { Model } from '@whoa/core/model';
 import { COMPATIBLE_KEY, KEYED_PROVIDERS, MissingKeyError, type ModelName, parseModelName } from './model-name.ts';
 
-/** Opens the model that a name means. Its provider is loaded now and not before. */
+/** Opens the model with this name. The provider package is loaded on demand. */
 export async function openModel(name: string, env: NodeJS.ProcessEnv = process.env): Promise<Model> {
   const wanted = parseModelName(name);
   if (wanted.provider === 'scripted') {

@@ -20,15 +20,15 @@ test('a script says its replies one after the other', async () => {
 });
 
 test.each([
-  ['{', 'is no JSON'],
+  ['{', 'is not valid JSON'],
   ['[]', 'has no replies'],
-  ['["x"]', 'has a reply that is no list'],
-  ['[[7]]', 'has a step that is none: 7'],
-  ['{ "replies": [[]], "wordMs": "1" }', 'has a wordMs that is no number'],
+  ['["x"]', 'has a reply that is not a list'],
+  ['[[7]]', 'has an invalid step: 7'],
+  ['{ "replies": [[]], "wordMs": "1" }', 'has a wordMs that is not a number'],
 ])('%s is refused: %s', async (content, what) => {
   await expect(openScript(write(content))).rejects.toThrow(what);
 });
 
 test('a script that is not there is named', async () => {
-  await expect(openScript('/nowhere/script.json')).rejects.toThrow(/script cannot be read.*\/nowhere\/script.json/);
+  await expect(openScript('/nowhere/script.json')).rejects.toThrow(/cannot read the script.*\/nowhere\/script.json/);
 });

@@ -4,7 +4,7 @@ export interface ScaffoldedTool {
   readonly test: string;
 }
 
-/** Writes a tool that stops when told, and the test that proves it, for somebody to fill in. */
+/** Returns the source of a tool that stops when it is cancelled, and of the test that proves it, with TODOs to fill in. */
 export function scaffoldTool(name: string): ScaffoldedTool {
   const words = name.split(/[_-]+/).filter((word) => word !== '');
   const Name = words.map((word) => word[0]!.toUpperCase() + word.slice(1)).join('');
@@ -15,7 +15,7 @@ function toolText(name: string, Name: string): string {
   return `import { defineTool, createInterruptedError, type Tool, type ToolResult } from '@whoa/core';
 import { z } from 'zod';
 
-/** Does the work for one item. Hand \`signal\` to everything that takes one: that is how a cancel reaches it. */
+/** Does the work for one item. Pass \`signal\` to everything that accepts one, so that a cancel reaches it. */
 export type ${Name}Work = (item: string, signal: AbortSignal) => Promise<string>;
 
 const work: ${Name}Work = async (item, signal) => {
@@ -31,12 +31,12 @@ export function create${Name}(doWork: ${Name}Work = work): Tool<z.infer<typeof i
     name: '${name}',
     description: 'TODO: what it does, for the model.',
     inputSchema: input,
-    effects: 'read', // Or 'write', 'execute': those can be put before a human first.
-    replay: 'safe', // Or 'never', if a call that a crash cut off must not run again.
+    effects: 'read', // Or 'write', 'execute': those can require an approval.
+    replay: 'safe', // Or 'never', if a call that a crash interrupted must not run again.
     timeoutMs: 60_000,
     async execute({ items }, { signal, token, update }) {
       const done: string[] = [];
-      // \`content\` is for the model: short. \`details\` are for people, and never reach a model.
+      // \`content\` is for the model: keep it short. \`details\` are for users and are never sent to a model.
       const soFar = (): ToolResult => ({ content: done.join('\\n'), details: { done: [...done], of: items.length } });
       try {
         for (const item of items) {
@@ -45,7 +45,7 @@ export function create${Name}(doWork: ${Name}Work = work): Tool<z.infer<typeof i
         }
         return soFar();
       } catch (error) {
-        // Ask the token, not the error: what is aborted fails in many ways.
+        // Check the token, not the error: aborted work can throw any error.
         if (token.isCancelled) throw createInterruptedError(token, soFar());
         throw error;
       }
@@ -67,7 +67,7 @@ describe('${name} stops when told', () => {
   const cases = createToolContract({
     create() {
       const { promise: busy, resolve: begin } = Promise.withResolvers<void>();
-      // The item 'slow' is at work until it is cancelled.
+      // The item 'slow' runs until it is cancelled.
       const doWork: ${Name}Work = async (item, signal) => {
         signal.throwIfAborted();
         if (item !== 'slow') return \`\${item}: done\`;

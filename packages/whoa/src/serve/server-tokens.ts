@@ -5,25 +5,25 @@ import { UsageError } from '../command.ts';
 import { LOCAL_TENANT } from '../tasks/local-tasks.ts';
 import { TOKEN_VARIABLE } from '../tasks/token-variable.ts';
 
-/** A shorter one could be guessed, and only its plain hash is kept. */
+/** Shorter tokens could be guessed from their hash, which has no salt. */
 const MIN_CHARACTERS = 20;
 const RIGHTS: readonly Right[] = [...OWN_RIGHTS, 'operate'];
 
-/** Who may ask a server. */
+/** The tokens that a server accepts. */
 export interface ServerTokens {
   readonly authenticate: Authenticate;
-  /** The token that was made because there was none; it is shown once. */
+  /** The token that was created because none was set. It is shown once. */
   readonly made?: string;
 }
 
-/** Those of a file; else the one in the environment, which may do everything; else a new one. */
+/** Reads the tokens of a file; otherwise the one in the environment, which has all rights; otherwise creates one. */
 export function readServerTokens(file: string | undefined, env: NodeJS.ProcessEnv = process.env): ServerTokens {
   if (file !== undefined) return { authenticate: createTokens(readTokenFile(file)) };
   const given = env[TOKEN_VARIABLE];
-  // Commands of agents in this process are not to find it.
+  // Commands of agents in this process must not see it.
   delete env[TOKEN_VARIABLE];
   if (given !== undefined && given.length < MIN_CHARACTERS)
-    throw new UsageError(`${TOKEN_VARIABLE}: it can be guessed; use at least ${MIN_CHARACTERS} random characters`);
+    throw new UsageError(`${TOKEN_VARIABLE}: too short; use at least ${MIN_CHARACTERS} random characters`);
   const { token, sha256 } = given === undefined ? createToken() : { token: given, sha256: hashOf(given) };
   const entry = { sha256, tenant: LOCAL_TENANT, name: 'operator', rights: RIGHTS };
   return { authenticate: createTokens([entry]), ...(given === undefined && { made: token }) };
@@ -40,15 +40,15 @@ function readTokenFile(file: string): TokenEntry[] {
   } catch (error) {
     throw wrong(`cannot be read (${(error as Error).message})`);
   }
-  if (!Array.isArray(entries) || entries.length === 0) throw wrong('is no list of tokens');
+  if (!Array.isArray(entries) || entries.length === 0) throw wrong('is not a list of tokens');
   return entries.map((entry: unknown, index) => {
     const { sha256, tenant, name, rights } = (entry ?? {}) as Record<string, unknown>;
     const isText = (value: unknown): value is string => typeof value === 'string' && value !== '';
     const isHash = isText(sha256) && /^[0-9a-f]{64}$/i.test(sha256);
-    if (!isHash) throw wrong(`has a token ${index + 1} whose sha256 is not 64 hexadecimal digits`);
-    if (!isText(tenant) || !isText(name)) throw wrong(`has a token ${index + 1} without tenant or name`);
+    if (!isHash) throw wrong(`is not valid: the sha256 of token ${index + 1} is not 64 hexadecimal digits`);
+    if (!isText(tenant) || !isText(name)) throw wrong(`is not valid: token ${index + 1} has no tenant or no name`);
     if (!Array.isArray(rights) || !rights.every((right) => RIGHTS.includes(right as Right)))
-      throw wrong(`has a token ${index + 1} with rights that are none of ${RIGHTS.join(', ')}`);
+      throw wrong(`is not valid: token ${index + 1} has rights other than ${RIGHTS.join(', ')}`);
     return { sha256, tenant, name, rights: rights as Right[] };
   });
 }

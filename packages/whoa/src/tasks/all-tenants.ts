@@ -6,13 +6,13 @@ const TENANTS_AT_ONCE = 1_000;
 
 interface Tenants {
   readonly list: (page: { readonly limit: number; readonly cursor?: string }) => Promise<TenantPage>;
-  /** The tasks of one of them. */
+  /** Opens the tasks of one tenant. */
   readonly open: (tenant: string) => TaskSource;
 }
 
-/** The tasks of every tenant: each is asked, and what they return is put together. */
+/** The tasks of every tenant, merged from one request per tenant. */
 export function createAllTenantsSource({ list, open }: Tenants, any: TaskSource): TaskSource {
-  /** Whose a task is, as far as it has been seen. */
+  /** The tenant of each task that was seen so far. */
   const known = new Map<string, string>();
   const readTenants = async (): Promise<readonly string[]> => {
     const all: string[] = [];
@@ -34,7 +34,7 @@ export function createAllTenantsSource({ list, open }: Tenants, any: TaskSource)
     known.set(id, owner);
     return open(owner);
   };
-  /** An id that is no task's is asked for where it is not: the answer is the store's own. */
+  /** For an unknown id, use any tenant, so that the error comes from the store. */
   const sourceOf = async (id: string): Promise<TaskSource> => (await ownerOf(id)) ?? any;
 
   return {

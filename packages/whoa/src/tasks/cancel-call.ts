@@ -10,13 +10,13 @@ interface CancelCallContext {
 }
 
 const ANSWERS: Readonly<Record<string, string>> = {
-  accepted: 'is interrupted; the task goes on',
-  already: 'is being stopped already',
-  'too-late': 'does not run: it has ended, or there is no such call',
+  accepted: 'is interrupted; the task continues',
+  already: 'is already being stopped',
+  'too-late': 'is not running: it has ended, or there is no such call',
   refused: 'must not be cut in half; it was not stopped',
 };
 
-/** Stops one call of a task; answers the exit code. */
+/** Stops one call of a task and returns the exit code. */
 export async function cancelCall(
   id: string,
   { callId, reason }: { readonly callId: string; readonly reason: string | undefined },
@@ -37,9 +37,9 @@ export async function cancelCall(
   return answer === 'accepted' || answer === 'escalated' || answer === 'already' ? EXIT.success : EXIT.failed;
 }
 
-/** What the worker of the task said to the command. */
+/** Waits for the worker's response to the command. */
 async function waitForAnswer(id: string, number: number, { source, screen }: CancelCallContext): Promise<string> {
-  screen.status(() => 'waiting for the answer');
+  screen.status(() => 'waiting for the worker');
   let answer: string | undefined;
   const isLostForGood = createLostCheck(source);
   await source.follow(id, {

@@ -6,13 +6,13 @@ import { listTasks, type TaskSource } from './task-source.ts';
 const MAX_LISTED = 1_000;
 const MAX_SHOWN = 3;
 
-/** Finds the task that a person means by an id or its beginning. */
+/** Finds a task by its id or the beginning of it. */
 export async function findTask(
   source: Pick<TaskSource, 'get' | 'list'>,
   given: string | undefined,
 ): Promise<TaskRecord> {
   const where = `'${commandName()} tasks' lists them`;
-  if (!given) throw new UsageError(`say which task; ${where}`);
+  if (!given) throw new UsageError(`missing task id; ${where}`);
   const exact = await source.get(given);
   if (exact !== undefined) return exact;
   const { tasks } = await listTasks(source, { limit: MAX_LISTED });
@@ -22,5 +22,5 @@ export async function findTask(
   if (task !== undefined) return task;
   if (found.length <= 1) throw new UsageError(`there is no task '${given}'; ${where}`);
   const some = found.slice(0, MAX_SHOWN).map(({ id }) => id);
-  throw new UsageError(`'${given}' begins ${found.length} ids, such as ${some.join(', ')}; write more of it`);
+  throw new UsageError(`'${given}' matches ${found.length} tasks, such as ${some.join(', ')}; use more of the id`);
 }

@@ -2,20 +2,20 @@ import { CancellationToken } from '@whoa/core';
 import { waitUntilLevel } from '@whoa/core/embed';
 import { isFinalStatus, type JournalEntry, type TaskRecord, type TaskRef, type TaskStore } from '@whoa/tasks';
 
-/** While we follow, the worker is asked to write more often. */
+/** How often we ask the worker to write its journal more often while we follow. */
 const WATCH_MS = 5_000;
-/** The store is asked again this often, in case no hint came. */
+/** How often we read the store when no change notification arrives. */
 const LOOK_MS = 1_000;
 
 export interface FollowOptions {
-  /** `stop` ends the following. */
+  /** Return `stop` to stop following. */
   readonly onEntry?: (entry: JournalEntry) => 'stop' | undefined;
-  /** Asked each time there may be news; `stop` ends the following. */
+  /** Called each time the task may have changed. Return `stop` to stop following. */
   readonly onRecord?: (task: TaskRecord) => 'stop' | undefined | Promise<'stop' | undefined>;
   readonly token?: CancellationToken;
 }
 
-/** Reads a task's journal along until the task has ended. Answers what is known of it then. */
+/** Reads a task's journal until the task has ended. Returns its last record. */
 export async function followTask(store: TaskStore, ref: TaskRef, options: FollowOptions = {}): Promise<TaskRecord> {
   const { onEntry, onRecord, token = new CancellationToken({ name: 'follow' }) } = options;
   let wake = Promise.withResolvers<void>();
@@ -23,10 +23,10 @@ export async function followTask(store: TaskStore, ref: TaskRef, options: Follow
   let after = 0;
   try {
     for (;;) {
-      // Listen before asking: what happens in between wakes us.
+      // Don't move this below the read: a change in between must wake us.
       wake = Promise.withResolvers();
       const record = await store.get(ref);
-      if (record === undefined) throw new Error(`task ${ref.id} is no longer kept`);
+      if (record === undefined) throw new Error(`task ${ref.id} is no longer in the store`);
       for (;;) {
         const entries = onEntry === undefined ? [] : await store.read(ref, { after, watchMs: WATCH_MS });
         if (entries.length === 0) break;

@@ -5,8 +5,8 @@ import type { WhoaConfig } from '../config/config.ts';
 type Sessions = ReturnType<typeof createSqliteSessions<SessionRecord>>;
 
 /**
- * Keeps the sessions of editors in the file of the tasks, or in this user's own if the tasks are elsewhere. It is opened
- * when the first one is asked for.
+ * Keeps editor sessions in the SQLite file of the tasks, or in the default file of this user if tasks are in another store.
+ * The file is opened on first use.
  */
 export function createLocalSessions({ store }: Pick<WhoaConfig, 'store'> = {}): SessionStore & AsyncDisposable {
   const file = store !== undefined && 'backend' in store && store.backend === 'sqlite' ? store.file : undefined;
@@ -17,7 +17,7 @@ export function createLocalSessions({ store }: Pick<WhoaConfig, 'store'> = {}): 
   };
   const sessions = (): Promise<Sessions> =>
     (opened ??= open().catch((error: unknown) => {
-      // Another process may have been in the way; the next one who asks tries again.
+      // Another process may have locked the file. The next call tries again.
       opened = undefined;
       throw error;
     }));

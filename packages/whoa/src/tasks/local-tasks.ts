@@ -3,12 +3,12 @@ import { getDefaultSqlitePath } from '@whoa/tasks/internal';
 import { UsageError } from '../command.ts';
 import type { WhoaConfig } from '../config/config.ts';
 
-/** Whose the tasks of this machine's store are: its file belongs to one user. Who shares another store shares its tasks. */
+/** The tenant of `run` and `acp`. The local file belongs to one user; users of a shared store share this tenant. */
 export const LOCAL_TENANT = 'local';
 
 const ID_CHARACTERS = 11;
 
-/** Opens the store of the configuration; without one, that which every terminal of this user shares. */
+/** Opens the store of the configuration. Defaults to the file that all terminals of this user share. */
 export function openStore({ store }: Pick<WhoaConfig, 'store'>): TaskStore {
   if (store !== undefined && 'claim' in store) return store;
   if (store !== undefined && store.backend !== 'sqlite') return createTaskStore(store);
@@ -26,7 +26,7 @@ export function openSharedStore(config: Pick<WhoaConfig, 'store'>, command: stri
   if (store === undefined || !('backend' in store) || store.backend !== 'memory') return openStore(config);
   const other = "'sqlite', 'redis' or 'postgres'";
   throw new UsageError(
-    `whoa ${command} shares tasks with other processes, and memory is not shared: use ${other}`,
+    `whoa ${command} shares tasks with other processes, which a memory store cannot do: use ${other}`,
     'CONFIG',
   );
 }
@@ -37,28 +37,28 @@ const SQLITE_BUSY = 5;
 const SQLITE_CORRUPT = 11;
 const SQLITE_NOT_A_DATABASE = 26;
 
-/** Whose file it is, and what to do: SQLite says neither. */
+/** Adds the file and what to do to a SQLite error, which has neither. */
 function describeFailure({ message, errcode, code }: SqliteError, file: string): string {
-  if (errcode === SQLITE_BUSY) return `another process holds ${file}; try again, or end that process`;
+  if (errcode === SQLITE_BUSY) return `another process has locked ${file}; try again, or end that process`;
   if (errcode === SQLITE_CORRUPT || errcode === SQLITE_NOT_A_DATABASE) {
-    return `${file} is broken (${message}); move it away, and a new one is made`;
+    return `${file} is corrupt (${message}); move it away, and a new one is created`;
   }
   const isPlace = errcode !== undefined || code !== undefined;
-  const advice = 'set XDG_STATE_HOME to a folder of your own that can be written to';
-  return isPlace ? `tasks cannot be kept in ${file}: ${message}; ${advice}` : message;
+  const advice = 'set XDG_STATE_HOME to a folder that you can write to';
+  return isPlace ? `cannot store tasks in ${file}: ${message}; ${advice}` : message;
 }
 
-/** As much of an id as a person wants to type. */
+/** The beginning of an id, short enough to type. */
 export function shortId(id: string): string {
   return id.slice(0, ID_CHARACTERS);
 }
 
-/** Takes away from workers that have died what they held, by the clock of the store. */
+/** Frees the tasks of workers whose lease has expired by the clock of the store. */
 export async function freeLost(store: TaskStore): Promise<void> {
   for (let domain = 0; domain < store.domains; domain++) while ((await store.sweep({ domain })).more);
 }
 
-/** Whether the worker of a task has died and no other has it. */
+/** Whether the worker of a task died and no other worker has taken it. */
 export function isLost({ status, stage, deaths }: TaskHead): boolean {
   return !isFinalStatus(status) && stage !== 'held' && deaths > 0;
 }

@@ -10,14 +10,14 @@ interface SourceWishes {
   readonly 'all-tenants'?: boolean;
 }
 
-/** Opens what `--server`, or else the configuration, names. */
+/** Opens the server of `--server`, otherwise the store of the configuration. */
 export async function openTaskSource(wishes: SourceWishes): Promise<TaskSource> {
   const { server, tenant } = wishes;
-  if (tenant === '') throw new UsageError('--tenant: say whose tasks');
+  if (tenant === '') throw new UsageError('--tenant: expected a name');
   const all = wishes['all-tenants'] === true;
-  if (all && tenant !== undefined) throw new UsageError('--tenant and --all-tenants do not go together');
+  if (all && tenant !== undefined) throw new UsageError('--tenant and --all-tenants cannot be combined');
   if (server === undefined) return createStoreSource(await loadConfig(wishes.config), { tenant, all });
-  if (wishes.config !== undefined) throw new UsageError('--server and --config do not go together');
+  if (wishes.config !== undefined) throw new UsageError('--server and --config cannot be combined');
   const { createServerSource } = await import('./server-source.ts');
   return createServerSource(server, { tenant, all });
 }

@@ -4,14 +4,14 @@ import { LOCAL_TENANT } from './local-tasks.ts';
 
 export interface RegisterOptions {
   readonly store: TaskStore;
-  /** Told when a run could not be registered. It goes on all the same, but only its own door can stop it. */
+  /** Called when a run could not be registered. The run continues, but other processes cannot stop it. */
   readonly onProblem: (error: unknown) => void;
 }
 
-/** An agent whose runs are tasks in a store, for a door that starts runs itself. */
+/** An agent whose runs are tasks in a store, for an adapter that starts runs itself. */
 export interface RegisteredAgent {
   readonly agent: Agent;
-  /** Resolves when everything that has ended is written down. */
+  /** Resolves when all runs have ended and their ends are stored. */
   settled(): Promise<void>;
 }
 
@@ -24,7 +24,7 @@ export function registeredAgent(agent: Agent, options: RegisterOptions): Registe
     agent: {
       ...agent,
       run(input, given = {}) {
-        // What the runner wants done on the way; nothing if the store could not be had.
+        // The run options of the runner, or `undefined` if the store is not available.
         const wanted = Promise.withResolvers<RunOptions | undefined>();
         const run = agent.run(input, {
           ...given,
@@ -74,7 +74,7 @@ async function register(registration: Registration, { store }: RegisterOptions):
   const runner = createRunner({ store, agents: { [agent.name]: underWay } });
   try {
     const { id, status } = await runner.run(task, { ...(token && { token }) });
-    // Somebody may have cancelled the task before the runner had it: then nothing else tells the run.
+    // If the task was cancelled before the runner took it, only this cancels the run.
     if (status === 'cancelled') run.cancel((await store.get({ ...task, id }))?.outcome?.reason, { mode: 'now' });
     await run.outcome;
   } finally {
@@ -82,7 +82,7 @@ async function register(registration: Registration, { store }: RegisterOptions):
   }
 }
 
-/** A run that is under way, as its runner sees it: it obeys the runner's token, and its end comes after its last event. */
+/** Presents a started run to its runner. It follows the runner's token, and its outcome comes after its last event. */
 function followed(run: Run, { token, hooks }: RunOptions): Run {
   token?.onCancel((level, reason) => run.cancel(reason, { mode: MODES[level], undo: token.undo }));
   const told = tellAll(run.events, (event) => hooks?.any?.(event));

@@ -6,16 +6,16 @@ import { createAllTenantsSource } from './all-tenants.ts';
 import type { TaskSource } from './task-source.ts';
 import { TOKEN_VARIABLE } from './token-variable.ts';
 
-/** The tasks behind a server, as far as the token in the environment may see them. */
+/** The tasks of a server that the token in the environment may see. */
 export function createServerSource(
   server: string,
   { tenant, all }: { readonly tenant: string | undefined; readonly all: boolean },
 ): TaskSource {
   const url = URL.canParse(server) ? new URL(server) : undefined;
   if (url?.protocol !== 'http:' && url?.protocol !== 'https:')
-    throw new UsageError(`--server: '${server}' is no address; write https://tasks.example.com`);
+    throw new UsageError(`--server: expected a URL such as https://tasks.example.com, got '${server}'`);
   const token = process.env[TOKEN_VARIABLE];
-  if (!token) throw new UsageError(`--server: set ${TOKEN_VARIABLE} to a token that ${url.host} knows`);
+  if (!token) throw new UsageError(`--server: set ${TOKEN_VARIABLE} to a token of ${url.host}`);
   const clientOf = (one: string | undefined): TaskClient =>
     createTaskClient({ url: url.href, token, fetch: explained(url), ...(one !== undefined && { tenant: one }) });
   const client = clientOf(tenant);
@@ -42,26 +42,26 @@ function sourceOf(client: TaskClient): TaskSource {
         if (onEntry?.(entry as Parameters<typeof onEntry>[0]) === 'stop') break;
       }
       const task = await client.get(id);
-      if (task === undefined) throw new Error(`task ${id} is no longer kept`);
+      if (task === undefined) throw new Error(`task ${id} is no longer on the server`);
       return task;
     },
     counts: async () => [await client.counts()],
     workers: () => client.workers(),
-    // The workers of the server see to what was lost.
+    // The server's own workers free lost tasks.
     freeLost: () => Promise.resolve(),
     settleLost: () => Promise.resolve(),
     [Symbol.asyncDispose]: () => Promise.resolve(),
   };
 }
 
-/** Says what is wrong in words for the person at the terminal. */
+/** A `fetch` with errors that tell the user what to do. */
 function explained({ origin }: URL): typeof fetch {
   return async (...args) => {
     const response = await fetch(...args).catch((error: unknown) => {
       const { cause, message } = error as Error & { cause?: { message?: string } };
-      throw new Error(`${origin} cannot be reached: ${cause?.message ?? message}`, { cause: error });
+      throw new Error(`cannot reach ${origin}: ${cause?.message ?? message}`, { cause: error });
     });
     if (response.status !== 401) return response;
-    throw new UsageError(`${origin} does not know the token in ${TOKEN_VARIABLE}; '${commandName()} serve' shows one`);
+    throw new UsageError(`${origin} did not accept the token in ${TOKEN_VARIABLE}; '${commandName()} serve' shows one`);
   };
 }

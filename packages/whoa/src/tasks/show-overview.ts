@@ -15,7 +15,7 @@ interface Shown {
   readonly json: boolean;
 }
 
-/** How many tasks each tenant has, by status. */
+/** Prints how many tasks each tenant has, by status. */
 export async function showCounts(source: TaskSource, screen: Screen, { json }: Shown): Promise<number> {
   const counts = await source.counts();
   screen.status(undefined);
@@ -32,13 +32,13 @@ function countsRow({ tenant, statuses, limit }: TaskCounts): string[] {
   return [oneLine(tenant, MAX_TENANT_CHARACTERS), ...STATUSES.map(counted)];
 }
 
-/** Which workers there are, idle ones included. */
+/** Prints the workers, including idle ones. */
 export async function showWorkers(source: TaskSource, screen: Screen, { json }: Shown): Promise<number> {
   const { workers, more, now } = await source.workers();
   screen.status(undefined);
   const headings = ['WORKER', 'HOLDS', 'LEASE', 'WAITS FOR', 'TASKS'];
   if (json) for (const one of workers) screen.data(one);
-  else if (workers.length === 0) screen.note('No worker holds a task or waits for one.');
+  else if (workers.length === 0) screen.note('No workers.');
   else
     for (const line of tableOf(
       headings,

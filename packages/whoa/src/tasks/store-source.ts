@@ -7,7 +7,7 @@ import { followTask } from './follow-task.ts';
 import { freeLost, LOCAL_TENANT, openStore } from './local-tasks.ts';
 import type { TaskSource } from './task-source.ts';
 
-/** The tasks in the store of a configuration: those of one tenant, or of all. */
+/** The tasks of one tenant, or of all, in the store of a configuration. */
 export function createStoreSource(
   config: WhoaConfig,
   { tenant = LOCAL_TENANT, all = false }: { readonly tenant?: string | undefined; readonly all?: boolean } = {},

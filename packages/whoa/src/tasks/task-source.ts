@@ -18,28 +18,28 @@ interface CancelRequest {
   readonly undo: boolean;
 }
 
-/** The tasks that a command is about: those of one tenant, in a store or behind a server. */
+/** Where a command finds its tasks: in a store or on a server. */
 export interface TaskSource extends AsyncDisposable {
-  /** How a stop goes about it unless the command says so. */
+  /** The stop mode if the command names none. */
   readonly ladder: StopMode;
   get(id: string): Promise<TaskRecord | undefined>;
   list(filter: Omit<ListFilter, 'tenant'>): Promise<ListPage>;
   cancel(id: string, request: CancelRequest): Promise<StoreCancelReceipt>;
   cancelCall(id: string, callId: string, reason: string | undefined): Promise<SendReceipt>;
-  /** Reads a task's journal along until it has ended, or until it is told to stop. */
+  /** Reads a task's journal until the task has ended, or until a callback returns `stop`. */
   follow(id: string, options: FollowOptions): Promise<TaskRecord>;
   counts(): Promise<readonly TaskCounts[]>;
   workers(): Promise<WorkerPage>;
-  /** Takes away from workers that have died what they held. */
+  /** Frees the tasks of workers that died. */
   freeLost(): Promise<void>;
-  /** Writes the end of a cancelled task that nobody works on any more. Nothing of it runs again. */
+  /** Writes the end of a cancelled task whose worker died. Nothing runs again. */
   settleLost(task: TaskRecord): Promise<void>;
 }
 
-/** Each page of a server holds so many at most. */
+/** The most tasks that a server returns per page. */
 const MAX_PAGE = 1_000;
 
-/** The first tasks that match, the newest first, and whether there are more. */
+/** Returns up to `limit` matching tasks, newest first, and whether there are more. */
 export async function listTasks(
   source: Pick<TaskSource, 'list'>,
   { limit, ...filter }: Omit<ListFilter, 'tenant' | 'cursor' | 'limit'> & { readonly limit: number },
@@ -54,10 +54,10 @@ export async function listTasks(
   }
 }
 
-/** A task that was freed is taken over soon where there are workers; where there are none it stays as it is. */
+/** Workers take over a freed task within this time. After it, assume that there are none. */
 const TAKEN_OVER_MS = 3_000;
 
-/** Frees what was lost each time it is asked, and says whether a task has been lost for so long that nobody takes it over. */
+/** Returns a check that frees lost tasks and returns whether a task has been lost for so long that no worker will take it. */
 export function createLostCheck(source: TaskSource): (task: TaskHead) => Promise<boolean> {
   let since: number | undefined;
   return async (task) => {

@@ -1,2 +1,2 @@
-/** Holds the token for a server, where it is served and where it is asked. */
+/** The environment variable with the token of a server, for the server and for clients. */
 export const TOKEN_VARIABLE = 'WHOA_TOKEN';

@@ -17,22 +17,22 @@ export interface TerminalAskOptions {
 
 const CHOICES = '[y]es, [n]o, [a]lways, or say why not';
 const MORE = '[Enter] shows the next page, [n]o denies it';
-/** Before what the model chose, and before what we say of it: nothing else begins a line. */
+/** Prefixes for lines from the model and for our own notes. No line may start with anything else. */
 const GUTTER = '  │ ';
 const NOTE = '  · ';
-/** What a page needs besides the lines of the question. */
+/** Rows of a page that are not lines of the question. */
 const ROWS_AROUND = 6;
 const MIN_ROWS = 5;
-const CANCELLED: ApprovalAnswer = { decision: 'no', why: 'cancelled before anyone answered' };
+const CANCELLED: ApprovalAnswer = { decision: 'no', why: 'cancelled before the user answered' };
 
 /**
- * Asks the person at the terminal. All of a question is shown, page by page; what was typed before its last page was on the
- * screen is no answer.
+ * Asks the user at the terminal. The whole question is shown, page by page. Input that was typed before the last page
+ * appeared is not an answer.
  */
 export function createTerminalAsk(options: TerminalAskOptions): Ask {
   const { screen, input = process.stdin, output = process.stderr } = options;
   return async (question, { signal }) => {
-    if (!input.isTTY) return { decision: 'no', why: 'no one could be asked: standard input is not a terminal' };
+    if (!input.isTTY) return { decision: 'no', why: 'the user could not be asked: standard input is not a terminal' };
     if (signal.aborted) return CANCELLED;
     const held = screen.hold();
     try {
@@ -79,7 +79,7 @@ function answerFrom(typed: string): ApprovalAnswer {
   return /^(n(o)?)?$/i.test(typed) ? { decision: 'no' } : { decision: 'no', why: typed };
 }
 
-/** Before everything was shown there is no yes. */
+/** On every page but the last, only a no is accepted. */
 function refusalFrom(typed: string): ApprovalAnswer | undefined {
   const answer = answerFrom(typed);
   return typed === '' || answer.decision !== 'no' ? undefined : answer;

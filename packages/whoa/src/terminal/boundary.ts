@@ -2,12 +2,12 @@ import { randomUUID } from 'node:crypto';
 import { styleText } from 'node:util';
 import { toInertText } from '@whoa/core/approval';
 
-// Everything that is printed passes here. Text comes as it is, whoever wrote it; a style of ours comes as a mark that nobody
-// else can make, and only marks become escape sequences.
+// All output goes through this file. Our own styles are marks that text from elsewhere cannot forge, and only marks become
+// escape sequences.
 
 export type Style = Parameters<typeof styleText>[0];
 
-/** The parts of a terminal, or of what a command is piped into, that we need. */
+/** The parts of an output stream that we need. */
 export interface Output {
   readonly isTTY?: boolean;
   readonly columns?: number;
@@ -20,14 +20,14 @@ const SECRET = randomUUID();
 const MARK = new RegExp(`\u{fdd0}${SECRET}:(\\d+)\u{fdd1}`, 'u');
 const sequences: string[] = [];
 
-/** A text in a style, for something that is printed by `print`. */
+/** Marks a text with a style. Print the result with `rendered`. */
 export function styled(style: Style, text: string, output: Output): string {
   const stream = output as unknown as NodeJS.WritableStream;
   const [open = '', close = ''] = styleText(style, '\0', { stream }).split('\0');
   return open === '' ? text : `${markFor(open)}${text}${markFor(close)}`;
 }
 
-/** What is printed of a text: nothing in it but our own styles is obeyed. */
+/** Makes a text safe to print: only our own styles become escape sequences. */
 export function rendered(text: string): string {
   return text
     .split(MARK)
@@ -35,7 +35,7 @@ export function rendered(text: string): string {
     .join('');
 }
 
-/** JSON for a line of its own: the same data, without characters that a terminal obeys. */
+/** JSON on one line, with control characters escaped. */
 export function jsonLine(value: unknown): string {
   const escaped = (character: string): string => `\\u${character.charCodeAt(0).toString(16).padStart(4, '0')}`;
   return JSON.stringify(value).replace(/[\p{Cc}\p{Bidi_Control}\p{Zl}\p{Zp}]/gu, escaped);
@@ -45,7 +45,7 @@ type Write = (text: string) => unknown;
 
 const unguarded = new WeakMap<object, Write>();
 
-/** Makes everything that anyone prints to a terminal inert, also what never heard of a `Screen`. */
+/** Makes everything inert that is written to a terminal, including output that does not go through a `Screen`. */
 export function guardTerminal(stream: NodeJS.WriteStream): void {
   if (!stream.isTTY || unguarded.has(stream)) return;
   const write = stream.write.bind(stream) as (text: string, ...rest: unknown[]) => boolean;
@@ -54,7 +54,7 @@ export function guardTerminal(stream: NodeJS.WriteStream): void {
     write(toInertText(typeof chunk === 'string' ? chunk : Buffer.from(chunk).toString()), ...rest);
 }
 
-/** Writes as it is: for text that was rendered, and for what moves the cursor. */
+/** Writes without escaping. Use it only for rendered text and for cursor movements. */
 export function writeRaw(output: Output, text: string): void {
   const write = unguarded.get(output);
   if (write === undefined) output.write(text);

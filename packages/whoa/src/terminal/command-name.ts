@@ -1,4 +1,4 @@
-/** What a person types to start the command: a hint is to be pasted. npx leaves nothing of that name on the path. */
+/** How the user started the command, so that hints can be pasted. With npx there is no `whoa` on the path. */
 export function commandName(env: NodeJS.ProcessEnv = process.env): string {
   return env['npm_command'] === 'exec' ? 'npx whoa' : 'whoa';
 }

@@ -9,8 +9,8 @@ const MAX_CHARACTERS = 200;
 const ROOM_FOR_THE_REST = 24;
 
 const STOPPING: Readonly<Record<StopLevel, string>> = {
-  drain: 'stopping: nothing new starts, what runs may finish',
-  abort: 'stopping now: what runs is interrupted',
+  drain: 'stopping: nothing new starts, running calls may finish',
+  abort: 'stopping now: running calls are interrupted',
   kill: 'killing: nothing more is waited for',
 };
 
@@ -22,7 +22,7 @@ const ENDS: Readonly<Record<CallResult['state'], { readonly sign: string; readon
   unknown: { sign: '?', style: 'red' },
 };
 
-/** What a person is told of an event, in one line; nothing if it says nothing to them. */
+/** Describes an event in one line, or returns `undefined` if users need not see it. */
 export function eventLine(event: RunEvent, screen: Pick<Screen, 'style' | 'columns'>): string | undefined {
   switch (event.type) {
     case 'call-start': {
@@ -51,7 +51,7 @@ export function eventLine(event: RunEvent, screen: Pick<Screen, 'style' | 'colum
   }
 }
 
-/** What a call is about, in a few words. */
+/** Summarises the input of a call. */
 export function describeInput(input: unknown, maxCharacters: number = MAX_CHARACTERS): string {
   const { command, path, pattern } = (input ?? {}) as Readonly<Record<string, unknown>>;
   const words = [command, pattern, path].filter((word) => typeof word === 'string');

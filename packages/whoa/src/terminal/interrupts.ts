@@ -4,29 +4,29 @@ import { type Clock, systemClock } from '@whoa/core/embed';
 import { CLEANUP_MS } from '@whoa/core/internal';
 import { EXIT, type Own } from '../command.ts';
 
-/** After the third Ctrl-C whatever has not ended by then is left to its watchdog. */
+/** How long the third Ctrl-C waits before it exits. The watchdog ends processes that are left. */
 const EXIT_MS = CLEANUP_MS + 1_000;
 
 const LEVELS: readonly StopLevel[] = ['drain', 'abort', 'kill'];
 
 export interface InterruptOptions {
   readonly token: CancellationToken;
-  /** Ends the process: asked for when even `kill` did not settle the run. */
+  /** Ends the process. Called when even `kill` did not settle the run. */
   readonly exit: () => void;
-  /** What the first Ctrl-C means; `graceful` unless given. */
+  /** The mode of the first Ctrl-C. Defaults to `graceful`. */
   readonly first?: StopMode;
-  /** How hard the run is stopped by now: somebody elsewhere may have begun. */
+  /** The current stop level of the run. Another process may have started the stop. */
   readonly level?: () => StopLevel | undefined;
-  /** Told when the last wait begins, after which the process exits. */
+  /** Called when the last wait starts, after which the process exits. */
   readonly onLastWait?: (ms: number) => void;
   readonly clock?: Clock;
   readonly signals?: Pick<NodeJS.Process, 'on' | 'off'>;
 }
 
 /**
- * Turns what a terminal sends into cancels: Ctrl-C once is graceful, twice now, three times kill and exit, a fourth time
- * exit at once. It always goes one level further than the run is stopped by now. A terminal that goes, or a machine that
- * shuts down, means now: nobody else would take the run over.
+ * Turns signals of the terminal into cancels: Ctrl-C once is graceful, twice now, three times kill and exit, a fourth time
+ * exits immediately. Each goes one level beyond the current level of the run. SIGHUP and SIGTERM mean now: no other process
+ * would take the run over.
  */
 export function listenForInterrupts(options: InterruptOptions): Disposable {
   const { token, exit, first = 'graceful', clock = systemClock, signals = process } = options;
@@ -51,7 +51,7 @@ export function listenForInterrupts(options: InterruptOptions): Disposable {
     token.cancel({ kind: 'shutdown', via: 'SIGTERM' }, { mode: 'now' });
   };
   const onHangUp = (): void => {
-    token.cancel({ kind: 'disconnect', message: 'the terminal has gone', via: 'SIGHUP' }, { mode: 'now' });
+    token.cancel({ kind: 'disconnect', message: 'the terminal was closed', via: 'SIGHUP' }, { mode: 'now' });
   };
   const handlers = [
     ['SIGINT', onInterrupt],
@@ -67,7 +67,7 @@ export function listenForInterrupts(options: InterruptOptions): Disposable {
   };
 }
 
-/** For commands that nobody sits at: any of these signals ends them. */
+/** Calls `end` on SIGINT, SIGTERM and SIGHUP, for commands without a user at the terminal. */
 export function listenForEnd(
   end: (reason: CancelReasonInit) => unknown,
   signals: Pick<NodeJS.Process, 'on' | 'off'> = process,
@@ -84,7 +84,7 @@ export function listenForEnd(
   };
 }
 
-/** Resolves with the first signal to end; a second one ends the process at once. Own it before what is to end in order. */
+/** Resolves on the first signal; a second one exits immediately. Call it before opening resources that need cleanup. */
 export function waitForEnd(own: Own): Promise<void> {
   const { promise, resolve } = Promise.withResolvers<void>();
   let isEnding = false;
@@ -98,12 +98,12 @@ export function waitForEnd(own: Own): Promise<void> {
   return promise;
 }
 
-/** Who sits here, for reasons. */
+/** The name of the user, for cancel reasons. */
 export function userName(): string {
   try {
     return userInfo().username;
   } catch {
-    // A container may run as a user that has no name.
+    // In a container the user may have no name.
     return String(process.getuid?.() ?? 'somebody');
   }
 }

@@ -1,6 +1,6 @@
 import { LADDERS, type Ladder, type StopLevel, type StopMode } from '@whoa/core';
 
-/** How long each level of a stop may last, when the stop came from Ctrl-C and went by this ladder. */
+/** Computes the deadlines of the levels when Ctrl-C stops a run with this ladder. */
 export class LevelDeadlines {
   readonly #ladder: Ladder;
   #abortAt: number | undefined;
@@ -10,7 +10,7 @@ export class LevelDeadlines {
     this.#ladder = typeof first === 'string' ? LADDERS[first] : first;
   }
 
-  /** Tells it that a level was reached; answers when the next one is due. */
+  /** Records that a level was reached. Returns when the next one is due. */
   reach(level: StopLevel, at: number): number | undefined {
     const { drainMs = 0, abortMs = 0 } = this.#ladder;
     if (level === 'kill') return undefined;
@@ -20,7 +20,7 @@ export class LevelDeadlines {
       return this.#abortAt;
     }
     this.#killAt ??= at + abortMs;
-    // Before its time: somebody pressed again, and that means now.
+    // Earlier than planned: the user pressed Ctrl-C again, which means now.
     if (this.#abortAt !== undefined && at < this.#abortAt) {
       this.#killAt = Math.min(this.#killAt, at + (LADDERS.now.abortMs ?? 0));
     }

@@ -3,7 +3,7 @@ import { oneLine } from './text/plain-text.ts';
 
 const MAX_CHARACTERS = 400;
 
-/** Writes one line about what could not be tidied up; the command goes on. */
+/** Prints one line about a cleanup that failed. The command continues. */
 export function reportCleanup({ message, cause }: CleanupError): void {
   const why = cause instanceof Error ? `: ${cause.message}` : '';
   process.stderr.write(`whoa: ${oneLine(message + why, MAX_CHARACTERS)}\n`);

@@ -9,19 +9,19 @@ import { oneLine } from './text/plain-text.ts';
 
 export interface RunViewOptions {
   readonly tools: readonly Tool[];
-  /** What the first Ctrl-C means. */
+  /** The mode of the first Ctrl-C. */
   readonly first?: StopMode | undefined;
 }
 
 interface ShownCall {
   readonly tool: string;
-  /** What it is about, or what it last printed. */
+  /** A summary of its input, or the last line it printed. */
   text: string;
 }
 
 const MAX_NAMES = 3;
 
-/** A run as a person follows it in the terminal that started it. */
+/** Shows a run in the terminal that started it. */
 export class RunView {
   readonly #screen: Screen;
   readonly #tools: readonly Tool[];
@@ -37,7 +37,7 @@ export class RunView {
     this.#deadlines = new LevelDeadlines(first);
   }
 
-  /** How hard the run is stopped by now. */
+  /** The current stop level of the run. */
   get level(): StopLevel | undefined {
     return this.#level;
   }
@@ -60,13 +60,13 @@ export class RunView {
     else if (line !== undefined || event.type === 'turn-start' || event.type === 'approval-answer') this.#showStatus();
   }
 
-  /** The process exits after so long, whatever still runs. */
+  /** Announces that the process exits after `ms`, whatever is still running. */
   lastWait(ms: number): void {
     if (this.#calls.size === 0) return;
     this.#screen.note(this.#yellow(`■ whoa exits in ${seconds(ms)} at most · Ctrl-C again exits now`));
   }
 
-  /** Said when the process exits before everything has ended. */
+  /** Prints a note when the process exits before everything has ended. */
   leave(): void {
     const names = namesOf([...this.#calls.values()]);
     const what = names === '' ? 'not everything has ended' : `${names} has not ended`;
@@ -86,14 +86,14 @@ export class RunView {
     if (event.type === 'call-end') this.#calls.delete(event.result.callId);
   }
 
-  /** At once: what is waited for, how long at most, and what another Ctrl-C does. */
+  /** Describes what the stop waits for, the time limit, and what another Ctrl-C does. */
   #describeStop({ level, reason, at }: Extract<RunEvent, { type: 'level-change' }>): string {
     this.#level = level;
     this.#nextAt = reason.via === 'Ctrl-C' ? this.#deadlines.reach(level, at) : undefined;
     return this.#yellow(`■ ${STOPPING[level]}${this.#waiting(at) ?? ''}`);
   }
 
-  /** What the stop waits for; nothing if nothing. What must not be cut in half tells of itself. */
+  /** Describes the calls that the stop waits for, if any. Calls that must finish have their own event, so they are left out. */
   #waiting(now: number): string | undefined {
     const level = this.#level ?? 'drain';
     const calls = [...this.#calls.values()];

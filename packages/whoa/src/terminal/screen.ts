@@ -1,26 +1,26 @@
 import { type Clock, systemClock } from '@whoa/core/embed';
 import { jsonLine, type Output, rendered, type Style, styled, writeRaw } from './boundary.ts';
 
-/** Nothing may go on for longer than this without a sign of life. */
+/** Show the status after this time without output. */
 const SILENCE_MS = 1_000;
 const FRAME_MS = 120;
 const FRAMES = '⠋⠙⠹⠸⠼⠴⠦⠧⠇⠏';
 const MAX_COLUMNS = 500;
 const ROWS = 24;
-/** A terminal shows Ctrl-C as ^C, where the line is about to begin. */
+/** Terminals echo Ctrl-C as ^C. This removes it from the start of the line. */
 const CLEAR_LINE = '\r\x1b[K';
 
 export interface ScreenOptions {
   readonly stdout?: Output;
   readonly stderr?: Output;
   readonly clock?: Clock;
-  /** Called once when what is printed reaches nobody any more; `EPIPE`: whoever read it has gone. */
+  /** Called once when the output can no longer be written. `EPIPE` means that its reader has gone. */
   readonly onGone?: (error: NodeJS.ErrnoException) => void;
 }
 
 /**
- * What a person sees: the answer on standard output, everything about it on standard error, and behind the cursor a sign of
- * life that leaves no trace. Dispose it to take the sign away.
+ * The output of a command: the reply on standard output, everything else on standard error, and a status after the cursor
+ * that is erased again. Dispose it to erase the status.
  */
 export class Screen implements Disposable {
   readonly #stdout: Output;
@@ -31,7 +31,7 @@ export class Screen implements Disposable {
   #status: { readonly text: () => string; readonly since: number } | undefined;
   #timer: Disposable | undefined;
   #frame = 0;
-  /** What waits until a question is answered. */
+  /** Output that waits until a question is answered. */
   #held: (() => void)[] | undefined;
 
   constructor({ stdout = process.stdout, stderr = process.stderr, clock = systemClock, onGone }: ScreenOptions = {}) {
@@ -55,32 +55,32 @@ export class Screen implements Disposable {
     return this.#stderr.rows ?? ROWS;
   }
 
-  /** Words of an answer, as they come. */
+  /** Prints a part of the reply. */
   say(text: string): void {
     if (text === '' || this.#wait(() => this.say(text))) return;
     this.#clear();
-    // Into a file the answer goes as the model wrote it.
+    // Write the reply to files unchanged.
     writeRaw(this.#stdout, this.#stdout.isTTY ? rendered(text.replaceAll('\r\n', '\n')) : text);
     this.#isMidLine = !text.endsWith('\n');
     this.#restart();
   }
 
-  /** A line about the answer. */
+  /** Prints a line on standard error. */
   note(line: string): void {
     if (this.#wait(() => this.note(line))) return;
     this.#clear();
-    // Into a file the answer goes alone, and must not be broken by what is said beside it.
+    // If standard output is a file, it contains only the reply: don't add line breaks for notes.
     if (this.#stdout.isTTY) this.endLine();
     this.#print(this.#stderr, line);
     this.#restart();
   }
 
-  /** A line of data for another program. */
+  /** Prints a line of JSON. */
   data(value: unknown): void {
     writeRaw(this.#stdout, `${jsonLine(value)}\n`);
   }
 
-  /** A line of the answer itself: a row of a table, a report that was asked for. */
+  /** Prints a line on standard output, such as a row of a table. */
   line(text: string): void {
     if (this.#wait(() => this.line(text))) return;
     this.#clear();
@@ -89,7 +89,7 @@ export class Screen implements Disposable {
     this.#restart();
   }
 
-  /** Ends a line that the answer has begun. */
+  /** Ends an unfinished line of the reply. */
   endLine(): void {
     if (this.#wait(() => this.endLine())) return;
     this.#clear();
@@ -97,14 +97,14 @@ export class Screen implements Disposable {
     this.#isMidLine = false;
   }
 
-  /** What goes on now; shown once it has been silent for a second. `undefined`: nothing goes on. */
+  /** Sets the status, which is shown after a second without output. `undefined` clears it. */
   status(text: (() => string) | undefined): void {
     this.#clear();
     this.#status = text === undefined ? undefined : { text, since: this.#clock.now() };
     this.#restart();
   }
 
-  /** Leaves the terminal to a question: everything else waits until this is disposed. */
+  /** Reserves the terminal for a question: all other output waits until this is disposed. */
   hold(): Disposable & { readonly note: (line: string) => void; readonly prompt: (text: string) => void } {
     this.#clear();
     if (this.#stdout.isTTY) this.endLine();
@@ -146,7 +146,7 @@ export class Screen implements Disposable {
     this.#timer = this.#clock.setTimer(SILENCE_MS, () => this.#draw(), { keepAlive: false });
   }
 
-  /** Behind the cursor and without wrapping, so that the next word can simply be written over it. */
+  /** Draws the status after the cursor, without wrapping, so that the next output can overwrite it. */
   #draw(): void {
     const { text, since } = this.#status!;
     const frame = FRAMES[this.#frame++ % FRAMES.length]!;

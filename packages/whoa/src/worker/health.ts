@@ -4,11 +4,11 @@ import type { AddressInfo } from 'node:net';
 export interface HealthOptions {
   readonly host: string;
   readonly port: number;
-  /** Whether it takes tasks, and the store answers. */
+  /** Whether the worker takes tasks and the store responds. */
   readonly isReady: () => Promise<boolean>;
 }
 
-/** Says over HTTP that the process answers (`/healthz`) and that it takes tasks (`/readyz`). Nothing else can be asked. */
+/** Serves `/healthz` (the process responds) and `/readyz` (the worker takes tasks) over HTTP, and nothing else. */
 export async function serveHealth({ host, port, isReady }: HealthOptions): Promise<AsyncDisposable & { url: string }> {
   const server = createServer((request, response) => {
     const answer = (status: number): void => {

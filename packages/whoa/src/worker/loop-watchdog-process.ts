@@ -1,17 +1,17 @@
-// One small process beside a worker. It hears from the worker each time its event loop turns; a worker that has been
-// silent for too long is killed, so that its lease ends and another takes its tasks over.
+// A small process next to a worker. The worker writes to it as long as its event loop turns. A worker that has been silent for
+// too long is killed, so that its lease ends and another worker takes its tasks over.
 const [pid, maxQuietTicks, tickMs] = process.argv.slice(2).map(Number) as [number, number, number];
 let quietTicks = 0;
 
-// What ends the worker must not end this first.
+// A signal that ends the worker must not end this process first.
 for (const signal of ['SIGTERM', 'SIGINT', 'SIGHUP'] as const) process.on(signal, () => {});
 process.stdin.on('data', () => (quietTicks = 0));
-// The worker has gone, however it went.
+// The worker has exited or was killed.
 process.stdin.on('end', () => process.exit(0));
-// Its own turns are counted, not time: when the whole machine was stopped, so were they.
+// Count our own ticks, not time: they stop too while the whole machine is suspended.
 setInterval(() => {
   if (++quietTicks < maxQuietTicks) return;
-  process.stderr.write(`whoa: worker ${pid} is killed: its event loop has not turned for ${quietTicks * tickMs} ms\n`);
+  process.stderr.write(`whoa: killing worker ${pid}: its event loop was blocked for ${quietTicks * tickMs} ms\n`);
   process.kill(pid, 'SIGKILL');
   process.exit(1);
 }, tickMs);

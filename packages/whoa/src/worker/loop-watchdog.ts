@@ -4,12 +4,12 @@ import { fileURLToPath } from 'node:url';
 
 const TICKS = 20;
 
-/** Has this process killed when its event loop does not turn for so long. Dispose it when nothing is at stake any more. */
+/** Starts a process that kills this one when its event loop is blocked for `blockedMs`. Dispose it to end the watchdog. */
 export function watchLoop(blockedMs: number): Disposable {
   const tickMs = Math.ceil(blockedMs / TICKS);
   const file = fileURLToPath(new URL(`./loop-watchdog-process${extname(import.meta.url)}`, import.meta.url));
   const watchdog = spawn(process.execPath, [file, `${process.pid}`, `${TICKS}`, `${tickMs}`], {
-    // A session of its own, so that a signal to the group of the worker does not reach it.
+    // In its own session, so that a signal to the worker's process group does not reach it.
     detached: true,
     cwd: '/',
     env: {},

@@ -11,13 +11,13 @@ const MAX_LINE_CHARACTERS = 300;
 export interface WorkerOptions extends Pick<OpenAgents, 'agents' | 'approvals'> {
   readonly store: TaskStore;
   readonly concurrency: number;
-  /** How calls under way are treated when it ends, before their tasks are handed back. */
+  /** How running calls are stopped before their tasks are handed back. */
   readonly ladder: StopMode | undefined;
   readonly screen: Screen;
   readonly asJson: boolean;
 }
 
-/** Takes tasks of a store until it is disposed; then it hands back what it has not finished. */
+/** Takes tasks from a store until it is disposed. Then it hands back unfinished tasks. */
 export interface Worker extends AsyncDisposable {
   readonly name: string;
   isReady(): Promise<boolean>;
@@ -39,13 +39,14 @@ export async function startWorker(options: WorkerOptions): Promise<Worker> {
     isReady: async () => !isStopping && (await answers(store)),
     async [Symbol.asyncDispose]() {
       isStopping = true;
-      if (runner.live > 0 && !asJson) screen.note(`handing back ${runner.live} at work; once more ends at once`);
+      if (runner.live > 0 && !asJson)
+        screen.note(`handing back ${runner.live} running; another signal exits immediately`);
       await runner.stop(ladder);
     },
   };
 }
 
-/** Asks the store for nothing in particular. */
+/** Reads a task that does not exist, to see whether the store responds. */
 async function answers(store: TaskStore): Promise<boolean> {
   const { promise, resolve } = Promise.withResolvers<boolean>();
   const timer = setTimeout(() => resolve(false), READY_MS);

@@ -1,4 +1,4 @@
-/** A duration as a person says it: `340 ms`, `2.5 s`, `4 min`, `3 h`, `2 d`. */
+/** Formats a duration: `340 ms`, `2.5 s`, `4 min`, `3 h`, `2 d`. */
 export function inWords(ms: number): string {
   if (ms < 1_000) return `${Math.max(0, Math.round(ms))} ms`;
   if (ms < 60_000) return `${(ms / 1_000).toFixed(1)} s`;

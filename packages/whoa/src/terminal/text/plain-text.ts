@@ -1,6 +1,6 @@
 import { toInertText } from '@whoa/core/approval';
 
-/** A text from outside in one line, at most so long. */
+/** Puts a text on one line and cuts it at `maxCharacters`. */
 export function oneLine(text: string, maxCharacters: number): string {
   const line = toInertText(text.replaceAll('\r\n', '\n'))
     .trim()

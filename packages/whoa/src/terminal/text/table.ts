@@ -1,13 +1,13 @@
 export interface TableOptions {
   readonly width: number;
-  /** Columns that are left out where there is no room, by their place, the least wanted first. */
+  /** Indexes of the columns to drop when the table is too wide, least important first. */
   readonly lessWanted?: readonly number[];
 }
 
-/** What the last column needs to say anything. */
+/** The minimum width of the last column. */
 const MIN_LAST = 16;
 
-/** Rows under headings, each column as wide as it needs; the last one gets what is left. */
+/** Formats rows under headings. Columns are as wide as their content; the last one gets the remaining width. */
 export function formatTable(
   headings: readonly string[],
   rows: readonly (readonly string[])[],

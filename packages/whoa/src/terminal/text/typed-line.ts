@@ -7,7 +7,7 @@ export type TypedInput = NodeJS.ReadableStream & {
 };
 
 const CTRL_C = '\u0003';
-/** How many turns of the event loop without input show that there is none. The first may end before the loop has looked. */
+/** Turns of the event loop without input after which there is none. One is not enough: it may end before the loop polls. */
 const QUIET_TURNS = 3;
 const MAX_TURNS = 1_000;
 
@@ -17,16 +17,16 @@ interface Asking {
   readonly signal: AbortSignal;
 }
 
-/** Shows the prompt of a question that was printed, and reads the answer; `undefined` at the end of the input. */
+/** Prints the prompt of a question and reads a line. Returns `undefined` at the end of the input. */
 export async function askForLine(
   showPrompt: () => void,
   { input, output, signal }: Asking,
 ): Promise<string | undefined> {
   await discardEarly(input);
   showPrompt();
-  // Not a terminal to readline: the kernel edits the line, and Ctrl-C stays a signal.
+  // Don't let readline use the terminal: the kernel edits the line, and Ctrl-C stays a signal.
   const lines = createInterface({ input, output, terminal: false });
-  // At the end of the input no answer will ever come.
+  // Readline's question never settles at the end of the input.
   const closed = Promise.withResolvers<undefined>();
   lines.once('close', () => closed.resolve(undefined));
   try {
@@ -37,23 +37,23 @@ export async function askForLine(
 }
 
 /**
- * Throws away what was typed before a question was on the screen: nobody had seen it. A caller prints the question, then calls
- * this, and the prompt comes last, so that whoever answers the prompt is heard.
+ * Discards input that was typed before the question was on the screen. Print the question, call this, then print the prompt,
+ * so that an answer to the prompt is never discarded.
  */
 async function discardEarly(input: TypedInput): Promise<void> {
-  // Raw mode also brings up the line that was begun and not ended.
+  // Raw mode also delivers an unfinished line.
   input.setRawMode?.(true);
   try {
     await discardTyped(input);
   } finally {
-    // This waits until the terminal has taken the question.
+    // This waits until the terminal has received the question.
     input.setRawMode?.(false);
   }
-  // What came while it waited was early as well.
+  // Input that arrived during this wait was early too.
   await discardTyped(input);
 }
 
-/** A Ctrl-C that falls into this moment is still one. */
+/** Discards pending input, except Ctrl-C: in raw mode it is a character, so turn it back into a signal. */
 async function discardTyped(input: TypedInput): Promise<void> {
   let quiet = 0;
   const onData = (chunk: Buffer | string): void => {
@@ -61,11 +61,11 @@ async function discardTyped(input: TypedInput): Promise<void> {
     if (chunk.toString().includes(CTRL_C)) process.kill(process.pid, 'SIGINT');
   };
   input.on('data', onData);
-  // After a pause, as at the end of every question, a listener alone gets nothing.
+  // Input is paused after every question, and a listener alone does not resume it.
   input.resume();
   try {
     for (let turns = 0; quiet < QUIET_TURNS; turns++, quiet++) {
-      if (turns > MAX_TURNS) throw new Error('the terminal does not stop sending; no one can be asked');
+      if (turns > MAX_TURNS) throw new Error('the terminal does not stop sending input, so the user cannot be asked');
       await new Promise((resolve) => setImmediate(resolve));
     }
   } finally {
