@@ -3,7 +3,7 @@ import type { ProcessIdentity, ProcessStatus } from './identity/identity.ts';
 import { nameOf, type Scope } from './identity/scope.ts';
 import { type SignalAnswer, signalGroup, signalProcess } from './signal.ts';
 
-/** What is known when the last step was taken. `tags`: no process that bears a tag is left; `kernel`: none at all. */
+/** The result of the last step. `tags`: no tagged process is left; `kernel`: no process at all. */
 export interface Ended {
   readonly verified: 'kernel' | 'tags' | 'no';
   /** How many processes were ended. */
@@ -11,20 +11,20 @@ export interface Ended {
   readonly survivors: readonly ProcessIdentity[];
 }
 
-/** How long killed processes may take to go before they are called survivors. */
+/** How long killed processes may take to end before they count as survivors. */
 const MAX_KILL_MS = 1_500;
-/** How long a fence may take to end those inside. */
+/** How long a fence may take to end the processes inside. */
 const MAX_FENCE_MS = 100;
-/** Looks that find nobody, but may have missed somebody, before this is reported as it is. */
+/** How often to repeat a look that found no process but may be incomplete, before reporting `no`. */
 const MAX_CLEAN_LOOKS = 25;
-/** Rounds of freezing what is still forking. */
+/** Rounds of stopping processes that are still forking. */
 const MAX_FREEZES = 50;
 
-/** The end of one command: TERM and CONT, some grace, freeze, KILL, and a look that proves it. */
+/** Ends one command: TERM and CONT, a grace period, STOP, KILL, and a look that verifies it. */
 export class Ending {
   readonly scope: Scope;
   readonly #fence: Fence | undefined;
-  /** Whom it saw run; who ended before was ended by nobody, and who holds the fence up is not the command's. */
+  /** Processes seen running. Excludes those that ended before, and those that maintain the fence. */
   readonly #seen = new Set<string>();
   readonly #asked = new Set<string>();
   readonly #frozen = new Set<string>();
@@ -40,12 +40,12 @@ export class Ending {
     this.#askUntil = performance.now() + options.graceMs;
   }
 
-  /** Shortens the grace; it is never prolonged. */
+  /** Shortens the grace period. Never extends it. */
   hurry(graceMs: number): void {
     this.#askUntil = Math.min(this.#askUntil, performance.now() + graceMs);
   }
 
-  /** Does what the last look calls for: `again` wants another look at once, `wait` after something has happened. */
+  /** Acts on the last look. `again` asks for another look immediately, `wait` for one after an event. */
   step(look: { isComplete: boolean }): Ended | 'again' | 'wait' {
     const live = this.scope.members;
     const now = performance.now();
@@ -68,7 +68,7 @@ export class Ending {
     return isEmpty === false ? 'wait' : 'again';
   }
 
-  /** TERM alone would not wake what is stopped. */
+  /** Sends CONT too: stopped processes do not handle TERM. */
   #ask(live: readonly ProcessStatus[]): 'wait' {
     const groups = this.#asked.size === 0 && this.#fence === undefined ? this.#askGroups() : new Set<number>();
     for (const member of live) {
@@ -80,7 +80,7 @@ export class Ending {
     return 'wait';
   }
 
-  /** A whole group hears it in one step: a shell that heard it after its child could start the next command. */
+  /** Signal the whole group in one step: a shell that gets TERM after its child could start the next command. */
   #askGroups(): Set<number> {
     const held = { isHeld: this.scope.isHeld() };
     const asked = this.scope.roots.filter((root) => signalGroup(root, 'SIGTERM', held) === 'sent');
@@ -100,7 +100,7 @@ export class Ending {
     }
     const moving = unfinished.filter((member) => !this.#frozen.has(nameOf(member)));
     if (moving.length > 0 && this.#freezes++ < MAX_FREEZES) {
-      // Freeze first: what is killed one by one can fork in between.
+      // Stop them all first: processes that are killed one by one can fork in between.
       for (const member of moving) {
         this.#frozen.add(nameOf(member));
         signalProcess(member, 'SIGSTOP');
@@ -112,7 +112,7 @@ export class Ending {
     return 'wait';
   }
 
-  /** The fence first; who is left a while later has got out of it, and is ended like everybody else. */
+  /** Wait for the fence first. Processes left after that have escaped it and are ended by signals. */
   #isFenceAtWork(): boolean {
     const now = performance.now();
     this.#fenceUntil ??= this.#fence?.kill() ? now + MAX_FENCE_MS : now;

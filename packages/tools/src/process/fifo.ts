@@ -3,18 +3,18 @@ import { closeSync, constants, openSync, rmSync, unlinkSync } from 'node:fs';
 import { join } from 'node:path';
 import { promisify } from 'node:util';
 
-/** A pipe for a child's output: `read` for us, `write` for the child. Whoever takes it closes both. */
+/** A pipe for a child's output: `read` for us, `write` for the child. The caller closes both. */
 export interface Pipe {
   readonly read: number;
   readonly write: number;
 }
 
-/** How many are made at a time: one `mkfifo` costs as much as sixteen. */
+/** How many are created at a time: one `mkfifo` process can create sixteen for the same cost. */
 const BATCH = 16;
 
 /**
- * Makes real pipes. What Node calls a pipe is a socket: `> /dev/stderr` fails on it. Node cannot make a pipe itself, so they
- * are named ones that lose their name as soon as both ends are open.
+ * Creates real pipes. Node's pipes are sockets, on which `> /dev/stderr` fails. Node cannot create pipes, so these are named
+ * pipes that are unlinked as soon as both ends are open.
  */
 export class Pipes implements AsyncDisposable {
   readonly #folder: string;
@@ -32,7 +32,7 @@ export class Pipes implements AsyncDisposable {
       await (this.#making ??= this.#make());
       name = this.#names.pop();
     }
-    // The reading end first and without waiting: a named pipe cannot be opened for writing alone.
+    // Open the reading end first and non-blocking: opening a named pipe for writing waits for a reader.
     const read = openSync(name, constants.O_RDONLY | constants.O_NONBLOCK);
     try {
       return { read, write: openSync(name, constants.O_WRONLY) };
@@ -55,7 +55,7 @@ export class Pipes implements AsyncDisposable {
       await promisify(execFile)('mkfifo', ['-m', '600', ...names]);
       this.#names.push(...names);
     } catch (error) {
-      throw new Error(`Could not make pipes in ${this.#folder} with mkfifo; is it installed?`, { cause: error });
+      throw new Error(`Could not create pipes in ${this.#folder} with mkfifo; is it installed?`, { cause: error });
     } finally {
       this.#making = undefined;
     }

@@ -5,31 +5,31 @@ import { identify, isRunning, type ProcessIdentity } from './identity/identity.t
 import { type PidMoment, readPidMoment } from './identity/pid-clock.ts';
 import { type HostTag, readTags, tagKey } from './identity/tags.ts';
 
-/** What a host writes down about itself, so that others can tidy up after it. */
+/** What a host records about itself, so that another process can clean up after it. */
 export interface HostRecord {
   readonly host: ProcessIdentity;
-  /** Pids and start times mean nothing after a restart of the machine. */
+  /** Pids and start times are not valid after a reboot. */
   readonly bootId: string;
-  /** Nor do they in another PID namespace: containers often share a folder for temporary files. */
+  /** Nor in another PID namespace: containers often share a temporary folder. */
   readonly pidNamespace: string;
   readonly tag: HostTag;
-  /** When it had started no command yet. */
+  /** Before it started its first command. */
   readonly born: PidMoment;
-  /** Its part of the control-group tree, if it uses one. */
+  /** Its control group, if it uses one. */
   readonly cgroup?: string;
 }
 
 const PREFIX = 'whoa-host-';
 const RECORD = 'host.json';
 
-/** Makes a host's private folder, with its record in it. */
+/** Creates the private folder of a host, with its record. */
 export function createHostDirectory(options: Pick<HostRecord, 'tag' | 'cgroup'>): {
   folder: string;
   record: HostRecord;
 } {
   const host = identify(process.pid);
   if (host === undefined) throw new Error('Cannot read /proc/self: mount /proc, or use a containment of another kind');
-  // mkdtemp gives it mode 0700: nobody else reads what is in it.
+  // mkdtemp creates it with mode 0700, so other users cannot read it.
   const folder = mkdtempSync(join(tmpdir(), `${PREFIX}${process.pid}-`));
   const record: HostRecord = {
     host,
@@ -47,9 +47,9 @@ export function removeHostDirectory(folder: string): void {
 }
 
 /**
- * The directories of this user's hosts that are no more. Their processes may still be there, unless the machine was restarted. A
- * directory of another PID namespace is left alone, since nobody here can see whether its host runs, and so is that of a host
- * whose command this is: it runs, also where it is not seen.
+ * Finds the directories of this user's hosts that have ended. Their processes may still run, unless the machine was rebooted.
+ * Skips directories of other PID namespaces, because we cannot see whether their host runs, and those of hosts that started
+ * this process.
  */
 export function findAbandonedHostDirectories(): { folder: string; record: HostRecord; mayHaveProcesses: boolean }[] {
   const directories = [];
@@ -67,7 +67,7 @@ export function findAbandonedHostDirectories(): { folder: string; record: HostRe
   return directories;
 }
 
-/** Only believed if nobody but this user can have written it. */
+/** Trust it only if no other user can have written it. */
 function readRecord(folder: string): HostRecord | undefined {
   try {
     const stats = lstatSync(folder);

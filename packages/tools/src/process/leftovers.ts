@@ -9,7 +9,7 @@ import { Sweeper } from './sweeper.ts';
 
 const MAX_TRIES = 10;
 
-/** Ends everything a dead host left running, and removes its folder. `roots` are its commands, where they are known. */
+/** Ends all processes that a dead host left running, and removes its folder. `roots` are its commands, if known. */
 export async function tidyUpAfter(
   { folder, record }: { folder: string; record: HostRecord },
   roots: readonly ProcessIdentity[] = [],
@@ -19,7 +19,7 @@ export async function tidyUpAfter(
   const scope = new Scope(tagKey(record.tag), { roots, since: record.host.startTime, born: record.born });
   sweeper.add(scope);
   let ended = await sweeper.end(scope, { graceMs: 0 });
-  // Nobody waits for this one, so it may try for longer.
+  // No caller waits for this, so try for longer.
   for (let tries = 1; ended.verified === 'no' && tries < MAX_TRIES; tries++) {
     const more = await sweeper.end(scope, { graceMs: 0 });
     ended = { ...more, ended: ended.ended + more.ended };
@@ -30,7 +30,7 @@ export async function tidyUpAfter(
 }
 
 /**
- * Ends what crashed hosts have left running. Hosts that still run are left alone.
+ * Ends the processes that crashed hosts left running. Hosts that still run are left alone.
  *
  * @returns How many hosts had crashed, and how many processes were ended.
  */
@@ -49,7 +49,7 @@ function killControlGroup(folder: string): void {
   try {
     writeFileSync(join(folder, 'cgroup.kill'), '1');
   } catch {
-    // It is gone, or never came to be.
+    // It was removed, or never created.
   }
 }
 
@@ -60,6 +60,6 @@ function removeControlGroup(folder: string): void {
     }
     rmdirSync(folder);
   } catch {
-    // Somebody else was faster.
+    // Another process removed it first.
   }
 }

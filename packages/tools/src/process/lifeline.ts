@@ -7,13 +7,13 @@ import type { HostRecord } from './host-directory.ts';
 import type { ProcessIdentity } from './identity/identity.ts';
 import { outerTags } from './identity/tags.ts';
 
-/** Who ends it again and again gets no more than one a while, and so many in a row; then one with the next command. */
+/** If the watchdog is killed repeatedly, limit the restarts. After that, restart it with the next command. */
 const MIN_RESTART_MS = 100;
 const MAX_RESTARTS = 50;
-/** One that ran for so long was not ended in a row. */
+/** A watchdog that ran this long resets the count of restarts. */
 const STEADY_MS = 5_000;
 
-/** The host's end of its watchdog. The watchdog knows that the host is gone when the pipe between them ends. */
+/** The host's side of its watchdog. The watchdog knows that the host has ended when the pipe between them closes. */
 export class Lifeline implements AsyncDisposable {
   readonly #hello: string;
   readonly #roots = new Map<number, ProcessIdentity>();
@@ -39,14 +39,14 @@ export class Lifeline implements AsyncDisposable {
     }
   }
 
-  /** Told a little later, many at a time: nobody should wait for the watchdog to wake up and read it. */
+  /** Written a little later, in batches, so that no caller waits for the watchdog to read it. */
   delete(root: ProcessIdentity): void {
     this.#roots.delete(root.pid);
     if (this.#untold === '') setImmediate(() => this.#flush());
     this.#untold += lineOf('-', root);
   }
 
-  /** Lets the watchdog go; waits until it is gone. */
+  /** Closes the pipe and waits until the watchdog has ended. */
   async [Symbol.asyncDispose](): Promise<void> {
     clearTimeout(this.#restart);
     const watchdog = this.#watchdog;
@@ -64,7 +64,7 @@ export class Lifeline implements AsyncDisposable {
     this.#startedAt = performance.now();
     const watchdog = spawn(process.execPath, [this.#file], {
       cwd: '/',
-      // A session of its own, so that a signal to the host's group does not reach it.
+      // In its own session, so that a signal to the host's group does not reach it.
       detached: true,
       env: outerTags(),
       stdio: ['pipe', 'ignore', 'ignore'],
@@ -79,7 +79,7 @@ export class Lifeline implements AsyncDisposable {
     watchdog.once('error', replace);
     const lifeline = watchdog.stdin as Socket;
     lifeline.on('error', () => {});
-    // Neither keeps the host alive.
+    // Neither may keep the host alive.
     watchdog.unref();
     lifeline.unref();
     lifeline.write(`${this.#hello}\n`);
@@ -87,7 +87,7 @@ export class Lifeline implements AsyncDisposable {
     this.#flush();
   }
 
-  /** A command can end it. Then there is another at once, but no more than one in a while. */
+  /** A command can kill the watchdog. Restart it, within the limits above. */
   #startAgain(): void {
     const ranMs = performance.now() - this.#startedAt;
     this.#restarts = ranMs > STEADY_MS ? 0 : this.#restarts + 1;
@@ -106,7 +106,7 @@ export class Lifeline implements AsyncDisposable {
   }
 }
 
-/** Its file stands beside this one. A bundler joins this one with others and leaves it behind, unless told. */
+/** The watchdog is a file next to this one. Bundlers leave it out unless it is an entry. */
 export function findWatchdog(): string {
   const file = fileURLToPath(new URL(`./watchdog${extname(import.meta.url)}`, import.meta.url));
   if (existsSync(file)) return file;

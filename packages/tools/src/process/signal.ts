@@ -2,14 +2,14 @@ import { type ProcessIdentity, readStatus } from './identity/identity.ts';
 
 export type SignalAnswer = 'sent' | 'gone' | 'refused';
 
-/** Signals this process and no other: the start time is checked first, so a reused pid is left alone. */
+/** Signals a process. Checks the start time first, so a reused pid is never signalled. */
 export function signalProcess(process: ProcessIdentity, signal: NodeJS.Signals): SignalAnswer {
   return readStatus(process.pid)?.startTime === process.startTime ? send(process.pid, signal) : 'gone';
 }
 
 /**
- * Signals a leader's whole group in one step, which not even a fork can slip through. The leader must still be there; one
- * that is held, a child of this process that was not reaped yet, is.
+ * Signals the whole group of a leader in one step, which a fork cannot escape. The leader must still exist. One that is held,
+ * a child of this process that was not reaped yet, always does.
  */
 export function signalGroup(
   leader: ProcessIdentity,

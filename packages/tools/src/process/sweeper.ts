@@ -7,14 +7,14 @@ import type { Scope } from './identity/scope.ts';
 /** The longest pause between two looks while something is being ended. */
 const TICK_MS = 4;
 
-/** Ends commands, many at a time with one look for all, and only while there is something to end. */
+/** Ends commands, sharing each look between them. Idle when there is nothing to end. */
 export class Sweeper {
   readonly #attribution = new Attribution();
   readonly #endings = new Map<Scope, { ending: Ending; resolve: (ended: Ended) => void }>();
   #wake: () => void = () => {};
   #isRunning = false;
 
-  /** Scopes take part in every look from now on, so that one command's processes are never taken for another's. */
+  /** Includes a scope in every look, so that processes of one command are never assigned to another. */
   add(scope: Scope): void {
     this.#attribution.add(scope);
   }
@@ -23,25 +23,25 @@ export class Sweeper {
     this.#attribution.delete(scope);
   }
 
-  /** Ends what is in the scope; once for each scope. */
+  /** Ends the processes of a scope. Call it once per scope. */
   end(scope: Scope, options: { graceMs: number; fence?: Fence | undefined }): Promise<Ended> {
     const { promise, resolve } = Promise.withResolvers<Ended>();
     const ending = new Ending(scope, options);
     this.#endings.set(scope, { ending, resolve });
-    // Who is at hand hears it at once, before the dear look at everybody.
+    // Signal the known family immediately, before the expensive full look.
     const isUnderWay = this.#attribution.lookAtFamily(scope) && ending.step({ isComplete: false }) === 'wait';
     if (this.#isRunning) this.#wake();
     else this.#run(isUnderWay ? TICK_MS : 0).catch((error: unknown) => this.#giveUp(error));
     return promise;
   }
 
-  /** Shortens the grace of an end under way. */
+  /** Shortens the grace period of a running end. */
   hurry(scope: Scope, graceMs: number): void {
     this.#endings.get(scope)?.ending.hurry(graceMs);
     this.#wake();
   }
 
-  /** Somebody may have gone: look now and not at the next tick. */
+  /** A process may have ended: look now instead of at the next tick. */
   readonly wake = (): void => this.#wake();
 
   async #run(pauseMs: number): Promise<void> {
@@ -67,7 +67,7 @@ export class Sweeper {
     }
   }
 
-  /** A wake shortens the pause, but with many commands a look is dear: then half of the time belongs to others. */
+  /** A wake shortens the pause. With many commands a look is expensive, so leave half of the time to other work. */
   async #pause(ms: number, lookMs: number): Promise<void> {
     if (ms === 0 && lookMs < TICK_MS) {
       await setImmediate();
@@ -85,7 +85,7 @@ export class Sweeper {
     this.#wake = () => {};
   }
 
-  /** Without a readable `/proc` nothing can be proved. */
+  /** Without a readable `/proc` nothing can be verified. */
   #giveUp(error: unknown): void {
     process.emitWarning(new Error('Could not read the process table; nothing is verified', { cause: error }));
     for (const { resolve } of this.#endings.values()) resolve({ verified: 'no', ended: 0, survivors: [] });

@@ -1,5 +1,5 @@
-// The watchdog: one small process per host, in a session of its own. It reads from its standard input who runs; when that
-// ends, the host is gone, however it went, and everything of it is ended.
+// The watchdog: one small process per host, in its own session. It reads the running commands from standard input. When that
+// closes, the host has ended or was killed, and the watchdog ends all its processes.
 import { constants, setPriority } from 'node:os';
 import { createInterface } from 'node:readline';
 import type { HostRecord } from './host-directory.ts';
@@ -7,10 +7,10 @@ import { Scope } from './identity/scope.ts';
 import { tidyUpAfter } from './leftovers.ts';
 import { Sweeper } from './sweeper.ts';
 
-/** Runs the watchdog in this process. It resolves when the host is gone and everything of it too. */
+/** Runs the watchdog in this process. Resolves when the host and all its processes have ended. */
 async function watch(): Promise<void> {
   raisePriority();
-  // It outlives what ends the host.
+  // Ignore signals that end the host.
   for (const signal of ['SIGTERM', 'SIGINT', 'SIGHUP'] as const) process.on(signal, () => {});
   const roots = new Map<number, number>();
   let directory: { folder: string; record: HostRecord } | undefined;
@@ -28,16 +28,16 @@ async function watch(): Promise<void> {
   if (directory !== undefined) await tidyUpAfter(directory, left);
 }
 
-/** On a busy machine it should not wait for its turn. Only root may ask for that; others do without. */
+/** Run soon on a busy machine. Only root may raise the priority. */
 function raisePriority(): void {
   try {
     setPriority(constants.priority.PRIORITY_HIGH);
   } catch {
-    // Not allowed here.
+    // Not permitted.
   }
 }
 
-/** The first look is slow: better now than when it matters. */
+/** The first look is slow, so do one now. */
 async function warmUp({ born }: HostRecord): Promise<void> {
   const nobody = new Scope('nobody', { roots: [], since: Infinity, born: { ...born, last: 1 } });
   const sweeper = new Sweeper();

@@ -5,7 +5,7 @@ const SOCKET = '/run/whoa/proxy.sock';
 const NODE = '/run/whoa/node';
 const PROXY = `http://127.0.0.1:${PORT}`;
 
-/** Tells programs where the proxy is. */
+/** The environment variables that point programs to the proxy. */
 export const PROXY_ENVIRONMENT: Readonly<Record<string, string>> = {
   http_proxy: PROXY,
   https_proxy: PROXY,
@@ -14,7 +14,7 @@ export const PROXY_ENVIRONMENT: Readonly<Record<string, string>> = {
   no_proxy: '',
   NO_PROXY: '',
   npm_config_noproxy: '',
-  // Node's own fetch asks for it since version 24.
+  // Node's fetch needs this, since version 24.
   NODE_USE_ENV_PROXY: '1',
 };
 
@@ -23,8 +23,8 @@ export function bridgeMounts(socket: string): readonly string[] {
 }
 
 /**
- * Runs a command beside a bridge from a port inside to the proxy's socket. Text, because it runs in a process of its own
- * where no file of ours is.
+ * Runs a command next to a bridge from a port inside to the socket of the proxy. The script is inline because our files are
+ * not visible inside the sandbox.
  */
 export function bridgeArguments(argv: readonly string[]): readonly string[] {
   return [NODE, '-e', BRIDGE, ...argv];

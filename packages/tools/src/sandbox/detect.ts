@@ -7,7 +7,7 @@ import { createSandbox, type Sandbox } from './sandbox.ts';
 
 export interface DetectedSandbox {
   readonly isAvailable: boolean;
-  /** Why it is not, in words for people. */
+  /** Why it is not available, for users. */
   readonly reason?: string;
 }
 
@@ -15,7 +15,7 @@ const MAX_PROBE_MS = 10_000;
 const MAX_REASON_CHARS = 1_000;
 
 /**
- * Tries a sandbox once on this machine: an installed program is no proof that it works.
+ * Tries a sandbox once on this machine: that bubblewrap is installed does not mean that it works.
  *
  * @returns Whether it works, and why not.
  */
@@ -35,7 +35,7 @@ export async function detectSandbox(asked: SandboxKind | SandboxOptions): Promis
   }
 }
 
-/** Throws unless the sandbox works here: whoever asked for one must not get less. */
+/** Throws if the sandbox does not work here. Never fall back to a weaker one. */
 export async function requireSandbox(sandbox: Sandbox, folder: string): Promise<void> {
   const reason = await probe(sandbox, folder).catch((error: unknown) => (error as Error).message);
   if (reason === undefined) return;

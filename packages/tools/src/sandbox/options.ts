@@ -1,17 +1,17 @@
-/** What commands may reach: `workspace` lets them write to one folder, `read-only` to none, `none` is no sandbox. */
+/** What commands may access: `workspace` lets them write to one folder, `read-only` to none, `none` is no sandbox. */
 export type SandboxKind = 'workspace' | 'read-only' | 'none';
 
 /** Every kind of sandbox. */
 export const SANDBOX_KINDS: readonly SandboxKind[] = ['workspace', 'read-only', 'none'];
 
-/** A sandbox in more than one word. */
+/** A sandbox with options. */
 export interface SandboxOptions {
   readonly kind: SandboxKind;
-  /** The folder commands work in; defaults to the host's. Neither a home folder nor one above it. */
+  /** The folder that commands work in; defaults to the working folder. It must not contain a home folder. */
   readonly workspace?: string;
-  /** Further folders that can be read, such as a toolchain outside of `/usr`. */
+  /** More folders that commands can read, such as a toolchain outside `/usr`. */
   readonly readable?: readonly string[];
-  /** What can be reached of the network, through a proxy; nothing unless given. */
+  /** The hosts that commands can reach, through a proxy. Defaults to no network. */
   readonly network?: NetworkOptions;
   readonly limits?: SandboxLimits;
 }
@@ -19,11 +19,11 @@ export interface SandboxOptions {
 export interface NetworkOptions {
   /** Hosts, as `example.com`, `*.example.com` or `example.com:8443`; without a port, 80 and 443. */
   readonly allow: readonly string[];
-  /** Told of every request, also of those that are refused. */
+  /** Called for every request, including refused ones. */
   readonly onRequest?: (request: NetworkRequest) => void;
 }
 
-/** One request to the outside, as the proxy's log has it. */
+/** A request through the proxy. */
 export interface NetworkRequest {
   readonly at: number;
   readonly host: string;
@@ -36,15 +36,15 @@ export interface NetworkRequest {
 export interface SandboxLimits {
   /** The data of one process (`RLIMIT_DATA`); defaults to 4 GiB. */
   readonly memoryBytes?: number;
-  /** Processes in one command (`RLIMIT_NPROC`); defaults to 1,024. Linux does not hold root to it. */
+  /** Processes of one command (`RLIMIT_NPROC`); defaults to 1,024. Linux does not apply it to root. */
   readonly processes?: number;
-  /** The private `/tmp`, and as much again for the home folder; defaults to 1 GiB. */
+  /** The size of the private `/tmp`, and of the private home folder; defaults to 1 GiB each. */
   readonly tempBytes?: number;
 }
 
 const GIB = 2 ** 30;
 
-/** Checks what was asked for, and fills in what was not. */
+/** Validates the options and fills in the defaults. */
 export function readSandboxOptions(sandbox: SandboxKind | SandboxOptions): Required<Omit<SandboxOptions, 'network'>> & {
   readonly network: NetworkOptions | undefined;
   readonly limits: Required<SandboxLimits>;

@@ -3,11 +3,11 @@ import { homedir, userInfo } from 'node:os';
 import { dirname, isAbsolute, join, relative, sep } from 'node:path';
 import type { SandboxKind, SandboxLimits } from './options.ts';
 
-/** Where commands find what belongs to nobody else. */
+/** The private home folder of commands. */
 const SANDBOX_HOME = '/home/agent';
 const SHM_BYTES = 2 ** 28;
 
-/** What of `/etc` programs need to run at all. No keys, no names of machines, nothing of a service. */
+/** The parts of `/etc` that programs need: no keys, no host names, no service configuration. */
 const ETC = [
   'passwd',
   'group',
@@ -26,15 +26,15 @@ const ETC = [
 
 export interface Profile {
   readonly kind: Exclude<SandboxKind, 'none'>;
-  /** With every link resolved. */
+  /** The real path. */
   readonly workspace: string;
   readonly readable: readonly string[];
   readonly limits: Required<SandboxLimits>;
-  /** More that is mounted: the socket of the proxy. */
+  /** Additional mounts: the socket of the proxy. */
   readonly mounts: readonly string[];
 }
 
-/** Bubblewrap's arguments for one command. The order counts: what comes later lies on top. */
+/** Bubblewrap's arguments for one command. Keep the order: later mounts cover earlier ones. */
 export function sandboxArguments(
   profile: Profile,
   { env, cwd }: { env: Readonly<Record<string, string | undefined>>; cwd: string },
@@ -45,7 +45,7 @@ export function sandboxArguments(
   const variables = Object.entries({ ...env, ...home }).filter(([, value]) => value !== undefined);
   return [
     ['--unshare-user', '--unshare-pid', '--unshare-net', '--unshare-ipc', '--unshare-uts', '--unshare-cgroup-try'],
-    // Root keeps every capability without the first; without the second, a namespace in the namespace gets them again.
+    // Without the first, root keeps every capability; without the second, a nested user namespace gets them back.
     ['--cap-drop', 'ALL', '--disable-userns', '--die-with-parent', '--new-session', '--hostname', 'sandbox'],
     systemMounts(),
     ['--proc', '/proc', '--dev', '/dev', '--size', `${SHM_BYTES}`, '--tmpfs', '/dev/shm'],
@@ -54,21 +54,21 @@ export function sandboxArguments(
     [kind === 'workspace' ? '--bind' : '--ro-bind', workspace, workspace],
     kind === 'workspace' ? guardGit(workspace) : [],
     mounts,
-    // Read-only last: Linux lets whoever is root outside write to /proc/sys, with or without capabilities.
+    // Remount read-only last: Linux lets root write to /proc/sys even without capabilities.
     ['--remount-ro', '/proc', '--remount-ro', '/dev', '--remount-ro', '/', '--clearenv'],
     variables.flatMap(([name, value]) => ['--setenv', name, value!]),
     ['--chdir', cwd],
   ].flat();
 }
 
-/** Sets the limits of whatever follows, or ends: a sandbox without them is not the one that was asked for. */
+/** Sets the limits for the command, or fails: never run without the limits. */
 export function limitScript({ memoryBytes, processes }: Required<SandboxLimits>): string {
   const kib = Math.ceil(memoryBytes / 1024);
   // Shells call the number of processes -p or -u.
   return `{ ulimit -c 0 && ulimit -d ${kib} && { ulimit -p ${processes} || ulimit -u ${processes}; }; } 2>/dev/null || exit 126; `;
 }
 
-/** The folder to work in, with every link resolved. One that holds a home is refused: it holds the keys too. */
+/** Returns the real path of the workspace. Throws if it contains a home folder, which has keys in it. */
 export function resolveWorkspace(workspace: string): string {
   let real: string;
   try {
@@ -78,17 +78,17 @@ export function resolveWorkspace(workspace: string): string {
     throw new Error(`sandbox.workspace: ${workspace} cannot be used: ${(error as Error).message}`, { cause: error });
   }
   if (homes().some((home) => isUnder(real, home))) {
-    throw new Error(`sandbox.workspace: ${workspace} holds a home folder, and keys with it; work in a folder below it`);
+    throw new Error(`sandbox.workspace: ${workspace} contains a home folder with keys; choose a folder below it`);
   }
   if (SYSTEM.some((folder) => isUnder(folder, real))) {
-    throw new Error(`sandbox.workspace: ${workspace} belongs to the system; work in a folder of your own`);
+    throw new Error(`sandbox.workspace: ${workspace} is a system folder; choose another one`);
   }
   return real;
 }
 
 const SYSTEM = ['/usr', '/bin', '/sbin', '/lib', '/lib64', '/etc', '/proc', '/dev', '/sys', '/run', '/boot'];
 
-/** Whether a path is a folder or lies in it. */
+/** Whether a path is the folder or inside it. */
 export function isUnder(folder: string, path: string): boolean {
   const way = relative(folder, path);
   return way === '' || !(way === '..' || way.startsWith(`..${sep}`) || isAbsolute(way));
@@ -112,7 +112,7 @@ function systemMounts(): string[] {
 
 const readOnly = (path: string): string[] => ['--ro-bind-try', path, path];
 
-/** Where programs are that were installed elsewhere: the folders of the path, and the host's own Node with its packages. */
+/** Folders with programs outside `/usr`: those of PATH, and the host's Node with its packages. */
 function programFolders(path: string, workspace: string): string[] {
   const prefix = dirname(dirname(realpathSync(process.execPath)));
   const folders = [...path.split(':'), prefix].filter((folder) => {
@@ -125,8 +125,8 @@ function programFolders(path: string, workspace: string): string[] {
 }
 
 /**
- * Git runs what stands in its hooks and its configuration, outside and later. `.git` itself becomes a mount, which cannot
- * be renamed away from over them. One that is a file names a folder elsewhere; it is not followed, and stays as it is.
+ * Protects hooks and configuration of git, because git runs them later, outside the sandbox. `.git` becomes a mount, so that
+ * it cannot be renamed. A `.git` that is a file points to another folder; it is not followed.
  */
 function guardGit(workspace: string): string[] {
   const git = join(workspace, '.git');

@@ -7,7 +7,7 @@ import type { NetworkOptions } from './options.ts';
 const MAX_CONNECTIONS = 256;
 const CONNECT_MS = 30_000;
 
-/** A proxy that lets commands reach the hosts of a list and nobody else. */
+/** A proxy that lets commands reach only the hosts of an allow-list. */
 export interface AllowListProxy extends AsyncDisposable {
   readonly socket: string;
 }
@@ -17,7 +17,7 @@ interface Target {
   readonly port: number;
 }
 
-/** Listens on a socket in a private folder. It goes with the host. */
+/** Listens on a socket in a private folder, which is removed when the host ends. */
 export async function startProxy(socket: string, options: NetworkOptions): Promise<AllowListProxy> {
   const rules = options.allow.map(readRule);
   const judge = async (target: Target): Promise<string> => {
@@ -70,7 +70,7 @@ type Judge = (target: Target) => Promise<string>;
 
 async function forward(request: IncomingMessage, response: ServerResponse, judge: Judge): Promise<void> {
   const url = new URL(request.url ?? '');
-  if (url.protocol !== 'http:') throw new Refusal('only http and https are passed on');
+  if (url.protocol !== 'http:') throw new Refusal('only http and https are allowed');
   const target = { host: url.hostname, port: Number(url.port || 80) };
   const host = await judge(target);
   const { 'proxy-connection': _, ...headers } = request.headers;
@@ -138,9 +138,9 @@ async function judgeTarget(target: Target, rules: readonly Rule[]): Promise<{ ad
   if (rule.host === host && (isIP(host) !== 0 || host === 'localhost')) return { address: host };
   try {
     const { address, family } = await lookup(host);
-    // A public name that leads to this machine or its network is somebody's trick.
+    // A public name that resolves to this machine or its network is an attack.
     if (INSIDE.check(address, family === 6 ? 'ipv6' : 'ipv4'))
-      return { reason: `it leads to the inner address ${address}` };
+      return { reason: `it resolves to the internal address ${address}` };
     return { address };
   } catch (error) {
     return { reason: messageOf(error) };

@@ -17,39 +17,39 @@ import { type AllowListProxy, startProxy } from './proxy.ts';
 
 const PROGRAMS = ['/usr/bin/bwrap', '/bin/bwrap', '/usr/local/bin/bwrap', '/run/current-system/sw/bin/bwrap'];
 
-/** A command on its way into the sandbox. */
+/** A command to run in the sandbox. */
 interface SandboxedCommand {
   readonly argv: readonly string[];
   readonly env: Readonly<Record<string, string | undefined>>;
   readonly cwd: string | undefined;
   readonly stdio: StdioOptions;
-  /** Private to the host. */
+  /** The private folder of the host. */
   readonly folder: string;
 }
 
-/** What to start instead of it. Disposed once it was started. */
+/** The program to start instead. Dispose it once it has started. */
 interface Entrance extends Disposable {
   readonly argv: readonly string[];
   readonly stdio: StdioOptions;
 }
 
-/** Lets commands in, one program for each. */
+/** Runs commands in a sandbox, each with its own bubblewrap process. */
 export interface Sandbox extends AsyncDisposable {
   readonly kind: Exclude<SandboxKind, 'none'>;
   readonly workspace: string;
-  /** For the shell that starts the command. */
+  /** A script for the shell that starts the command. */
   readonly script: string;
-  /** Starts what it needs outside; once. */
+  /** Starts the proxy, once. */
   open(folder: string): Promise<void>;
   enter(command: SandboxedCommand): Entrance;
 }
 
-/** The sandbox that was asked for; `undefined` for none. */
+/** Creates the sandbox; `undefined` for `none`. */
 export function createSandbox(asked: SandboxKind | SandboxOptions): Sandbox | undefined {
   const { kind, workspace: folder, readable, network, limits } = readSandboxOptions(asked);
   if (kind === 'none') return undefined;
   if (process.platform !== 'linux') {
-    throw new Error(`The sandbox '${kind}' does not work here: it needs Linux and bubblewrap. Choose 'none' knowingly`);
+    throw new Error(`The sandbox '${kind}' does not work here: it needs Linux and bubblewrap. Use 'none' to run without a sandbox`);
   }
   const workspace = resolveWorkspace(folder);
   let proxy: Promise<AllowListProxy> | undefined;
@@ -66,7 +66,7 @@ export function createSandbox(asked: SandboxKind | SandboxOptions): Sandbox | un
     },
     enter({ argv, env, cwd: wanted = workspace, stdio, folder: host }) {
       const cwd = existsSync(wanted) ? realpathSync(wanted) : wanted;
-      if (!isUnder(workspace, cwd)) throw new Error(`cwd: ${cwd} is outside of the sandbox's workspace ${workspace}`);
+      if (!isUnder(workspace, cwd)) throw new Error(`cwd: ${cwd} is outside the sandbox's workspace ${workspace}`);
       const profile: Profile = { kind, workspace, readable, limits, mounts };
       const isOnline = network !== undefined;
       const args = sandboxArguments(profile, { env: isOnline ? { ...env, ...PROXY_ENVIRONMENT } : env, cwd });
@@ -88,7 +88,7 @@ export function createSandbox(asked: SandboxKind | SandboxOptions): Sandbox | un
   };
 }
 
-/** Bubblewrap itself, never from a path that somebody else can set. */
+/** Finds bubblewrap in fixed folders, never through PATH. */
 function findBubblewrap(): string {
   const file = PROGRAMS.find((program) => existsSync(program));
   if (file === undefined) throw Object.assign(new Error('bubblewrap is not installed'), { code: 'ENOENT' });
@@ -97,7 +97,7 @@ function findBubblewrap(): string {
 
 let files = 0;
 
-/** In a file without a name, so that nobody reads them in the process table. */
+/** Passes the arguments in an unnamed file, so that they do not appear in the process table. */
 function openArguments(args: readonly string[], folder: string): number {
   const file = join(folder, `arguments-${++files}`);
   writeFileSync(file, args.map((arg) => `${arg}\0`).join(''), { mode: 0o600, flag: 'wx' });
@@ -115,7 +115,7 @@ function firstThree(stdio: StdioOptions): (number | 'ignore' | 'pipe' | 'inherit
 
 const CLOSED_ON_EXEC = 0o2000000;
 
-/** What this process was itself left open by whoever started it goes to every child; inside, it leads nowhere. */
+/** Children inherit descriptors that were open when this process started. Replace them inside the sandbox. */
 function plugInherited(used: number): { stdio: (number | 'ignore')[] } & Disposable {
   const leaks = readdirSync('/proc/self/fd')
     .map(Number)
@@ -133,7 +133,7 @@ function isInherited(descriptor: number): boolean {
     const flags = /^flags:\t(\d+)/m.exec(readFileSync(`/proc/self/fdinfo/${descriptor}`, 'latin1'))?.[1];
     return flags !== undefined && (Number.parseInt(flags, 8) & CLOSED_ON_EXEC) === 0;
   } catch {
-    // Gone meanwhile: the listing's own.
+    // Closed meanwhile: the descriptor of the listing itself.
     return false;
   }
 }

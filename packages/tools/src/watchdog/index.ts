@@ -1,2 +1,2 @@
-// The watchdog as an entry of its own, for bundles: it must stand beside them as a file named `watchdog`.
+// The watchdog as its own entry, for bundles: it must be a file named `watchdog` next to them.
 import '../process/watchdog.ts';

@@ -2,11 +2,11 @@ import { mkdirSync, readFileSync, rmdirSync, writeFileSync } from 'node:fs';
 import { join } from 'node:path';
 import type { Fence } from './fence.ts';
 
-/** A control group (v2) around a command: it reaches what the host may not signal, also what became root. */
+/** A control group (v2) around a command. It can end processes that the host may not signal, such as those of root. */
 export function createControlGroupFence(folder: string): Fence {
   mkdirSync(folder, { recursive: true });
   return {
-    // Who may write itself into a group may write itself into another: what this host can do, its commands can.
+    // A process that can join a group can join another: commands can do whatever the host can.
     isTight: false,
     wrap: (argv) => ['/bin/sh', '-c', 'echo 0 > "$0" && exec "$@"', join(folder, 'cgroup.procs'), ...argv],
     enter() {},
@@ -19,7 +19,7 @@ export function createControlGroupFence(folder: string): Fence {
   };
 }
 
-/** Somebody else may have taken the folder away; then signals have to do. */
+/** Another process may have removed the folder. Then fall back to signals. */
 function attempt<T>(action: () => T): { ok: boolean; value?: T } {
   try {
     return { ok: true, value: action() };
@@ -28,10 +28,10 @@ function attempt<T>(action: () => T): { ok: boolean; value?: T } {
   }
 }
 
-/** Where this process may make control groups: its own place in the v2 tree. */
+/** The control group of this process, where it may create others. */
 export function findControlGroupRoot(): string {
   const mount = /^\S+ (\S+) cgroup2 /m.exec(readFileSync('/proc/self/mounts', 'utf8'))?.[1];
   const own = /^0::(.*)$/m.exec(readFileSync('/proc/self/cgroup', 'utf8'))?.[1];
-  if (mount === undefined || own === undefined) throw new Error('no control groups v2 are mounted here');
+  if (mount === undefined || own === undefined) throw new Error('control groups v2 are not mounted');
   return join(mount, own);
 }

@@ -3,16 +3,16 @@ import type { Readable, Writable } from 'node:stream';
 import type { ProcessIdentity } from '../identity/identity.ts';
 import type { Output } from '../output/output.ts';
 
-/** A program and its arguments, and where it runs. Nothing of the host's environment is added but its tags. */
+/** A program, its arguments and its folder. Only tags are added from the host's environment. */
 export interface ProcessCommand {
   readonly argv: readonly [string, ...string[]];
   readonly cwd?: string | undefined;
   readonly env: Readonly<Record<string, string>>;
-  /** As for `spawn`; nothing is connected unless said otherwise. */
+  /** As for `spawn`. Defaults to `ignore`. */
   readonly stdio?: StdioOptions | undefined;
   /**
-   * Instead of `stdio`: given what is printed, standard output and error in the order written. The chunk is only good until
-   * it returns. While it works the command waits.
+   * Instead of `stdio`: called with the output, standard output and error in the order written. The chunk is only valid
+   * during the call, and the command waits for it.
    */
   readonly onOutput?: ((chunk: Uint8Array) => void) | undefined;
 }
@@ -24,49 +24,49 @@ export interface ProcessExit {
 }
 
 /**
- * What is known after the end. `kernel`: the kernel says that nothing of the command is left. `tags`: nothing that bears a tag
- * is left, which only a process that sheds every tag on purpose escapes. `no`: it was tried, but is not proved.
+ * What is known after the end. `kernel`: the kernel guarantees that no process is left. `tags`: no tagged process is left; only
+ * a process that removes all its tags on purpose can escape this. `no`: processes were ended, but it was not verified.
  */
 export interface CleanupReport {
   readonly verified: 'kernel' | 'tags' | 'no';
   /** How many processes were ended. */
   readonly ended: number;
-  /** How many could not be ended; `survivorPids` says which. */
+  /** How many could not be ended. `survivorPids` lists them. */
   readonly survivors: number;
   readonly survivorPids: readonly number[];
 }
 
 export interface EndOptions {
-  /** `ask` (default): TERM and CONT, then `graceMs`, then KILL. `kill`: KILL at once. */
+  /** `ask` (default): TERM and CONT, then `graceMs`, then KILL. `kill`: KILL immediately. */
   readonly method?: 'ask' | 'kill';
   readonly graceMs?: number;
 }
 
-/** How long asked processes have before they are killed. */
+/** The time between TERM and KILL. */
 export const GRACE_MS = 250;
 
 /** A command that runs contained: its whole tree can be ended. Disposing it ends it. */
 export interface ContainedProcess extends AsyncDisposable {
   readonly pid: number;
-  /** Only those that were asked for with `stdio`. */
+  /** Only the streams that `stdio` connects. */
   readonly stdin: Writable | null;
   readonly stdout: Readable | null;
   readonly stderr: Readable | null;
-  /** There with `onOutput`. */
+  /** Only with `onOutput`. */
   readonly output: Output | undefined;
-  /** Settles when the first process has ended; the others may still run. It never rejects. */
+  /** Resolves when the first process has ended; others may still run. Never rejects. */
   readonly exited: Promise<ProcessExit>;
   /**
-   * Ends every process of the command and proves it. After the first process has ended this ends what it left behind. Called
-   * again it answers the same, and `kill` cuts a grace short.
+   * Ends every process of the command and verifies it, including processes that outlive the first one. Calling it again
+   * returns the same result; `kill` then ends the grace period early.
    */
   end(options?: EndOptions): Promise<CleanupReport>;
 }
 
-/** Said to whoever asks a disposed containment for more. */
+/** The error message of a disposed containment. */
 export const OVER = 'This containment was disposed; create another for more commands';
 
-/** The milliseconds an end leaves for a friendly one. */
+/** The grace period in milliseconds. */
 export function graceOf({ method = 'ask', graceMs = GRACE_MS }: EndOptions): number {
   if (!(graceMs >= 0)) throw new RangeError(`graceMs: expected 0 or more, got ${graceMs}`);
   return method === 'kill' ? 0 : graceMs;
@@ -80,7 +80,7 @@ export function reportOf(
   return { verified, ended, survivors: survivors.length, survivorPids: survivors.map(({ pid }) => pid) };
 }
 
-/** Waits until the child is there, or says why it could not be started. */
+/** Resolves when the child has started; rejects with the reason if it could not. */
 export function waitForSpawn(child: ChildProcess, { argv, cwd }: ProcessCommand): Promise<void> {
   if (child.pid !== undefined) return Promise.resolve();
   return new Promise((_, reject) => {

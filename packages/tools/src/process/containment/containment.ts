@@ -3,17 +3,17 @@ import type { ContainedProcess, ProcessCommand } from './contained.ts';
 import type { Technique } from './technique.ts';
 
 export interface ContainmentOptions {
-  /** What this system offers without privileges unless said otherwise. One that does not work here is refused at the start. */
+  /** Defaults to the best that works without privileges. `start` rejects if it does not work on this machine. */
   readonly technique?: Technique;
-  /** What commands may reach; defaults to `none`. One that does not work here is refused, and never replaced by a weaker one. */
+  /** What commands may access; defaults to `none`. If it does not work here, `start` rejects; it is never weakened. */
   readonly sandbox?: SandboxKind | SandboxOptions;
-  /** The control group to make others in, for `cgroup`; the host's own unless said otherwise. */
+  /** For `cgroup`: the parent of the control groups. Defaults to that of the host. */
   readonly cgroupRoot?: string;
 }
 
 /**
- * Starts commands whose whole tree can be ended, and is ended at the latest when the host goes, however it goes. Share one
- * in a host: it has one watchdog. Disposing it ends every command.
+ * Starts commands whose whole process tree can be ended, and is ended at the latest when the host exits or is killed. Share
+ * one per host, because each has its own watchdog. Disposing it ends every command.
  *
  * @example
  * ```ts
@@ -27,7 +27,7 @@ export interface ContainmentOptions {
 export interface Containment extends AsyncDisposable {
   readonly technique: Technique;
   readonly sandbox: SandboxKind;
-  /** A private folder; it goes when this or the host goes. */
+  /** A private folder, removed when this is disposed or the host ends. */
   folder(): string;
   start(command: ProcessCommand): Promise<ContainedProcess>;
 }

@@ -5,10 +5,10 @@ import { createTaggedContainment } from './tagged-containment.ts';
 import { defaultTechnique } from './technique.ts';
 
 /**
- * Creates a containment of the kind asked for, or the best that this system offers without privileges.
+ * Creates a containment with the given technique, or the best one that works without privileges.
  *
  * @returns The containment. Dispose it to end everything in it.
- * @throws TypeError when a sandbox is asked for with a technique other than `bubblewrap`.
+ * @throws TypeError when a sandbox is combined with a technique other than `bubblewrap`.
  *
  * @example
  * ```ts
@@ -21,7 +21,7 @@ import { defaultTechnique } from './technique.ts';
 export function createContainment(options: ContainmentOptions = {}): Containment {
   const sandbox = createSandbox(options.sandbox ?? 'none');
   if (sandbox !== undefined && (options.technique ?? 'bubblewrap') !== 'bubblewrap') {
-    throw new TypeError(`technique: a sandbox is made by bubblewrap, so it cannot be '${options.technique}'`);
+    throw new TypeError(`technique: expected 'bubblewrap', which a sandbox needs, got '${options.technique}'`);
   }
   if (sandbox !== undefined) return createTaggedContainment('bubblewrap', { sandbox });
   const { technique = defaultTechnique() } = options;

@@ -1,18 +1,18 @@
 import type { ProcessIdentity, ProcessStatus } from '../identity/identity.ts';
 import type { ProcessExit } from './contained.ts';
 
-/** A wall of the kernel's around one command: it can end what is inside in one step, and say that nothing is left. */
+/** A kernel feature around one command that can end all processes inside in one step and verify that none is left. */
 export interface Fence extends Disposable {
   /** The arguments that start a command inside. */
   wrap(argv: readonly string[]): readonly string[];
-  /** Whether nobody inside can leave it: then an empty one proves the end. */
+  /** Whether processes cannot leave it. Then an empty fence proves the end. */
   readonly isTight: boolean;
-  /** Told who the first process is, and when it ends. */
+  /** Called with the first process and its end. */
   enter(root: ProcessIdentity, exited: Promise<ProcessExit>): void;
-  /** Whether a process holds the fence up: asking it to stop would take the fence down on those inside. */
+  /** Whether a process maintains the fence. Don't signal it: that would kill all processes inside. */
   isPost(process: ProcessStatus): boolean;
-  /** Ends everybody inside; `false` if it could not. */
+  /** Kills all processes inside. Returns `false` if it could not. */
   kill(): boolean;
-  /** Whether the kernel says that nobody is inside any more; `undefined` when it cannot be asked. */
+  /** Whether no process is inside, as the kernel reports it; `undefined` if that is not known. */
   isEmpty(): boolean | undefined;
 }

@@ -20,12 +20,12 @@ import { requireTechnique } from './technique.ts';
 
 type GroupTechnique = 'group' | 'taskkill';
 
-/** How long after a KILL the first process may take to be gone, and how long after its end its number is believed. */
+/** How long the first process may take to end after KILL, and how long its group id is trusted after its end. */
 const MAX_GONE_MS = 1_000;
 
 /**
- * The containment for systems without `/proc`: a process group, or Windows' `taskkill`. It ends what stays in the group;
- * what leaves it survives unseen, so nothing is ever called verified.
+ * The containment for systems without `/proc`: a process group, or `taskkill` on Windows. It ends processes that stay in the
+ * group. Those that leave it survive unseen, so it never reports `verified`.
  */
 export function createGroupContainment(technique: GroupTechnique): Containment {
   const live = new Set<ContainedProcess>();
@@ -49,12 +49,12 @@ export function createGroupContainment(technique: GroupTechnique): Containment {
     const [file, ...args] = command.argv;
     const output = await tap(command);
     try {
-      // Asked again: this may have been disposed while the pipe was made.
+      // Check again: it may have been disposed while the pipe was created.
       if (isOver) throw new Error(OVER);
       const child = spawn(file, args, {
         ...(command.cwd !== undefined && { cwd: command.cwd }),
         env: command.env,
-        // On Windows a detached child gets a console window of its own.
+        // On Windows a detached child gets its own console window.
         detached: technique === 'group',
         stdio: output?.stdio ?? command.stdio ?? 'ignore',
         windowsHide: true,
@@ -95,7 +95,7 @@ function watchOver(
   let ending: Promise<CleanupReport> | undefined;
   let hurry: () => void = () => {};
 
-  /** A group's number may be somebody else's once the group is empty. */
+  /** The id of an empty group may be reused by another one. */
   const signal = (name: NodeJS.Signals): void => {
     if (technique === 'group' && performance.now() < exitedAt + MAX_GONE_MS) signalGroup(pid, name);
   };
@@ -139,11 +139,11 @@ function signalGroup(pid: number, signal: NodeJS.Signals): void {
   try {
     process.kill(-pid, signal);
   } catch {
-    // Nobody is left in the group, or nobody we may signal.
+    // The group is empty, or we may not signal its processes.
   }
 }
 
-/** Kills by parentage, so it must come before the first process is gone. */
+/** Kills by parent pid, so call it before the first process has ended. */
 async function killTree(pid: number): Promise<void> {
   const taskkill = join(process.env['SystemRoot'] ?? 'C:\\Windows', 'System32', 'taskkill.exe');
   await new Promise<void>((resolve) => {

@@ -4,9 +4,9 @@ import { signalProcess } from '../signal.ts';
 import type { Fence } from './fence.ts';
 
 /**
- * A PID namespace around a command, made by the program that `open` names. Its first process is the outer post; that
- * one's child is the namespace's init, the inner post. When init ends the kernel kills everything inside and waits for it,
- * so an ended init is the proof.
+ * A PID namespace around a command, created by the program that `open` names. Its first process is the outer post; its child
+ * is the init of the namespace, the inner post. When init ends, the kernel kills all processes inside and waits for them. So
+ * the end of init is the proof.
  */
 export function createNamespaceFence(open: readonly string[], options: { waitsForInit: boolean }): Fence {
   let root: ProcessIdentity | undefined;
@@ -17,17 +17,17 @@ export function createNamespaceFence(open: readonly string[], options: { waitsFo
     wrap: (argv) => [...open, ...argv],
     enter(first, exited) {
       root = first;
-      // An outer post that ended by itself has seen its init end.
+      // An outer post that exits by itself has waited for its init.
       if (options.waitsForInit) exited.then(({ code }) => (closed = code !== null)).catch(() => {});
     },
     isPost(member) {
       if (member.pid === root?.pid || inits.some(({ pid }) => pid === member.pid)) return true;
       const pids = readPids(member.pid);
-      // The outer post may end first; then init has another parent.
+      // If the outer post ends first, init gets another parent.
       const isInit =
         member.parent === root?.pid || (pids?.at(-1) === '1' && pids.length === readPids('self')!.length + 1);
       if (isInit) inits.push(member);
-      // Who has just ended is nobody to ask or to count, but no proof either.
+      // A process that has just ended need not be signalled or counted, but it is no proof either.
       return isInit || pids === undefined;
     },
     kill() {
@@ -52,15 +52,15 @@ function readPids(pid: number | 'self'): string[] | undefined {
   return /^NSpid:\t(.*)$/m.exec(status ?? '')?.[1]?.split('\t');
 }
 
-/** `unshare` makes the namespace; `setpriv` makes it go when the host goes. */
+/** `unshare` creates the namespace; `setpriv` ends it when the host ends. */
 export function unshareArguments(): readonly string[] {
   const asUser = process.getuid?.() === 0 ? [] : ['--user', '--map-current-user'];
   const open = ['unshare', ...asUser, '--pid', '--fork', '--kill-child', '--mount-proc', '--'];
-  // A shell as init: the kernel hides TERM from an init, and the command itself must hear it.
+  // Use a shell as init: the kernel does not deliver TERM to an init, and the command must receive it.
   return ['setpriv', '--pdeathsig', 'KILL', ...open, '/bin/sh', '-c', '"$@"; exit $?', 'init'];
 }
 
-/** Bubblewrap with everything visible as it is: a fence, not a sandbox. */
+/** Bubblewrap without any restrictions: a fence, not a sandbox. */
 export function bubblewrapArguments(): readonly string[] {
   return ['bwrap', '--dev-bind', '/', '/', '--proc', '/proc', '--unshare-pid', '--die-with-parent', '--'];
 }

@@ -28,7 +28,7 @@ import type { Containment } from './containment.ts';
 import type { Fence } from './fence.ts';
 import { createFence, requireTechnique, type Technique } from './technique.ts';
 
-/** What a containment has once it is in use. */
+/** The resources of a containment, opened on first use. */
 interface Host {
   readonly folder: string;
   readonly lifeline: Lifeline;
@@ -36,7 +36,7 @@ interface Host {
   readonly leftovers: Promise<unknown>;
 }
 
-/** The containment for Linux: tags, and around them a fence where one is wanted. */
+/** The containment for Linux: tags, optionally with a fence. */
 export function createTaggedContainment(
   technique: Technique,
   { sandbox, cgroupRoot }: { sandbox?: Sandbox; cgroupRoot?: string | undefined } = {},
@@ -56,7 +56,7 @@ export function createTaggedContainment(
       const watchdog = findWatchdog();
       const own = createHostDirectory({ tag, ...(technique === 'cgroup' && { cgroup: cgroup() }) });
       const leftovers = endLeftovers().catch((error: unknown) =>
-        process.emitWarning(new Error('Could not end what an earlier host left running', { cause: error })),
+        process.emitWarning(new Error('Could not end the processes that an earlier host left running', { cause: error })),
       );
       host = { folder: own.folder, lifeline: new Lifeline(own, watchdog), pipes: new Pipes(own.folder), leftovers };
     }
@@ -71,9 +71,9 @@ export function createTaggedContainment(
     let fence: Fence | undefined;
     try {
       fence = createFence(technique, technique === 'cgroup' ? join(cgroup(), `${number}`) : '');
-      // Asked again: this may have been disposed while the pipe was made.
+      // Check again: it may have been disposed while the pipe was created.
       const { lifeline, folder } = openHost();
-      // Counted before: what is started meanwhile must not be missed.
+      // Read this before the start, so that no process is missed.
       const { forks, lastBefore } = readPidMoment();
       const { child, root } = await launch(command, { tag, number, fence, sandbox, folder, output });
       lifeline.add(root);
@@ -107,7 +107,7 @@ export function createTaggedContainment(
       await host?.leftovers;
       await sandbox?.[Symbol.asyncDispose]();
       await host?.pipes[Symbol.asyncDispose]();
-      // The watchdog looks once more, and takes the folder with it.
+      // The watchdog sweeps once more and removes the folder.
       await host?.lifeline[Symbol.asyncDispose]();
       if (host !== undefined) removeHostDirectory(host.folder);
     },
@@ -119,7 +119,7 @@ interface Launch {
   readonly number: number;
   readonly fence: Fence | undefined;
   readonly sandbox: Sandbox | undefined;
-  /** The host's own. */
+  /** The folder of the host. */
   readonly folder: string;
   readonly output: OutputTap | undefined;
 }
@@ -135,15 +135,15 @@ async function launch(
   const [file = '', ...args] = entrance?.argv ?? fence?.wrap(argv) ?? argv;
   const child = spawn(file, args, {
     ...(entrance === undefined && command.cwd !== undefined && { cwd: command.cwd }),
-    // Bubblewrap stays inside, where its environment can be read: it gets the tags and nothing else.
+    // Give bubblewrap only the tags: commands can read its environment.
     env: entrance === undefined ? env : tagEnvironment({}, tag, number),
-    // A session of its own: no terminal, and a group to signal in one step.
+    // Its own session: no terminal, and a group that can be signalled in one step.
     detached: true,
     stdio: entrance?.stdio ?? stdio,
   });
   entrance?.[Symbol.dispose]();
   output?.attach(child);
-  // Until the event loop turns the child cannot be reaped, so this pid is still its own.
+  // Don't await before this: until the event loop turns, the child cannot be reaped and its pid cannot be reused.
   const root = child.pid === undefined ? undefined : identify(child.pid);
   if (root !== undefined) return { child, root };
   await waitForSpawn(child, command);
@@ -170,11 +170,11 @@ function watchOver(
   let ending: Promise<CleanupReport> | undefined;
 
   async function endOnce(graceMs: number): Promise<CleanupReport> {
-    // The killed say nothing that could not be read later, and the end of an output would only be in the way of theirs.
+    // Read the output of killed processes later, so that it does not delay the kill.
     if (graceMs === 0) output?.pause();
     const { verified, ended, survivors } = await sweeper.end(scope, { graceMs, fence });
     sweeper.delete(scope);
-    // It has ended; this waits until it is no zombie either.
+    // It has ended. Wait until it is reaped.
     if (!survivors.some(({ pid }) => pid === root.pid)) await exited;
     output?.resume();
     if (survivors.length === 0) fence?.[Symbol.dispose]();

@@ -9,12 +9,12 @@ import type { Fence } from './fence.ts';
 import { bubblewrapArguments, createNamespaceFence, unshareArguments } from './namespace-fence.ts';
 
 /**
- * How a command's tree is held together.
+ * How the processes of a command are tracked.
  *
- * - `tags` (Linux, the default): inherited marks; needs no privileges.
+ * - `tags` (Linux, the default): inherited tags; needs no privileges.
  * - `namespace`, `bubblewrap`: a PID namespace; the command sees other pids, and `sudo` does not work inside.
  * - `cgroup`: a control group; needs a delegated part of the v2 tree.
- * - `group`, `taskkill`: what other systems offer; nothing is proved.
+ * - `group`, `taskkill`: for other systems; nothing is verified.
  */
 export type Technique = 'tags' | 'namespace' | 'bubblewrap' | 'cgroup' | 'group' | 'taskkill';
 
@@ -23,12 +23,12 @@ export interface DetectedTechnique {
   readonly technique: Technique;
   readonly isAvailable: boolean;
   readonly verified: CleanupReport['verified'];
-  /** Why it is not available, in words for people. */
+  /** Why it is not available, for users. */
   readonly reason?: string;
 }
 
 /**
- * Tries every containment once on this machine.
+ * Tries every technique once on this machine.
  *
  * @returns Which ones work, and why others do not.
  */
@@ -42,14 +42,14 @@ export function defaultTechnique(): Technique {
   return process.platform === 'win32' ? 'taskkill' : 'group';
 }
 
-/** The fence of a technique for one command; `undefined` for those that have none. */
+/** Creates the fence of a technique for one command; `undefined` if it has none. */
 export function createFence(technique: Technique, cgroup: string): Fence | undefined {
   if (technique === 'namespace') return createNamespaceFence(unshareArguments(), { waitsForInit: true });
   if (technique === 'bubblewrap') return createNamespaceFence(bubblewrapArguments(), { waitsForInit: false });
   return technique === 'cgroup' ? createControlGroupFence(cgroup) : undefined;
 }
 
-/** Throws unless the technique works here: who asked for a strong containment must not get a weak one in silence. */
+/** Throws if the technique does not work here. Never fall back to a weaker one silently. */
 export async function requireTechnique(technique: Technique): Promise<void> {
   const { isAvailable, reason } = await detect(technique);
   if (isAvailable) return;
@@ -77,7 +77,7 @@ async function detect(technique: Technique): Promise<DetectedTechnique> {
   }
 }
 
-/** Having a program says little: seccomp and AppArmor are only seen by trying. */
+/** Try it: seccomp or AppArmor may block a program that is installed. */
 async function probe(technique: Technique): Promise<void> {
   const platform = process.platform === 'linux' || process.platform === 'win32' ? process.platform : 'posix';
   const needs = technique === 'taskkill' ? 'win32' : technique === 'group' ? 'posix' : 'linux';

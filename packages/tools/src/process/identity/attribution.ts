@@ -10,18 +10,18 @@ interface Claim {
 }
 
 /**
- * Says which process belongs to which scope: a scope's roots, everything tagged with its key, the groups and sessions led by
- * those, and every child of any of them. Once known, a process stays known, also when it has become an orphan.
+ * Finds out which process belongs to which scope: the roots of a scope, processes tagged with its key, the groups and sessions
+ * they lead, and all their children. Once known, a process stays known, even as an orphan.
  *
- * One look reads each process once, however many scopes there are: 500 commands cost one pass and not 500.
+ * A look reads each process once, however many scopes there are: 500 commands cost one pass, not 500.
  */
 export class Attribution {
   readonly #scopes = new Map<TagKey, Scope>();
   readonly #known = new Map<number, Claim>();
   readonly #leaders = new Map<number, Claim>();
-  /** Strangers that were looked at once: in the middle of an exec a process shows no environment, so each gets two looks. */
+  /** Unowned processes seen once. During an exec a process has no environment, so look at each twice. */
   #doubtful: readonly number[] = [];
-  /** Everybody up to this pid has been looked at. */
+  /** All processes up to this pid have been examined. */
   #examined: PidMoment = { last: Infinity, forks: 0, lastBefore: Infinity };
 
   add(scope: Scope): void {
@@ -36,7 +36,7 @@ export class Attribution {
     }
   }
 
-  /** A first, quick look at one scope only: its roots and their descendants. Says whether anybody runs. */
+  /** A quick look at one scope: its roots and their descendants. Returns whether any process runs. */
   lookAtFamily(scope: Scope): boolean {
     scope.clear();
     const family = scope.isHeld() ? scope.roots.map(leaderAt) : scope.roots.flatMap(findRunning);
@@ -47,10 +47,10 @@ export class Attribution {
     return scope.members.length > 0;
   }
 
-  /** Gives every scope its members of this moment; says whether none can have been missed. */
+  /** Updates the members of every scope. Returns whether the look is complete. */
   look(): Pick<ProcessTable, 'isComplete'> {
     const now = readPidMoment();
-    // While pids have only gone up, looks build on each other: only the known and the new need to be read.
+    // While pids have only increased, read only known and new processes.
     const isOn = haveOnlyGoneUp(this.#examined, now);
     const floor = isOn ? this.#examined.last + 1 : this.#floor(now);
     const again = isOn ? new Set([...this.#known.keys(), ...this.#doubtful]) : [];
@@ -82,7 +82,7 @@ export class Attribution {
     if (!isOver(status)) scope.add(status);
   }
 
-  /** Below this pid nobody can belong to any scope: everything of theirs was started later. */
+  /** The lowest pid that can belong to a scope: processes below it were started before all scopes. */
   #floor(now: PidMoment): number {
     let floor = Infinity;
     for (const { born } of this.#scopes.values()) {
@@ -107,7 +107,7 @@ export class Attribution {
     );
   }
 
-  /** A leader's number stays taken while its group has members, so it is mistrusted only when somebody else bears it. */
+  /** The id of a leader is not reused while its group has members, so distrust it only if another process has that pid. */
   #leaderOf(status: ProcessStatus, leader: number, processes: ProcessTable['processes']): Scope | undefined {
     const claim = this.#leaders.get(leader);
     if (claim === undefined || status.startTime < claim.startTime) return undefined;
@@ -124,7 +124,7 @@ export class Attribution {
     return undefined;
   }
 
-  /** A command that runs for days must not grow this. A leader is kept while somebody is left whom it led. */
+  /** Bounds the memory of commands that run for days. Leaders are kept while members of their group run. */
   #forgetTheDead(processes: ProcessTable['processes'], owners: ReadonlyMap<number, Scope>): void {
     const led = new Set<number>();
     for (const pid of owners.keys()) {
@@ -136,7 +136,7 @@ export class Attribution {
   }
 }
 
-/** A command's first process, as it was made: it leads a session and a group. */
+/** The first process of a command when it was started: it leads a session and a group. */
 function leaderAt({ pid, startTime }: ProcessIdentity): ProcessStatus {
   return { pid, startTime, state: 'S', parent: process.pid, group: pid, session: pid };
 }
@@ -146,7 +146,7 @@ function findRunning({ pid, startTime }: ProcessIdentity): ProcessStatus[] {
   return status?.startTime === startTime ? [status] : [];
 }
 
-/** Gives children to their parents' owners, and theirs to them; returns who has no owner. */
+/** Assigns children to the owners of their parents, recursively. Returns the processes without an owner. */
 function adoptChildren(open: readonly ProcessStatus[], owners: Map<number, Scope>): readonly ProcessStatus[] {
   let rest = open;
   for (let before = Infinity; rest.length < before; ) {

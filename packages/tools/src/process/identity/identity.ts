@@ -1,13 +1,13 @@
 import { readProcFile } from './proc-file.ts';
 
-/** One process and no other: a pid alone may be reused, a pid with its start time is not. */
+/** Identifies a process: a pid alone may be reused, a pid with its start time is not. */
 export interface ProcessIdentity {
   readonly pid: number;
   /** Clock ticks since boot. */
   readonly startTime: number;
 }
 
-/** What the kernel says of a process. */
+/** The status of a process from `/proc`. */
 export interface ProcessStatus extends ProcessIdentity {
   readonly state: string;
   readonly parent: number;
@@ -15,11 +15,11 @@ export interface ProcessStatus extends ProcessIdentity {
   readonly session: number;
 }
 
-/** Reads a process's entry in `/proc`; `undefined` when there is none. */
+/** Reads the status of a process; `undefined` if it does not exist. */
 export function readStatus(pid: number): ProcessStatus | undefined {
   const line = readProcFile(`/proc/${pid}/stat`)?.toString('latin1');
   if (line === undefined) return undefined;
-  // The name in the second field may itself hold spaces and brackets, so fields are counted from the last bracket.
+  // The name in the second field may contain spaces and brackets, so count fields from the last bracket.
   const fields = line.slice(line.lastIndexOf(')') + 2).split(' ', 20);
   return {
     pid,
@@ -31,26 +31,26 @@ export function readStatus(pid: number): ProcessStatus | undefined {
   };
 }
 
-/** The children of a process's first thread; of all but the rarest programs, all. */
+/** The children of the first thread of a process. Few programs fork from other threads. */
 export function readChildren(pid: number): ProcessStatus[] {
   const line = readProcFile(`/proc/${pid}/task/${pid}/children`)?.toString('latin1') ?? '';
   const children = line.split(' ').filter(Boolean).map(Number).map(readStatus);
   return children.filter((child) => child !== undefined);
 }
 
-/** Who a pid is right now. */
+/** The process that has this pid now. */
 export function identify(pid: number): ProcessIdentity | undefined {
   const status = readStatus(pid);
   return status && { pid, startTime: status.startTime };
 }
 
-/** Whether exactly this process still runs. A zombie does not run. */
+/** Whether this process still runs. A zombie does not. */
 export function isRunning({ pid, startTime }: ProcessIdentity): boolean {
   const status = readStatus(pid);
   return status?.startTime === startTime && !isOver(status);
 }
 
-/** A zombie, or about to be gone. */
+/** Whether the process is a zombie or dead. */
 export function isOver({ state }: ProcessStatus): boolean {
   return state === 'Z' || state === 'X' || state === 'x';
 }

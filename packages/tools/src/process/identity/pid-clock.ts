@@ -1,13 +1,13 @@
 import { readFileSync } from 'node:fs';
 import { readProcFile } from './proc-file.ts';
 
-/** A moment in the giving out of pids. */
+/** A moment in the allocation of pids. */
 export interface PidMoment {
   /** The youngest pid. */
   readonly last: number;
-  /** How many processes and threads this machine has ever started. */
+  /** How many processes and threads were started since boot. */
   readonly forks: number;
-  /** The youngest pid just before that was counted. */
+  /** The youngest pid just before `forks` was read. */
   readonly lastBefore: number;
 }
 
@@ -29,9 +29,9 @@ export function readLastPid(): number {
 }
 
 /**
- * Whether pids have only gone up since a moment, so that everybody started since then has a higher one. They go up one by one
- * and start again from the bottom at `pid_max`; half of that is not reached without it being seen here. More forks than
- * pids: root chose one (`clone3` with `set_tid`), or somebody forked in another PID namespace.
+ * Whether pids have only increased since a moment, so that all processes started since then have a higher one. Pids increase
+ * and wrap around at `pid_max`; at most half of that may pass unnoticed. More forks than pids means that root chose a pid
+ * (`clone3` with `set_tid`), or that a process forked in another PID namespace.
  */
 export function haveOnlyGoneUp(since: PidMoment, now: PidMoment): boolean {
   maxPid ??= Number(readFileSync('/proc/sys/kernel/pid_max', 'latin1'));

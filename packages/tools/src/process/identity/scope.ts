@@ -9,16 +9,16 @@ export interface ScopeOptions {
   readonly isHeld?: () => boolean;
 }
 
-/** One command, or one dead host's commands: what `Attribution` gives processes to. */
+/** The processes of one command, or of all commands of a dead host. `Attribution` assigns processes to it. */
 export class Scope {
   readonly key: TagKey;
-  /** Processes that are in it without being tagged, with the groups and sessions they lead. */
+  /** Processes that belong to it without a tag, with the groups and sessions they lead. */
   readonly roots: readonly ProcessIdentity[];
-  /** Nothing older than this can belong to it. */
+  /** Older processes cannot belong to it. */
   readonly since: number;
-  /** When nothing of it but its roots had been started. */
+  /** Before any process but its roots was started. */
   readonly born: PidMoment;
-  /** Whether its roots are children of this process that were not reaped yet: then their pids are certainly theirs. */
+  /** Whether its roots are our children and not reaped yet. Then their pids cannot have been reused. */
   readonly isHeld: () => boolean;
   #members: ProcessStatus[] = [];
 
@@ -30,7 +30,7 @@ export class Scope {
     this.isHeld = options.isHeld ?? (() => false);
   }
 
-  /** Those of its processes that ran at the last look. */
+  /** The processes that ran at the last look. */
   get members(): readonly ProcessStatus[] {
     return this.#members;
   }
@@ -45,7 +45,7 @@ export class Scope {
   }
 }
 
-/** One process and no other. */
+/** A unique key for a process. */
 export function nameOf({ pid, startTime }: ProcessIdentity): string {
   return `${pid}/${startTime}`;
 }

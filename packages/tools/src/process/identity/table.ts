@@ -3,31 +3,31 @@ import { type ProcessStatus, readStatus } from './identity.ts';
 import { readLastPid } from './pid-clock.ts';
 import { readProcFile } from './proc-file.ts';
 
-/** The processes of one moment, as far as a moment can be had. */
+/** A snapshot of the process table. `/proc` cannot be read atomically. */
 export interface ProcessTable {
   readonly processes: ReadonlyMap<number, ProcessStatus>;
-  /** Everybody from the floor to this pid was seen, or was gone before it could be. */
+  /** All processes from the floor to this pid were read, or had ended before. */
   readonly through: number;
-  /** Whether nobody has come since. */
+  /** Whether no process was started since. */
   readonly isComplete: boolean;
 }
 
-/** So many pids are sooner tried one by one than found in a listing of everybody. */
+/** Up to this many pids, trying each is faster than listing `/proc`. */
 const MAX_PROBES = 128;
 
-/** Reads everybody from `floor` up, and those in `also`. `last` was the youngest pid a moment ago. */
+/** Reads all processes from `floor` up, and those in `also`. `last` was the youngest pid a moment ago. */
 export function readTable(options: { floor: number; last: number; also: Iterable<number> }): ProcessTable {
   const { floor, last } = options;
   const processes = new Map<number, ProcessStatus>();
-  // Asked first, because most of these are gone by now, and an open that fails costs ten times as much.
+  // Check first: most of these have ended, and a failing open costs ten times as much.
   for (const pid of options.also) if (existsSync(`/proc/${pid}`)) note(processes, pid);
   const isNear = last >= floor - 1 && last - floor < MAX_PROBES;
   return isNear ? probe(processes, floor, last) : list(processes, floor);
 }
 
 /**
- * Tries every pid, upwards. Children have higher pids than their parents, so what a process forks before it is missed lies
- * ahead and is found.
+ * Tries every pid in ascending order. Children have higher pids than their parents, so a child that a process forks before it
+ * is read is still ahead.
  */
 function probe(processes: Map<number, ProcessStatus>, floor: number, last: number): ProcessTable {
   let through = floor - 1;
@@ -42,10 +42,10 @@ function probe(processes: Map<number, ProcessStatus>, floor: number, last: numbe
   }
 }
 
-/** Lists everybody, which is done upwards too; but who comes meanwhile is left to the next look. */
+/** Lists all processes. Those started meanwhile are left to the next look. */
 function list(processes: Map<number, ProcessStatus>, floor: number): ProcessTable {
   const last = readLastPid();
-  // The youngest first: who lives for milliseconds must be read before it goes.
+  // Read the youngest first: short-lived processes must be read before they end.
   for (const entry of readdirSync('/proc').reverse()) {
     const pid = Number(entry);
     if (pid >= floor) note(processes, pid);
@@ -56,15 +56,15 @@ function list(processes: Map<number, ProcessStatus>, floor: number): ProcessTabl
 let isHiding: boolean | undefined;
 
 /**
- * Whether `/proc` is mounted so that it hides processes from this user. With `hidepid` even one's own are hidden once they
- * guard their memory, as `ssh-agent` does, so no look is complete.
+ * Whether `/proc` is mounted with `hidepid`. Then even processes of this user are hidden if they protect their memory, as
+ * `ssh-agent` does, so no look is complete.
  */
 export function hidesProcesses(): boolean {
   isHiding ??= /^\S+ \/proc proc \S*\bhidepid=(?!0|off)/m.test(readFileSync('/proc/self/mounts', 'utf8')) && !seesAll();
   return isHiding;
 }
 
-/** Whether this process may look into any other (CAP_SYS_PTRACE). */
+/** Whether this process may inspect all others (CAP_SYS_PTRACE). */
 function seesAll(): boolean {
   const capabilities = /^CapEff:\t(\w+)/m.exec(readFileSync('/proc/self/status', 'latin1'))?.[1] ?? '0';
   return ((BigInt(`0x${capabilities}`) >> 19n) & 1n) === 1n;
@@ -75,7 +75,7 @@ function note(processes: Map<number, ProcessStatus>, pid: number): void {
   if (status !== undefined) processes.set(pid, status);
 }
 
-/** Threads have pids too; unlike a listing, a probe meets them. */
+/** Threads have pids too. A listing of `/proc` omits them; a probe does not. */
 function isThread(pid: number): boolean {
   const group = /^Tgid:\t(\d+)/m.exec(readProcFile(`/proc/${pid}/status`)?.toString('latin1', 0, 256) ?? '')?.[1];
   return Number(group) !== pid;

@@ -2,18 +2,17 @@ import { randomInt } from 'node:crypto';
 import { readProcFile } from './proc-file.ts';
 
 /**
- * What marks a host's processes: a name in the environment, and a limit on file locks. Both are inherited by every child.
- * Linux has ignored that limit since 2.4, but keeps it through `env -i`, `setsid`, daemonising and closed descriptors, and
- * only root can raise it again.
+ * The tags of a host's processes: an environment variable, and a limit on file locks. Children inherit both. Linux has ignored
+ * that limit since 2.4, but it survives `env -i`, `setsid`, daemonising and closed descriptors, and only root can raise it.
  */
 export interface HostTag {
-  /** 31 bits, chosen at random. */
+  /** 31 random bits. */
   readonly host: number;
-  /** Whether the limit may be used: not when an outer host has already marked this one with it. */
+  /** Whether the limit can be used. Not if an outer host already uses it for this process. */
   readonly limits: boolean;
 }
 
-/** A command's name in the tags: `host.number`. The host alone names all its commands. */
+/** The tag of a command: `host.number`. The host alone stands for all its commands. */
 export type TagKey = string;
 
 const PREFIX = 'WHOA_CONTAINED_';
@@ -29,7 +28,7 @@ export function tagKey(tag: HostTag, command?: number): TagKey {
   return command === undefined ? `${tag.host}` : `${tag.host}.${command}`;
 }
 
-/** The tags an outer host has put on this one. They stay on everything started here: what is ours is theirs too. */
+/** The tags of this process from an outer host. Keep them on all commands: our processes belong to the outer host too. */
 export function outerTags(): Record<string, string> {
   const tags = Object.entries(process.env).filter(([name]) => name.startsWith(PREFIX));
   return Object.fromEntries(tags) as Record<string, string>;
@@ -44,7 +43,7 @@ export function tagEnvironment(
   return { ...env, ...outerTags(), [`${PREFIX}${tag.host}`]: `${command}` };
 }
 
-/** Puts the limit on whatever follows it in `argv`, after a script of the shell's. Shells call the option `-x` or `-w`. */
+/** Runs `argv` with the limit, after a shell script. Shells call the option `-x` or `-w`. */
 export function tagArguments(
   argv: readonly string[],
   { tag, command, script = '' }: { tag: HostTag; command: number; script?: string | undefined },
@@ -55,7 +54,7 @@ export function tagArguments(
   return ['/bin/sh', '-c', `${mark}${script}exec "$@"`, `${limit}`, ...argv];
 }
 
-/** The tags a process carries, its command's and its host's. */
+/** The tags of a process: that of its command and that of its host. */
 export function readTags(pid: number | 'self'): readonly TagKey[] {
   const keys: TagKey[] = [];
   const limit = readLockLimit(pid);
@@ -80,7 +79,7 @@ function readEnvironmentTags(pid: number | 'self'): [host: string, command: stri
   const bytes = readProcFile(`/proc/${pid}/environ`);
   const tags: [string, string][] = [];
   if (bytes === undefined) return tags;
-  // The first variable has no zero before it.
+  // The first variable is not preceded by a NUL byte.
   const first = bytes.toString('latin1', 0, PREFIX.length) === PREFIX ? 0 : -1;
   for (let at = first >= 0 ? first : bytes.indexOf(NEEDLE); at >= 0; at = bytes.indexOf(NEEDLE, at + 1)) {
     const text = bytes.toString('latin1', at, at + PREFIX.length + 40);

@@ -10,9 +10,9 @@ export interface CaptureOptions {
   readonly logFolder?: string | undefined;
 }
 
-/** What was kept of an output, as it was printed. */
+/** The part of an output that was kept, unmodified. */
 export type CapturedOutput = {
-  /** The beginning, if something in the middle was left out; else everything is in `tail`. */
+  /** The beginning, if the middle was left out. Otherwise everything is in `tail`. */
   readonly head: string;
   readonly tail: string;
   readonly bytes: number;
@@ -23,7 +23,7 @@ export type CapturedOutput = {
 const HEAD_BYTES = 16 << 10;
 const TAIL_BYTES = 48 << 10;
 
-/** Keeps the beginning and the end of what a command prints, and all of it in a file where that is wanted. */
+/** Keeps the beginning and the end of a command's output, and optionally all of it in a file. */
 export class Capture implements Disposable {
   readonly log: FullLog | undefined;
   readonly #kept: HeadTail;
@@ -47,7 +47,7 @@ export class Capture implements Disposable {
   }
 }
 
-/** An output in words for a model: plain text, cut in the middle, and what is missing said. The end gets most of the room. */
+/** Formats an output for a model: plain text, cut in the middle with a note. The end gets most of the characters. */
 export function conciseText(output: CapturedOutput, maxCharacters: number): string {
   const tail = plainText(output.tail).trimEnd();
   if (output.omittedBytes === 0 && tail.length <= maxCharacters) return tail;
@@ -57,7 +57,7 @@ export function conciseText(output: CapturedOutput, maxCharacters: number): stri
   return `${head}\n[… the middle of ${output.bytes} bytes in ${output.lines} lines is left out …]\n${end}`;
 }
 
-/** Cuts at a line end if there is one, and never within a character. */
+/** Cuts at the end of a line if possible, and never within a character. */
 function firstLines(text: string, maxCharacters: number): string {
   if (text.length <= maxCharacters) return text;
   const cut = text.slice(0, maxCharacters);

@@ -24,5 +24,5 @@ test('a log keeps the first part of what is too long, and says so', () => {
   log.write(Buffer.from('789012'));
   log.write(Buffer.from('345'));
   expect(readFileSync(log.path, 'utf8')).toBe('1234567890');
-  expect(log.problem).toBe('it holds 10 bytes at most');
+  expect(log.problem).toBe('it is limited to 10 bytes');
 });

@@ -2,10 +2,10 @@ import { randomUUID } from 'node:crypto';
 import { closeSync, openSync, rmSync, writeSync } from 'node:fs';
 import { join } from 'node:path';
 
-/** A command that prints without end must not fill the disk. */
+/** A command with endless output must not fill the disk. */
 const MAX_LOG_BYTES = 1 << 30;
 
-/** A file with everything that was printed, readable by this user only. It goes with whoever disposes it. */
+/** A file with the whole output, readable by this user only. Removed when disposed. */
 export class FullLog implements Disposable {
   readonly path: string;
   readonly #maxBytes: number;
@@ -19,12 +19,12 @@ export class FullLog implements Disposable {
     this.#descriptor = openSync(this.path, 'wx', 0o600);
   }
 
-  /** Why the log is not whole, if it is not. */
+  /** Why the log is incomplete, if it is. */
   get problem(): string | undefined {
     return this.#problem;
   }
 
-  /** Writes before it returns: a slow disk then slows the command down, and memory stays flat. A full one ends the log. */
+  /** Writes synchronously: a slow disk slows the command down instead of filling memory. A full disk ends the log. */
   write(chunk: Uint8Array): void {
     const end = Math.min(chunk.length, this.#maxBytes - this.#bytes);
     try {
@@ -34,7 +34,7 @@ export class FullLog implements Disposable {
         this.#bytes += written;
       }
       if (this.#descriptor !== undefined && end < chunk.length)
-        this.#endWith(`it holds ${this.#maxBytes} bytes at most`);
+        this.#endWith(`it is limited to ${this.#maxBytes} bytes`);
     } catch (error) {
       this.#endWith((error as Error).message);
     }
@@ -45,7 +45,7 @@ export class FullLog implements Disposable {
     this.close();
   }
 
-  /** No more is written; the file stays. */
+  /** Stops writing. The file stays. */
   close(): void {
     if (this.#descriptor !== undefined) closeSync(this.#descriptor);
     this.#descriptor = undefined;

@@ -13,20 +13,20 @@ export class HeadTail {
     this.#ring = Buffer.allocUnsafe(options.tailBytes);
   }
 
-  /** How many bytes came by. */
+  /** The number of bytes pushed. */
   get bytes(): number {
     return this.#bytes;
   }
 
-  /** How many line ends came by. */
+  /** The number of line ends pushed. */
   get lines(): number {
     return this.#lines;
   }
 
-  /** Copies what it keeps; the chunk may be used again. */
+  /** Copies what it keeps, so the caller may reuse the chunk. */
   push(chunk: Uint8Array): void {
     this.#bytes += chunk.length;
-    // A plain loop: looking for each newline with indexOf takes five times as long on short lines.
+    // Keep the plain loop: indexOf takes five times as long on short lines.
     for (let i = 0; i < chunk.length; i++) if (chunk[i] === NEWLINE) this.#lines++;
     const forHead = Math.min(chunk.length, this.#head.length - this.#headLength);
     this.#head.set(chunk.subarray(0, forHead), this.#headLength);
@@ -34,7 +34,7 @@ export class HeadTail {
     this.#pushToRing(chunk.subarray(Math.max(forHead, chunk.length - this.#ring.length)));
   }
 
-  /** What is kept: whole characters, and whole lines where that costs little. */
+  /** Returns whole characters, and whole lines where that costs little. */
   read(): { readonly head: string; readonly tail: string; readonly omittedBytes: number } {
     const tail = this.#unrolled();
     if (this.#headLength + tail.length === this.#bytes) {
@@ -67,7 +67,7 @@ const NEWLINE = 10;
 
 const utf8 = new TextDecoder();
 
-/** Invalid bytes become U+FFFD; nothing throws. */
+/** Decodes UTF-8. Invalid bytes become U+FFFD; it never throws. */
 function decode(bytes: Uint8Array): string {
   return utf8.decode(bytes);
 }

@@ -3,33 +3,33 @@ import { closeSync, readSync } from 'node:fs';
 import { Socket } from 'node:net';
 import type { Pipe } from '../fifo.ts';
 
-/** Everything a command prints, standard output and error together. Disposed, it hears no more. */
+/** The output of a command, standard output and error together. Disposing it stops reading. */
 export interface Output extends Disposable {
-  /** Waits for the end of it, but not for ever: somebody who got away may hold it open. Says whether it ended. */
+  /** Waits up to `ms` for the end, because an escaped process may keep it open. Returns whether it ended. */
   waitForEnd(ms: number): Promise<boolean>;
-  /** To be called when the command has ended: reads what it printed last, in `ms` at most. */
+  /** Call it when the command has ended: reads the remaining output, for at most `ms`. */
   finish(ms: number): Promise<void>;
 }
 
 /** An output that still has to be connected to its command. */
 export interface OutputTap extends Output {
   readonly stdio: StdioOptions;
-  /** To be called once the command was started. */
+  /** Call it once the command has started. */
   attach(child: ChildProcess): void;
-  /** Hears nothing for a while. Nothing is lost. */
+  /** Pauses reading. No output is lost. */
   pause(): void;
   resume(): void;
 }
 
 type OnChunk = (chunk: Uint8Array) => void;
 
-/** What one read takes at most, and what the kernel keeps in a pipe. */
+/** The size of a read, and of a pipe in the kernel. */
 const READ_BYTES = 1 << 16;
 
-/** As many reads as empty the largest pipe there can be; more can only come from somebody who got away. */
+/** Enough reads to empty the largest possible pipe. More output can only come from an escaped process. */
 const MAX_LAST_READS = 16;
 
-/** Reads a pipe as its command fills it, into one buffer that is used again and again. What is slow slows the command. */
+/** Reads a pipe into one reused buffer. A slow consumer slows the command down. */
 export function tapPipe(pipe: Pipe, onChunk: OnChunk): OutputTap {
   const buffer = Buffer.allocUnsafe(READ_BYTES);
   const socket = new Socket({
@@ -53,13 +53,13 @@ export function tapPipe(pipe: Pipe, onChunk: OnChunk): OutputTap {
   };
   return {
     stdio: ['ignore', pipe.write, pipe.write],
-    // The child has its own: as long as this one is open, the output cannot end.
+    // Close our copy of the writing end: the output cannot end while it is open.
     attach: letGo,
     pause: () => socket.pause(),
     resume: () => socket.resume(),
     waitForEnd: (ms) => isInTime(ended, ms),
     finish() {
-      // Read here and now: the end of a stream is told later than that of a process. A destroyed one has no pipe any more.
+      // Read synchronously: a stream ends later than its process. A destroyed socket no longer has a pipe.
       for (let reads = 0; reads < MAX_LAST_READS && !socket.destroyed; reads++) {
         const length = readWhatIsThere(pipe.read, buffer);
         if (length === 0) break;
@@ -74,7 +74,7 @@ export function tapPipe(pipe: Pipe, onChunk: OnChunk): OutputTap {
   };
 }
 
-/** 0 when there is nothing more, whether or not somebody holds the other end. */
+/** Returns 0 if there is no data, whether or not the other end is still open. */
 function readWhatIsThere(descriptor: number, buffer: Buffer): number {
   try {
     return readSync(descriptor, buffer);

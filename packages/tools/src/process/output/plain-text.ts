@@ -9,7 +9,7 @@ const SEQUENCES = [
   '$',
 ];
 const ESCAPES = new RegExp(`[${ESC}\u009b](?:${SEQUENCES.join('|')})`, 'g');
-/** Every control character but tabs and line ends. */
+/** Every control character except tabs and line ends. */
 const CONTROLS = /[^\P{Cc}\t\n]/gu;
 
 /** Terminal output as a reader sees it: no escapes, no control characters, overwritten lines only in their last state. */
@@ -24,7 +24,7 @@ export function plainText(output: string): string {
     .replace(CONTROLS, '');
 }
 
-/** A carriage return takes the cursor back; what follows it replaces the line. */
+/** Text after a carriage return overwrites the line. */
 function lastOverwrite(line: string): string {
   const parts = line.split('\r').filter((part) => part !== '');
   return parts.at(-1) ?? '';
