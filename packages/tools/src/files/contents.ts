@@ -6,12 +6,11 @@ import { notAFile, type ResolvedPath } from './path/resolved-path.ts';
 import type { Root } from './path/root.ts';
 
 /**
- * Where the text of files is if not on the disk: in an editor, say, with changes that nobody has saved. What it does not
- * offer is done on the disk. It is asked only about files that were found inside the root; their paths are absolute, and
- * every link below the root is resolved.
+ * Reads and writes files elsewhere than on the disk: in an editor with unsaved changes, for example. Missing functions fall
+ * back to the disk. It is called only for files inside the root, with absolute paths whose links below the root are resolved.
  */
 export interface FileContents {
-  /** `line`, from 1, and `limit` ask for some lines of it only. */
+  /** `line`, from 1, and `limit` select some lines. */
   readonly read?: (path: string, options: LineRange & { readonly signal: AbortSignal }) => Promise<string>;
   readonly write?: (path: string, text: string, options: { readonly signal: AbortSignal }) => Promise<void>;
 }
@@ -21,7 +20,7 @@ export interface LineRange {
   readonly limit?: number;
 }
 
-/** A file in a call, and who may have its text. */
+/** A file in a call, and where its text may be. */
 export interface FileInCall {
   readonly root: Root;
   readonly resolved: ResolvedPath;
@@ -29,7 +28,7 @@ export interface FileInCall {
   readonly context: Pick<ToolContext, 'token' | 'signal' | 'shown'>;
 }
 
-/** The text as somebody other than the disk has it; `undefined` if nobody has. */
+/** Reads the text from `contents`; `undefined` if it cannot read. */
 export async function readElsewhere(
   { root, resolved, contents, context }: FileInCall,
   range: LineRange = {},
@@ -47,7 +46,7 @@ export async function readElsewhere(
   throw new CancelledError(token.reason!);
 }
 
-/** Gives a file new content where its text is. */
+/** Writes new content through `contents`, otherwise to the disk. */
 export async function writeContent(
   file: FileInCall,
   text: string,
@@ -61,7 +60,7 @@ export async function writeContent(
   const end = await waitUntilLevel(contents.write(join(root.path, resolved.shown), text, { signal }), token, 'abort');
   if (end.by === 'value') return;
   if (end.by === 'error' && !token.isCancelled) throw end.error;
-  // Whoever was asked may have done it, or may do it yet.
+  // The editor may have written it already, or may still write it.
   const details = { path: resolved.shown, changed: null };
   throw createInterruptedError(
     token,

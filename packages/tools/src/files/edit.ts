@@ -33,7 +33,7 @@ const input = z.object({
 });
 
 /**
- * Creates a tool that replaces texts which occur exactly once in a file; all of them or none.
+ * Creates a tool that replaces texts that occur exactly once in a file; all of them or none.
  *
  * @returns The tool `edit`.
  */
@@ -90,10 +90,10 @@ interface Hit {
   readonly number: number;
 }
 
-/** Makes all replacements in the original text. Throws, naming the edit, if one has no place or more than one. */
+/** Applies all replacements to the original text. Throws an error that names the edit if one does not match exactly once. */
 export function applyEdits(text: string, edits: readonly Edit[], path: string): string {
   const hits = edits.map(({ oldText, newText }, index) => {
-    // Models write line feeds, whatever the file has.
+    // Models write line feeds, whatever the file uses.
     const forms = [oldText, withBreaks(oldText, '\r\n'), withBreaks(oldText, '\n')];
     const own = forms.find((form) => text.includes(form)) ?? oldText;
     const start = findOnce(text, own, { path, number: index + 1 });
@@ -120,7 +120,7 @@ function withBreaks(piece: string, breaks: string): string {
   return piece.replace(/\r?\n/g, breaks);
 }
 
-/** The line breaks that a piece of a file has, else those around it: a file may have both. */
+/** The line breaks of a part of a file, otherwise those around it: a file may have both kinds. */
 function breaksAt(text: string, start: number, end: number): string {
   const inside = text.slice(start, end).indexOf('\n');
   const after = text.indexOf('\n', end);

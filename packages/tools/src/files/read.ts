@@ -14,7 +14,7 @@ const MAX_LINES = 2_000;
 const MAX_CHARS = 50_000;
 const MAX_LINE_CHARS = 2_000;
 const CHUNK_BYTES = 65_536;
-/** Of a larger file only the lines are asked for that are wanted. */
+/** Of larger files, only the wanted lines are requested. */
 const MAX_WHOLE_BYTES = 1_000_000;
 const MAX_IMAGE_BYTES = 5_000_000;
 const IMAGES: Readonly<Record<string, string>> = {
@@ -43,7 +43,7 @@ export interface FileToolOptions {
 }
 
 export interface TextToolOptions extends FileToolOptions {
-  /** Where the text of files is, if not on the disk. */
+  /** Reads and writes files elsewhere than on the disk. */
   readonly contents?: FileContents | undefined;
 }
 
@@ -78,7 +78,7 @@ async function readPart(asked: FileInCall, { offset = 1, limit = MAX_LINES }: Re
     const range = size > MAX_WHOLE_BYTES ? { line: offset, limit: limit + 1 } : {};
     const text = mediaType === undefined ? await readElsewhere(asked, range) : undefined;
     if (text !== undefined) {
-      // An editor that does not know ranges answers with everything.
+      // An editor without support for ranges returns the whole text.
       const isPart = range.limit !== undefined && text.split('\n', limit + 3).length <= limit + 2;
       const part = linesOf(text, { offset: isPart ? 1 : offset, limit });
       return describePart(part, { shown, offset, size: isPart ? size : Buffer.byteLength(text) });
@@ -117,13 +117,13 @@ async function readImage(
 
 interface Part {
   readonly lines: string[];
-  /** Why it ends before the file does. */
+  /** Why the text ends. */
   readonly ends: 'end-of-file' | 'lines' | 'characters';
   readonly stopped: boolean;
   readonly binary: boolean;
 }
 
-/** Reads as much of the file as is needed to have the lines, and looks at the token between two chunks. */
+/** Reads the file up to the wanted lines. Checks the token between chunks. */
 async function readLines(
   file: FileHandle,
   { offset, limit, token }: { offset: number; limit: number; token: CancellationToken },
@@ -158,7 +158,7 @@ class LineCollector {
   readonly #lines: string[] = [];
   #seen = 0;
   #rest = '';
-  /** How much of the line under way was not kept. */
+  /** How much of the current line was dropped. */
   #dropped = 0;
   #chars = 0;
   #ends: Part['ends'] | undefined;
@@ -180,7 +180,7 @@ class LineCollector {
     const lines = text.split('\n');
     const last = lines.pop()!;
     for (const line of lines) this.#take(line);
-    // A line without end is kept only as far as it can be shown.
+    // Keep only the part of a long line that can be shown.
     const rest = this.#rest + last;
     this.#rest = rest.slice(0, MAX_LINE_CHARS + 1);
     this.#dropped += rest.length - this.#rest.length;

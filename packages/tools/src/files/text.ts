@@ -1,11 +1,11 @@
-/** Cuts a line for showing. Never in the middle of a character. `dropped` characters of it were lost before. */
+/** Cuts a line, never within a character. `dropped` characters were already removed. */
 export function cutLine(line: string, maxChars: number, dropped = 0): string {
   if (line.length <= maxChars) return line;
   const cut = line.slice(0, maxChars).replace(/[\uD800-\uDBFF]$/, '');
   return `${cut} [+${line.length + dropped - cut.length} characters]`;
 }
 
-/** Cuts a line at both ends, so that what stands at a position stays. */
+/** Cuts a line at both ends, keeping the text at a position. */
 export function cutAround(line: string, position: number, maxChars: number): string {
   const start = Math.max(0, Math.min(position - Math.floor(maxChars / 4), line.length - maxChars));
   if (start === 0) return cutLine(line, maxChars);
@@ -13,12 +13,12 @@ export function cutAround(line: string, position: number, maxChars: number): str
   return `[${line.length - rest.length} characters+] ${cutLine(rest, maxChars)}`;
 }
 
-/** Whether some bytes look like something other than text. */
+/** Whether the bytes do not look like text. */
 export function isBinary(bytes: Uint8Array): boolean {
   return bytes.subarray(0, 8_192).includes(0);
 }
 
-/** Text as it stands in the file, or `undefined` if the bytes are not UTF-8: what cannot be read back must not be edited. */
+/** Decodes UTF-8 without loss, or returns `undefined`: text that does not round-trip must not be edited. */
 export function decodeExactly(bytes: Uint8Array): string | undefined {
   try {
     return new TextDecoder('utf-8', { fatal: true, ignoreBOM: true }).decode(bytes);

@@ -34,7 +34,7 @@ export function createWriteTool({ contents, ...options }: TextToolOptions): Tool
     description: 'Create a file or replace its whole content. To change a part of a file use edit.',
     inputSchema: input,
     effects: 'write',
-    // The same content once more is the same file.
+    // Writing the same content again has no effect.
     replay: 'safe',
     exclusive: ({ path }) => [root.keyOf(path)],
     preview: ({ path, content }, { signal }) =>

@@ -1,9 +1,9 @@
-/** A longer message is taken for a fault: it would have to be held in memory whole. */
+/** Longer messages are errors, because a message must be held in memory. */
 const MAX_MESSAGE_BYTES = 64_000_000;
 
 /**
- * Fetches as ever, but no message of an answer grows without bound: of a stream of events each counts for itself.
- * `onFault` is told of one that does.
+ * A `fetch` that limits the size of each message in a response; in an event stream, of each event. `onFault` is called when
+ * one is too long.
  */
 export function createBoundedFetch(onFault: (message: string) => void): typeof fetch {
   return async (input, init) => {
@@ -38,7 +38,7 @@ function createBound(
   });
 }
 
-/** Where the last event of a chunk ends: at an empty line. */
+/** The end of the last event in a chunk, marked by an empty line. */
 function lastEventEnd(chunk: Uint8Array): number {
   for (let at = chunk.lastIndexOf(NEWLINE); at > 0; at = chunk.lastIndexOf(NEWLINE, at - 1)) {
     if (chunk[at - 1] === NEWLINE || (chunk[at - 1] === 13 && chunk[at - 2] === NEWLINE)) return at + 1;

@@ -7,18 +7,18 @@ import type { StartServer } from './server-process.ts';
 import { StdioTransport } from './stdio-transport.ts';
 import type { McpTransport } from './transport.ts';
 
-/** A server that ends this often without having answered one call is left alone for a while. */
+/** After this many ends in a row without one response, the server is not started for a while. */
 const MAX_CRASHES = 3;
 const REST_MS = 30_000;
-/** The library's own limit; ours is the tool's `timeoutMs`, so this only has to be longer. */
+/** The library's own timeout. It must be longer than ours, the tool's `timeoutMs`. */
 const REQUEST_MS = 2_000_000_000;
 
-/** Thrown when a call was sent and its answer can no longer come. */
+/** Thrown when a call was sent but its response was lost. */
 export class LostAnswerError extends Error {
   override readonly name: string = 'LostAnswerError';
 }
 
-/** What says that a request never left. */
+/** Error codes that mean that a request was never sent. */
 const UNSENT = ['ECONNREFUSED', 'ENOTFOUND', 'EAI_AGAIN', 'EHOSTUNREACH', 'ENETUNREACH'];
 
 export interface ConnectionOptions {
@@ -39,14 +39,14 @@ export interface ServerCall {
 interface OpenConnection {
   readonly client: Client;
   readonly transport: Transport;
-  /** Why it was closed, where that was our doing. */
+  /** Why we closed it, if we did. */
   readonly fault: () => string | undefined;
   calls: number;
-  /** A line that failed takes no new calls, and closes when its last one has ended. */
+  /** A connection that failed takes no new calls, and closes when its last call has ended. */
   retired: boolean;
 }
 
-/** A line to one server: opened on first use, opened anew after a crash, closed for good. */
+/** A connection to one server: opened on first use, reopened after a crash, closed by disposing it. */
 export class McpConnection implements AsyncDisposable {
   readonly #options: ConnectionOptions;
   #connection: Promise<OpenConnection> | undefined;
@@ -80,12 +80,12 @@ export class McpConnection implements AsyncDisposable {
     await opening?.catch(() => undefined);
   }
 
-  /** Works with the server. A cancel is passed on at once, with the kind of the reason and nothing else of it. */
+  /** Runs a request. Cancels are forwarded immediately, with only the kind of the reason. */
   async #use<T>(
     token: CancellationToken,
     work: (connection: OpenConnection, signal: AbortSignal) => Promise<T>,
   ): Promise<T> {
-    // The line is shared: a cancelled call stops waiting for it, and it opens for the others.
+    // The connection is shared: a cancelled call stops waiting, and it still opens for the others.
     const ready = await waitUntilLevel(this.#getConnection(), token, 'drain');
     if (ready.by === 'error') throw ready.error;
     if (ready.by === 'level') throw new CancelledError(token.reason!);
@@ -124,7 +124,7 @@ export class McpConnection implements AsyncDisposable {
     const { transport, versionNegotiation, fault } = this.#createTransport(library);
     const client = new library.Client({ name: 'whoa', version: '0.1.0' }, { versionNegotiation });
     const connection: OpenConnection = { client, transport, fault, calls: 0, retired: false };
-    // Late answers to cancelled calls and stray output arrive here; the calls themselves have ended.
+    // Late responses to cancelled calls and stray output arrive here; the calls themselves have ended.
     client.onerror = () => undefined;
     client.onclose = () => this.#lost(connection);
     this.#open.add(connection);
@@ -132,7 +132,7 @@ export class McpConnection implements AsyncDisposable {
       await client.connect(transport, { timeout: connectMs, signal: this.#closing.signal });
       return connection;
     } catch (error) {
-      // Asked before it is closed: how a server ended says something only if it ended by itself.
+      // Read this before closing: the exit status is useful only if the server ended by itself.
       const end = endOf(transport) ?? describe(error);
       this.#lost(connection);
       await hangUp(connection);
@@ -150,17 +150,17 @@ export class McpConnection implements AsyncDisposable {
     }
     const requestInit = transport.headers && { requestInit: { headers: { ...transport.headers } } };
     let fault: string | undefined;
-    // The library would wait for the rest of a broken stream; with the connection closed, the call ends.
+    // Close the connection: the library would wait for the rest of a broken stream.
     const fetch = createBoundedFetch((message) => {
       fault = message;
       http.close().catch(() => {});
     });
     const http = new StreamableHTTPClientTransport(new URL(transport.url), { ...requestInit, fetch });
-    // Newer servers take the end of a request for its cancel; without asking, an older way is used that some of them ignore.
+    // Newer servers treat the end of a request as its cancel. Without negotiation an older way is used that some ignore.
     return { transport: http, versionNegotiation: { mode: 'auto' as const }, fault: () => fault };
   }
 
-  /** A line ended: by us, or because the server is gone. The next call opens another. */
+  /** Handles the end of a connection. The next call opens another. */
   #lost(connection: OpenConnection): void {
     if (!this.#open.delete(connection) || this.#closed || connection.retired) return;
     this.#connection = undefined;
@@ -168,7 +168,7 @@ export class McpConnection implements AsyncDisposable {
     this.#lastCrashAt = this.#options.clock.now();
   }
 
-  /** Says what happened in words that a model can act on. An answer of the server's own is passed on as it is. */
+  /** Describes a failure so that a model can act on it. An error response of the server is passed on unchanged. */
   async #describeFailure(error: unknown, connection: OpenConnection): Promise<Error> {
     const { ProtocolError, SdkError, SdkErrorCode } = await loadClient();
     if (ProtocolError.isInstance(error)) return error;
@@ -193,12 +193,12 @@ export class McpConnection implements AsyncDisposable {
     if (connection.retired) return;
     this.#lost(connection);
     connection.retired = true;
-    // It still has to be closed, when its last call has ended or with everything else.
+    // It must still be closed, when its last call has ended or on dispose.
     this.#open.add(connection);
   }
 }
 
-/** Also while the line is still being opened: then the client does not know its transport yet. */
+/** Close both: while the connection is being opened, the client does not know its transport yet. */
 async function hangUp({ client, transport }: OpenConnection): Promise<void> {
   await transport.close();
   await client.close();

@@ -13,20 +13,20 @@ const MAX_TOOLS = 500;
 
 export interface McpOptions {
   readonly transport: McpTransport;
-  /** Names the server in messages, and in front of its tools: `github` makes `github_search`. */
+  /** The name of the server in messages, and the prefix of its tools: `github` makes `github_search`. */
   readonly name: string;
   /**
-   * Whether the server is believed about its own tools: one that says it only reads is not asked about before it runs.
-   * Defaults to `false`: nobody vouches for what a server says of itself but you.
+   * Whether to trust the server's hints about its tools: a tool that claims to be read-only then runs without an approval.
+   * Defaults to `false`.
    */
   readonly trustHints?: boolean;
   readonly connectMs?: number;
-  /** The longest one call may take. */
+  /** The time limit of a call. */
   readonly callMs?: number;
-  /** Where the process of a stdio server runs: share the host's. One is made for this server unless given. */
+  /** The containment of a stdio server. Share that of the host. Defaults to a new one for this server. */
   readonly containment?: Containment;
   readonly clock?: Clock;
-  /** Stops the opening. */
+  /** Cancels the connecting. */
   readonly token?: CancellationToken;
   readonly signal?: AbortSignal;
 }
@@ -40,7 +40,7 @@ export interface McpTools extends AsyncDisposable {
  * Connects to an MCP server and makes its tools available to agents.
  *
  * @returns The tools. Dispose them to end the connection, and the server if it was started.
- * @throws Error when `@modelcontextprotocol/client` is not installed, or the server cannot be reached in time.
+ * @throws Error when `@modelcontextprotocol/client` is not installed, or the server did not respond before the timeout.
  *
  * @example
  * ```ts
@@ -89,7 +89,7 @@ export async function createMcpTools(options: McpOptions): Promise<McpTools> {
 
 const MAX_NAME_CHARS = 64;
 
-/** Names that every model accepts, no two the same. */
+/** Creates unique names that every model accepts. */
 class Names {
   readonly #prefix: string;
   readonly #taken = new Set<string>();

@@ -4,14 +4,14 @@ import type { ContentPart } from '@whoa/core/embed';
 
 /** More text than this from one call is cut, with a marker. */
 const MAX_TEXT_CHARS = 100_000;
-/** Images larger than this, all of one call together, are named and left out. As base64. */
+/** The limit for all images of one call, as base64. Others are named and left out. */
 const MAX_IMAGES_CHARS = 8_000_000;
-/** What is nested deeper cannot be written down. */
+/** Deeper values cannot be serialised. */
 const MAX_LEVELS = 200;
 const TOO_DEEP = '[structured content left out: it is nested too deeply]';
 const IMAGE_TYPES = ['image/png', 'image/jpeg', 'image/gif', 'image/webp'];
 
-/** A server's answer as a result: text and images for the model, structured content for people. */
+/** Converts a server's response to a result: text and images for the model, structured content for users. */
 export function resultFromMcp({ content, structuredContent: given, isError }: CallToolResult): ToolResult {
   const isTooDeep = isDeeperThan(given, MAX_LEVELS);
   const structuredContent = isTooDeep ? undefined : given;
@@ -26,7 +26,7 @@ export function resultFromMcp({ content, structuredContent: given, isError }: Ca
   };
 }
 
-/** What there is to show while a call is at work: `3 of 10: reading`. */
+/** The progress of a running call: `3 of 10: reading`. */
 export function describeProgress({ progress, total, message }: Progress): ToolResult {
   const amount = total === undefined ? `${progress}` : `${progress} of ${total}`;
   return {

@@ -6,12 +6,12 @@ import { createShellEnvironment } from '../shell/environment.ts';
 export interface ServerCommand {
   readonly command: string;
   readonly args?: readonly string[];
-  /** Added to the few harmless variables that a server inherits; nothing else reaches it. */
+  /** Added to the few harmless variables that a server inherits. It gets no others. */
   readonly env?: Readonly<Record<string, string>>;
   readonly cwd?: string;
 }
 
-/** How a server's process ended, in words: `exit code 3`, `SIGKILL`. */
+/** How a server's process ended: `exit code 3`, `SIGKILL`. */
 type ServerEnd = string;
 
 /** A server's process and everything it started. */
@@ -21,16 +21,16 @@ export interface ServerProcess {
   readonly stderr: Readable;
   /** Resolves when the process has ended; never rejects. */
   readonly ended: Promise<ServerEnd>;
-  /** Ends it with everything it started; answers how many processes could not be ended. */
+  /** Ends it with all processes it started. Returns how many could not be ended. */
   end(): Promise<number>;
 }
 
 export type StartServer = (command: ServerCommand) => Promise<ServerProcess>;
 
-/** How long a server may take to leave on its own after its input closed. */
+/** How long a server may take to exit after its input was closed. */
 const LEAVE_MS = 250;
 
-/** Starts servers contained: a wrapper cannot hide the server from its end, and the death of the host ends it too. */
+/** Starts servers in a containment: a server behind a wrapper is ended too, and all end with the host. */
 export function startServersIn(containment: Containment): StartServer {
   return async ({ command, args = [], env = {}, cwd }) => {
     const contained = await containment.start({
@@ -40,13 +40,13 @@ export function startServersIn(containment: Containment): StartServer {
       stdio: ['pipe', 'pipe', 'pipe'],
     });
     const [stdin, stdout, stderr] = [contained.stdin!, contained.stdout!, contained.stderr!];
-    // A server that has gone is known by its end; a write that comes too late is no news.
+    // Ignore late writes: `ended` reports the end of the server.
     stdin.on('error', () => undefined);
     const end = async (): Promise<number> => {
       stdin.end();
       await waitAtMost(contained.exited, LEAVE_MS);
       const { survivors } = await contained.end();
-      // Not by waiting for their end: somebody who escaped may hold the other ends for ever.
+      // Don't wait for these to end: an escaped process may keep the other ends open forever.
       for (const stream of [stdin, stdout, stderr]) stream.destroy();
       return survivors;
     };

@@ -4,13 +4,13 @@ import { setTimeout as sleep } from 'node:timers/promises';
 import type { JSONRPCMessage, Transport } from '@modelcontextprotocol/client';
 import type { ServerCommand, ServerProcess, StartServer } from './server-process.ts';
 
-/** A longer message is taken for a fault: it would have to be held in memory whole. */
+/** Longer messages are errors, because a message must be held in memory. */
 const MAX_MESSAGE_CHARS = 64_000_000;
 const LAST_WORDS_CHARS = 1_000;
-/** How long a server that no longer listens has to end by itself. */
+/** How long a server that closed its input has to exit by itself. */
 const GOING_MS = 500;
 
-/** Speaks with a server over its standard input and output, one JSON message per line, and ends it when closed. */
+/** Connects to a server over standard input and output, one JSON message per line. Closing it ends the server. */
 export class StdioTransport implements Transport {
   onclose?: () => void;
   onerror?: (error: Error) => void;
@@ -28,7 +28,7 @@ export class StdioTransport implements Transport {
     this.#startServer = startServer;
   }
 
-  /** How the server ended, and the last it said; `undefined` while it runs. */
+  /** How the server ended, and its last output; `undefined` while it runs. */
   get end(): string | undefined {
     if (this.#end === undefined) return undefined;
     const words = this.#lastWords.trim();
@@ -38,7 +38,7 @@ export class StdioTransport implements Transport {
   async start(): Promise<void> {
     const server = await this.#startServer(this.#command);
     this.#process = server;
-    // Closed while it started: nobody will ask for its end any more.
+    // It was closed while it started, so end it here.
     if (this.#closed) {
       await server.end();
       throw new Error('The server was closed while it started');
@@ -48,7 +48,7 @@ export class StdioTransport implements Transport {
     server.stderr.on('data', (chunk: Buffer) => {
       this.#lastWords = (this.#lastWords + chunk.toString()).slice(-LAST_WORDS_CHARS);
     });
-    // What a crashed server had started goes with it, and one that no longer speaks is as good as gone.
+    // End the processes of a crashed server too. A server that closed its output counts as ended.
     const hangUp = (): void => {
       this.close().catch((error: unknown) => this.#complain(error));
     };
@@ -69,7 +69,7 @@ export class StdioTransport implements Transport {
     }
   }
 
-  /** A server that no longer listens is about to end: how it does, and what it says, tells more than that. */
+  /** A server that closed its input is about to exit. Wait, because its exit status and output explain more. */
   async #waitForEnd(server: ServerProcess): Promise<void> {
     const tooLate = new AbortController();
     const wait = sleep(GOING_MS, undefined, { signal: tooLate.signal });
@@ -91,7 +91,7 @@ export class StdioTransport implements Transport {
   }
 
   #read(text: string): void {
-    // Only what is new is searched: a long message comes in many pieces.
+    // Search only the new text: a long message arrives in many chunks.
     const [first = '', ...more] = text.split('\n');
     this.#rest += first;
     for (const line of more) {
@@ -109,7 +109,7 @@ export class StdioTransport implements Transport {
     try {
       this.onmessage?.(withResult(JSON.parse(line) as JSONRPCMessage));
     } catch (error) {
-      // Many servers print to the wrong stream; the next line may be a message again.
+      // Many servers print logs to standard output. The next line may be a message again.
       this.#complain(error);
     }
   }
@@ -119,11 +119,11 @@ export class StdioTransport implements Transport {
   }
 }
 
-/** An answer whose result is none would be dropped, and its call would wait out its time. */
+/** The library drops a response whose result is not an object, and its call would time out. */
 function withResult(message: JSONRPCMessage): JSONRPCMessage {
   const { id, result } = message as { id?: unknown; result?: unknown };
   const isAnswer = id !== undefined && message !== null && 'result' in message;
   if (!isAnswer || (typeof result === 'object' && result !== null)) return message;
-  // A result that no schema accepts: then the call ends, as with any other answer that is none.
+  // Use a result that no schema accepts, so that the call fails like with any other invalid response.
   return { ...message, result: { content: 'none' } } as JSONRPCMessage;
 }

@@ -13,7 +13,7 @@ export interface McpToolOptions {
   readonly callMs: number;
 }
 
-/** A server's tool as one of ours. The server itself checks the input against its schema. */
+/** Converts a server's tool to one of ours. The server validates the input. */
 export function toolFromMcp(tool: McpTool, options: McpToolOptions): Tool {
   const { name, connection, trustHints, callMs } = options;
   const hints = trustHints ? (tool.annotations ?? {}) : {};
@@ -33,13 +33,13 @@ export function toolFromMcp(tool: McpTool, options: McpToolOptions): Tool {
         return resultFromMcp(await connection.call({ name: tool.name, args, onProgress, token }));
       } catch (error) {
         if (!token.isCancelled) {
-          // Whoever loses the answer does not know whether the work was done.
+          // If the response was lost, it is unknown whether the work was done.
           const isLost = error instanceof LostAnswerError && hints.readOnlyHint !== true;
           throw isLost ? new OutcomeUnknownError(error.message, { cause: error }) : error;
         }
         // It was never sent.
         if (isCancelledError(error)) throw error;
-        // Servers do not answer a cancel: nobody can say whether the work behind the call has stopped.
+        // Servers do not acknowledge a cancel, so it is unknown whether the work has stopped.
         const effect = hints.readOnlyHint === true ? undefined : 'unknown';
         throw createInterruptedError(token, stoppedResult(shown), { effect });
       }

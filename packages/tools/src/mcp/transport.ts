@@ -1,6 +1,6 @@
 import type { ServerCommand } from './server-process.ts';
 
-/** How a server is reached. */
+/** How to connect to a server. */
 export type McpTransport =
   | ({ readonly type: 'stdio' } & ServerCommand)
   | {

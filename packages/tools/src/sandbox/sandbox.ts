@@ -49,7 +49,9 @@ export function createSandbox(asked: SandboxKind | SandboxOptions): Sandbox | un
   const { kind, workspace: folder, readable, network, limits } = readSandboxOptions(asked);
   if (kind === 'none') return undefined;
   if (process.platform !== 'linux') {
-    throw new Error(`The sandbox '${kind}' does not work here: it needs Linux and bubblewrap. Use 'none' to run without a sandbox`);
+    throw new Error(
+      `The sandbox '${kind}' does not work here: it needs Linux and bubblewrap. Use 'none' to run without a sandbox`,
+    );
   }
   const workspace = resolveWorkspace(folder);
   let proxy: Promise<AllowListProxy> | undefined;

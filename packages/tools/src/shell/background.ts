@@ -8,38 +8,38 @@ import { type LiveShell, runShell, type ShellEnd, type ShellOptions } from './ru
 
 export interface BackgroundOptions {
   readonly containment: Containment;
-  /** How many may run at a time; 16 unless said otherwise. */
+  /** How many may run at a time. Defaults to 16. */
   readonly maxProcesses?: number;
-  /** Whose end is theirs too: the token of a run, for example. Without one they live until this is disposed. */
+  /** Cancelling it ends all processes: the token of a run, for example. Without one they run until this is disposed. */
   readonly token?: CancellationToken;
-  /** Keeps each process on behalf of the task that starts it, so that it is stopped from anywhere: `createBackground` of `@whoa/tasks`. */
+  /** Keeps each process for the task that starts it, so that any process can stop it: `createBackground` of `@whoa/tasks`. */
   readonly keeper?: BackgroundKeeper;
 }
 
-/** Keeps work, and knows whose it is: nobody sees, reads or stops the processes of another owner. */
+/** Keeps work and its owner. Owners cannot see, read or stop the processes of others. */
 interface BackgroundKeeper {
   owner(): string;
   start(work: (context: WorkContext) => Promise<unknown>, options: { readonly name: string }): Promise<unknown>;
 }
 
-/** What is known of a background process. */
+/** A background process. */
 export interface BackgroundProcess {
   readonly id: string;
   readonly pid: number;
   readonly command: string;
   readonly state: 'running' | 'ended';
   readonly output: CapturedOutput;
-  /** There once it has ended. */
+  /** Set once it has ended. */
   readonly end?: ShellEnd;
 }
 
-/** Processes that outlive the call that started them, but never this owner. */
+/** Processes that outlive the call that started them, but not this object. */
 export interface BackgroundProcesses extends AsyncDisposable {
   start(command: string, options: Pick<ShellOptions, 'cwd' | 'env' | 'shell'>): Promise<BackgroundProcess>;
-  /** Those that run, and the last ones that ended. */
+  /** Running processes and the last ones that ended. */
   list(): readonly BackgroundProcess[];
   get(id: string): BackgroundProcess | undefined;
-  /** Ends one and everything it started; `undefined` if there is none of that name. After its end it answers the same. */
+  /** Ends a process and all it started. Resolves with `undefined` if the id is unknown. Can be called again after the end. */
   stop(id: string, options?: { readonly mode?: StopMode }): Promise<ShellEnd | undefined>;
 }
 
@@ -57,10 +57,11 @@ interface Entry {
 }
 
 /**
- * Creates what keeps processes that outlive the call that started them. Give it to `createBashTool` and `createBackgroundTools`.
+ * Creates a manager for processes that outlive the call that started them. Pass it to `createBashTool` and
+ * `createBackgroundTools`.
  *
- * @returns The processes. Dispose them to end all.
- * @throws Error, from `start`, when too many run already.
+ * @returns The processes. Dispose it to end them all.
+ * @throws Error, from `start`, when too many are running.
  */
 export function createBackgroundProcesses(options: BackgroundOptions): BackgroundProcesses {
   const { containment, keeper, maxProcesses = MAX_PROCESSES } = options;
@@ -160,11 +161,11 @@ function launch(
   return Promise.race([promise, began.then(() => promise)]);
 }
 
-/** A process as the work of its keeper: it is stopped by either token. */
+/** Runs a process as work of its keeper. Either token stops it. */
 async function kept(begin: () => Promise<ShellEnd>, token: CancellationToken, context: WorkContext): Promise<void> {
   const stops = context.token.onCancel((level, reason) => token.cancel(reason, { mode: toPreset(level) }));
   const run = begin();
-  // At kill its keeper waits for this, and so until nothing of it runs.
+  // On a kill the keeper waits for this, so until all its processes have ended.
   context.defer(() => run.then(() => {}));
   await run.finally(() => stops[Symbol.dispose]());
 }

@@ -11,19 +11,19 @@ import { runShell } from './run-shell.ts';
 
 export interface BashToolOptions {
   readonly cwd?: string;
-  /** What of the host's environment commands get: only harmless names unless said otherwise. */
+  /** Which variables of the host's environment commands get. Defaults to a list of harmless names. */
   readonly env?: EnvironmentOptions;
-  /** How long a command may take; 2 minutes unless said otherwise. A model may ask for less, or for more up to 10 minutes. */
+  /** The time limit of a command. Defaults to 2 minutes. A model may ask for less, or for up to 10 minutes. */
   readonly timeoutMs?: number;
-  /** How long processes have between TERM and KILL. */
+  /** The time between TERM and KILL. */
   readonly graceMs?: number;
-  /** Keep what is too long to be kept otherwise in a file. It goes with the containment. */
+  /** Keep output that is too long in a file. It is removed with the containment. */
   readonly keepLog?: boolean;
-  /** `['bash', '-c']` unless said otherwise. */
+  /** Defaults to `['bash', '-c']`. */
   readonly shell?: readonly [string, ...string[]];
-  /** Lets a model start processes that outlive the call; they belong to this. */
+  /** Lets a model start processes that outlive the call. This owns them. */
   readonly background?: BackgroundProcesses;
-  /** Shared with other tools of the same host, so that there is one watchdog; one of its own unless given. */
+  /** Share one between the tools of a host, so that there is one watchdog. Defaults to its own. */
   readonly containment?: Containment;
 }
 
@@ -37,10 +37,10 @@ const TIMEOUT_MS = 120_000;
 const MAX_TIMEOUT_MS = 600_000;
 
 /**
- * Creates a shell for a model. Whatever a command starts ends with it, or with the cancel: children, daemons, everything.
+ * Creates a shell for a model. All processes that a command starts, even daemons, end with it or with its cancel.
  *
  * @returns The tool `bash`.
- * @throws RangeError when an option cannot work.
+ * @throws RangeError when an option is out of range.
  *
  * @example
  * ```ts
@@ -91,7 +91,7 @@ export function createBashTool(options: BashToolOptions = {}): Tool<BashInput> {
         return { content: `Started in the background as ${id} (pid ${pid})`, details: { id, pid } };
       }
       const work = run(input, context);
-      // At kill the runtime runs this and then looks once more whether the call has ended; it ends with its processes.
+      // On a kill the runtime runs this and then checks whether the call has ended. It ends with its processes.
       context.defer(() => work.catch(() => {}));
       return work;
     },

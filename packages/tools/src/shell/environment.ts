@@ -1,12 +1,12 @@
-/** What of the host's environment a command gets. */
+/** Which variables of the host's environment a command gets. */
 export interface EnvironmentOptions {
-  /** Names that are handed on beside the harmless ones; a `*` at the end stands for any rest. */
+  /** Names to pass in addition to the harmless ones. A `*` at the end matches any suffix. */
   readonly allow?: readonly string[];
   /** Variables set for every command. */
   readonly set?: Readonly<Record<string, string>>;
 }
 
-// An allow-list: keys and tokens live in the host's environment, and a command that a model wrote must not find them.
+// Keep this an allow-list: the host's environment contains keys and tokens that a model's command must not see.
 const HARMLESS = [
   'PATH',
   'Path',
@@ -27,7 +27,7 @@ const HARMLESS = [
   'TMP',
 ];
 
-/** Nobody is there to page, to type a password or to look at colours, and what is printed should be printed at once. */
+/** No user can page, type a password or see colours. Output should not be buffered. */
 const UNATTENDED = {
   TERM: 'dumb',
   NO_COLOR: '1',
@@ -38,7 +38,7 @@ const UNATTENDED = {
 };
 
 /**
- * Creates the environment of a command: what is allowed of `source`, what an unattended command needs, and what is set.
+ * Creates the environment of a command: the allowed part of `source`, settings for unattended commands, and `set`.
  *
  * @returns The variables.
  */

@@ -3,7 +3,7 @@ import type { CleanupReport } from '../process/containment/contained.ts';
 import { type CapturedOutput, conciseText } from '../process/output/capture.ts';
 import type { ShellEnd } from './run-shell.ts';
 
-/** How many characters of an output a model is shown. */
+/** The most characters of an output that a model gets. */
 export const MAX_CHARACTERS = 16_000;
 
 /** The result of a command that ended by itself or took too long. */
@@ -13,17 +13,17 @@ export function shellResult(end: ShellEnd, about: { command: string; timeoutMs: 
   return { content: words.join('\n'), details: detailsOf(end, about.command), isError };
 }
 
-/** What a command that was stopped has to show. */
+/** The partial result of a stopped command. */
 export function partialResult(end: ShellEnd, command: string): ToolResult {
   return { content: toText(end), details: detailsOf(end, command) };
 }
 
-/** What a running command has printed so far. */
+/** The output of a running command so far. */
 export function progressResult(output: CapturedOutput): ToolResult {
   return { content: conciseText(output, MAX_CHARACTERS), details: { output } };
 }
 
-/** `details.cleanup` as stop reports read it. */
+/** `details.cleanup` in the form that stop reports expect. */
 export function cleanupDetails({ verified, ended, survivors }: CleanupReport): Json {
   return { verified, ended, survivors };
 }
@@ -42,7 +42,7 @@ function toText({ output, logPath, logProblem }: ShellEnd): string {
   return `${text}\n[${what}]`;
 }
 
-/** A model that starts a server with `&` must learn why it is gone. */
+/** Explains to a model that starts a server with `&` why it was ended. */
 function leftBehind({ cleanup, stopped }: ShellEnd): string {
   const lines: string[] = [];
   if (stopped === undefined && cleanup.ended > 0) {

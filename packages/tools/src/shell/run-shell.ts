@@ -6,47 +6,47 @@ import { Capture, type CapturedOutput } from '../process/output/capture.ts';
 
 export interface ShellOptions {
   readonly containment: Containment;
-  /** What comes before the command's text. */
+  /** The arguments before the command text. */
   readonly shell: readonly [string, ...string[]];
   readonly cwd: string | undefined;
   readonly env: Readonly<Record<string, string>>;
   readonly timeoutMs: number | undefined;
   readonly graceMs: number;
-  /** Keep everything that is printed in a file, if it is too much to be kept otherwise. */
+  /** Keep the whole output in a file if it is too long. */
   readonly keepLog: boolean;
-  /** Told once, when the command runs. */
+  /** Called once, when the command has started. */
   readonly onStart?: ((live: LiveShell) => void) | undefined;
-  /** Told what there is so far, now and then while something is printed. */
+  /** Called from time to time with the output so far. */
   readonly onProgress?: ((output: CapturedOutput) => void) | undefined;
   readonly token: CancellationToken;
 }
 
-/** A command under way. */
+/** A running command. */
 export interface LiveShell {
   readonly pid: number;
   read(): CapturedOutput;
 }
 
-/** How a command ended. Nothing of it runs any more, but for the survivors named in `cleanup`. */
+/** How a command ended. No process of it runs any more, except the survivors in `cleanup`. */
 export interface ShellEnd {
   readonly exit: ProcessExit;
   /** What stopped it, if it did not end by itself. */
   readonly stopped: 'cancel' | 'timeout' | undefined;
   readonly output: CapturedOutput;
   readonly logPath: string | undefined;
-  /** Why the log is not whole, if it is not. */
+  /** Why the log is incomplete, if it is. */
   readonly logProblem: string | undefined;
   readonly cleanup: CleanupReport;
   readonly durationMs: number;
 }
 
-/** After the shell has ended, what it started may still print for so long before it is ended. */
+/** How long processes may still print after the shell has ended, before they are ended too. */
 const SETTLE_MS = 100;
-/** When everything has ended, what was printed last is read for at most so long. */
+/** The time limit for reading the last output after all processes have ended. */
 const DRAIN_MS = 100;
 const PROGRESS_MS = 100;
 
-/** Runs a command until it ends, is cancelled or takes too long, and then ends everything it started. */
+/** Runs a command until it ends, is cancelled or times out. Then ends all processes it started. */
 export async function runShell(command: string, options: ShellOptions): Promise<ShellEnd> {
   const { containment, token, timeoutMs } = options;
   token.throwIfCancelled();
@@ -96,11 +96,11 @@ async function endOf(
   const end = (options: EndOptions): void => {
     endings.push(contained.end({ graceMs, ...options }));
   };
-  // A cancel that came while the command was being started is told here.
+  // This also reports a cancel that came while the command was starting.
   const subscription = token.onCancel((level) => end({ method: level === 'kill' ? 'kill' : 'ask' }));
   try {
     const first = await waitUntilLevel(contained.exited, token, 'abort');
-    // What the shell started may be about to print its last lines: process substitutions end after the shell.
+    // Process substitutions end after the shell and may still print.
     if (first.by === 'value') await waitUntilLevel(contained.output!.waitForEnd(SETTLE_MS), token, 'abort');
     if (endings.length === 0) end({ method: 'ask' });
     const cleanup = await endings[0]!;
@@ -113,7 +113,7 @@ async function endOf(
   }
 }
 
-/** At most one message for a while, and the last state is always told. */
+/** Limits the rate of progress messages. The last state is always reported. */
 function createProgress(
   capture: Capture,
   { onProgress, token }: Pick<ShellOptions, 'onProgress' | 'token'>,

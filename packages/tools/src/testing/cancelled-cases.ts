@@ -3,7 +3,7 @@ import type { CancellationToken, Tool, ToolContext } from '@whoa/core';
 import type { CaseDefinition } from './stage.ts';
 import { assertStopped, boundOf, within } from './trial.ts';
 
-/** A tool that is cancelled at every moment there is. */
+/** Cancels a tool at every possible moment. */
 export const cancelledCases: readonly CaseDefinition[] = [
   {
     id: 'cancelled-before-start',

@@ -1,5 +1,5 @@
-// The contract every tool must keep.
+// The contract of every tool.
 export { createToolContract, type ToolContractOptions, type ToolContractCase } from './tool-contract.ts';
 
-// What a test left behind.
+// Resources that a test left behind.
 export { listResources, type ResourceList, waitForNoNewResources } from './resources.ts';

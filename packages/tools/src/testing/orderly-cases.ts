@@ -9,7 +9,7 @@ import { boundOf, within } from './trial.ts';
 const REPEATS = 5;
 const QUIET_MS = 2_000;
 
-/** A tool that nobody cancels, and what any tool leaves behind. */
+/** A tool that is not cancelled, and the resources that any tool leaves behind. */
 export const orderlyCases: readonly CaseDefinition[] = [
   {
     id: 'finishes',
@@ -36,7 +36,7 @@ export const orderlyCases: readonly CaseDefinition[] = [
     id: 'leaves-nothing',
     name: 'finished, failed, cancelled and killed, it leaves no timer, listener, descriptor, process or file',
     async check(subject, stage) {
-      // Once before counting: first use may load libraries and open what is kept.
+      // Run once before counting: the first use may load libraries and open resources that are kept.
       await useInEveryWay(subject, stage);
       const before = listResources();
       const parent = stage.token('long-lived');

@@ -1,7 +1,7 @@
 import { readdirSync, readFileSync, readlinkSync } from 'node:fs';
 import { tmpdir } from 'node:os';
 
-/** Everything a process holds that somebody could forget to give back. Each entry names one thing. */
+/** The resources that a process holds. Each entry names one. */
 export interface ResourceList {
   /** Processes below this one (Linux). */
   readonly processes: readonly string[];
@@ -9,14 +9,14 @@ export interface ResourceList {
   readonly descriptors: readonly string[];
   /** Timers, handles and requests that keep the event loop busy. */
   readonly resources: readonly string[];
-  /** Files and folders of this process in the folder for temporary ones: `whoa-…` with its id in the name. */
+  /** Temporary files and folders of this process: `whoa-…` with its pid in the name. */
   readonly temps: readonly string[];
 }
 
 /**
  * Records what this process holds now: processes, descriptors, resources and temporary files.
  *
- * @returns The inventory.
+ * @returns The list.
  */
 export function listResources(): ResourceList {
   return {
@@ -29,7 +29,7 @@ export function listResources(): ResourceList {
   };
 }
 
-/** What is there now and was not there before. */
+/** Lists resources that exist now but did not before. */
 export function diffResources(before: ResourceList): string[] {
   const now = listResources();
   const kinds = ['processes', 'descriptors', 'resources', 'temps'] as const;
@@ -39,12 +39,12 @@ export function diffResources(before: ResourceList): string[] {
 /**
  * Waits until nothing is held that was not held before.
  *
- * @returns What is still held when the time is over; empty when nothing is.
+ * @returns The resources that are still held after the timeout; empty if there are none.
  */
 export async function waitForNoNewResources(before: ResourceList, withinMs: number): Promise<string[]> {
   const end = performance.now() + withinMs;
   for (;;) {
-    // Not by timer: a timer would be found.
+    // Don't use a timer: it would be counted.
     await new Promise((resolve) => setImmediate(resolve));
     const left = diffResources(before);
     if (left.length === 0 || performance.now() > end) return left;

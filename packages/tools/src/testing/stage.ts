@@ -2,14 +2,14 @@ import { CancellationToken, type Tool } from '@whoa/core';
 import type { ToolContractCaseId, ToolUnderTest } from './subject.ts';
 import { startSlowTrial, startTrial, type Trial } from './trial.ts';
 
-/** How one case looks at a tool. */
+/** One case of the contract. */
 export interface CaseDefinition {
   readonly id: ToolContractCaseId;
   readonly name: string;
   readonly check: (subject: ToolUnderTest, stage: Stage) => Promise<void>;
 }
 
-/** Where one case plays: what it starts here ends with it. */
+/** The resources of one case. They are disposed with it. */
 export class Stage implements Disposable {
   /** The longest a tool may take to stop after an abort. */
   readonly boundMs: number;

@@ -1,13 +1,13 @@
 import type { Tool } from '@whoa/core';
 
-/** A tool with what the contract needs to know to use it. A fresh one is made for every case and disposed after it. */
+/** A tool and what the contract needs to use it. Each case creates its own and disposes it. */
 export interface ToolUnderTest extends Partial<AsyncDisposable> {
   readonly tool: Tool;
-  /** For a call that ends well. */
+  /** The input of a call that succeeds. */
   readonly input: unknown;
-  /** For a call that is still at work when `whenBusy` resolves. */
+  /** A call that is still running when `whenBusy` resolves. */
   readonly slow: { readonly input: unknown; readonly whenBusy?: () => Promise<void> };
-  /** Names what calls have left in the outside world: temp files, rows, processes. */
+  /** Lists what calls left behind outside: temp files, rows, processes. */
   readonly leftovers?: () => readonly string[] | Promise<readonly string[]>;
 }
 

@@ -4,7 +4,7 @@ import { Stage } from './stage.ts';
 import type { ToolContractCaseId, ToolUnderTest } from './subject.ts';
 import { wrappedCases } from './wrapped-cases.ts';
 
-/** A tool under the contract. */
+/** The options of the tool contract. */
 export interface ToolContractOptions {
   readonly create: () => ToolUnderTest | Promise<ToolUnderTest>;
   /** Cases that cannot apply to this tool, by id, each with its reason. */
@@ -18,7 +18,7 @@ export interface ToolContractCase {
   readonly id: ToolContractCaseId;
   /** A sentence about behaviour. */
   readonly name: string;
-  /** Why this case does not apply; then don't run it. */
+  /** If set, don't run this case. It says why. */
   readonly skip?: string;
   readonly run: () => Promise<void>;
 }
@@ -26,7 +26,7 @@ export interface ToolContractCase {
 const BOUND_MS = 2_000;
 
 /**
- * Checks what every tool owes the runtime that stops it, as cases for any test runner.
+ * Checks that a tool stops as the runtime expects, as cases for any test runner.
  *
  * @returns The cases.
  *

@@ -4,7 +4,7 @@ import type { Ledger } from '@whoa/core/embed';
 import type { RuntimeEvent } from '@whoa/core/internal';
 import type { ToolUnderTest } from './subject.ts';
 
-/** One call under way. */
+/** One running call. */
 export interface Trial extends Disposable {
   readonly token: CancellationToken;
   readonly result: Promise<CallResult>;
@@ -16,7 +16,7 @@ export interface Trial extends Disposable {
   readonly began: () => boolean;
 }
 
-/** Starts one call of a tool in a runtime of its own. */
+/** Starts one call of a tool in its own runtime. */
 export function startTrial(tool: Tool, input: unknown, parent?: CancellationToken): Trial {
   const token = new CancellationToken({ name: 'trial', parent });
   const events: RuntimeEvent[] = [];
@@ -55,21 +55,21 @@ export function startTrial(tool: Tool, input: unknown, parent?: CancellationToke
   };
 }
 
-/** Starts the slow call and waits until it is at work. */
+/** Starts the slow call and waits until it is busy. */
 export async function startSlowTrial(
   subject: ToolUnderTest,
   tool: Tool = subject.tool,
   parent?: CancellationToken,
 ): Promise<Trial> {
   const trial = startTrial(tool, subject.slow.input, parent);
-  // Its own word counts; without one, a few turns of the event loop bring any tool to its first wait.
+  // Without `whenBusy`, a few turns of the event loop bring any tool to its first wait.
   if (subject.slow.whenBusy) await within(10_000, subject.slow.whenBusy(), `${tool.name} did not get to work`);
   else for (let turn = 0; turn < 5; turn++) await new Promise((resolve) => setImmediate(resolve));
   assert.ok(trial.began(), `${tool.name}: the slow call did not begin`);
   return trial;
 }
 
-/** Waits for a promise, but not longer than this. */
+/** Waits for a promise, for at most `ms`. */
 export async function within<T>(ms: number, promise: Promise<T>, otherwise: string): Promise<T> {
   let timer: NodeJS.Timeout | undefined;
   const late = new Promise<never>((_resolve, reject) => {
@@ -82,14 +82,14 @@ export async function within<T>(ms: number, promise: Promise<T>, otherwise: stri
   }
 }
 
-/** Whether a tool stopped by itself: it says that it was interrupted, or that what it let go of may run on elsewhere. */
+/** Asserts that a tool stopped by itself: it was interrupted, or its effect is unknown. */
 export function assertStopped(tool: Tool, { state }: CallResult, { ledger }: Trial): void {
   assert.equal(ledger.entries().length, 0, 'it did not stop and had to be abandoned');
   const allowed = tool.whenCancelled === 'finish' ? ['finished'] : ['interrupted', 'unknown'];
   assert.ok(allowed.includes(state), `it ended '${state}'`);
 }
 
-/** How long the trial's cancel may take altogether. */
+/** The time limit of the trial's cancel. */
 export function boundOf({ whenCancelled, timeoutMs = 0 }: Tool, boundMs: number): number {
   return whenCancelled === 'finish' ? timeoutMs + boundMs : boundMs;
 }

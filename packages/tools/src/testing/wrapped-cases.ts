@@ -5,7 +5,7 @@ import { within } from './trial.ts';
 
 const SHORT = { abortMs: 50 };
 
-/** The tool made worse than it is: what a runtime must bear from it. */
+/** Wraps the tool to misbehave, to test that the runtime copes. */
 export const wrappedCases: readonly CaseDefinition[] = [
   {
     id: 'deaf',
@@ -43,7 +43,7 @@ export const wrappedCases: readonly CaseDefinition[] = [
   },
 ];
 
-/** The same tool with its ears closed: it hears another token instead, and does not return before it is released. */
+/** The same tool, but it ignores cancels: it gets another token, and does not return before it is released. */
 function deafened(tool: Tool, { hidden, released }: { hidden: CancellationToken; released: Promise<void> }): Tool {
   return {
     ...interruptible(tool),
@@ -58,7 +58,7 @@ function deafened(tool: Tool, { hidden, released }: { hidden: CancellationToken;
   };
 }
 
-/** The same tool, which stops and then fails for a reason of its own. */
+/** The same tool, but it stops and then throws an unrelated error. */
 function clumsy(tool: Tool): Tool {
   return {
     ...interruptible(tool),

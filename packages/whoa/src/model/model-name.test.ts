@@ -21,7 +21,9 @@ test.each([
 test.each(['', 'gpt-5', 'anthropic:', 'compatible:localhost:1:x', 'compatible:http://localhost:11434/v1', 'other:x'])(
   '%j is refused with the forms that exist',
   (text) => {
-    expect(() => parseModelName(text)).toThrow(/expected anthropic:NAME, openai:NAME, compatible:URL:NAME or scripted:FILE/);
+    expect(() => parseModelName(text)).toThrow(
+      /expected anthropic:NAME, openai:NAME, compatible:URL:NAME or scripted:FILE/,
+    );
   },
 );
 

@@ -11,18 +11,18 @@ import { decodeExactly } from '../text.ts';
 import { FileChangedError } from './replace-file.ts';
 import { diffOf } from './unified-diff.ts';
 
-/** A file as a change finds it. */
+/** A file before a change. */
 export interface FileBefore {
-  /** `undefined` if it is too large to read, or no text. */
+  /** `undefined` if it is too large to read, or not text. */
   readonly text: string | undefined;
-  /** Names this state of it: another text has another name. */
+  /** Identifies this state: a different text has a different state. */
   readonly state: string;
   readonly madeFrom: Stats | 'missing';
 }
 
 const MISSING: FileBefore = { text: '', state: 'missing', madeFrom: 'missing' };
 
-/** Reads the file that a call will change, unless it is larger than so many bytes. */
+/** Reads the file that a call will change, unless it is larger than `maxBytes`. */
 export async function readBefore(asked: FileInCall, maxBytes: number): Promise<FileBefore> {
   const { resolved } = asked;
   if (resolved.kind === 'missing') return MISSING;
@@ -37,7 +37,7 @@ export async function readBefore(asked: FileInCall, maxBytes: number): Promise<F
   });
 }
 
-/** Throws unless the file is still the one, in the state, that the person who allowed the call was shown. */
+/** Throws if the file or its content is no longer what the user saw when they approved the call. */
 export function checkShown({ root, resolved, context }: FileInCall, { state }: FileBefore): void {
   const change = context.shown?.change;
   if (change === undefined || (change.madeFrom === state && change.path === join(root.path, resolved.shown))) return;
@@ -51,14 +51,14 @@ export interface PreviewOptions {
   readonly path: string;
   readonly contents: FileInCall['contents'];
   readonly maxBytes: number;
-  /** The fields of the input that say what is changed. */
+  /** The input fields that contain the change. */
   readonly fields: NonNullable<CallPreview['change']>['fields'];
   readonly signal: AbortSignal;
-  /** What the file will hold. Throws if the change cannot be made. */
+  /** Returns the new content. Throws if the change cannot be made. */
   readonly after: (before: string | undefined, resolved: ResolvedPath) => string;
 }
 
-/** What a call would do to a file, as it is now. */
+/** Previews what a call would do to the current file. */
 export async function previewChange(options: PreviewOptions): Promise<CallPreview> {
   const { root, path, contents, fields, signal, maxBytes, after } = options;
   const token = CancellationToken.from(signal, { name: 'preview' });
@@ -75,7 +75,7 @@ export async function previewChange(options: PreviewOptions): Promise<CallPrevie
   }
 }
 
-/** As `root.locate`, also where folders are missing that the call would create. */
+/** Like `root.locate`, but also works if folders are missing that the call would create. */
 async function locate(root: Root, path: string): Promise<ResolvedPath> {
   try {
     return await root.locate(path);

@@ -17,8 +17,8 @@ interface LockedChange {
 }
 
 /**
- * Lets one call change one file: finds it, waits until nobody else is at it, and tidies up. A call that is killed is
- * waited for, within the time for cleaning up, until it has left: so nothing of it comes late.
+ * Lets one call change one file: finds it, waits for its lock, and cleans up. A killed call is waited for, within the cleanup
+ * time, so that it makes no late changes.
  */
 export async function changeUnderLock(
   locked: LockedChange,
@@ -31,7 +31,7 @@ export async function changeUnderLock(
     context.token.throwIfCancelled();
     const release = await takeKey(locked);
     try {
-      // Only now: while this call waited, somebody may have put another file there.
+      // Don't resolve the path before the lock: another call may have replaced the file while this one waited.
       return await holding(root.locate(path, { create }), (resolved) => changeOrUndo(resolved, change));
     } finally {
       release();
@@ -65,7 +65,7 @@ async function takeKey({ root, path, context }: LockedChange): Promise<() => voi
   throw new Error(`'${path}' is still being written by call '${release.heldBy}'; try again later`);
 }
 
-/** The same for every path to one file. Where folders are missing there can be no links, so the path will do. */
+/** The same key for every path to one file. If folders are missing there can be no links, so use the path. */
 async function keyAt(root: Root, path: string): Promise<string> {
   try {
     return await holding(root.locate(path), ({ key }) => key);

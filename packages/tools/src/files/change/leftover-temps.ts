@@ -1,13 +1,13 @@
 import { lstat, opendir, unlink } from 'node:fs/promises';
 import { makerOfTemp } from './temp-name.ts';
 
-/** Younger ones may belong to a live process that this one cannot see, in another container. */
+/** Younger files may belong to a live process that we cannot see, in another container. */
 const MIN_AGE_MS = 600_000;
 
-/** So much of a folder is searched: tidying must not cost more than the write. */
+/** Bounds the search: the cleanup must not cost more than the write. */
 const MAX_ENTRIES = 2_000;
 
-/** Removes the temp files that a process which was killed in the middle of a write left in a folder. */
+/** Removes the temp files that killed processes left in a folder. */
 export async function sweepTemps(folder: string): Promise<void> {
   let entries = 0;
   for await (const { name } of await opendir(folder, { bufferSize: 512 })) {

@@ -17,16 +17,16 @@ import { codeOf, notAFile, type ResolvedPath } from '../path/resolved-path.ts';
 import { sweepTemps } from './leftover-temps.ts';
 import { createTempName } from './temp-name.ts';
 
-/** Written between two looks at the token, so that is how long a cancel can wait. */
+/** Written between two checks of the token. This bounds the delay of a cancel. */
 const CHUNK_CHARS = 262_144;
 
 export interface ReplaceOptions {
-  /** The state of the file the new content was made from; if it is another by now, nothing is written. */
+  /** The state of the file that the new content is based on. If the file has changed since, nothing is written. */
   readonly madeFrom?: Stats | 'missing';
   readonly token: CancellationToken;
 }
 
-/** Thrown when a file was changed by something else between reading and writing it. */
+/** Thrown when another process changed a file between reading and writing it. */
 export class FileChangedError extends Error {
   override readonly name: string = 'FileChangedError';
   readonly code: string = 'FILE_CHANGED';
@@ -77,7 +77,7 @@ async function fill(
   }
 }
 
-/** In one go, without an await: no cancel can come between the last look at the token and the rename. */
+/** Don't await in here: no cancel may come between the last check of the token and the rename. */
 function commit(
   { temp, path, shown }: { temp: string; path: string; shown: string },
   { madeFrom, token }: ReplaceOptions,
@@ -92,13 +92,13 @@ function commit(
   try {
     renameSync(temp, path);
   } catch (error) {
-    // A file that is mounted on its own, as containers do, cannot be replaced, only overwritten.
+    // A file that is its own mount, as in containers, cannot be replaced, only overwritten.
     if (codeOf(error) !== 'EBUSY') throw error;
     overwrite(path, temp);
   }
 }
 
-/** In one go too. If the machine stops in the middle, the temp file still holds the whole content. */
+/** Don't await in here either. If the machine stops halfway, the temp file still has the whole content. */
 function overwrite(path: string, temp: string): void {
   const content = readFileSync(temp);
   const file = openSync(path, constants.O_WRONLY | constants.O_NOFOLLOW);
@@ -121,12 +121,12 @@ function isSame(before: Stats | 'missing', now: Stats | undefined): boolean {
 
 async function keepOwnerAndMode(handle: FileHandle, old: Stats): Promise<void> {
   const mine = await handle.stat();
-  // Only the superuser may give files away; anybody else's new file is their own, as with every editor.
+  // Only root may change the owner. For other users the new file is their own, as with every editor.
   if (mine.uid !== old.uid || mine.gid !== old.gid) await handle.chown(old.uid, old.gid).catch(() => undefined);
   await handle.chmod(old.mode & 0o7777);
 }
 
-/** Makes the rename itself last. Some file systems cannot, and by now the new file is in place. */
+/** Makes the rename durable. Ignore errors: some file systems cannot, and the new file is already in place. */
 async function syncFolder(folder: string): Promise<void> {
   let handle: FileHandle | undefined;
   try {
@@ -142,7 +142,7 @@ async function syncFolder(folder: string): Promise<void> {
 function* chunksOf(content: string): Generator<string> {
   for (let start = 0; start < content.length; ) {
     let end = start + CHUNK_CHARS;
-    // Never cut a surrogate pair in two: each half alone would be written as U+FFFD.
+    // Never split a surrogate pair: each half would be written as U+FFFD.
     if (isHighSurrogate(content.charCodeAt(end - 1))) end++;
     yield content.slice(start, end);
     start = end;

@@ -1,6 +1,6 @@
 import { formatPatch, structuredPatch } from 'diff';
 
-/** A comparison that takes longer blocks everything else, so it is given up. */
+/** Give up a longer comparison: it blocks the event loop. */
 const MAX_DIFF_MS = 100;
 const MAX_DIFF_CHARS = 4_000_000;
 const MAX_SHOWN_CHARS = 100_000;
@@ -10,11 +10,11 @@ export interface FileDiff {
   readonly diff: string | null;
   readonly linesAdded: number;
   readonly linesRemoved: number;
-  /** Where the changes begin in the new version. */
+  /** The first line of each change in the new version. */
   readonly changedLines: readonly number[];
 }
 
-/** What changed between two versions of a file. */
+/** Compares two versions of a file. */
 export function diffOf(path: string, before: string, after: string): FileDiff {
   const replaced = { linesAdded: linesIn(after), linesRemoved: linesIn(before), changedLines: [1] };
   if (before.length + after.length > MAX_DIFF_CHARS) return { diff: null, ...replaced };

@@ -12,9 +12,9 @@ import {
 } from './resolved-path.ts';
 
 /**
- * Resolves every link first and then judges where the path ends. For systems without descriptors in `/proc`: it refuses
- * every path that leads outside at the moment it looks, but somebody who swaps a folder for a link between the look and
- * the use can win that race. Nothing in plain Node can prevent it there.
+ * Resolves every link, then checks where the path ends. For systems without descriptors in `/proc`: it refuses every path that
+ * leads outside at the time of the check, but another process that swaps a folder for a link between check and use can win
+ * that race. Plain Node cannot prevent it there.
  */
 export async function walkChecked(
   root: string,
@@ -62,7 +62,7 @@ function createResolvedPath({ root, target, kind, created }: Found): ResolvedPat
   };
 }
 
-/** The folder with every link resolved. Missing folders are created one by one, each inside a resolved one. */
+/** Returns the real path of the folder. Missing folders are created one by one, each inside a resolved one. */
 async function realFolder(
   root: string,
   folder: string,

@@ -22,13 +22,13 @@ interface Step {
   readonly name: string;
 }
 
-/** Where a held descriptor can be reached by path: this entry means the open thing itself, whatever its name is now. */
+/** The path of an open descriptor. It refers to the open file itself, whatever its name is now. */
 const pathOf = ({ fd }: FileHandle): string => `/proc/self/fd/${fd}`;
 
 /**
- * Walks to a path one name at a time, each opened inside the folder that is already held and never through a symbolic
- * link. Links are read and walked the same way, and `..` goes back to the folder we came from: so no rename or link that
- * somebody makes meanwhile can lead outside. Linux only.
+ * Walks to a path one name at a time, opening each inside the folder that is already held and never through a symbolic link.
+ * Links are read and walked the same way, and `..` goes back to the previous folder. So no rename or link that another
+ * process makes meanwhile can lead outside. Linux only.
  */
 export async function walkByDescriptor(root: string, path: string, options: WalkOptions = {}): Promise<ResolvedPath> {
   const walk = new DescriptorWalk(root, path, options);
@@ -48,7 +48,7 @@ class DescriptorWalk {
   readonly #rest: string[];
   /** The folders from the root to here. */
   readonly #steps: Step[] = [];
-  /** Folders left by `..`: held to the end, so that no descriptor number in a path ever means another folder. */
+  /** Folders left by `..`. Keep them open to the end: a descriptor number in a path must never refer to another folder. */
   readonly #behind: Step[] = [];
   readonly #created: string[] = [];
   #last: (Step & { readonly kind: 'file' | 'other' }) | undefined;
@@ -174,7 +174,7 @@ async function openStep(path: string): Promise<FileHandle | undefined> {
   }
 }
 
-/** The rest of an absolute path under a root, judged name by name; `undefined` if it is not under it. */
+/** The rest of an absolute path under a root, compared name by name; `undefined` if it is not under it. */
 export function pathInside(root: string, path: string): string | undefined {
   const wanted = namesIn(path);
   const inside = namesIn(root).every((name, index) => wanted[index] === name);

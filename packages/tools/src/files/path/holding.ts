@@ -1,4 +1,4 @@
-/** Uses something for as long as the work takes, and gives it back however that ends. */
+/** Runs work with a resource and disposes the resource afterwards, even if the work fails. */
 export async function holding<Held extends AsyncDisposable, Result>(
   held: Promise<Held>,
   work: (held: Held) => Promise<Result> | Result,

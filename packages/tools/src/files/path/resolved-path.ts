@@ -1,7 +1,7 @@
 import { constants } from 'node:fs';
 import { type FileHandle, open } from 'node:fs/promises';
 
-/** Thrown when a path cannot be used. The text says why and what to do. */
+/** Thrown when a path cannot be used. The message says why and what to do. */
 export class PathError extends Error {
   override readonly name: string = 'PathError';
   readonly code: 'OUTSIDE_ROOT' | 'NOT_FOUND' | 'NOT_A_FOLDER' | 'NOT_A_FILE' | 'INVALID_PATH';
@@ -12,33 +12,33 @@ export class PathError extends Error {
   }
 }
 
-/** What a path under a root turned out to be. Its paths stay valid until it is disposed. */
+/** A resolved path under a root. Its paths stay valid until it is disposed. */
 export interface ResolvedPath extends AsyncDisposable {
-  /** From the root, with every link resolved; `.` is the root itself. */
+  /** The real path relative to the root; `.` is the root itself. */
   readonly shown: string;
   readonly kind: 'file' | 'folder' | 'other' | 'missing';
-  /** The folder it is in and its name there. The root itself has neither. */
+  /** The parent folder and the name in it. The root itself has neither. */
   readonly folder: string | undefined;
   readonly name: string | undefined;
-  /** The thing itself. */
+  /** The path to open. */
   readonly target: string;
-  /** Names the file however it was reached: two paths to one file have the same key. */
+  /** Identifies the file: all paths to one file have the same key. */
   readonly key: string;
-  /** Takes away the folders that were created on the way here, if they are still empty. */
+  /** Removes the folders that were created for this path, if they are still empty. */
   removeCreated(): Promise<void>;
 }
 
-/** Opens the file at a place. It never waits for a writer, as opening a pipe would. */
+/** Opens a file for reading. Never blocks, unlike opening a named pipe. */
 export function openToRead(resolved: ResolvedPath): Promise<FileHandle> {
   return open(resolved.target, constants.O_RDONLY | constants.O_NONBLOCK);
 }
 
 export interface WalkOptions {
-  /** Create the folders that are missing on the way. */
+  /** Create missing folders. */
   readonly create?: boolean;
 }
 
-/** As many symbolic links as the kernel itself would follow. */
+/** The number of symbolic links that the kernel would follow. */
 export const MAX_LINKS = 40;
 /** Deeper paths are refused: every step holds a descriptor. */
 export const MAX_STEPS = 256;
@@ -69,7 +69,7 @@ export function tooDeep(path: string): PathError {
   return new PathError('INVALID_PATH', `'${path}' is more than ${MAX_STEPS} folders deep`);
 }
 
-/** The code of a failed system call, if that is what an error is. */
+/** The code of a system error; `undefined` for other errors. */
 export function codeOf(error: unknown): string | undefined {
   const code = (error as { code?: unknown } | null)?.code;
   return typeof code === 'string' ? code : undefined;

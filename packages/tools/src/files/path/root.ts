@@ -6,19 +6,19 @@ import { walkChecked } from './checked-walk.ts';
 import { pathInside, walkByDescriptor } from './descriptor-walk.ts';
 import { outside, PathError, type ResolvedPath, type WalkOptions } from './resolved-path.ts';
 
-/** A folder that tools may use and nothing outside of it. */
+/** A folder that tools are confined to. */
 export interface Root {
   readonly path: string;
   /**
-   * `held`: every step of a path is held by descriptor, so no rename or link made meanwhile leads outside. `checked`: the
-   * path is resolved and then judged, which somebody fast enough can get round (systems other than Linux).
+   * `held`: every step of a path is held by descriptor, so no rename or link made meanwhile leads outside. `checked`: the path
+   * is resolved and then checked, which another process can race (systems other than Linux).
    */
   readonly confinement: 'held' | 'checked';
   /** Finds a path under the root, relative or absolute. Throws `PathError` if it leads outside. */
   locate(path: string, options?: WalkOptions): Promise<ResolvedPath>;
-  /** Locks files: one writer at a time, whatever path it came by. */
+  /** Locks files: one writer at a time, whatever path it used. */
   readonly locks: ExclusiveKeys;
-  /** The key under which a path given by a model waits for other calls. */
+  /** The key that orders calls on a path given by a model. */
   keyOf(path: string): string;
 }
 
@@ -45,7 +45,7 @@ export function createRoot(path: string, options: RootOptions = {}): Root {
     async locate(wanted, walkOptions) {
       if (wanted === '') throw new PathError('INVALID_PATH', 'the path is empty; use . for the root itself');
       if (wanted.includes('\0')) throw new PathError('INVALID_PATH', 'the path contains a NUL character; remove it');
-      // The root itself may be reached by links: whoever names it decides that, not the model.
+      // The root itself may contain links: the developer chooses it, not the model.
       const real = await realpath(given).catch((error: unknown) => {
         throw new Error(`The root '${given}' cannot be used; create the folder or name another`, { cause: error });
       });

@@ -18,7 +18,7 @@ import {
 } from './search-scope.ts';
 
 const MAX_FILES = 1_000;
-/** How many paths are looked up at a time, and for how long that goes on after a cancel. */
+/** How many paths are checked at a time, and how long that may continue after a cancel. */
 const MAX_TOGETHER = 16;
 const LAST_LOOK_MS = 50;
 
@@ -78,7 +78,7 @@ async function search(
   return result;
 }
 
-/** Names are shown only if they are found again inside: the search itself can be led outside by a link made meanwhile. */
+/** Keeps only paths that resolve inside the root: a link made meanwhile can lead the search itself outside. */
 async function onlyInside(root: Root, paths: readonly string[], token: CancellationToken): Promise<string[]> {
   const inside: string[] = [];
   const cancelled = token.isCancelled ? performance.now() : undefined;
@@ -91,7 +91,7 @@ async function onlyInside(root: Root, paths: readonly string[], token: Cancellat
   return inside.sort();
 }
 
-/** Who cancels gets what was found, but does not wait for all of it to be looked up. */
+/** A cancelled search returns what was found, but does not wait until all of it is checked. */
 function isLate({ isCancelled, level }: CancellationToken, since: number | undefined): boolean {
   if (!isCancelled || level === 'kill') return level === 'kill';
   return since === undefined || performance.now() - since > LAST_LOOK_MS;

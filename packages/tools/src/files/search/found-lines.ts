@@ -9,13 +9,13 @@ import type { SearchScope } from './search-scope.ts';
 export interface FoundLine {
   readonly kind: 'match' | 'context';
   readonly path: string;
-  /** As the search named the file. */
+  /** The file name as ripgrep printed it. */
   readonly name: string;
   /** From 1. */
   readonly line: number;
   readonly column: number;
   readonly text: string;
-  /** Where the line stands in its file, and its bytes. */
+  /** The offset of the line in its file, and its bytes. */
   readonly offset: number;
   readonly bytes: Buffer;
 }
@@ -58,8 +58,8 @@ function bytesOf({ text, bytes }: Arbitrary): Buffer {
 }
 
 /**
- * Keeps the lines that stand where they were found, in a file reached inside the root. A search walks by name, so a link
- * made meanwhile can lead it outside; what it brings back from there is dropped here.
+ * Keeps the lines that are still where they were found, in a file inside the root. A search walks by name, so a link made
+ * meanwhile can lead it outside; lines from there are dropped here.
  */
 export async function verifyLines(
   root: Root,
@@ -68,7 +68,7 @@ export async function verifyLines(
 ): Promise<FoundLine[]> {
   const verified: FoundLine[] = [];
   for (const [path, found] of Map.groupBy(lines, (line) => line.path)) {
-    // Once killed nobody waits any more.
+    // After a kill the result is not waited for.
     if (token.level === 'kill') break;
     verified.push(...(await standing(root, path, found)));
   }
@@ -86,12 +86,12 @@ async function standing(root: Root, path: string, lines: readonly FoundLine[]): 
       });
     });
   } catch {
-    // It is gone, or no longer inside: then it was not found.
+    // The file was removed or is no longer inside the root.
     return [];
   }
 }
 
-/** Lines that follow one another are looked up together. */
+/** Groups consecutive lines, to check them together. */
 function blocksOf(lines: readonly FoundLine[]): FoundLine[][] {
   const blocks: FoundLine[][] = [];
   for (const line of lines) {

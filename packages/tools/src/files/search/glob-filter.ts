@@ -1,8 +1,8 @@
-/** Which files a search looks at. */
+/** Selects the files of a search. */
 export interface GlobFilter {
-  /** For ripgrep. They never bring back what `.gitignore` leaves out, as its `--glob` does. */
+  /** Arguments for ripgrep. Unlike `--glob`, they never include files that `.gitignore` excludes. */
   readonly args: readonly string[];
-  /** Asked about every path that is found, from the folder that is searched. */
+  /** Checks a found path, relative to the searched folder. */
   accepts(path: string): boolean;
 }
 
@@ -12,22 +12,22 @@ export interface GlobFilter {
  */
 export function createGlobFilter(glob: string | undefined): GlobFilter {
   if (glob === undefined) return { args: [], accepts: () => true };
-  // What leaves files out cannot bring any back.
+  // An exclusion cannot include ignored files.
   if (glob.startsWith('!')) return { args: [`--glob=${glob}`], accepts: () => true };
   const byName = !glob.replace(/\/$/, '').includes('/');
   const name = lastNameIn(glob);
-  // A type is judged by the name alone and after the ignore files, so it narrows the search and overrides nothing.
+  // A type matches the name only and applies after the ignore files, so it narrows the search and overrides nothing.
   const args = name === undefined ? [] : [`--type-add=whoa:${name}`, '--type=whoa'];
   if (byName && name !== undefined) return { args, accepts: () => true };
   const pattern = new RegExp(`^${byName ? '(?:.*/)?' : ''}${regExpFor(glob.replace(/^\//, ''))}$`, 's');
   return { args, accepts: (path) => pattern.test(path) };
 }
 
-/** The part of a glob that is about the file's own name, where that can be told. */
+/** The part of a glob that matches the file name, if it can be separated. */
 function lastNameIn(glob: string): string | undefined {
   const name = glob.slice(glob.lastIndexOf('/') + 1);
   const isWhole = count(name, '{') === count(name, '}') && count(name, '[') === count(name, ']');
-  // A colon would make it a type that includes others.
+  // In a type definition a colon would include other types.
   return name === '' || name === '**' || !isWhole || name.includes(':') ? undefined : name;
 }
 

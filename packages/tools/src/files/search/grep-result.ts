@@ -4,29 +4,29 @@ import type { FoundLine } from './found-lines.ts';
 import type { GrepInput } from './grep-input.ts';
 import { describeUnread } from './search-scope.ts';
 
-/** Lines around a match that people see. A model gets them only if it asks. */
+/** Context lines for users. A model gets them only if it asks. */
 export const CONTEXT_FOR_PEOPLE = 2;
 
 const MAX_MODEL_LINE_CHARS = 200;
 const MAX_MODEL_CHARS = 50_000;
 const MAX_PEOPLE_LINE_CHARS = 300;
-/** Past this much text people see the matches without the lines around them. */
+/** Above this size users see the matches without context. */
 const MAX_PEOPLE_CONTEXT_CHARS = 100_000;
 
 export interface SearchEnd {
   readonly wanted: GrepInput;
   readonly totalMatches: number;
   readonly totalFiles: number;
-  /** Matches that no longer stood where they were found. */
+  /** Matches that were no longer where they were found. */
   readonly changed: number;
   readonly passedOver: number;
   readonly unread: readonly string[];
-  /** Whether the totals are whole. */
+  /** Whether the totals are complete. */
   readonly isCounted: boolean;
   readonly isCancelled: boolean;
 }
 
-/** The model gets each matching line once, and the totals; people get the question and the lines around. */
+/** The model gets each matching line once, and the totals. Users also get the query and the context. */
 export function describeSearch(lines: readonly FoundLine[], end: SearchEnd): ToolResult {
   const byFile = [...Map.groupBy(lines, ({ path }) => path)].sort(([a], [b]) => (a < b ? -1 : 1));
   const { wanted, unread, isCounted } = end;
@@ -70,7 +70,7 @@ function textFor(byFile: readonly LinesOfFile[], end: SearchEnd): string {
   return [...text, totalsFor(shown, end)].join('\n');
 }
 
-/** The matches, and the lines around them that the model asked for. */
+/** The matches with the context that the model asked for. */
 function askedFor(lines: readonly FoundLine[], context: number): readonly FoundLine[] {
   const near = new Set<number>();
   for (const { kind, line } of lines) {
@@ -79,7 +79,7 @@ function askedFor(lines: readonly FoundLine[], context: number): readonly FoundL
   return lines.filter(({ line }) => near.has(line));
 }
 
-/** How far a line is indented matters only among its neighbours. */
+/** Indentation matters only together with context lines. */
 function lineForModel({ text, column, kind }: FoundLine, { context }: GrepInput): string {
   if (kind === 'context') return cutLine(text, MAX_MODEL_LINE_CHARS);
   const said = context > 0 ? text : text.trimStart();

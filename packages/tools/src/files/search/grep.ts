@@ -11,11 +11,11 @@ import { CONTEXT_FOR_PEOPLE, describeSearch } from './grep-result.ts';
 import { runRipgrep } from './ripgrep.ts';
 import { openSearchScope, SEARCH_ARGS, type SearchScope, unreadInside } from './search-scope.ts';
 
-/** Past this many matching lines the search no longer counts. */
+/** The search stops counting after this many matching lines. */
 const MAX_COUNTED = 10_000;
 
 /**
- * Creates a tool that searches the content of files. What was found before a cancel is kept.
+ * Creates a tool that searches the content of files. Matches found before a cancel are kept.
  *
  * @returns The tool `grep`.
  */
@@ -54,7 +54,7 @@ async function search({ root, wanted, scope }: Search, { token, update }: ToolCo
       const line = parseRecord(record, scope);
       if (line === undefined || !filter.accepts(scope.fromHere(line.name))) return undefined;
       found.add(line);
-      // Say how many and not which: what was found is not yet known to be inside.
+      // Report only the number: the lines are not yet known to be inside the root.
       if (line.kind === 'match' && isRound(found.matches))
         update({ content: `${count(found.matches, 'match', 'matches')} so far` });
       return found.matches === MAX_COUNTED ? 'stop' : undefined;
@@ -95,7 +95,7 @@ class Findings {
       this.files.add(line.path);
       if (this.matches <= this.#limit) this.#last = line;
     }
-    // Past the limit only what stands behind the last match that is shown.
+    // Past the limit, keep only context of the last shown match.
     const isShown = this.matches <= this.#limit || (this.#last?.path === line.path && this.#isNear(line));
     if (isShown) this.lines.push(this.matches > this.#limit ? { ...line, kind: 'context' } : line);
   }
@@ -122,9 +122,9 @@ function argsFor(
     ...SEARCH_ARGS,
     ...filterArgs,
     '--json',
-    // Found lines are looked up again by their place in the file, so they must not be converted.
+    // Lines are checked by their byte offset, so ripgrep must not convert them.
     '--encoding=none',
-    // What was found must be here when a cancel comes, and not in a buffer over there.
+    // Matches must reach us before a cancel, not stay in ripgrep's buffer.
     '--line-buffered',
     ...(ignoreCase ? ['--ignore-case'] : []),
     ...(literal ? ['--fixed-strings'] : []),

@@ -10,7 +10,7 @@ import { rootFrom } from '../path/root.ts';
 import type { FileToolOptions } from '../read.ts';
 
 const MAX_ENTRIES = 500;
-/** A folder with more entries is listed in part: all of them would have to be sorted first. */
+/** Larger folders are listed in part, because all entries would have to be sorted first. */
 const MAX_SCANNED = 20_000;
 
 export interface LsInput {
@@ -68,7 +68,7 @@ async function scanFolder(path: string, token: CancellationToken): Promise<{ ent
   for await (const entry of await opendir(path)) {
     partial = token.isCancelled || entries.length === MAX_SCANNED;
     if (partial) break;
-    // A write under way is not there yet.
+    // Skip temp files of running writes.
     if (makerOfTemp(entry.name) === undefined) entries.push(entry);
   }
   entries.sort((a, b) => (a.name < b.name ? -1 : 1));

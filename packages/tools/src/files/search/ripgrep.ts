@@ -4,34 +4,34 @@ import { access, realpath } from 'node:fs/promises';
 import { delimiter, isAbsolute, join, relative, resolve, sep } from 'node:path';
 import type { CancellationToken } from '@whoa/core';
 
-/** A record longer than this (a minified file on one line) is passed over and counted. */
+/** Longer records (a minified file on one line) are skipped and counted. */
 const MAX_RECORD_BYTES = 1_000_000;
 const MAX_COMPLAINT_CHARS = 2_000;
 
 export interface RipgrepOptions {
   readonly args: readonly string[];
   readonly cwd: string;
-  /** Searched instead of a path: a descriptor cannot be swapped for another file. */
+  /** A descriptor to search instead of a path: it cannot be swapped for another file. */
   readonly stdin?: number;
-  /** What ends a record. */
+  /** The record separator. */
   readonly separator: '\n' | '\0';
-  /** Called for every record; answer `stop` when enough is known. */
+  /** Called for every record. Return `stop` to end the search. */
   readonly onRecord: (record: string) => 'stop' | undefined;
-  /** Where a program must not come from: what is searched does not bring its own searcher. */
+  /** Never run a ripgrep from this folder: the searched folder must not supply the program. */
   readonly notFrom: string;
   readonly token: CancellationToken;
 }
 
 export interface RipgrepEnd {
-  /** `stopped`: by a cancel or because enough was known. */
+  /** `stopped`: by a cancel, or because `onRecord` returned `stop`. */
   readonly end: 'done' | 'stopped';
-  /** Records that were too long to look at. */
+  /** The number of records that were too long. */
   readonly passedOver: number;
-  /** What could not be read, and why, as far as was kept. */
+  /** Files that could not be read, and why. The list is bounded. */
   readonly unread: readonly string[];
 }
 
-/** Runs ripgrep to its end. When this returns the process is gone. */
+/** Runs ripgrep. When this resolves, the process has ended. */
 export async function runRipgrep(options: RipgrepOptions): Promise<RipgrepEnd> {
   const { token, cwd } = options;
   const file = await findRipgrep(options.notFrom);
@@ -50,7 +50,7 @@ export async function runRipgrep(options: RipgrepOptions): Promise<RipgrepEnd> {
   const run = { stopped: false, complaints: '' };
   const stop = (): void => {
     run.stopped = true;
-    // It holds nothing that needs tidying, so there is nothing to ask for first.
+    // It has nothing to clean up, so kill it without TERM.
     child.kill('SIGKILL');
   };
   const records = new Records(options.separator);
@@ -73,14 +73,14 @@ export async function runRipgrep(options: RipgrepOptions): Promise<RipgrepEnd> {
 
 const SETPRIV = ['/usr/bin/setpriv', '/bin/setpriv'];
 
-/** What lets the kernel end a program with its host. It holds nothing and starts nothing, so that is enough. */
+/** Makes the kernel end ripgrep with its host. That is enough, because it starts no other processes. */
 async function untilHostEnds(): Promise<readonly string[]> {
   if (process.platform !== 'linux') return [];
   for (const file of SETPRIV) if (await canRun(file)) return [file, '--pdeathsig', 'KILL'];
   return [];
 }
 
-/** Tells what could not be read from what made the whole search fail, such as a pattern that is no pattern. */
+/** Separates files that could not be read from errors that made the search fail, such as an invalid pattern. */
 function sortComplaints(complaints: string): { unread: string[]; failure: string } {
   const lines = complaints.trim().split('\n');
   const unread: string[] = [];
@@ -95,7 +95,7 @@ function sortComplaints(complaints: string): { unread: string[]; failure: string
   return { unread, failure: failure === '' && unread.length === 0 ? 'ripgrep gave no reason' : failure };
 }
 
-/** Cuts a stream of bytes into records. What is cut off at the end is dropped: it would be half a record. */
+/** Splits a stream of bytes into records. An incomplete record at the end is dropped. */
 class Records {
   readonly #separator: number;
   #rest: Buffer[] = [];
@@ -133,11 +133,11 @@ class Records {
 }
 
 /**
- * Finds the machine's ripgrep, else the one that came with this package. It takes none from inside the root, whatever path
- * leads there, and none that packages put into the path while they run: the searched folder must not bring the searcher.
+ * Finds the machine's ripgrep, otherwise the one that came with this package. It never uses one from inside the root or one
+ * that packages add to PATH while they run: the searched folder must not supply the program.
  *
  * @returns The path of the program.
- * @throws Error when there is none. It says what to install.
+ * @throws Error when there is none. The message says what to install.
  */
 export async function findRipgrep(notFrom: string): Promise<string> {
   const name = process.platform === 'win32' ? 'rg.exe' : 'rg';

@@ -4,7 +4,7 @@ import { holding } from '../path/holding.ts';
 import { notAFile, openToRead, type ResolvedPath } from '../path/resolved-path.ts';
 import type { Root } from '../path/root.ts';
 
-/** What every search leaves out and how it behaves, so that nothing outside the root decides what is found. */
+/** Arguments of every search. No configuration outside the root may change the results. */
 export const SEARCH_ARGS: readonly string[] = [
   '--hidden',
   '--glob=!.git',
@@ -22,9 +22,9 @@ export interface SearchScope extends AsyncDisposable {
   readonly cwd: string;
   /** Set when a single file is searched. */
   readonly file: FileHandle | undefined;
-  /** A name as the search gives it, as a path from the folder that is searched. */
+  /** Converts a name printed by ripgrep to a path relative to the searched folder. */
   fromHere(found: string): string;
-  /** The same as a path from the root. */
+  /** Converts it to a path relative to the root. */
   fromRoot(found: string): string;
 }
 
@@ -56,7 +56,7 @@ export async function openSearchScope(root: Root, path: string): Promise<SearchS
   }
 }
 
-/** What is at a path now, if the path leads there inside the root. */
+/** The kind of file at a path, if the path is inside the root. */
 export async function kindInside(root: Root, path: string): Promise<ResolvedPath['kind'] | undefined> {
   try {
     return await holding(root.locate(path), (resolved) => (resolved.shown === path ? resolved.kind : undefined));
@@ -65,12 +65,12 @@ export async function kindInside(root: Root, path: string): Promise<ResolvedPath
   }
 }
 
-/** As many as are named one by one. */
+/** The number of files that are listed by name. */
 const MAX_NAMED = 100;
 
 /**
- * What could not be read, each with the reason: `folder: Permission denied`. A search can be led outside by a link made
- * meanwhile, so a name that is not found again inside is not said.
+ * Lists what could not be read, each with the reason: `folder: Permission denied`. A link made meanwhile can lead a search
+ * outside, so names that do not resolve inside the root are not shown.
  */
 export async function unreadInside(root: Root, complaints: readonly string[], scope: SearchScope): Promise<string[]> {
   const named = complaints.slice(0, MAX_NAMED).map(async (complaint) => {
@@ -81,7 +81,7 @@ export async function unreadInside(root: Root, complaints: readonly string[], sc
   return [...(await Promise.all(named)), ...complaints.slice(MAX_NAMED).map(() => 'something else')];
 }
 
-/** For the model: what of it was not searched. */
+/** Describes for the model what was not searched. */
 export function describeUnread([first, ...others]: readonly string[]): string {
   if (first === undefined) return '';
   return `not searched: ${first}${others.length > 0 ? ` and ${others.length} more` : ''}`;
