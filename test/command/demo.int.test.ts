@@ -86,5 +86,5 @@ test('the address works once, and nobody gets in without it', async () => {
   onTestFinished(() => other.close());
   const stranger = await other.newPage();
   await stranger.goto(url);
-  await shows(stranger, /This link was used before/);
+  await shows(stranger, /This link has been used/);
 });

@@ -188,7 +188,7 @@ test('a worker whose event loop is blocked is killed, and another finishes its t
   const blocked = await work(home, ['--watchdog', '1'], { BLOCKS: '1' });
   const id = await create('blocker');
   expect(await blocked.closed).toEqual([null, 'SIGKILL']);
-  expect(blocked.errors()).toContain('event loop has not turned');
+  expect(blocked.errors()).toContain('event loop was blocked');
   const other = await work(home, []);
   await other.waitFor({ type: 'task-end', id, status: 'success' });
   expect(await get(id)).toMatchObject({ outcome: { answer: 'Done.' }, deaths: 1 });
@@ -219,11 +219,11 @@ test('a file of hashed tokens says who may do what', async () => {
 const WRONG: readonly { what: string; env?: Record<string, string>; said: RegExp; args: readonly string[] }[] = [
   { what: 'a short token', env: { WHOA_TOKEN: 'short' }, said: /WHOA_TOKEN: too short/, args: ['serve'] },
   { what: 'an origin with a path', said: /expected an origin/, args: ['serve', '--origin', 'https://a.b/c'] },
-  { what: 'an agent that is not there', said: /only assistant/, args: ['worker', '--agent', 'nobody', ...WORK] },
+  { what: 'an agent that is not there', said: /use one of assistant/, args: ['worker', '--agent', 'nobody', ...WORK] },
   { what: '--yes without a sandbox', said: /--yes without a terminal needs/, args: ['worker', '--yes'] },
   {
     what: 'a store that is not shared',
-    said: /memory is not shared/,
+    said: /which a memory store cannot do/,
     args: ['worker', '--config', 'memory.config.ts', ...WORK],
   },
 ];

@@ -122,6 +122,6 @@ test('hints can be pasted where the command was started with npx', () => {
   onTestFinished(() => home[Symbol.dispose]());
   const npx = { env: { npm_command: 'exec' } };
   expect(home.whoa(['cancel', 'nope'], npx).stderr).toContain("'npx whoa tasks' lists them");
-  expect(home.whoa(['tasks'], npx).stderr).toContain("'npx whoa run' makes one");
-  expect(home.whoa(['tasks']).stderr).toContain("'whoa run' makes one");
+  expect(home.whoa(['tasks'], npx).stderr).toContain("'npx whoa run' creates tasks");
+  expect(home.whoa(['tasks']).stderr).toContain("'whoa run' creates tasks");
 });

@@ -62,7 +62,7 @@ test.each<[string[], RegExp]>([
   [['new', 'tool', '1st'], /; try 'st'\n$/],
   [['new', 'tool', 'x_'], /; try 'x'\n$/],
   [['new', 'tool', 'Über'], /; try 'uber'\n$/],
-  [['new', 'tool', '…'], /ending with no sign\n$/],
+  [['new', 'tool', '…'], /ending with a letter or digit\n$/],
   [['new', 'tool', 'a', 'b'], /^whoa new: unexpected argument 'b'/],
 ])('%j is refused in words that help', (args, words) => {
   const own = home();

@@ -220,9 +220,7 @@ test("--yes where no sandbox works asks once, in words, and takes no 'yes' that 
   const seen = await terminal.waitFor(/Type 'yes' to continue:$/);
   expect(seen).toMatch(/sandbox none: commands can access everything that you can \(no other works here:/);
   terminal.type('s\n');
-  expect(await terminal.waitFor(/exit:2/)).toContain(
-    "not allowed without a sandbox; leave --yes out, or add '--sandbox",
-  );
+  expect(await terminal.waitFor(/exit:2/)).toContain("not allowed without a sandbox; remove --yes, or add '--sandbox");
   expect(own.folder.list()).not.toContain('ran');
   terminal.type("clear; whoa run --yes --model scripted:script.json 'Go.'; echo exit:$?\n");
   await terminal.waitFor(/Type 'yes' to continue:$/);

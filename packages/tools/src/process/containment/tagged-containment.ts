@@ -56,9 +56,7 @@ export function createTaggedContainment(
       const watchdog = findWatchdog();
       const own = createHostDirectory({ tag, ...(technique === 'cgroup' && { cgroup: cgroup() }) });
       const leftovers = endLeftovers().catch((error: unknown) =>
-        process.emitWarning(
-          new Error('Could not end the processes that an earlier host left running', { cause: error }),
-        ),
+        process.emitWarning(new Error('Could not end processes of an earlier host', { cause: error })),
       );
       host = { folder: own.folder, lifeline: new Lifeline(own, watchdog), pipes: new Pipes(own.folder), leftovers };
     }
