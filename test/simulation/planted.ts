@@ -41,7 +41,7 @@ export const plantedBugs: readonly PlantedBug[] = [
   ),
   one('the last reason wins', 'operations/stop-order.ts', 'reason: before?.reason ?? reason,', 'reason,'),
   one(
-    'an end keeps its location in the conversation',
+    'an end keeps its place in the conversation',
     'operations/work.ts',
     'const successor = leaveQueue(ended, moment);',
     'const successor = undefined as string | undefined;',
