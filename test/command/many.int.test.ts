@@ -87,7 +87,7 @@ test('doctor counts the tasks of all tenants, and says that there is no model', 
   expect(stdout).toMatch(/✘ whoa run: no model: set ANTHROPIC_API_KEY/);
   expect(status).toBe(1);
   const keyed = home.whoa(['doctor'], { env: { OPENAI_API_KEY: 'sk-none' } });
-  expect([keyed.status, keyed.stdout]).toEqual([0, expect.stringMatching(/✔ whoa run: asks openai:/)]);
+  expect([keyed.status, keyed.stdout]).toEqual([0, expect.stringMatching(/✔ whoa run: uses openai:/)]);
 });
 
 test.each(['a store', 'a server'])(
