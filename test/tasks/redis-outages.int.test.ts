@@ -38,7 +38,7 @@ describe('a connection that is dead without a word', () => {
 
 test('out of memory: what stops, keeps or ends a task works, and what adds to it is busy in words', async () => {
   await using server = await startRedis({ appendfsync: 'none' });
-  await using store = createRedisStore({ url: server.url, timeoutMs: 500 });
+  await using store = createRedisStore({ url: server.url, timeoutMs: 1_500 });
   const [one, two, three] = [await running(store), await running(store), await create(store)];
   await ask(server.port, 'CONFIG', 'SET', 'maxmemory', '1mb');
   const busy = /^STORE_BUSY: .*raise maxmemory/;
@@ -49,13 +49,13 @@ test('out of memory: what stops, keeps or ends a task works, and what adds to it
   expect(await store.finish(one.by, { status: 'success' })).toMatchObject({ status: 'cancelled' });
   expect(await store.release(two.by)).toEqual({ answer: 'released' });
   expect(await store.cancel(three)).toMatchObject({ status: 'cancelled' });
-  await using late = createRedisStore({ url: server.url, timeoutMs: 500 });
+  await using late = createRedisStore({ url: server.url, timeoutMs: 1_500 });
   expect(await late.cancel(two.ref)).toMatchObject({ status: 'cancelled' });
 });
 
 test('a server that cannot save is busy in words, and works again when it can', async () => {
   await using server = await startRedis({ appendfsync: 'none', config: [['save', '3600 1']] });
-  await using store = createRedisStore({ url: server.url, timeoutMs: 500 });
+  await using store = createRedisStore({ url: server.url, timeoutMs: 1_500 });
   const { ref } = await running(store);
   const folder = (await ask(server.port, 'CONFIG', 'GET', 'dir')).split(',')[1]!;
   // A folder of that name, which no file can replace.
