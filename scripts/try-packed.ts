@@ -1,5 +1,5 @@
 // Tries the packages as a stranger gets them: packed, installed into an empty folder with an empty npm cache, on every
-// supported Node. There every entry of every package is imported, the first program of the README is run exactly as it is
+// supported Node. There every entry of every package is imported, the first program of the start page is run exactly as it is
 // written, and the command runs a prompt.
 import { execFileSync } from 'node:child_process';
 import { mkdirSync, mkdtempSync, readdirSync, readFileSync, rmSync, statSync, writeFileSync } from 'node:fs';
@@ -17,10 +17,10 @@ const PEERS_OF_PAGES = ['ai@7', '@ai-sdk/react@4', 'react@19'];
 const run = (file: string, args: readonly string[], options: { cwd: string; env?: NodeJS.ProcessEnv }): string =>
   execFileSync(file, args, { encoding: 'utf8', stdio: ['ignore', 'pipe', 'inherit'], ...options });
 
-/** The first program of the README, as a stranger would paste it. */
+/** The first program of the start page, as a new user would paste it. */
 function firstProgram(): string {
-  const program = /```ts run\n([\s\S]*?)```/.exec(readFileSync(join(root, 'README.md'), 'utf8'))?.[1];
-  if (program === undefined) throw new Error('README.md has no program');
+  const program = /```ts run\n([\s\S]*?)```/.exec(readFileSync(join(root, 'docs/start.md'), 'utf8'))?.[1];
+  if (program === undefined) throw new Error('docs/start.md has no program');
   return program;
 }
 

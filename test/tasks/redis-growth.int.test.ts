@@ -107,7 +107,9 @@ describe('shards that have grown', () => {
     // Its time is over when it is asked for the second time.
     const shift = (): number => (++asked > 1 ? 120_000 : 0);
     await using grown = openRedisStore({ url: server.url, shards: [1, 16], conversationRetentionMs: 60_000 }, shift);
-    expect(await failure(create(grown, { conversation: 'old' }))).toMatch(/^STORE_BUSY: .*was removed during the request/);
+    expect(await failure(create(grown, { conversation: 'old' }))).toMatch(
+      /^STORE_BUSY: .*was removed during the request/,
+    );
     expect(getShard((await create(grown, { conversation: 'old' })).id)).toBeGreaterThan(0);
   });
 
