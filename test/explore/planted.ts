@@ -51,11 +51,15 @@ export const plantedBugs: readonly PlantedBug[] = [
     breaks: 'P4',
     // Checkpoints stand behind each other, so all of them have to be forgotten.
     changes: [
-      { file: 'stop/work/bounded.ts', find: 'if (token.isCancelled) return', replace: 'if (false as boolean) return' },
+      {
+        file: 'stop/bounded/bounded.ts',
+        find: 'if (token.isCancelled) return',
+        replace: 'if (false as boolean) return',
+      },
       { file: 'tool/runtime.ts', find: 'if (token.isCancelled) break;', replace: '' },
       { file: 'tool/runtime.ts', find: 'if (scope.token.isCancelled) return;', replace: '' },
       {
-        file: 'stop/work/bounded.ts',
+        file: 'stop/bounded/bounded.ts',
         find: "return own.reason ?? (token.level === 'drain' ? undefined : token.reason);",
         replace: 'return undefined;',
       },

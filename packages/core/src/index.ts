@@ -1,9 +1,9 @@
 // Stop: ask work to stop, and know when it has.
 export { CancellationToken } from './stop/token/token.ts';
-export { guard } from './stop/work/guard.ts';
+export { guard } from './stop/bounded/guard.ts';
 export { shield } from './stop/token/shield.ts';
 export { sleep } from './stop/wait.ts';
-export { createLedger } from './stop/work/ledger.ts';
+export { createLedger } from './stop/bounded/ledger.ts';
 export { LADDERS, type StopMode, type StopLevel, type Ladder } from './stop/token/level.ts';
 export { describeReason, type CancelReason, type CancelReasonInit } from './stop/token/reason.ts';
 export type { CancelReceipt } from './stop/token/receipt.ts';

@@ -7,11 +7,11 @@ export { type Clock, systemClock, type World, systemWorld } from '../stop/clock.
 export { waitUntilLevel } from '../stop/wait.ts';
 export { createReason } from '../stop/token/reason.ts';
 export type { CancelOptions } from '../stop/token/receipt.ts';
-export type { Ledger } from '../stop/work/ledger.ts';
-export { type Cleanup, type CleanupList, createCleanupList, CleanupError } from '../stop/work/cleanup.ts';
+export type { Ledger } from '../stop/bounded/ledger.ts';
+export { type Cleanup, type CleanupList, createCleanupList, CleanupError } from '../stop/bounded/cleanup.ts';
 
 // The parts of tools and messages.
-export type { WorkContext } from '../stop/work/bounded.ts';
+export type { WorkContext } from '../stop/bounded/bounded.ts';
 export type { InputSchema } from '../tool/schema.ts';
 export type { Effects, CallState, ContentPart } from '../tool/result.ts';
 export type { CallPreview } from '../tool/tool.ts';

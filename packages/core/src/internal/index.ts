@@ -7,7 +7,7 @@ export { MESSAGE_RULES, POLICY_RULE } from '../conversation/conversations.ts';
 export { SOURCE_RULES } from '../stop/token/source.ts';
 
 // Limits.
-export { CLEANUP_MS } from '../stop/work/cleanup.ts';
+export { CLEANUP_MS } from '../stop/bounded/cleanup.ts';
 export { UNDO_MS } from '../run/undo.ts';
 export { MAX_SHIELD_MS } from '../stop/token/shield.ts';
 export { MAX_WAITING_MESSAGES } from '../conversation/policy.ts';

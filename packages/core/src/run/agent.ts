@@ -1,5 +1,5 @@
+import { createLedger, type Ledger } from '../stop/bounded/ledger.ts';
 import { systemWorld, type World } from '../stop/clock.ts';
-import { createLedger, type Ledger } from '../stop/work/ledger.ts';
 import { ExclusiveKeys } from '../tool/call/exclusive.ts';
 import type { Tool } from '../tool/tool.ts';
 import { readInput } from './history/given-messages.ts';

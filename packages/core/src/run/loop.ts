@@ -1,10 +1,10 @@
+import { runBounded } from '../stop/bounded/bounded.ts';
+import { CLEANUP_MS } from '../stop/bounded/cleanup.ts';
 import { CancelledError, isCancelledError } from '../stop/errors.ts';
 import { LoopYielder } from '../stop/loop-yielder.ts';
 import { isList, unexpected } from '../stop/settings.ts';
 import type { CancellationToken } from '../stop/token/token.ts';
 import { waitUntilLevel } from '../stop/wait.ts';
-import { runBounded } from '../stop/work/bounded.ts';
-import { CLEANUP_MS } from '../stop/work/cleanup.ts';
 import { type Call, readCalls } from '../tool/call/call.ts';
 import type { CallResult } from '../tool/result.ts';
 import type { Runtime } from '../tool/runtime.ts';

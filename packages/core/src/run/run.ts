@@ -1,3 +1,4 @@
+import { enterInLedger, type LateEnd, type Ledger } from '../stop/bounded/ledger.ts';
 import type { World } from '../stop/clock.ts';
 import { isCancelledError } from '../stop/errors.ts';
 import { createHookDispatcher } from '../stop/hooks.ts';
@@ -5,7 +6,6 @@ import { tellStops } from '../stop/stop-events.ts';
 import { createReason, type GivenReason } from '../stop/token/reason.ts';
 import { type CancelOptions, type CancelReceipt, readCancelOptions } from '../stop/token/receipt.ts';
 import { CancellationToken } from '../stop/token/token.ts';
-import { enterInLedger, type LateEnd, type Ledger } from '../stop/work/ledger.ts';
 import { notStarted, refused } from '../tool/call/ending.ts';
 import type { ExclusiveKeys } from '../tool/call/exclusive.ts';
 import type { CallCancelReceipt } from '../tool/call/live-call.ts';

@@ -1,3 +1,4 @@
+import type { Ledger } from '../stop/bounded/ledger.ts';
 import type { World } from '../stop/clock.ts';
 import type { Hooks } from '../stop/hooks.ts';
 import {
@@ -15,7 +16,6 @@ import { type StopMode, stopMode } from '../stop/token/level.ts';
 import { shieldMs } from '../stop/token/shield.ts';
 import { SOURCE_RULES } from '../stop/token/source.ts';
 import type { CancellationToken } from '../stop/token/token.ts';
-import type { Ledger } from '../stop/work/ledger.ts';
 import type { Approve, BeforeCall } from '../tool/call/call.ts';
 import type { NESTED, NestedContext } from '../tool/call/nested.ts';
 import type { Redact } from '../tool/redact.ts';

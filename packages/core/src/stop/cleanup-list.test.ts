@@ -1,6 +1,6 @@
 import { expect, test } from 'vitest';
 import { createVirtualWorld, flushMicrotasks } from '../testing/virtual-world.ts';
-import { type CleanupError, createCleanupList } from './work/cleanup.ts';
+import { type CleanupError, createCleanupList } from './bounded/cleanup.ts';
 
 function setUp(boundMs?: number) {
   const { clock } = createVirtualWorld();

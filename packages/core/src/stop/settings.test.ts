@@ -1,8 +1,8 @@
 import { expect, test } from 'vitest';
+import { guard } from './bounded/guard.ts';
+import { createLedger } from './bounded/ledger.ts';
 import { count, hooks, pauseMs, type Rule, SettingsError, text, timeLimitMs } from './settings.ts';
 import { CancellationToken } from './token/token.ts';
-import { guard } from './work/guard.ts';
-import { createLedger } from './work/ledger.ts';
 
 const refusal = (options: object): Promise<unknown> =>
   guard(() => 'value', { name: 'work', ...options }).then(

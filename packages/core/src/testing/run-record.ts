@@ -1,10 +1,10 @@
 import { inspect, isDeepStrictEqual } from 'node:util';
 import { AFTER_THE_END, type RunEvent } from '../run/report/events.ts';
 import type { Outcome } from '../run/report/outcome.ts';
+import { CLEANUP_MS } from '../stop/bounded/cleanup.ts';
 import { rankLevel } from '../stop/token/level.ts';
 import type { CancelReason } from '../stop/token/reason.ts';
 import type { CancelReceipt } from '../stop/token/receipt.ts';
-import { CLEANUP_MS } from '../stop/work/cleanup.ts';
 import { CallBook } from './call-book.ts';
 import type { Effect, Violation } from './history.ts';
 import { unpairedIn, Words } from './words.ts';

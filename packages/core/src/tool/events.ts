@@ -1,7 +1,7 @@
+import type { LateEnd } from '../stop/bounded/ledger.ts';
 import type { StopEvent } from '../stop/stop-events.ts';
 import type { StopLevel } from '../stop/token/level.ts';
 import type { CancelReason } from '../stop/token/reason.ts';
-import type { LateEnd } from '../stop/work/ledger.ts';
 import type { CallResult, Effects, ToolResult } from './result.ts';
 
 /** Events of calls, as hooks receive them. */

@@ -1,3 +1,5 @@
+import { CLEANUP_MS } from '../stop/bounded/cleanup.ts';
+import { createLedger, type Ledger, ledgerRule } from '../stop/bounded/ledger.ts';
 import { systemWorld, type World, worldRule } from '../stop/clock.ts';
 import { CancelledError } from '../stop/errors.ts';
 import { createHookDispatcher, type Hooks } from '../stop/hooks.ts';
@@ -20,8 +22,6 @@ import { shieldMs } from '../stop/token/shield.ts';
 import { SOURCE_RULES } from '../stop/token/source.ts';
 import { CancellationToken } from '../stop/token/token.ts';
 import { waitUntilLevel } from '../stop/wait.ts';
-import { CLEANUP_MS } from '../stop/work/cleanup.ts';
-import { createLedger, type Ledger, ledgerRule } from '../stop/work/ledger.ts';
 import { type Approve, type BeforeCall, type Call, type CallScope, readCalls } from './call/call.ts';
 import { lost } from './call/ending.ts';
 import { ExclusiveKeys } from './call/exclusive.ts';

@@ -1,3 +1,4 @@
+import { checkFinishBound, type WorkContext } from '../stop/bounded/bounded.ts';
 import { CancelledError } from '../stop/errors.ts';
 import {
   callback,
@@ -16,7 +17,6 @@ import {
 } from '../stop/settings.ts';
 import { shieldMs } from '../stop/token/shield.ts';
 import type { CancellationToken } from '../stop/token/token.ts';
-import { checkFinishBound, type WorkContext } from '../stop/work/bounded.ts';
 import { NESTED, type NestedContext, type NestedRun } from './call/nested.ts';
 import type { Effects, ToolResult } from './result.ts';
 import { type InputSchema, inputSchema } from './schema.ts';

@@ -1,6 +1,6 @@
+import { Owned } from '../bounded/owned.ts';
 import { type Clock, isNever, NEVER, systemClock } from '../clock.ts';
 import { CancelledError } from '../errors.ts';
-import { Owned } from '../work/owned.ts';
 import { createStopSchedule, earliest, levelAt, rankLevel, type StopLevel, type StopSchedule } from './level.ts';
 import { type CancelListener, CancelListeners, warnOfListener } from './listeners.ts';
 import { abortErrorOf, type CancelReason, createReason, type GivenReason, whenAborted } from './reason.ts';

@@ -1,6 +1,6 @@
+import type { Ledger } from '../../stop/bounded/ledger.ts';
 import { isList, safely, unexpected } from '../../stop/settings.ts';
 import type { CancellationToken } from '../../stop/token/token.ts';
-import type { Ledger } from '../../stop/work/ledger.ts';
 import type { CallEvent } from '../events.ts';
 import type { Redact } from '../redact.ts';
 import type { Effects } from '../result.ts';

@@ -1,9 +1,9 @@
 import { expect, test, vi } from 'vitest';
 import { z } from 'zod';
+import { guard } from '../../stop/bounded/guard.ts';
+import { createLedger } from '../../stop/bounded/ledger.ts';
 import { OutcomeUnknownError } from '../../stop/errors.ts';
 import { CancellationToken } from '../../stop/token/token.ts';
-import { guard } from '../../stop/work/guard.ts';
-import { createLedger } from '../../stop/work/ledger.ts';
 import { createVirtualWorld, flushMicrotasks } from '../../testing/virtual-world.ts';
 import type { RuntimeEvent } from '../events.ts';
 import type { CallResult } from '../result.ts';

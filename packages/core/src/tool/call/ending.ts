@@ -1,8 +1,8 @@
+import type { BoundedEnd } from '../../stop/bounded/bounded.ts';
 import { isCancelledError, isOutcomeUnknownError } from '../../stop/errors.ts';
 import { isObject } from '../../stop/settings.ts';
 import type { CancelReason } from '../../stop/token/reason.ts';
 import type { CancellationToken } from '../../stop/token/token.ts';
-import type { BoundedEnd } from '../../stop/work/bounded.ts';
 import { boundContent, boundDetails } from '../bounds.ts';
 import { describeError, isEchoOfCancel, normalizeResult } from '../normalize.ts';
 import { type Redact, redactResult } from '../redact.ts';

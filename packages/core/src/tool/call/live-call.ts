@@ -1,11 +1,11 @@
+import type { BoundedEnd, BoundedWork, WhenCancelled, WorkContext } from '../../stop/bounded/bounded.ts';
+import type { CleanupError } from '../../stop/bounded/cleanup.ts';
+import { enterInLedger, type LateEnd } from '../../stop/bounded/ledger.ts';
 import { unexpected } from '../../stop/settings.ts';
 import type { StopLevel } from '../../stop/token/level.ts';
 import type { CancelReason, GivenReason } from '../../stop/token/reason.ts';
 import { type CancelOptions, type CancelReceipt, readCancelOptions } from '../../stop/token/receipt.ts';
 import type { CancellationToken } from '../../stop/token/token.ts';
-import type { BoundedEnd, BoundedWork, WhenCancelled, WorkContext } from '../../stop/work/bounded.ts';
-import type { CleanupError } from '../../stop/work/cleanup.ts';
-import { enterInLedger, type LateEnd } from '../../stop/work/ledger.ts';
 import { normalizeResult } from '../normalize.ts';
 import { type Redact, redactResult } from '../redact.ts';
 import type { CallResult, ToolResult } from '../result.ts';

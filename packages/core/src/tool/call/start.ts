@@ -1,6 +1,6 @@
+import { runBounded } from '../../stop/bounded/bounded.ts';
 import { isList } from '../../stop/settings.ts';
 import { isPromiseLike, waitUntilLevel } from '../../stop/wait.ts';
-import { runBounded } from '../../stop/work/bounded.ts';
 import { describeError } from '../normalize.ts';
 import type { CallResult } from '../result.ts';
 import { parseInput } from '../schema.ts';
