@@ -1,5 +1,6 @@
 import type { Json } from '@whoa/core';
 import { createReason } from '@whoa/core/embed';
+import { toNewTask } from '../rules/new-task.ts';
 import { LIMITS, SIZES } from '../rules/rules.ts';
 import type { CreateReceipt } from '../store.ts';
 import type { CreateRequest } from '../stores/driver.ts';
@@ -22,7 +23,7 @@ export function applyCreate(request: CreateRequest, moment: Moment): CreateRecei
   }
   const full = whatIsFull(request, moment);
   if (full !== undefined) return full;
-  const record = recordOf(request, now);
+  const record: KeptTask = { ...toNewTask(request, now), inputsOf: request.id };
   if (request.conversation !== undefined) return createInConversation(record, request, moment);
   begin(record, request, moment);
   const { concurrency } = request;
@@ -76,33 +77,6 @@ function joinGathering(task: KeptTask, gathering: string, moment: Moment): KeptT
   const { gathering: _gathering, ...rest } = conversationOf(task, tables)!;
   tables.saveConversation({ ...rest, changedAt: now });
   return { ...task, inputsOf: held.inputsOf };
-}
-
-function recordOf(request: CreateRequest, now: number): KeptTask {
-  const { id, tenant, agent, conversation, key, worker, nonce, priority, notBefore, deadline, concurrency } = request;
-  return {
-    id,
-    tenant,
-    agent,
-    ...(conversation !== undefined && { conversation }),
-    ...(key !== undefined && { key, nonce }),
-    ...(worker !== undefined && { worker }),
-    ...(notBefore !== undefined && { notBefore }),
-    ...(deadline !== undefined && { deadline }),
-    ...(concurrency !== undefined && { concurrency }),
-    priority,
-    inputsOf: id,
-    status: 'init',
-    epoch: 0,
-    attempts: 0,
-    deaths: 0,
-    createdAt: now,
-    commands: [],
-    commandsSent: 0,
-    orderNumber: 0,
-    position: 0,
-    journalBytes: 0,
-  };
 }
 
 /** Applies the task's policy once the time to wait for more messages is over. */

@@ -1,5 +1,6 @@
 import type { Json } from '@whoa/core';
 import type { ClaimRef } from '../../delivery.ts';
+import { toNewTask } from '../../rules/new-task.ts';
 import { LIMITS } from '../../rules/rules.ts';
 import type { FinalStatus } from '../../status.ts';
 import type { CreateReceipt, StoreCancelReceipt } from '../../store.ts';
@@ -47,27 +48,11 @@ export function createBatch(
 
 /** Returns a newly created task as it is in the database. */
 function receiptOf(request: CreateRequest, now: number): CreateReceipt {
-  const { id, tenant, agent, key, worker, nonce, priority, notBefore, input } = request;
+  const { worker, notBefore, input } = request;
   const isLater = notBefore !== undefined && notBefore > now;
   const isHome = !isLater && worker !== undefined;
   const task: TaskRecord = {
-    id,
-    tenant,
-    agent,
-    priority,
-    status: 'init',
-    epoch: 0,
-    attempts: 0,
-    deaths: 0,
-    createdAt: now,
-    commands: [],
-    commandsSent: 0,
-    orderNumber: 0,
-    position: 0,
-    journalBytes: 0,
-    ...(key !== undefined && { key, nonce }),
-    ...(notBefore !== undefined && { notBefore }),
-    ...(worker !== undefined && { worker }),
+    ...toNewTask(request, now),
     stage: isLater || isHome ? 'later' : 'ready',
     stageAt: isLater ? notBefore : isHome ? now + LIMITS.homeMs : now,
     inputs: [JSON.parse(input) as Json],

@@ -9,6 +9,7 @@ import type {
   TakenTask,
   TaskLoad,
 } from '../../../delivery.ts';
+import { toNewTask } from '../../../rules/new-task.ts';
 import type { FinalStatus, TaskStatus } from '../../../status.ts';
 import type { CreateReceipt, FinishReceipt, SendReceipt, StoreCancelReceipt } from '../../../store.ts';
 import type { NumberedCommand, Stage, StopOrder, TaskHead, TaskRecord } from '../../../task.ts';
@@ -245,24 +246,11 @@ export function createReceiptOf(reply: Reply, request: CreateRequest): CreateRec
 
 /** Builds the record of a new task: the store returned only what its creator did not know. */
 function newTaskOf(request: CreateRequest, [, createdAt, stage, stageAt]: readonly string[]): TaskRecord {
-  const { id, tenant, agent, key, nonce, worker, notBefore, deadline, concurrency, priority, input } = request;
   return {
-    id,
-    tenant,
-    agent,
-    ...(key !== undefined && { key, nonce }),
-    ...(worker !== undefined && { worker }),
-    ...(notBefore !== undefined && { notBefore }),
-    ...(deadline !== undefined && { deadline }),
-    ...(concurrency !== undefined && { concurrency }),
-    priority,
-    status: 'init',
+    ...toNewTask(request, Number(createdAt)),
     stage: stage as Stage,
     ...(stageAt !== '' && { stageAt: Number(stageAt) }),
-    ...NOTHING_YET,
-    createdAt: Number(createdAt),
-    commands: [],
-    inputs: [JSON.parse(input) as Json],
+    inputs: [JSON.parse(request.input) as Json],
   };
 }
 
