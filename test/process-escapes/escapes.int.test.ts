@@ -37,7 +37,7 @@ test('who sheds every tag on purpose is ended by every containment of the kernel
   }
 });
 
-test('nobody is left unreported for other users and inside another PID namespace either', async () => {
+test('no process is left unreported for other users or inside another PID namespace', async () => {
   const played = await Promise.all(ENVIRONMENTS.slice(1).map((environment) => playIn(environment, ROUNDS)));
   for (const [index, there] of played.entries()) {
     const { name } = ENVIRONMENTS[index + 1]!;

@@ -7,6 +7,8 @@ export interface EscapeKind {
   readonly command: (mark: string) => string;
   /** How many processes bear the mark once it is up. */
   readonly processes: number;
+  /** Words that must be among their arguments, where on its way up it has as many processes as it will have. */
+  readonly upWith?: readonly string[];
   /** What must be on the machine. */
   readonly needs?: string;
   /** Only root can do it. */
@@ -68,6 +70,8 @@ export const ESCAPES: readonly EscapeKind[] = [
   {
     name: 'sheds every tag on purpose',
     processes: 3,
+    // The daemon is on its own once it idles, and the shell has gone on once it sleeps.
+    upWith: ['idle', 'sleep'],
     shedsEveryTag: true,
     command: (mark) => `(ulimit -x 7; exec env -i setsid ${perlEscape('stealth', mark)}); ${sleep(mark)}; :`,
   },

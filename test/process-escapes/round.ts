@@ -58,11 +58,14 @@ function killIfThere(pid: number): void {
   }
 }
 
-async function waitUntilUp({ name, processes }: EscapeKind, mark: string): Promise<void> {
+async function waitUntilUp({ name, processes, upWith = [] }: EscapeKind, mark: string): Promise<void> {
   const until = performance.now() + MAX_UP_MS;
-  while (findMarked(mark).length < processes) {
+  while (true) {
+    const commands = findMarked(mark).map((pid) => commandOf(pid).split('\0'));
+    const hasAll = upWith.every((word) => commands.some((command) => command.includes(word)));
+    if (commands.length >= processes && hasAll) return;
     if (performance.now() > until)
-      throw new Error(`process-escapes: '${name}' did not come up: ${findMarked(mark).length} of ${processes}`);
+      throw new Error(`process-escapes: '${name}' did not come up: ${commands.length} of ${processes}`);
     await new Promise((resolve) => setTimeout(resolve, 10));
   }
 }
