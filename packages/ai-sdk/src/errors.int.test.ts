@@ -1,6 +1,6 @@
 import { ModelError, type ModelPart, type ModelRequest } from '@whoa/core/model';
 import { describe, expect, test } from 'vitest';
-import { loopbackModel, spoken } from '../../../test/providers.ts';
+import { loopbackModel, spoken } from '../../../test/ai-sdk/providers.ts';
 import { type Answer, startLoopbackProvider } from './testing/index.ts';
 
 const hello: ModelRequest = { messages: [{ role: 'user', content: 'Hello?' }], tools: [] };

@@ -2,7 +2,7 @@ import { getEventListeners } from 'node:events';
 import { createAgent } from '@whoa/core';
 import type { ModelMessage, ModelPart, ModelRequest } from '@whoa/core/model';
 import { describe, expect, test } from 'vitest';
-import { loopbackModel, spoken } from '../../../test/providers.ts';
+import { loopbackModel, spoken } from '../../../test/ai-sdk/providers.ts';
 import { type Answer, startLoopbackProvider, type WireFormat } from './testing/index.ts';
 
 const hello: ModelRequest = { messages: [{ role: 'user', content: 'Hello?' }], tools: [] };

@@ -3,7 +3,7 @@ import { createAgent, defineTool } from '@whoa/core';
 import { ModelError, type ModelMessage, type ModelPart, type ModelRequest } from '@whoa/core/model';
 import { expect, test } from 'vitest';
 import { z } from 'zod';
-import { aiSdkModel } from '../../../test/providers.ts';
+import { aiSdkModel } from '../../../test/ai-sdk/providers.ts';
 import { type AiSdkModel, fromAiSdk } from './from-ai-sdk.ts';
 
 const NO_TOKENS = { inputTokens: { total: 1 }, outputTokens: { total: 1 } };

@@ -12,7 +12,7 @@ import {
 } from 'ai';
 import { describe, expect, test } from 'vitest';
 import { z } from 'zod';
-import { aiSdkModel, formats } from '../../../test/providers.ts';
+import { aiSdkModel, formats } from '../../../test/ai-sdk/providers.ts';
 import { type CallLedger, closeOpenCalls, createCallLedger, guardAiSdkTools } from './index.ts';
 import { startLoopbackProvider } from './testing/index.ts';
 

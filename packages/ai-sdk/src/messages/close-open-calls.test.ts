@@ -95,7 +95,7 @@ describe('a call without a result gets an accurate one', () => {
   test.each<[string, Partial<CallRecord>]>([
     ['it was given up on', { state: 'unknown', reason }],
     ['it still runs', { state: 'running' }],
-  ])('%s: nobody knows', (_, record) => {
+  ])('%s: the result is unknown', (_, record) => {
     expect(told(record)).toMatchObject({
       type: 'error-text',
       value: expect.stringMatching(/Outcome unknown/) as string,

@@ -2,7 +2,7 @@ import { getEventListeners } from 'node:events';
 import { CancellationToken } from '@whoa/core';
 import { ModelError, type ModelPart, type ModelRequest } from '@whoa/core/model';
 import { describe, expect, test } from 'vitest';
-import { loopbackModel, spoken } from '../../../../test/providers.ts';
+import { loopbackModel, spoken } from '../../../../test/ai-sdk/providers.ts';
 import { type Answer, startLoopbackProvider } from '../testing/index.ts';
 
 const tools = [{ name: 'bash', description: 'Runs a command', inputJsonSchema: { type: 'object', properties: {} } }];

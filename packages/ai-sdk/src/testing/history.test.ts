@@ -70,7 +70,7 @@ describe('a history that every vendor refuses', () => {
       },
     ],
     [
-      'a result for a call nobody made',
+      'a result for an unknown call',
       [user('Hi'), assistant(call('a')), result('a'), result('x')],
       {
         chat: /'tool_call_id' of 'x' not found in 'tool_calls' of previous message/,

@@ -3,7 +3,7 @@ import { createAgent } from '@whoa/core';
 import { jsonSchema, tool } from 'ai';
 import { expect, test } from 'vitest';
 import { z } from 'zod';
-import { loopbackModel, spoken } from '../../../../test/providers.ts';
+import { loopbackModel, spoken } from '../../../../test/ai-sdk/providers.ts';
 import { startLoopbackProvider } from '../testing/index.ts';
 import { fromAiSdkTools } from './from-ai-sdk-tools.ts';
 

@@ -2,8 +2,8 @@
 import { CancellationToken } from '@whoa/core';
 import { flushMicrotasks } from '@whoa/core/testing';
 import { describe, expect, test } from 'vitest';
-import { aiVersions, type TurnInput } from '../../../../test/ai-versions.ts';
-import { formats } from '../../../../test/providers.ts';
+import { aiVersions, type TurnInput } from '../../../../test/ai-sdk/ai-versions.ts';
+import { formats } from '../../../../test/ai-sdk/providers.ts';
 import { createCallLedger } from '../index.ts';
 import { type Answer, startLoopbackProvider } from '../testing/index.ts';
 

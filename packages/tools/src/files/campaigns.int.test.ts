@@ -1,7 +1,7 @@
 import { expect, test } from 'vitest';
 import { cancelWrites } from '../../../../test/campaigns/cancelled-writes.ts';
 import { swapPaths } from '../../../../test/campaigns/swapped-paths.ts';
-import { expectNothingLeft } from '../../../../test/nothing-left.ts';
+import { expectNothingLeft } from '../../../../test/tools/nothing-left.ts';
 import { createWorkspace } from '../../../../test/workspace.ts';
 
 expectNothingLeft();

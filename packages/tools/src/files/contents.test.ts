@@ -1,6 +1,6 @@
 import { CancellationToken } from '@whoa/core';
 import { expect, test } from 'vitest';
-import { expectNothingLeft } from '../../../../test/nothing-left.ts';
+import { expectNothingLeft } from '../../../../test/tools/nothing-left.ts';
 import { callTool, createWorkspace } from '../../../../test/workspace.ts';
 import type { FileContents } from './contents.ts';
 import { createEditTool } from './edit.ts';
@@ -61,7 +61,7 @@ test('folders are not written elsewhere, and folders made for a write that faile
   expect(workspace.list()).toEqual(['sub', 'sub/a.txt']);
 });
 
-test('a cancel ends a wait for somebody deaf: nothing was changed before the write, nobody knows after', async () => {
+test('a cancel ends the wait for deaf contents: before the write nothing was changed, afterwards it is unknown', async () => {
   using workspace = createWorkspace({ 'a.txt': 'saved' });
   const cancelWhenAsked = async (contents: (ask: () => Promise<never>) => FileContents) => {
     using token = new CancellationToken();

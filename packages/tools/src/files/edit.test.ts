@@ -1,7 +1,7 @@
 import { chmodSync, statSync, symlinkSync, writeFileSync } from 'node:fs';
 import { CancellationToken, createRuntime, type Tool } from '@whoa/core';
 import { expect, test } from 'vitest';
-import { expectNothingLeft } from '../../../../test/nothing-left.ts';
+import { expectNothingLeft } from '../../../../test/tools/nothing-left.ts';
 import { callTool, createWorkspace } from '../../../../test/workspace.ts';
 import { replaceFile } from './change/replace-file.ts';
 import { applyEdits, createEditTool } from './edit.ts';
@@ -102,13 +102,13 @@ test('edits of one file in one wave follow each other, also through a link', asy
   expect(workspace.read('a.txt')).toBe(Array.from({ length: 20 }, (_, i) => `done ${i}`).join('\n'));
 });
 
-test('a file that somebody else changed meanwhile is left to them', async () => {
+test('a file that another program changed in the meantime is not overwritten', async () => {
   using workspace = createWorkspace({ 'a.txt': 'old' });
   using token = new CancellationToken();
   await using resolved = await createRoot(workspace.path).locate('a.txt');
   const madeFrom = statSync(workspace.at('a.txt'));
   writeFileSync(workspace.at('a.txt'), 'theirs');
-  await expect(replaceFile(resolved, 'mine', { madeFrom, token })).rejects.toThrow('changed by somebody else');
+  await expect(replaceFile(resolved, 'mine', { madeFrom, token })).rejects.toThrow('changed by another program');
   expect(workspace.list()).toEqual(['a.txt']);
   expect(workspace.read('a.txt')).toBe('theirs');
 });

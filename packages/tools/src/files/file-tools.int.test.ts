@@ -1,7 +1,7 @@
 import type { Tool } from '@whoa/core';
 import { expect, test } from 'vitest';
-import { expectNothingLeft } from '../../../../test/nothing-left.ts';
-import { describeToolContract } from '../../../../test/tool-contract-table.ts';
+import { describeToolContract } from '../../../../test/tools/contract-table.ts';
+import { expectNothingLeft } from '../../../../test/tools/nothing-left.ts';
 import { createWorkspace, type Workspace } from '../../../../test/workspace.ts';
 import { listResources, type ToolContractOptions } from '../testing/index.ts';
 import { createFileTools } from './file-tools.ts';

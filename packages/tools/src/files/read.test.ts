@@ -1,8 +1,8 @@
 import { truncateSync } from 'node:fs';
 import { CancellationToken } from '@whoa/core';
 import { expect, test } from 'vitest';
-import { mkfifoSync } from '../../../../test/mkfifo.ts';
-import { expectNothingLeft } from '../../../../test/nothing-left.ts';
+import { mkfifoSync } from '../../../../test/tools/mkfifo.ts';
+import { expectNothingLeft } from '../../../../test/tools/nothing-left.ts';
 import { callTool, createWorkspace } from '../../../../test/workspace.ts';
 import { createReadTool } from './read.ts';
 

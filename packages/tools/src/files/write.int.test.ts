@@ -3,7 +3,7 @@ import { once } from 'node:events';
 import { utimesSync } from 'node:fs';
 import { join } from 'node:path';
 import { expect, test } from 'vitest';
-import { expectNothingLeft } from '../../../../test/nothing-left.ts';
+import { expectNothingLeft } from '../../../../test/tools/nothing-left.ts';
 import { callTool, createWorkspace } from '../../../../test/workspace.ts';
 import { createWriteTool } from './write.ts';
 

@@ -1,8 +1,8 @@
 import { chmodSync, linkSync, mkdirSync, statSync, symlinkSync, utimesSync, writeFileSync } from 'node:fs';
 import { CancellationToken, createRuntime, type Tool } from '@whoa/core';
 import { expect, test } from 'vitest';
-import { mkfifoSync } from '../../../../test/mkfifo.ts';
-import { expectNothingLeft } from '../../../../test/nothing-left.ts';
+import { mkfifoSync } from '../../../../test/tools/mkfifo.ts';
+import { expectNothingLeft } from '../../../../test/tools/nothing-left.ts';
 import { callTool, createWorkspace, type Workspace } from '../../../../test/workspace.ts';
 import { createRoot } from './path/root.ts';
 import { createWriteTool } from './write.ts';

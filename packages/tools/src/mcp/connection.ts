@@ -2,10 +2,18 @@ import type { CallToolResult, Client, Tool as McpTool, Progress, Transport } fro
 import { type CancellationToken, CancelledError } from '@whoa/core';
 import { type Clock, waitUntilLevel } from '@whoa/core/embed';
 import { createBoundedFetch } from './bounded-fetch.ts';
-import { loadClient } from './load-client.ts';
-import type { StartServer } from './server-process.ts';
+import type { ServerCommand, StartServer } from './server-process.ts';
 import { StdioTransport } from './stdio-transport.ts';
-import type { McpTransport } from './transport.ts';
+
+/** How to connect to a server. */
+export type McpTransport =
+  | ({ readonly type: 'stdio' } & ServerCommand)
+  | {
+      readonly type: 'http';
+      readonly url: string;
+      /** Sent with every request, for example `Authorization`. */
+      readonly headers?: Readonly<Record<string, string>>;
+    };
 
 /** After this many ends in a row without one response, the server is not started for a while. */
 const MAX_CRASHES = 3;
@@ -218,4 +226,15 @@ function endOf(transport: Transport): string | undefined {
 
 function describe(error: unknown): string {
   return error instanceof Error ? error.message : String(error);
+}
+
+type ClientLibrary = typeof import('@modelcontextprotocol/client');
+
+/** The official client, loaded on first use. */
+export async function loadClient(): Promise<ClientLibrary> {
+  try {
+    return await import('@modelcontextprotocol/client');
+  } catch (error) {
+    throw new Error('MCP needs its client library: npm install @modelcontextprotocol/client', { cause: error });
+  }
 }

@@ -1,6 +1,6 @@
-import { openTestServer } from '../../../../test/mcp-server.ts';
-import { expectNothingLeft } from '../../../../test/nothing-left.ts';
-import { describeToolContract } from '../../../../test/tool-contract-table.ts';
+import { describeToolContract } from '../../../../test/tools/contract-table.ts';
+import { openTestServer } from '../../../../test/tools/mcp-server.ts';
+import { expectNothingLeft } from '../../../../test/tools/nothing-left.ts';
 import type { ToolContractOptions } from '../testing/index.ts';
 
 expectNothingLeft();

@@ -6,8 +6,8 @@ import { join } from 'node:path';
 import { type CallResult, CancellationToken, createRuntime, type Tool } from '@whoa/core';
 import { createVirtualWorld } from '@whoa/core/testing';
 import { describe, expect, test } from 'vitest';
-import { openTestServer, SERVER, startHttpServer } from '../../../../test/mcp-server.ts';
-import { expectNothingLeft } from '../../../../test/nothing-left.ts';
+import { openTestServer, SERVER, startHttpServer } from '../../../../test/tools/mcp-server.ts';
+import { expectNothingLeft } from '../../../../test/tools/nothing-left.ts';
 import { callTool, createWorkspace } from '../../../../test/workspace.ts';
 import { createMcpTools } from './mcp-tools.ts';
 
@@ -67,7 +67,7 @@ describe.each(['stdio', 'http'] as const)('%s', (mode) => {
     expect(await callTool(tool('echo'), 'nonsense')).toMatchObject({ state: 'not-started' });
   });
 
-  test('a server that nobody vouched for is asked about for everything', async () => {
+  test('every call to an untrusted server needs an approval', async () => {
     await using opened = await openTestServer(mode);
     expect(opened.mcp.tools.every(({ effects, replay }) => effects === 'execute' && replay === 'never')).toBe(true);
   });

@@ -2,10 +2,10 @@ import { type CancellationToken, guard, type Tool } from '@whoa/core';
 import { type Clock, systemClock } from '@whoa/core/embed';
 import type { Containment } from '../process/containment/containment.ts';
 import { createContainment } from '../process/containment/create-containment.ts';
+import type { McpTransport } from './connection.ts';
 import { McpConnection } from './connection.ts';
 import { startServersIn } from './server-process.ts';
 import { toolFromMcp } from './tool-from-mcp.ts';
-import type { McpTransport } from './transport.ts';
 
 const CONNECT_MS = 30_000;
 const CALL_MS = 600_000;

@@ -86,7 +86,7 @@ test('standard output and error stay in the order written, and /dev/stderr can b
   expect(await play(lines)).toMatchObject({ content: expected });
 });
 
-test('nobody types: what reads its input finds the end of it', async () => {
+test('standard input is empty: a command that reads it gets the end at once', async () => {
   expect(await play('cat; echo done')).toMatchObject({ content: 'done' });
 });
 
@@ -218,8 +218,11 @@ test('a full log is kept only when asked for and needed, for this user only, and
   expect(statSync(logPath).mode & 0o777).toBe(0o600);
   expect(readFileSync(logPath, 'utf8').trimEnd().split('\n')).toHaveLength(100_000);
   expect(toText(long.content)).toContain(logPath);
+  const kept = await play('seq 100000', { containment: own, keepLog: { folder: cwd } });
   await own[Symbol.asyncDispose]();
   expect(existsSync(logPath)).toBe(false);
+  expect(detailsOf(kept).logPath!.startsWith(cwd)).toBe(true);
+  expect(existsSync(detailsOf(kept).logPath!)).toBe(true);
 });
 
 test('what a command prints last is never lost, however much it is', async () => {

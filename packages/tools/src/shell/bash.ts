@@ -17,8 +17,8 @@ export interface BashToolOptions {
   readonly timeoutMs?: number;
   /** The time between TERM and KILL. */
   readonly graceMs?: number;
-  /** Keep output that is too long in a file. It is removed with the containment. */
-  readonly keepLog?: boolean;
+  /** Keep output that is too long in a file. It is removed with the containment, unless you name a folder of yours. */
+  readonly keepLog?: boolean | { readonly folder: string };
   /** Defaults to `['bash', '-c']`. */
   readonly shell?: readonly [string, ...string[]];
   /** Lets a model start processes that outlive the call. This owns them. */

@@ -14,7 +14,7 @@ test('more names are handed on when they are allowed, also by their beginning', 
   expect(createShellEnvironment({ allow: ['CI', 'AWS_*'] }, host)).toMatchObject({ CI: '1', AWS_SECRET: 'secret' });
 });
 
-test('commands are told that nobody watches, unless the owner says otherwise', () => {
+test('commands run in a non-interactive environment by default', () => {
   expect(createShellEnvironment({}, host)).toMatchObject({ TERM: 'dumb', PAGER: 'cat', GIT_TERMINAL_PROMPT: '0' });
   expect(createShellEnvironment({ set: { TERM: 'xterm' } }, host)['TERM']).toBe('xterm');
 });

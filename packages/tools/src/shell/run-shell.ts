@@ -13,7 +13,7 @@ export interface ShellOptions {
   readonly timeoutMs: number | undefined;
   readonly graceMs: number;
   /** Keep the whole output in a file if it is too long. */
-  readonly keepLog: boolean;
+  readonly keepLog: boolean | { readonly folder: string };
   /** Called once, when the command has started. */
   readonly onStart?: ((live: LiveShell) => void) | undefined;
   /** Called from time to time with the output so far. */
@@ -53,7 +53,7 @@ export async function runShell(command: string, options: ShellOptions): Promise<
   const startedAt = performance.now();
   const own = token.child({ name: 'shell', inheritFrom: 'abort' });
   if (timeoutMs !== undefined) own.cancelAfter(timeoutMs, { kind: 'deadline' }, { mode: 'now' });
-  const capture = new Capture(options.keepLog ? { logFolder: containment.folder() } : {});
+  const capture = new Capture({ logFolder: logFolderOf(options) });
   const progress = createProgress(capture, options);
   let isKept = false;
   try {
@@ -85,6 +85,11 @@ export async function runShell(command: string, options: ShellOptions): Promise<
     if (isKept) capture.log?.close();
     else capture[Symbol.dispose]();
   }
+}
+
+function logFolderOf({ keepLog, containment }: ShellOptions): string | undefined {
+  if (typeof keepLog === 'object') return keepLog.folder;
+  return keepLog ? containment.folder() : undefined;
 }
 
 async function endOf(

@@ -92,7 +92,7 @@ export const cancelledCases: readonly CaseDefinition[] = [
   },
   {
     id: 'killed-mid-way',
-    name: 'killed mid-way, nobody waits for it, and it returns on its own within the bound',
+    name: 'killed mid-way: it is not waited for, and it returns by itself within the limit',
     async check(subject, stage) {
       const { boundMs } = stage;
       const trial = await stage.startSlow(subject);

@@ -2,7 +2,7 @@ import { setTimeout as sleep } from 'node:timers/promises';
 import { createInterruptedError, defineTool, type Tool, type ToolContext } from '@whoa/core';
 import { expect, test } from 'vitest';
 import { z } from 'zod';
-import { expectNothingLeft } from '../../../../test/nothing-left.ts';
+import { expectNothingLeft } from '../../../../test/tools/nothing-left.ts';
 import { createToolContract, type ToolContractOptions } from './tool-contract.ts';
 
 expectNothingLeft();
@@ -86,7 +86,7 @@ test('a tool that leaves a timer or a listener behind is found out', async () =>
   for (const timer of timers) clearTimeout(timer);
 });
 
-test('a skip carries its reason and is not run by anybody who reads it', () => {
+test('a skipped case has a reason and is not run', () => {
   const cases = createToolContract({ ...contractOf(obedient), skip: { deaf: 'it is over at once' } });
   expect(cases.filter(({ skip }) => skip !== undefined)).toMatchObject([{ id: 'deaf', skip: 'it is over at once' }]);
   expect(new Set(cases.map(({ name }) => name)).size).toBe(cases.length);

@@ -102,7 +102,7 @@ test('a file that someone creates after a new one was shown is not replaced', as
   expect(workspace.read('a.txt')).toBe('theirs');
 });
 
-test('a file that did not change is written, and a call nobody was asked about is not held to a preview', async () => {
+test('a file that did not change is written, and a call without an approval needs no preview', async () => {
   const workspace = setUp({ 'a.txt': 'old\n' });
   const tool = createWriteTool({ root: workspace.path }) as unknown as Tool<never>;
   expect(await callAfter(tool, { path: 'a.txt', content: 'new\n' }, () => {})).toMatchObject({ state: 'finished' });

@@ -14,8 +14,7 @@ import {
 import { type FileHandle, open, stat, unlink } from 'node:fs/promises';
 import type { CancellationToken } from '@whoa/core';
 import { codeOf, notAFile, type ResolvedPath } from '../path/resolved-path.ts';
-import { sweepTemps } from './leftover-temps.ts';
-import { createTempName } from './temp-name.ts';
+import { createTempName, sweepTemps } from './temp-files.ts';
 
 /** Written between two checks of the token. This bounds the delay of a cancel. */
 const CHUNK_CHARS = 262_144;
@@ -86,7 +85,7 @@ function commit(
   if (madeFrom !== undefined) {
     if (!isSame(madeFrom, statSync(path, { throwIfNoEntry: false })))
       throw new FileChangedError(
-        `'${shown}' was changed by somebody else meanwhile; read it again and repeat the edit`,
+        `'${shown}' was changed by another program in the meantime; read it again and repeat the edit`,
       );
   }
   try {

@@ -2,7 +2,7 @@ import { mkdirSync, symlinkSync } from 'node:fs';
 import { symlink } from 'node:fs/promises';
 import fc from 'fast-check';
 import { describe, expect, test } from 'vitest';
-import { expectNothingLeft } from '../../../../../test/nothing-left.ts';
+import { expectNothingLeft } from '../../../../../test/tools/nothing-left.ts';
 import { createWorkspace, type Workspace } from '../../../../../test/workspace.ts';
 import { openToRead } from './resolved-path.ts';
 import { createRoot, type Root } from './root.ts';
@@ -220,7 +220,7 @@ test('a root that is itself reached by a link is accepted', async () => {
   expect(await contentAt(root, workspace.at('real/a.txt'))).toBe('a');
 });
 
-test('a path deeper than anybody needs is refused before it costs descriptors', async () => {
+test('a path that is too deep is refused before descriptors are opened', async () => {
   using workspace = createWorkspace({ 'a/b': '' });
   const root = createRoot(workspace.path);
   await expect(root.locate('a/../'.repeat(300))).rejects.toThrow('deep');

@@ -1,7 +1,7 @@
 import { symlinkSync } from 'node:fs';
 import { CancellationToken } from '@whoa/core';
 import { expect, test } from 'vitest';
-import { expectNothingLeft } from '../../../../../test/nothing-left.ts';
+import { expectNothingLeft } from '../../../../../test/tools/nothing-left.ts';
 import { callTool, createWorkspace } from '../../../../../test/workspace.ts';
 import { createRoot } from '../path/root.ts';
 import { createFindTool } from './find.ts';

@@ -3,9 +3,9 @@ import { chmodSync, chownSync, existsSync, mkdirSync, readdirSync, renameSync, r
 import { join } from 'node:path';
 import { CancellationToken, createRuntime, type Tool } from '@whoa/core';
 import { expect, test, vi } from 'vitest';
-import { mkfifoSync } from '../../../../../test/mkfifo.ts';
-import { expectNothingLeft } from '../../../../../test/nothing-left.ts';
 import { findMarked } from '../../../../../test/process-escapes/round.ts';
+import { mkfifoSync } from '../../../../../test/tools/mkfifo.ts';
+import { expectNothingLeft } from '../../../../../test/tools/nothing-left.ts';
 import { callTool, createWorkspace } from '../../../../../test/workspace.ts';
 import { createFileTools } from '../file-tools.ts';
 import { createFindTool } from './find.ts';

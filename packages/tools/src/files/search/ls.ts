@@ -2,7 +2,7 @@ import type { Dirent } from 'node:fs';
 import { lstat, opendir } from 'node:fs/promises';
 import { type CancellationToken, createInterruptedError, type Json, type Tool, type ToolResult } from '@whoa/core';
 import { z } from 'zod';
-import { makerOfTemp } from '../change/temp-name.ts';
+import { makerOfTemp } from '../change/temp-files.ts';
 import { defineFileTool } from '../file-tool.ts';
 import { holding } from '../path/holding.ts';
 import { notAFolder, notFound, type ResolvedPath } from '../path/resolved-path.ts';

@@ -1,5 +1,5 @@
 import type { FileHandle } from 'node:fs/promises';
-import { TEMP_GLOB } from '../change/temp-name.ts';
+import { TEMP_GLOB } from '../change/temp-files.ts';
 import { holding } from '../path/holding.ts';
 import { notAFile, openToRead, type ResolvedPath } from '../path/resolved-path.ts';
 import type { Root } from '../path/root.ts';

@@ -100,7 +100,7 @@ test('ending one command leaves every other alone, also in another containment',
   expect(left.filter(isRunning)).toHaveLength(0);
 });
 
-test('a pid that belongs to somebody else by now is not signalled', async () => {
+test('a pid that was reused by another process is not signalled', async () => {
   const { started } = await startReady('echo ready; sleep 302; :');
   const { pid, startTime } = identify(started.pid)!;
   expect(signalProcess({ pid, startTime: startTime - 1 }, 'SIGKILL')).toBe('gone');
@@ -215,7 +215,7 @@ test('what a command had printed when it was killed is read, and its output ends
   await started.output!.finish(1_000);
 });
 
-test('somebody who got away and goes on printing cannot hold the reading up', async () => {
+test('an escaped process that keeps printing cannot delay the end of reading', async () => {
   // The group containment loses whoever leaves the group.
   await using group = createContainment({ technique: 'group' });
   const { started, said } = await startReady('setsid yes & echo ready $!; sleep 302', group);

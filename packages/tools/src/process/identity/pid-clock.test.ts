@@ -16,7 +16,7 @@ test('so many new processes that the pids may have gone all the way round are no
   expect(haveOnlyGoneUp(at(100, 1_000), at(200, 10_000_000))).toBe(false);
 });
 
-test('more forks than pids are noticed: somebody has a pid out of turn', () => {
+test('more forks than pids are noticed: a process has a pid out of order', () => {
   expect(haveOnlyGoneUp(at(100, 1_000), at(180, 1_081))).toBe(false);
   // A fork between the two readings of a moment is nobody out of turn.
   expect(haveOnlyGoneUp(at(101, 1_000, 99), at(181, 1_082))).toBe(true);

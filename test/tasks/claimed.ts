@@ -1,5 +1,5 @@
-import type { ClaimRef } from '../src/delivery.ts';
-import type { TaskStore } from '../src/store.ts';
+import type { ClaimRef } from '../../packages/tasks/src/delivery.ts';
+import type { TaskStore } from '../../packages/tasks/src/store.ts';
 
 /** Claims a task for a worker that is not there, or throws. */
 export async function claimFor(

@@ -1,5 +1,5 @@
 import { createMemoryStore, type TaskStore } from '@whoa/tasks';
-import { type AuditEvent, OWN_RIGHTS, type Right } from '../src/access/principal.ts';
+import { type AuditEvent, OWN_RIGHTS, type Right } from '../../packages/server/src/access/principal.ts';
 import {
   type AccessOptions,
   createAccess,
@@ -8,7 +8,7 @@ import {
   createTokens,
   type TaskApi,
   type TaskApiOptions,
-} from '../src/index.ts';
+} from '../../packages/server/src/index.ts';
 
 export const ORIGIN = 'http://localhost:4000';
 
@@ -41,7 +41,7 @@ type Ask = (
   ...rest: [body?: unknown, headers?: Record<string, string>]
 ) => Promise<Answer>;
 
-export interface Answer {
+interface Answer {
   readonly status: number;
   readonly headers: Headers;
   readonly text: string;
@@ -49,7 +49,7 @@ export interface Answer {
 }
 
 /** The fields that tests read. */
-export interface AnswerBody {
+interface AnswerBody {
   readonly status: string;
   readonly task: { readonly id: string };
   readonly tasks: readonly { readonly id: string }[];
@@ -60,7 +60,7 @@ export interface AnswerBody {
 }
 
 /** A route in the document. */
-export interface Operation {
+interface Operation {
   readonly 'x-whoa-right': string;
   readonly parameters?: readonly { readonly name: string; readonly in: string; readonly schema: object }[];
   readonly requestBody?: { readonly content: Readonly<Record<string, { readonly schema: object }>> };

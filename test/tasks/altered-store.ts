@@ -1,4 +1,4 @@
-import type { TaskStore } from '../src/store.ts';
+import type { TaskStore } from '../../packages/tasks/src/store.ts';
 
 /** What happens instead of one operation: look at what was asked, refuse it, delay or drop its answer. */
 export type Around = (name: string, call: () => Promise<unknown>, args: unknown[]) => unknown;

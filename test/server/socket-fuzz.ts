@@ -4,8 +4,8 @@ import { createAgent } from '@whoa/core';
 import { createScriptedModel, createVirtualWorld } from '@whoa/core/testing';
 import type { UIMessageChunk } from 'ai';
 import { WebSocket } from 'ws';
-import { createChatHandler } from '../src/chat/chat-handler.ts';
-import { listen } from '../src/listen.ts';
+import { createChatHandler } from '../../packages/server/src/chat/chat-handler.ts';
+import { listen } from '../../packages/server/src/listen.ts';
 import { FrameMaker } from './socket-frames.ts';
 
 const BURST = 50;

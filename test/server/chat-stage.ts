@@ -6,7 +6,7 @@ import { type Agent, createAgent, defineTool } from '@whoa/core';
 import { createMemoryStore, type TaskStore } from '@whoa/tasks';
 import { readUIMessageStream, streamText, tool, type UIMessage, type UIMessageChunk } from 'ai';
 import { z } from 'zod';
-import type { ChatServiceOptions } from '../src/chat/chat-service.ts';
+import type { ChatServiceOptions } from '../../packages/server/src/chat/chat-service.ts';
 
 interface Hands {
   readonly started: PromiseWithResolvers<void>;

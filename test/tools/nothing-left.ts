@@ -2,7 +2,7 @@
 
 import { listResources, waitForNoNewResources } from '@whoa/tools/testing';
 import { afterAll, beforeAll, expect } from 'vitest';
-import type { ResourceList } from '../packages/tools/src/testing/resources.ts';
+import type { ResourceList } from '../../packages/tools/src/testing/resources.ts';
 
 const SETTLE_MS = 3_000;
 

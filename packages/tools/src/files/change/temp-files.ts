@@ -1,5 +1,21 @@
+import { randomBytes } from 'node:crypto';
 import { lstat, opendir, unlink } from 'node:fs/promises';
-import { makerOfTemp } from './temp-name.ts';
+
+const TEMP = /^\.whoa-(\d+)-[0-9a-f]{12}\.tmp$/;
+
+/** A glob for temp files, which searches exclude. */
+export const TEMP_GLOB = '.whoa-*.tmp';
+
+/** Creates a name for a temp file. It contains the pid of this process. */
+export function createTempName(): string {
+  return `.whoa-${process.pid}-${randomBytes(6).toString('hex')}.tmp`;
+}
+
+/** The pid of the process that created a temp file; `undefined` if the name is not one of ours. */
+export function makerOfTemp(name: string): number | undefined {
+  const [, pid] = TEMP.exec(name) ?? [];
+  return pid === undefined ? undefined : Number(pid);
+}
 
 /** Younger files may belong to a live process that we cannot see, in another container. */
 const MIN_AGE_MS = 600_000;
