@@ -2,8 +2,8 @@ import { resolve } from 'node:path';
 import type { CallResult, Content, Json, Tool } from '@whoa/core';
 import { formatCallTitle } from '@whoa/core/approval';
 import type { Effects } from '@whoa/core/embed';
-import { hunksOf } from './hunks.ts';
-import type { CallContent, CallKind, CallStatus, CallUpdate, Location, PlanEntry } from './updates.ts';
+import { type PlanEntry, parseDiff, toDetailsView } from '@whoa/core/view';
+import type { CallContent, CallKind, CallStatus, CallUpdate, Location } from './updates.ts';
 
 const KINDS: Readonly<Record<string, CallKind>> = {
   read: 'read',
@@ -56,15 +56,10 @@ export function endCall(result: CallResult, { cwd }: { readonly cwd: string }): 
   };
 }
 
-/** Returns the plan in a tool's details, if there is one: `{ plan: [{ content, status?, priority? }] }`. */
+/** Returns the plan in a tool's details, if there is one. */
 export function planIn(details: Json | undefined): readonly PlanEntry[] | undefined {
-  const plan = isRecord(details) ? details['plan'] : undefined;
-  if (!Array.isArray(plan)) return undefined;
-  return plan.filter(isRecord).map((entry) => ({
-    content: typeof entry['content'] === 'string' ? entry['content'] : '',
-    status: oneOf(entry['status'], ['pending', 'in_progress', 'completed', 'cancelled']) ?? 'pending',
-    priority: oneOf(entry['priority'], ['high', 'medium', 'low']) ?? 'medium',
-  }));
+  const view = toDetailsView(details);
+  return view.kind === 'plan' ? view.entries : undefined;
 }
 
 /** A cancel is reported as one, never as a failure. A call that could not start for its own reason has failed. */
@@ -102,10 +97,15 @@ function fieldOf(input: unknown, name: string): string | undefined {
   return typeof value === 'string' && value !== '' ? value : undefined;
 }
 
-function oneOf<const T extends string>(value: unknown, allowed: readonly T[]): T | undefined {
-  return allowed.find((one) => one === value);
-}
-
 function isRecord(value: unknown): value is { readonly [key: string]: Json | undefined } {
   return typeof value === 'object' && value !== null && !Array.isArray(value);
+}
+
+/** Returns the two sides of each hunk of a unified diff: v1 clients compare texts and do not support patches. */
+export function hunksOf(diff: string): { oldText: string; newText: string }[] {
+  return parseDiff(diff).map(({ lines }) => {
+    const side = (left: 'add' | 'remove'): string =>
+      lines.map(({ kind, text }) => (kind === left ? '' : `${text}\n`)).join('');
+    return { oldText: side('add'), newText: side('remove') };
+  });
 }

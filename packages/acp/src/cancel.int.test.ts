@@ -2,8 +2,8 @@ import { once } from 'node:events';
 import * as acp from '@agentclientprotocol/sdk';
 import * as acp2 from '@agentclientprotocol/sdk/experimental/v2';
 import { afterAll, beforeAll, describe, expect, test } from 'vitest';
-import { type AgentProcess, openEditor, openEditorV2, type RawMessage, startAgent } from '../test/editor.ts';
-import { processesOf } from '../test/process-tree.ts';
+import { type AgentProcess, openEditor, openEditorV2, type RawMessage, startAgent } from '../../../test/acp/editor.ts';
+import { processesOf } from '../../../test/acp/process-tree.ts';
 
 const WAYS = ['session/cancel', '$/cancel_request', 'session/close'] as const;
 

@@ -1,7 +1,7 @@
 import { Sessions } from './session/sessions.ts';
 import type { Surroundings } from './session/surroundings.ts';
 import { type AppOptions, createV1App, methodsV1, type V1Method } from './v1/app.ts';
-import type { connectByVersion } from './v2/router.ts';
+import type { connectByVersion } from './v2/app.ts';
 import type { Wire } from './wire/wire.ts';
 
 /** Reorders the methods. The order must not matter. */

@@ -3,8 +3,8 @@ import { tmpdir } from 'node:os';
 import { join } from 'node:path';
 import { methods } from '@agentclientprotocol/sdk';
 import { expect, test } from 'vitest';
-import { type AgentProcess, openEditor, type RawMessage, startAgent } from '../test/editor.ts';
-import { processesOf } from '../test/process-tree.ts';
+import { type AgentProcess, openEditor, type RawMessage, startAgent } from '../../../test/acp/editor.ts';
+import { processesOf } from '../../../test/acp/process-tree.ts';
 
 const partOfTree = (message: RawMessage): boolean => {
   const update = message.params?.update;

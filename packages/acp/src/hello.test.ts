@@ -1,7 +1,7 @@
 import { PassThrough } from 'node:stream';
 import { afterEach, expect, test } from 'vitest';
-import { testAgent } from '../test/agent.ts';
-import { watchMessages } from '../test/editor.ts';
+import { testAgent } from '../../../test/acp/agent.ts';
+import { watchMessages } from '../../../test/acp/editor.ts';
 import type { AcpOptions } from './options.ts';
 import { serveAcp } from './serve.ts';
 

@@ -1,6 +1,14 @@
 // Serve an agent to editors.
 export { serveAcp, type AcpConnection, type AcpEnd } from './serve.ts';
-export type { AcpOptions, AcpSession, SessionSetting, PromptPolicy, AuthMethod, McpServer } from './options.ts';
+export type {
+  AcpOptions,
+  AcpSession,
+  SessionSetting,
+  PromptPolicy,
+  PromptRunOptions,
+  AuthMethod,
+  McpServer,
+} from './options.ts';
 
 // Where sessions are kept.
 export { createFileSessions } from './store/files.ts';

@@ -5,10 +5,17 @@ import { createAgent, createAgentTool, defineTool, type Message, type Tool } fro
 import type { ModelRequest } from '@whoa/core/model';
 import { createScriptedModel, createVirtualWorld, flushMicrotasks, type ScriptedStep } from '@whoa/core/testing';
 import { afterEach, describe, expect, onTestFinished, test } from 'vitest';
-import { testTools } from '../test/agent.ts';
-import { choose, mute, type OnPermission, openEditor, openEditorV2, type RawMessage } from '../test/editor.ts';
-import { type InProcess, serveInProcess } from '../test/in-process.ts';
-import { anything } from '../test/process-tree.ts';
+import { testTools } from '../../../test/acp/agent.ts';
+import {
+  choose,
+  mute,
+  type OnPermission,
+  openEditor,
+  openEditorV2,
+  type RawMessage,
+} from '../../../test/acp/editor.ts';
+import { type InProcess, serveInProcess } from '../../../test/acp/in-process.ts';
+import { anything } from '../../../test/acp/process-tree.ts';
 import type { AcpOptions } from './options.ts';
 import { createMemorySessions } from './store/memory.ts';
 

@@ -1,7 +1,7 @@
 import { methods } from '@agentclientprotocol/sdk';
 import { expect, test } from 'vitest';
-import { openEditor, type RawMessage } from '../test/editor.ts';
-import { serveInProcess } from '../test/in-process.ts';
+import { openEditor, type RawMessage } from '../../../test/acp/editor.ts';
+import { serveInProcess } from '../../../test/acp/in-process.ts';
 
 const SESSIONS = 400;
 const MAX_GROWTH_BYTES = 500_000;

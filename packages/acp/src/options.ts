@@ -1,4 +1,4 @@
-import type { Agent, CancellationToken, Policy, StopMode } from '@whoa/core';
+import type { Agent, CancellationToken, Content, Policy, Run, RunOptions, StopMode } from '@whoa/core';
 import type { Approve, Ask } from '@whoa/core/approval';
 import type { Cleanup, World } from '@whoa/core/embed';
 import type { SessionStore } from './store/store.ts';
@@ -74,6 +74,11 @@ export interface AuthMethod {
  */
 export type PromptPolicy = Exclude<Policy, 'steer'>;
 
+/** What the run of a prompt needs. Pass it to `agent.run`. */
+export interface PromptRunOptions extends Pick<RunOptions, 'history' | 'hooks'> {
+  readonly token: CancellationToken;
+}
+
 /** How agents are served to an editor. Only `createAgent` is required. */
 export interface AcpOptions {
   /**
@@ -81,6 +86,11 @@ export interface AcpOptions {
    * to make the editor ask for a login; the message of any error is shown to the user.
    */
   readonly createAgent: (session: AcpSession) => Agent | Promise<Agent>;
+  /**
+   * Starts the run of a prompt. Defaults to `agent.run(input, options)`. Use it to add options, for example to make the
+   * run a task with `runner.adopt`.
+   */
+  readonly startRun?: (agent: Agent, input: Content, options: PromptRunOptions) => Run;
   readonly info?: { readonly name: string; readonly title?: string; readonly version: string };
   /** Where sessions are kept. Defaults to memory. */
   readonly store?: SessionStore;

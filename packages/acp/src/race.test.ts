@@ -1,7 +1,7 @@
 import { PassThrough } from 'node:stream';
 import { afterEach, describe, expect, test } from 'vitest';
-import { testAgent } from '../test/agent.ts';
-import { watchMessages } from '../test/editor.ts';
+import { testAgent } from '../../../test/acp/agent.ts';
+import { watchMessages } from '../../../test/acp/editor.ts';
 import type { AcpOptions } from './options.ts';
 import { connect } from './serve.ts';
 import type { V1Method } from './v1/app.ts';
@@ -105,7 +105,7 @@ test('the next prompt waits until the cancelled one is settled, and sees the par
   expect(messages[first]?.result).toMatchObject({ stopReason: 'cancelled' });
   const words = messages.map((message) => JSON.stringify(message));
   expect(words.findIndex((text) => text.includes('You said: hello') || text.includes('"You '))).toBeGreaterThan(first);
-  // The payment must not be cut in half: it ended, and is told as what it is.
+  // The payment must not be interrupted: it ended, and is told as what it is.
   expect(messages.slice(0, first).some(({ params }) => params?.update?.['status'] === 'completed')).toBe(true);
 });
 

@@ -113,7 +113,7 @@ async function greet(parts: Parts, around: Omit<Surroundings, 'client'>, arrange
   // Today's editors use v1, and loading the other half of the library would double the time.
   const [{ connectProtocol }, router] = await Promise.all([
     import('./connect.ts'),
-    isV1 ? undefined : import('./v2/router.ts'),
+    isV1 ? undefined : import('./v2/app.ts'),
   ]);
   if (wire.isOver || token.isCancelled) return;
   parts.sessions = connectProtocol(wire, { around, arrange, connectByVersion: router?.connectByVersion });

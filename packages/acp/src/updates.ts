@@ -1,5 +1,6 @@
 import type { Content, Json, StopReport, Usage } from '@whoa/core';
 import type { CallState } from '@whoa/core/embed';
+import type { PlanEntry } from '@whoa/core/view';
 
 /** An update for a client, independent of the protocol version. */
 export type Update =
@@ -51,12 +52,6 @@ export type CallContent =
 export interface Location {
   readonly path: string;
   readonly line?: number;
-}
-
-export interface PlanEntry {
-  readonly content: string;
-  readonly priority: 'high' | 'medium' | 'low';
-  readonly status: 'pending' | 'in_progress' | 'completed' | 'cancelled';
 }
 
 /** How a prompt ended. */

@@ -2,7 +2,7 @@ import { type CallResult, createAgent, defineTool, type Message, type RunEvent }
 import { prepareMessages } from '@whoa/core/model';
 import { createScriptedModel } from '@whoa/core/testing';
 import { expect, test } from 'vitest';
-import { anything } from '../../test/process-tree.ts';
+import { anything } from '../../../../test/acp/process-tree.ts';
 import { Journal } from './journal.ts';
 
 /** Every call has exactly one result, and the other way round. */

@@ -1,8 +1,9 @@
 import type { RunEvent, Tool } from '@whoa/core';
 import type { AssistantMessage } from '@whoa/core/embed';
 import { wordsOf } from '@whoa/core/internal';
+import type { PlanEntry } from '@whoa/core/view';
 import { announceCall, endCall, planIn } from '../calls.ts';
-import type { CallUpdate, PlanEntry, Update } from '../updates.ts';
+import type { CallUpdate, Update } from '../updates.ts';
 import type { Journal } from './journal.ts';
 
 export interface UpdateTranslatorOptions {

@@ -1,7 +1,6 @@
 import { type ApprovalQuestion, type Ask, describeLocation, formatQuestion } from '@whoa/core/approval';
-import { kindOf } from '../calls.ts';
+import { hunksOf, kindOf } from '../calls.ts';
 import { fenced } from '../content.ts';
-import { hunksOf } from '../hunks.ts';
 import type { CallUpdate } from '../updates.ts';
 import type { Client, PermissionAnswer } from './client.ts';
 

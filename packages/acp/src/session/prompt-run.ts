@@ -1,5 +1,6 @@
 import type { Agent, Content, Message, Outcome } from '@whoa/core';
 import type { World } from '@whoa/core/embed';
+import type { AcpOptions } from '../options.ts';
 import { Journal } from '../prompt/journal.ts';
 import { Outbox } from '../prompt/outbox.ts';
 import type { Prompt } from '../prompt/prompt.ts';
@@ -7,9 +8,10 @@ import { UpdateTranslator } from '../prompt/update-translator.ts';
 import type { PromptEnd, Update } from '../updates.ts';
 import type { Asking } from './permission.ts';
 
-export interface PromptRunOptions {
+export interface PromptRunSetup {
   readonly prompt: Prompt;
   readonly agent: Agent;
+  readonly startRun: AcpOptions['startRun'];
   readonly content: Content;
   readonly history: readonly Message[];
   /** How many message ids the client has seen. */
@@ -27,12 +29,12 @@ export interface PromptRunOptions {
 /** A running prompt: its run, the updates for the client, and the saved state. */
 export class PromptRun {
   readonly journal: Journal;
-  readonly #options: PromptRunOptions;
+  readonly #options: PromptRunSetup;
   readonly #outbox: Outbox;
   readonly #translator: UpdateTranslator;
   #flush: Disposable | undefined;
 
-  constructor(options: PromptRunOptions) {
+  constructor(options: PromptRunSetup) {
     const { history, content, namedBefore, send, save, cwd, agent, contextTokens } = options;
     this.#options = options;
     this.#outbox = new Outbox(send);
@@ -63,6 +65,7 @@ export class PromptRun {
   /** Runs the agent to its end, and resolves when all updates have been sent. */
   async run(title: string | undefined): Promise<Outcome> {
     const { prompt, agent, content, history, deadlineMs, world } = this.#options;
+    const { startRun = (_, input, options) => agent.run(input, options) } = this.#options;
     this.#outbox.push({ type: 'user', messageId: this.messageId, content, isEcho: true });
     this.#outbox.push({ type: 'state', state: 'running' });
     if (title !== undefined) this.#outbox.push({ type: 'info', title, updatedAt: world.clock.now() });
@@ -70,7 +73,7 @@ export class PromptRun {
       const reason = { kind: 'deadline', message: `the prompt took longer than ${deadlineMs} ms`, via: 'acp' };
       prompt.token.cancelAfter(deadlineMs, reason, { mode: 'now' });
     }
-    const run = agent.run(content, {
+    const run = startRun(agent, content, {
       history,
       token: prompt.token,
       hooks: {

@@ -187,6 +187,7 @@ export class Session {
     const live = new PromptRun({
       prompt,
       agent,
+      startRun: options.startRun,
       content,
       history: this.#record.messages,
       namedBefore: this.#named,

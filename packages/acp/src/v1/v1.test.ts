@@ -3,10 +3,10 @@ import { type LoadSessionResponse, methods } from '@agentclientprotocol/sdk';
 import { createAgent, defineTool, type Json } from '@whoa/core';
 import { createScriptedModel, createVirtualWorld, flushMicrotasks } from '@whoa/core/testing';
 import { afterEach, expect, test } from 'vitest';
-import { testAgent } from '../../test/agent.ts';
-import { choose, mute, type OnPermission, openEditor, watchMessages } from '../../test/editor.ts';
-import { type InProcess, serveInProcess } from '../../test/in-process.ts';
-import { anything } from '../../test/process-tree.ts';
+import { testAgent } from '../../../../test/acp/agent.ts';
+import { choose, mute, type OnPermission, openEditor, watchMessages } from '../../../../test/acp/editor.ts';
+import { type InProcess, serveInProcess } from '../../../../test/acp/in-process.ts';
+import { anything } from '../../../../test/acp/process-tree.ts';
 import type { AcpOptions, AcpSession } from '../options.ts';
 import { serveAcp } from '../serve.ts';
 import { createMemorySessions } from '../store/memory.ts';
@@ -219,6 +219,23 @@ test('a changed setting gives the next prompt an agent made with it, and lets go
   expect(configOptions).toMatchObject([{ currentValue: 'b' }]);
   await prompt('hello');
   expect({ made, closed }).toEqual({ made: ['a', 'b'], closed: ['a'] });
+});
+
+test('the run of a prompt is started by the option, with the history and the token of the prompt', async () => {
+  const started: { input: unknown; messages: number | undefined; isCancelled: boolean }[] = [];
+  const { prompt } = await open({
+    createAgent: () => createAgent({ name: 'a', model: createScriptedModel([['ok']]) }),
+    startRun(agent, input, options) {
+      started.push({ input, messages: options.history?.length, isCancelled: options.token.isCancelled });
+      return agent.run('something else', options);
+    },
+  });
+  await prompt('hello');
+  await prompt('again');
+  expect(started).toEqual([
+    { input: 'hello', messages: 0, isCancelled: false },
+    { input: 'again', messages: 2, isCancelled: false },
+  ]);
 });
 
 test('an agent gets its folder, its servers and the files of the client, and a missing key makes the editor ask for it', async () => {

@@ -1,4 +1,6 @@
+import type { AgentApp, Stream } from '@agentclientprotocol/sdk';
 import * as acp from '@agentclientprotocol/sdk/experimental/v2';
+import { agentProtocolRouter } from '@agentclientprotocol/sdk/experimental/v2';
 import { authenticate, introduce } from '../capabilities.ts';
 import { contentOf, type PromptBlock } from '../content.ts';
 import type { AcpOptions, McpServer } from '../options.ts';
@@ -128,4 +130,9 @@ function serverV2(server: acp.McpServer): McpServer {
 function recordOf(pairs: unknown): Record<string, string> {
   const list = Array.isArray(pairs) ? (pairs as { name: string; value: string }[]) : [];
   return Object.fromEntries(list.map(({ name, value }) => [name, value]));
+}
+
+/** Chooses the protocol version from the client's first valid `initialize`. */
+export function connectByVersion(stream: Stream, v1: AgentApp, parts: AppOptions): void {
+  agentProtocolRouter().withV1(v1).withV2(createV2App(parts)).connect(stream);
 }

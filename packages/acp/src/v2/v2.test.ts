@@ -1,7 +1,7 @@
 import { methods } from '@agentclientprotocol/sdk/experimental/v2';
 import { afterEach, expect, test } from 'vitest';
-import { openEditorV2 } from '../../test/editor.ts';
-import { type InProcess, serveInProcess } from '../../test/in-process.ts';
+import { openEditorV2 } from '../../../../test/acp/editor.ts';
+import { type InProcess, serveInProcess } from '../../../../test/acp/in-process.ts';
 
 const opened: InProcess[] = [];
 afterEach(async () => {

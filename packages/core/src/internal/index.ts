@@ -32,4 +32,4 @@ export { ExclusiveKeys } from '../tool/call/exclusive.ts';
 
 // Histories.
 export { HistoryBuilder, type OpenCall } from '../run/history/history-builder.ts';
-export { wordsOf } from '../run/history/message.ts';
+export { addUsage, NO_USAGE, wordsOf } from '../run/history/message.ts';

@@ -37,8 +37,8 @@ export interface Agent {
  * console.log(outcome.status);
  * ```
  */
-export function createAgent(given: AgentOptions): Agent {
-  const options = readAgentOptions(given);
+export function createAgent(agentOptions: AgentOptions): Agent {
+  const options = readAgentOptions(agentOptions);
   const { name, tools = [], world = systemWorld, ledger = createLedger() } = options;
   const keys = new ExclusiveKeys();
   const planner = options.planner ?? plannerFor(options, { tools, world });
@@ -47,8 +47,11 @@ export function createAgent(given: AgentOptions): Agent {
     name,
     tools,
     ledger,
-    run: (input, runOptions = {}) =>
-      startRun({ agent, ...readRunOptions(runOptions), input: readInput(input, 'input') }),
+    run(input, given = {}) {
+      const { budgets, ...runOptions } = readRunOptions(given);
+      const limited = budgets === undefined ? agent : { ...agent, budgets: { ...agent.budgets, ...budgets } };
+      return startRun({ agent: limited, ...runOptions, input: readInput(input, 'input') });
+    },
   };
 }
 

@@ -1,4 +1,6 @@
 import { expect, test } from 'vitest';
+import { createScriptedModel } from '../testing/index.ts';
+import { createAgent } from './agent.ts';
 import { type Budgets, MAX_TURNS, overspent } from './budget.ts';
 import { Transcript } from './history/transcript.ts';
 
@@ -28,4 +30,20 @@ test.each<[Budgets, number, number, string | undefined]>([
   [{ maxModelTokens: 41 }, 1, 0, 'the run reached its maxModelTokens of 41'],
 ])('under %j turn %d with %d calls more: %s', (budgets, turn, calls, message) => {
   expect(spent(budgets, turn, calls)).toBe(message);
+});
+
+test('a limit of one run replaces that limit of the agent, and leaves the others', async () => {
+  const agent = createAgent({
+    name: 'watcher',
+    model: createScriptedModel([['Once more. ', { call: 'none', input: {} }]]),
+    budgets: { maxTurns: 5, maxCalls: 3 },
+  });
+  const reasonOf = async (budgets?: Budgets): Promise<string | undefined> => {
+    const outcome = await agent.run('go', budgets && { budgets }).outcome;
+    return outcome.status === 'cancelled' ? outcome.reason.message : outcome.status;
+  };
+  expect(await reasonOf({ maxTurns: 2 })).toBe('the run reached its maxTurns of 2');
+  expect(await reasonOf({ maxTurns: 100 })).toBe('the run reached its maxCalls of 3');
+  expect(await reasonOf()).toBe('the run reached its maxCalls of 3');
+  expect(() => agent.run('go', { budgets: { maxTurns: -1 } })).toThrow(/budgets\.maxTurns/);
 });

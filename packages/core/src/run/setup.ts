@@ -74,6 +74,8 @@ export interface RunOptions {
   readonly beforeUndo?: BeforeUndo | undefined;
   /** Removes secrets from results before observers, the model or a journal see them. Inputs are never changed. */
   readonly redact?: Redact | undefined;
+  /** Limits of this run. Each replaces that limit of the agent. */
+  readonly budgets?: Budgets | undefined;
   /** Cancels the run. A signal means `now`. */
   readonly token?: CancellationToken | undefined;
   readonly signal?: AbortSignal | undefined;
@@ -121,6 +123,7 @@ const RUN_RULES: Rules<RunOptions> = {
   history: anything,
   hooks,
   redact: callback,
+  budgets: budgetsRule,
   beforeCall: callback,
   beforeTurn: callback,
   beforeUndo: callback,

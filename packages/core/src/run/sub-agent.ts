@@ -108,9 +108,9 @@ function resultOf(outcome: Outcome, agent: Agent): ToolResult & { readonly detai
   const { runId, status, turns, usage } = outcome;
   const effects = effectsOf(outcome, agent.tools);
   // A complete reply needs no list of effects.
-  const told = status === 'success' ? '' : describeEffects(effects);
+  const summary = status === 'success' ? '' : describeEffects(effects);
   return {
-    content: [lastWordsOf(outcome), told].filter((text) => text !== '').join('\n\n'),
+    content: [lastWordsOf(outcome), summary].filter((text) => text !== '').join('\n\n'),
     details: {
       runId,
       agent: outcome.agent,

@@ -157,7 +157,7 @@ const planted: readonly [what: string, promise: string, history: readonly Histor
     'P4',
     around('level-change', (entry) => [entry, history.find(isEvent('call-start'))!]),
   ],
-  ['a tool that runs on after the end, and nobody said so', 'P4', [...history, late]],
+  ['a tool that continues after the end without a report', 'P4', [...history, late]],
   ['a tool of a task that runs on after its end', 'P4', [...life, did('l', 'begin')]],
   [
     'words that were shown and are lost',
@@ -188,7 +188,7 @@ const planted: readonly [what: string, promise: string, history: readonly Histor
   ],
   ['a call without a result', 'P6', withMessages((messages) => messages.filter(({ role }) => role !== 'tool'))],
   [
-    'a result nobody asked for',
+    'a result without a call',
     'P6',
     withMessages((messages) =>
       messages.filter((message) => !isSaid(message, 'I look. ') && !isSaid(message, 'I wait. ')),
@@ -211,7 +211,7 @@ const planted: readonly [what: string, promise: string, history: readonly Histor
   ],
   ['another reason in the outcome', 'P7', withOutcome((outcome) => ({ ...outcome, reason: other }))],
   ['another reason in a record', 'P7', [accepted, task({ status: 'cancelled', outcome: { reason: other } })]],
-  ['a run that is stopped though nobody asked', 'P8', without(isEvent('level-change'))],
+  ['a run that is stopped without a cancel', 'P8', without(isEvent('level-change'))],
   [
     'a call that must finish and is cut',
     'P9',

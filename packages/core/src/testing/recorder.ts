@@ -74,7 +74,11 @@ function copyOf(event: RunEvent): RunEvent {
 
 /** Wraps a tool so that it reports its real effects. */
 function tellingTool<Input>(tool: Tool<Input>, tell: (effect: Effect) => void): Tool<Input> {
-  const told = async <T>(callId: string, phases: readonly Effect['phase'][], work: () => T): Promise<Awaited<T>> => {
+  const recordPhases = async <T>(
+    callId: string,
+    phases: readonly Effect['phase'][],
+    work: () => T,
+  ): Promise<Awaited<T>> => {
     const [begin, resolve, reject] = phases as [Effect['phase'], Effect['phase'], Effect['phase']];
     tell({ callId, tool: tool.name, phase: begin });
     try {
@@ -93,14 +97,14 @@ function tellingTool<Input>(tool: Tool<Input>, tell: (effect: Effect) => void): 
       const watching =
         tool.whenCancelled === 'finish' && watchForCut(context, () => tell({ callId, tool: tool.name, phase: 'cut' }));
       try {
-        return await told(callId, ['begin', 'resolve', 'reject'], () => tool.execute(input, context));
+        return await recordPhases(callId, ['begin', 'resolve', 'reject'], () => tool.execute(input, context));
       } finally {
         if (watching) watching[Symbol.dispose]();
       }
     },
     ...('undo' in tool && {
       undo: (result, context) =>
-        told(context.callId, ['undo-begin', 'undo-resolve', 'undo-reject'], () => tool.undo?.(result, context)),
+        recordPhases(context.callId, ['undo-begin', 'undo-resolve', 'undo-reject'], () => tool.undo?.(result, context)),
     }),
   };
 }

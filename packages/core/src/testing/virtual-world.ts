@@ -1,4 +1,5 @@
 import { type Clock, isNever, NEVER, type World } from '../stop/clock.ts';
+import { waitForQuietLoop } from '../stop/event-loop.ts';
 
 interface Timer {
   readonly at: number;
@@ -68,12 +69,13 @@ export class VirtualClock implements Clock {
 }
 
 /**
- * Waits until every promise that can settle without time passing has settled.
+ * Waits until every promise that can settle without time passing has settled, also those that wait for the event loop to
+ * turn.
  *
  * @returns A promise that resolves then.
  */
 export function flushMicrotasks(): Promise<void> {
-  return new Promise((resolve) => setImmediate(resolve));
+  return waitForQuietLoop();
 }
 
 /**

@@ -102,8 +102,14 @@ export function wordsOf({ content }: Pick<AssistantMessage, 'content'>): string 
   return content.map((part) => (part.type === 'text' ? part.text : '')).join('');
 }
 
+/** The usage before the first reply. */
 export const NO_USAGE: Usage = { inputTokens: 0, outputTokens: 0, complete: true };
 
+/**
+ * Adds two usages. The sum is complete only if both are.
+ *
+ * @returns The sum.
+ */
 export function addUsage(a: Usage, b: Usage): Usage {
   return {
     inputTokens: a.inputTokens + b.inputTokens,

@@ -10,7 +10,7 @@ import type { AssistantMessage, AssistantPart, Message, ToolMessage } from './me
 /**
  * Prepares a history for a model. All histories sent to models must pass through here. It drops `details`, limits
  * content, and leaves only what every provider accepts: each call is followed by exactly one result, ids are safe and
- * unique, names are valid, thinking is signed, no character is cut in half, nothing is empty.
+ * unique, names are valid, thinking is signed, no character is split, nothing is empty.
  *
  * @returns The messages to send.
  */

@@ -38,10 +38,10 @@ test('everything is reported in the order it happened, the end last', () => {
   );
   expect(text.split('\n')).toEqual([
     'Stopped after 20 ms (user: enough, by anna, via cli); 2 abandoned.',
-    '         -3 ms  bash finished (waited for: it must not be cut)',
+    '         -3 ms  bash (c) finished (waited for: it must not be cut)',
     '         +0 ms  drain: nothing new starts',
     '         +1 ms  reply closed after 7 characters',
-    '         +5 ms  bash abandoned, its outcome is unknown',
+    '         +5 ms  bash (c) abandoned, its outcome is unknown',
     '        +10 ms  abort: what can be interrupted stops',
     '        +12 ms  kill: nothing more is waited for',
     '        +20 ms  planner abandoned, it may still run',
@@ -72,4 +72,19 @@ test.each<[StoppedCall, string]>([
   [call('not-started'), 'not started'],
 ])('%j is told as %s', (stopped, words) => {
   expect(formatStopReport(report({ calls: [stopped] })).split('\n')[1]).toBe(`         +5 ms  bash ${words}`);
+});
+
+test('calls of one tool are told apart by their ids', () => {
+  const call = { tool: 'book', state: 'finished', afterMs: 5, waitedFor: false } as const;
+  const calls: StoppedCall[] = [
+    { ...call, callId: 'c1', undo: 'undone' },
+    { ...call, callId: 'c2', undo: 'failed' },
+    { ...call, callId: 'c3', tool: 'look' },
+  ];
+  const lines = formatStopReport(report({ calls })).split('\n');
+  expect(lines.slice(1, 4).map((line) => line.replace(/^.* ms {2}/, ''))).toEqual([
+    'book (c1) finished, undone',
+    'book (c2) finished, undo failed',
+    'look finished',
+  ]);
 });

@@ -75,7 +75,9 @@ export function formatStopReport(report: StopReport): string {
   if (report.reply) {
     happened.push({ afterMs: report.reply.afterMs, what: `reply closed after ${report.reply.characters} characters` });
   }
-  for (const call of report.calls) happened.push({ afterMs: call.afterMs, what: `${call.tool} ${describeCall(call)}` });
+  for (const call of report.calls) {
+    happened.push({ afterMs: call.afterMs, what: `${nameCall(call, report)} ${describeCall(call)}` });
+  }
   for (const { name, afterMs } of work) happened.push({ afterMs, what: `${name} abandoned, it may still run` });
   happened.push({ afterMs: report.settledAfterMs, what: 'settled' });
   // A stable sort keeps simultaneous items in the order written above.
@@ -84,6 +86,11 @@ export function formatStopReport(report: StopReport): string {
   }
   for (const error of report.cleanupErrors) lines.push(`  ${'cleanup'.padStart(12)}  ${error}`);
   return lines.join('\n');
+}
+
+/** Names a call by its tool, and by its id too where the tool was called more than once. */
+function nameCall({ tool, callId }: StoppedCall, { calls }: StopReport): string {
+  return calls.filter((call) => call.tool === tool).length > 1 ? `${tool} (${callId})` : tool;
 }
 
 const LEVEL_WORDS: Record<StopLevel, string> = {

@@ -1,4 +1,5 @@
 import type { Clock } from '../clock.ts';
+import { waitForLoop } from '../event-loop.ts';
 import { SettingsError } from '../settings.ts';
 import type { StopLevel } from '../token/level.ts';
 import type { CancelReason } from '../token/reason.ts';
@@ -79,7 +80,7 @@ export async function runBounded<T, Meaning>(work: BoundedWork<T, Meaning>): Pro
       const running = start(work, new Context(own, cleanups.defer));
       truth = await endUnder(running, own, work);
       if (cleanups.close()) await cleanups.run(own, work.cleanupMs);
-      if (truth.state === 'unknown') truth = await lastWords(running, own, truth);
+      if (truth.state === 'unknown') truth = await endInThisLoop(running, own, truth);
     }
   } finally {
     warning?.[Symbol.dispose]();
@@ -196,11 +197,11 @@ function failureOf(error: unknown, own: CancellationToken): BoundedEnd<never> {
   return reason === undefined ? { state: 'failed', error } : { state: 'interrupted', error, reason };
 }
 
-/** How many microtasks killed work gets to settle. */
-const LAST_WORDS = 50;
-
-/** Returns the end of killed work that settles without waiting for I/O, so that its end is known after all. */
-async function lastWords<T>(
+/**
+ * Returns the end of killed work that settles before the event loop turns, so that its end is known after all. Most
+ * work does: it settles as soon as its signal fires.
+ */
+async function endInThisLoop<T>(
   running: Promise<T>,
   own: CancellationToken,
   otherwise: BoundedEnd<T>,
@@ -210,7 +211,7 @@ async function lastWords<T>(
     (value) => (end = { state: 'finished', value }),
     (error: unknown) => (end = failureOf(error, own)),
   );
-  for (let hop = 0; hop < LAST_WORDS && end === otherwise; hop++) await Promise.resolve();
+  await waitForLoop();
   return end;
 }
 

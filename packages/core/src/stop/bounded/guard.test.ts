@@ -1,4 +1,4 @@
-import { expect, test, vi } from 'vitest';
+import { expect, onTestFinished, test, vi } from 'vitest';
 import { createVirtualWorld, flushMicrotasks } from '../../testing/virtual-world.ts';
 import type { Clock } from '../clock.ts';
 import { CallTimeoutError, isCancelledError } from '../errors.ts';
@@ -376,6 +376,35 @@ test("a cleanup's signal fires when its time is over, and names the owner", asyn
     cause: { kind: 'deadline', message: 'cleanup of untidy took longer than 500 ms' },
   });
   warn.mockRestore();
+});
+
+test('killed work that settles before the event loop turns is not abandoned, however many promises that takes', async () => {
+  const { token, ledger } = setUp();
+  const working = settle(
+    guard(
+      async ({ signal }) => {
+        await new Promise((resolve) => signal.addEventListener('abort', resolve));
+        for (let i = 0; i < 10_000; i++) await Promise.resolve();
+        throw new Error('stopped');
+      },
+      { name: 'slow to stop', token, ledger },
+    ),
+  );
+  token.cancel({}, { mode: 'kill' });
+  expect((await working).error).toMatchObject({ cause: { message: 'stopped' } });
+  expect(ledger.entries()).toEqual([]);
+});
+
+test('killed work that does not settle is abandoned as soon as the event loop turns, even if timers are faked', async () => {
+  vi.useFakeTimers();
+  onTestFinished(() => {
+    vi.useRealTimers();
+  });
+  const { token, ledger } = setUp();
+  const working = settle(guard(() => new Promise(() => {}), { name: 'deaf', token, ledger }));
+  token.cancel({}, { mode: 'kill' });
+  expect(isCancelledError((await working).error)).toBe(true);
+  expect(ledger.entries()).toMatchObject([{ name: 'deaf' }]);
 });
 
 test('work that ends while its cleanup runs after a kill is not called unknown', async () => {
