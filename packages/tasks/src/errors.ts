@@ -68,6 +68,6 @@ export class TaskUnknownError extends Error {
   readonly code: string = 'TASK_UNKNOWN';
 
   constructor(id: string) {
-    super(`There is no task '${id}' of this tenant; it never was, or it is no longer kept`);
+    super(`There is no task '${id}' of this tenant; it never existed, or is no longer stored`);
   }
 }

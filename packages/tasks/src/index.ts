@@ -12,6 +12,7 @@ export type {
   TaskRef,
   TaskHead,
   TaskRecord,
+  TaskActivity,
   TaskOutcome,
   TaskResponse,
   TaskCommand,
@@ -24,7 +25,7 @@ export type { TaskCounts, PageRequest, TenantPage, WorkerPage } from './overview
 
 // Runners: run tasks, in this process or in workers.
 export { createRunner } from './run/store-runner.ts';
-export type { Runner, StartedTask, RunnerOptions, RunnerEvent } from './run/runner.ts';
+export type { Runner, StartedTask, AdoptedTask, RunnerOptions, RunnerEvent } from './run/runner.ts';
 export type { Work, TaskContext, HeldWork } from './run/work.ts';
 export { createTaskApprovals, type TaskApprovals } from './run/approvals.ts';
 export { createBackground, type Background, createBackgroundKey } from './run/background.ts';

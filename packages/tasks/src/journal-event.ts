@@ -1,4 +1,4 @@
-import type { Message, RunEvent } from '@whoa/core';
+import type { Json, Message, RunEvent } from '@whoa/core';
 import type { ApprovalQuestion } from '@whoa/core/approval';
 import type { CallState } from '@whoa/core/embed';
 
@@ -9,13 +9,15 @@ interface KeptError {
 }
 
 /** A value as it is stored: plain data, with errors reduced to message and code. */
-type Kept<Value> = Value extends Error
-  ? KeptError
-  : Value extends (...args: never[]) => unknown
-    ? never
-    : Value extends object
-      ? { readonly [Field in keyof Value]: Kept<Value[Field]> }
-      : Value;
+type Kept<Value> = [Value] extends [Json | undefined]
+  ? Value
+  : Value extends Error
+    ? KeptError
+    : Value extends (...args: never[]) => unknown
+      ? never
+      : Value extends object
+        ? { readonly [Field in keyof Value]: Kept<Value[Field]> }
+        : Value;
 
 /** Events that are not stored: the end of a run is in the outcome of its task. */
 type NotKept = 'run-end' | 'events-skipped';

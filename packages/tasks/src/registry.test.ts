@@ -1,8 +1,8 @@
 import { type StopMode, sleep } from '@whoa/core';
 import { createVirtualWorld, flushMicrotasks } from '@whoa/core/testing';
 import { expect, test } from 'vitest';
-import { alterStore } from '../test/altered-store.ts';
-import { expireSessions } from '../test/claimed.ts';
+import { alterStore } from '../../../test/tasks/altered-store.ts';
+import { expireSessions } from '../../../test/tasks/claimed.ts';
 import {
   type CancellationRegistry,
   type CancellationRegistryOptions,

@@ -8,7 +8,7 @@ import {
 import { type CancelOptions, systemWorld } from '@whoa/core/embed';
 import { LeaseLostError } from './errors.ts';
 import { type RunnerOptions, StoreFullError } from './run/runner.ts';
-import { StoreRunner } from './run/store-runner.ts';
+import { createRunner } from './run/store-runner.ts';
 import type { HeldWork } from './run/work.ts';
 import { type FinalStatus, isFinalStatus, type TaskStatus } from './status.ts';
 import type { StoreCancelReceipt, TaskStore } from './store.ts';
@@ -78,10 +78,11 @@ const AGENT = 'registered';
  * @throws {@link StoreFullError}, from `register`, when too many tasks are waiting.
  */
 export function createCancellationRegistry(options: CancellationRegistryOptions): CancellationRegistry {
-  const { store, tenant, world = systemWorld } = options;
+  const { tenant, ...rest } = options;
+  const { store, world = systemWorld } = rest;
   const held = new Map<string, HeldTask>();
   const work: HeldWork = { hold: ({ task, token }) => held.get(task.id)!.hold(token) };
-  const runner = new StoreRunner({ ...options, agents: { [AGENT]: work } });
+  const runner = createRunner({ ...rest, agents: { [AGENT]: work } });
   const find = (key: string): Promise<TaskRecord | undefined> => store.find({ tenant, key });
 
   async function register(key: string): Promise<Registration> {

@@ -23,6 +23,7 @@ import type {
   KeyRef,
   NewTask,
   StopOrder,
+  TaskActivity,
   TaskCommand,
   TaskHead,
   TaskOutcome,
@@ -157,6 +158,8 @@ export interface Batch {
   readonly done?: readonly number[];
   /** The work made progress: earlier worker crashes no longer count against the task. */
   readonly progress?: boolean;
+  /** What the task has done so far. The last one is kept. Its `questions` count while this claim holds the task. */
+  readonly activity?: TaskActivity;
 }
 
 export interface ReleaseReceipt {

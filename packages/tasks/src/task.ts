@@ -90,6 +90,7 @@ export interface TaskOutcome {
   readonly reason?: CancelReason;
   /** It was cancelled, but the work had finished or failed before the stop took effect. */
   readonly complete?: boolean;
+  /** Model tokens, over all its workers. */
   readonly usage?: Usage;
   /** The stop report. */
   readonly stop?: Json;
@@ -101,12 +102,26 @@ export interface TaskOutcome {
   readonly history?: readonly Json[];
 }
 
+/** What a task has done so far, over all its workers. */
+export interface TaskActivity {
+  /** How often its model replied. */
+  readonly turns: number;
+  /** How many calls those replies asked for. */
+  readonly calls: number;
+  /** How many approval questions wait for an answer now. */
+  readonly questions: number;
+  /** Model tokens, those of agents inside its calls included. Not `complete` while a reply is being written. */
+  readonly usage?: Usage;
+}
+
 /** Everything a store knows about a task except its journal and its inputs. Plain data. */
 export interface TaskHead {
   readonly id: string;
   readonly tenant: string;
   readonly agent: string;
   readonly conversation?: string;
+  /** What was asked, in one line of at most 120 characters, as far as the input has text. */
+  readonly title?: string;
   /** The sender's key. */
   readonly key?: string;
   /** The nonce of the request that created it. */
@@ -148,6 +163,8 @@ export interface TaskHead {
   readonly position: number;
   /** The size of the journal: its events as JSON, in UTF-8. */
   readonly journalBytes: number;
+  /** What its agent has done so far. Other work has none. */
+  readonly activity?: TaskActivity;
   /** A client is reading the journal until this time. */
   readonly watchedUntil?: number;
   readonly outcome?: Omit<TaskOutcome, 'history' | 'said'>;

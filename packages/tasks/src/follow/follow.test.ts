@@ -2,7 +2,7 @@ import { createAgent, sleep } from '@whoa/core';
 import { type Planner, reply } from '@whoa/core/model';
 import { createVirtualWorld, flushMicrotasks } from '@whoa/core/testing';
 import { expect, expectTypeOf, test } from 'vitest';
-import { alterStore } from '../../test/altered-store.ts';
+import { alterStore } from '../../../../test/tasks/altered-store.ts';
 import { StoreBusyError } from '../errors.ts';
 import { createRunner } from '../run/store-runner.ts';
 import { createMemoryStore } from '../stores/memory.ts';

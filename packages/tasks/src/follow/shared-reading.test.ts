@@ -1,7 +1,7 @@
 import { createVirtualWorld, flushMicrotasks } from '@whoa/core/testing';
 import { expect, test } from 'vitest';
-import { type Around, alterStore } from '../../test/altered-store.ts';
-import { claimFor } from '../../test/claimed.ts';
+import { type Around, alterStore } from '../../../../test/tasks/altered-store.ts';
+import { claimFor } from '../../../../test/tasks/claimed.ts';
 import { StoreBusyError } from '../errors.ts';
 import { createMemoryStore } from '../stores/memory.ts';
 import { type Followed, type FollowOptions, followTask } from './follow.ts';
@@ -106,7 +106,7 @@ test('a reader that does not read holds no other, keeps one page at most, and mi
   expect(await keen.ended).toHaveLength(3_001);
 });
 
-test('while nobody keeps up, nothing is read', async () => {
+test('while no reader keeps up, nothing is read', async () => {
   const { write, finish, follow, counted } = await setUp();
   const slow = follow();
   const first = slow.next();
@@ -170,7 +170,7 @@ test('a position beyond the end of the journal concerns only who named it', asyn
   expect(await lost.ended).toEqual(['end']);
 });
 
-test('entries that were removed leave a gap, also at the end, and nobody waits for them', async () => {
+test('removed entries leave a gap, also at the end, and readers do not wait for them', async () => {
   const { memory, ref, finish, follow, write } = await setUp();
   const slow = follow();
   const first = slow.next();
@@ -276,7 +276,7 @@ test('one who is cancelled before it began asks nothing', async () => {
   expect([asked, world.clock.pending]).toEqual([[], 0]);
 });
 
-test('a watch that is made after everybody has left is given back', async () => {
+test('a watch that opens after the last reader has left is closed', async () => {
   const opening = Promise.withResolvers<void>();
   let left = 0;
   const { follow, world } = await setUp(async (name, call) => {

@@ -1,5 +1,6 @@
 import type { Json } from '@whoa/core';
 import type { SeenWaiter } from '../overview.ts';
+import { toActivity } from '../rules/activity.ts';
 import { SETTLE } from '../rules/rules.ts';
 import type { TaskStatus } from '../status.ts';
 import type { Hint } from '../store.ts';
@@ -17,6 +18,8 @@ export interface KeptTask extends TaskHead {
   readonly released?: string;
   /** Its worker has not confirmed the latest order. */
   readonly told?: boolean;
+  /** For `toActivity`. */
+  readonly keptActivity?: string;
 }
 
 /** The state of a conversation without its history, which may be long and which most operations do not need. */
@@ -178,6 +181,7 @@ export function hintOf(type: 'status' | 'cancel' | 'command' | 'wake' | 'journal
 
 /** Returns the fields of a task that callers may see. */
 export function headOf(task: KeptTask): TaskHead {
-  const { inputsOf: _inputsOf, session: _session, claim: _claim, released: _released, told: _told, ...head } = task;
-  return head;
+  const { inputsOf: _inputsOf, session: _session, claim: _claim, released: _released, told: _told, ...rest } = task;
+  const { keptActivity, ...head } = rest;
+  return keptActivity === undefined ? head : { ...head, activity: toActivity(keptActivity, head) };
 }

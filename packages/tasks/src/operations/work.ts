@@ -15,7 +15,7 @@ import { hintOf, type KeptTask, type Moment, type Tables } from './tables.ts';
 export function applyAppend(by: ClaimRef, batch: DriverBatch, moment: Moment): Orders {
   const { tables, now, rules } = moment;
   const task = ownTask(tables, by);
-  const { after, events, replaces, done, progress } = batch;
+  const { after, events, replaces, done, progress, activity } = batch;
   const alreadyThere = events.length > 0 && task.position === after + events.length;
   if (!alreadyThere && task.position !== after) throw new JournalGapError(task.id, task.position, after);
   const added = alreadyThere ? [] : events;
@@ -27,7 +27,8 @@ export function applyAppend(by: ClaimRef, batch: DriverBatch, moment: Moment): O
   const commands = task.commands.filter(({ number }) => !done.includes(number));
   if (replaces.length > 0) tables.removeEntries(task.id, replaces);
   if (added.length > 0) tables.addEntries(task.id, entriesOf(added, { after, epoch: by.epoch, at: now }));
-  const appended = { ...task, position, journalBytes, commands, ...(progress && { attempts: 0 }) };
+  const kept = alreadyThere || activity === undefined ? {} : { keptActivity: activity };
+  const appended = { ...task, position, journalBytes, commands, ...(progress && { attempts: 0 }), ...kept };
   tables.saveTask(appended);
   if (added.length > 0) tables.tell(hintOf('journal', appended));
   endSteered(task, done, moment);

@@ -11,24 +11,31 @@ import {
   type RunOptions,
 } from '@whoa/core';
 import type { World } from '@whoa/core/embed';
-import type { Hooks, RuntimeEvent } from '@whoa/core/internal';
+import { type Hooks, NO_USAGE, type RuntimeEvent, toPreset } from '@whoa/core/internal';
 import type { JournalEntry, TaskOutcome, TaskRecord } from '../task.ts';
+import type { AdoptedRun, AdoptOptions } from './adopted-run.ts';
+import type { ActivityCounter } from './journal/activity.ts';
 import { describeError } from './journal/entry.ts';
 import type { Journal } from './journal/journal.ts';
-import { outcomeOfRun, saidIn } from './outcome.ts';
+import { outcomeOfRun, saidIn, usedBefore } from './outcome.ts';
 import { fateOf, lostResult, resumeNotice, type Standing, standingOf, wordsIn } from './recovery/resume.ts';
 import { messageOf } from './work.ts';
 
 type RunInput = Parameters<Agent['run']>[0];
 
-export interface AgentWork {
+export interface AgentWork extends RecordedWork {
   readonly agent: Agent;
+  readonly past: readonly JournalEntry[];
+  readonly world: World;
+}
+
+/** A task, and where its run is recorded. */
+export interface RecordedWork {
   readonly task: TaskRecord;
   /** The earlier messages of the conversation. */
   readonly history: readonly Json[];
-  readonly past: readonly JournalEntry[];
   readonly journal: Journal;
-  readonly world: World;
+  readonly activity: ActivityCounter;
   readonly token: CancellationToken;
   /** Called with the run as soon as it exists, so that it can be steered. */
   readonly onRun: (run: Run) => void;
@@ -64,7 +71,7 @@ export async function runAgent(work: AgentWork): Promise<TaskOutcome> {
   if (standing.complete) {
     // The lost worker had finished everything except reporting the end.
     const said = saidIn([...before, ...standing.messages], history);
-    return { status: 'success', answer: wordsIn(standing.messages), ...said };
+    return { status: 'success', answer: wordsIn(standing.messages), ...usedBefore(task), ...said };
   }
   if (standing.messages.length <= 1 && !standing.isWhole)
     return start(work, { input: task.inputs.at(-1) as RunInput, history: before });
@@ -78,6 +85,7 @@ async function start(
   work: AgentWork,
   { input, history }: { input: RunInput; history: Message[] },
 ): Promise<TaskOutcome> {
+  const before = work.activity.current?.usage ?? NO_USAGE;
   let run: Run;
   try {
     run = begin(work, { input, history });
@@ -86,35 +94,49 @@ async function start(
     return { status: 'failed', error: describeError(error) };
   }
   work.onRun(run);
-  return outcomeOfRun(await run.outcome, work.history);
+  return outcomeOfRun(await run.outcome, work.history, before);
 }
 
 /** Throws on an invalid input or history. */
 function begin(work: AgentWork, { input, history }: { input: RunInput; history: Message[] }): Run {
   const { agent, token } = work;
+  const { onEvent, ...options } = record(work);
+  return agent.run(input, { ...options, id: runIdOf(work), history, token, hooks: { any: onEvent } });
+}
+
+/** Follows a run that is under way, and records it. The task ends when all its events are recorded. */
+export async function followRun(run: AdoptedRun, work: RecordedWork): Promise<TaskOutcome> {
+  const { token } = work;
+  const { adopted } = run;
+  const { onEvent, ...options } = record(work);
+  run.claim(options);
+  token.onCancel((level, reason) => adopted.cancel(reason, { mode: toPreset(level), undo: token.undo }));
+  work.onRun(adopted);
+  for await (const event of adopted.events) onEvent(event);
+  return outcomeOfRun(await adopted.outcome, work.history, NO_USAGE);
+}
+
+/** Returns what records a run in the journal of its task. */
+function record(work: RecordedWork): AdoptOptions & { readonly onEvent: (event: RunEvent) => void } {
   const boundary = new WaveBoundary(work);
-  return agent.run(input, {
-    id: runIdOf(work),
-    history,
-    token,
-    hooks: {
-      'wave-start': () => boundary.reach(),
-      any: (event) => {
-        if (event.type !== 'run-end') note(work, event);
-        work.onEvent(event);
-      },
+  return {
+    onEvent(event) {
+      if (event.type === 'wave-start') boundary.reach();
+      if (event.type !== 'run-end') note(work, event);
+      work.onEvent(event);
     },
     beforeTurn: () => work.check(),
     beforeCall: boundary.beforeCall,
     // Wait for the flush: the `undo-start` event is in the journal by now, but not yet in the store.
     beforeUndo: () => work.journal.flushWhole(),
-  });
+  };
 }
 
 interface Noted {
   readonly type: string;
   readonly reason?: { readonly kind: string };
   readonly messages?: unknown;
+  readonly message?: unknown;
   /** The event of a run inside a call. */
   readonly event?: Noted;
 }
@@ -122,7 +144,8 @@ interface Noted {
 /** Reasons that end the run but not the task: the worker hands the task on. */
 const HANDED_ON: ReadonlySet<string> = new Set(['lease-lost', 'shutdown']);
 
-function note({ journal }: AgentWork, event: Noted): void {
+function note({ journal, activity }: RecordedWork, event: Noted): void {
+  activity.note(event);
   const isOfTask = event.reason === undefined || !HANDED_ON.has(event.reason.kind);
   if (!isOfTask && (event.type === 'level-change' || event.type === 'cancel-request')) return;
   journal.add(withoutHistory(event));
@@ -137,16 +160,16 @@ function withoutHistory(event: Noted): Noted {
     return { ...event, event: withoutHistory(event.event) };
   }
   if (event.type !== 'history-compacted') return event;
-  const { messages: _messages, ...told } = event;
-  return told;
+  const { messages: _messages, ...rest } = event;
+  return rest;
 }
 
 /** What happens between a wave and its calls: the checker runs once, and each call is written to the journal. */
 class WaveBoundary {
-  readonly #work: AgentWork;
+  readonly #work: RecordedWork;
   #checked: Promise<void> | undefined;
 
-  constructor(work: AgentWork) {
+  constructor(work: RecordedWork) {
     this.#work = work;
   }
 

@@ -25,14 +25,16 @@ export interface TaskApprovals {
 
 interface AskingTask {
   readonly id: string;
-  /** Writes a question to the journal of the task, where clients read it. */
-  readonly publish: (question: ApprovalQuestion) => void;
+  /** Writes a question to the journal of the task, where clients read it. Call the result when it waits no more. */
+  readonly publish: (question: ApprovalQuestion) => () => void;
 }
 
 export interface TaskApprovalsOptions {
   /** Decides before a user is asked. By default, read-only calls are allowed and users are asked about all others. */
   readonly judge?: Judge;
 }
+
+const GIVEN_UP: ApprovalAnswer = { decision: 'no', why: 'cancelled before a user answered' };
 
 /** How long an `always` answer is valid. */
 const UNTIL = 'until this task ends';
@@ -68,7 +70,7 @@ export function createTaskApprovals(options: TaskApprovalsOptions = {}): TaskApp
 
 class TaskQuestions {
   readonly approve: Approve;
-  publish: AskingTask['publish'] = () => {};
+  publish: AskingTask['publish'] = () => () => {};
   readonly #answers = new Map<string, ApprovalAnswer>();
   readonly #waiting = new Map<string, (answer: ApprovalAnswer) => void>();
 
@@ -91,11 +93,17 @@ class TaskQuestions {
   #ask(question: ApprovalQuestion, signal: AbortSignal): Promise<ApprovalAnswer> {
     const known = this.#answers.get(question.callId);
     if (known !== undefined) return Promise.resolve(known);
-    this.publish(question);
+    // Don't publish a question that can no longer be answered: no event follows that would close it.
+    if (signal.aborted) return Promise.resolve(GIVEN_UP);
+    const close = this.publish(question);
     return new Promise((resolve) => {
-      this.#waiting.set(question.callId, resolve);
-      const giveUp = (): void => resolve({ decision: 'no', why: 'cancelled before a user answered' });
-      signal.addEventListener('abort', giveUp, { once: true });
+      // Close it here, not when the promise has resolved: whoever brought the answer writes down next what still waits.
+      const settle = (answer: ApprovalAnswer): void => {
+        close();
+        resolve(answer);
+      };
+      this.#waiting.set(question.callId, settle);
+      signal.addEventListener('abort', () => settle(GIVEN_UP), { once: true });
     });
   }
 }

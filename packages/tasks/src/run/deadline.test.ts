@@ -2,7 +2,7 @@ import { createAgent, sleep } from '@whoa/core';
 import { reply } from '@whoa/core/model';
 import { createVirtualWorld, flushMicrotasks } from '@whoa/core/testing';
 import { expect, onTestFinished, test } from 'vitest';
-import { claimFor, expireSessions } from '../../test/claimed.ts';
+import { claimFor, expireSessions } from '../../../../test/tasks/claimed.ts';
 import { createMemoryStore } from '../stores/memory.ts';
 import { createRunner } from './store-runner.ts';
 import type { HeldWork, Work } from './work.ts';

@@ -6,30 +6,31 @@ import { LeaseLostError } from '../errors.ts';
 import type { FinalStatus } from '../status.ts';
 import type { TaskStore } from '../store.ts';
 import type { JournalEntry, NumberedCommand, StopOrder, TaskOutcome, TaskRecord } from '../task.ts';
-import { runAgent } from './agent-work.ts';
+import type { AdoptedRun } from './adopted-run.ts';
+import { followRun, type RecordedWork, runAgent } from './agent-work.ts';
 import type { TaskApprovals } from './approvals.ts';
 import type { DomainSession, Holder } from './claim/domain-session.ts';
-import { isSameStop, ladderOf } from './claim/stop-order.ts';
 import { Commands } from './commands.ts';
-import { setDeadline } from './deadline.ts';
+import { ActivityCounter } from './journal/activity.ts';
 import { Journal } from './journal/journal.ts';
 import { readJournal } from './journal/read-journal.ts';
 import { outcomeOfWork } from './outcome.ts';
 import { settleTask } from './recovery/settle-task.ts';
-import { type HeldContext, isAgent, isHeldWork, type TaskFunction, type Work } from './work.ts';
+import { isSameStop, ladderOf, setDeadline } from './stop-times.ts';
+import { type HeldContext, isAdopted, isAgent, isHeldWork, type TaskFunction, type Work } from './work.ts';
 
 /** The pause before writing the end of a task is retried while the store is unreachable. */
 const RETRY_MS = 100;
 
 export interface ExecutionOptions {
   readonly store: TaskStore;
-  readonly work: Work;
+  readonly work: Work | AdoptedRun;
   readonly leaseMs: number;
   /** The session that holds the claim. */
   readonly session: DomainSession;
   readonly flushMs: number;
   readonly unwatchedFlushMs: number;
-  readonly approvals: TaskApprovals | undefined;
+  readonly approvals?: TaskApprovals;
   readonly world: World;
   /** Checks whether the task must stop. If so, its token is cancelled when this resolves. */
   readonly check: (execution: Execution) => Promise<void>;
@@ -43,6 +44,7 @@ export class Execution implements Holder {
   readonly token: CancellationToken;
   readonly #options: ExecutionOptions;
   readonly #journal: Journal;
+  readonly #activity: ActivityCounter;
   readonly #commands = new Commands();
   #task: TaskRecord;
   /** The earlier messages; `undefined` until they are loaded. */
@@ -58,6 +60,7 @@ export class Execution implements Holder {
     const { store, world, session, flushMs, unwatchedFlushMs, onStoreError } = options;
     const { position, journalBytes } = task;
     this.claim = claim;
+    this.#activity = new ActivityCounter(task.activity);
     this.#task = { ...task, inputs: load?.inputs ?? [] };
     this.#history = load?.history;
     this.#options = options;
@@ -68,6 +71,7 @@ export class Execution implements Holder {
       clock: world.clock,
       position,
       bytes: journalBytes,
+      activity: () => this.#activity.current,
       flushMs,
       unwatchedFlushMs,
       onStoreError,
@@ -193,25 +197,27 @@ export class Execution implements Holder {
     if (task.status === 'cancelling' || (isOverdue && !isHeldWork(work))) return this.#settle(past);
     await this.#options.check(this);
     if (isHeldWork(work)) return work.hold(given);
+    if (isAdopted(work)) return followRun(work, this.#recorded(history));
     if (!isAgent(work)) return outcomeOfWork(this.#runFunction(work, given), token);
-    const perform = () =>
-      runAgent({
-        agent: work,
-        task,
-        history,
-        past,
-        journal: this.#journal,
-        world: this.#options.world,
-        token,
-        check: () => this.#options.check(this),
-        checkHeld: () => this.#checkHeld(),
-        onRun: (run) => this.#begin(run),
-        onEvent: (event) => {
-          this.#noticeSteer(event);
-          this.#options.onEvent?.(event);
-        },
-      });
+    const perform = () => runAgent({ ...this.#recorded(history), agent: work, past, world: this.#options.world });
     return approvals?.during({ id: task.id, publish: (asked) => this.#publish(asked) }, perform) ?? perform();
+  }
+
+  #recorded(history: readonly Json[]): RecordedWork {
+    return {
+      task: this.task,
+      history,
+      journal: this.#journal,
+      activity: this.#activity,
+      token: this.token,
+      check: () => this.#options.check(this),
+      checkHeld: () => this.#checkHeld(),
+      onRun: (run) => this.#begin(run),
+      onEvent: (event) => {
+        this.#noticeSteer(event);
+        this.#options.onEvent?.(event);
+      },
+    };
   }
 
   /** Retries until the store has confirmed that the session survived a sleep of the machine, or the lease is over. */
@@ -250,10 +256,12 @@ export class Execution implements Holder {
   }
 
   /** Gives the question a random id: only a client that has read it can answer it. */
-  #publish(question: ApprovalQuestion): void {
+  #publish(question: ApprovalQuestion): () => void {
     const { world } = this.#options;
+    const close = this.#activity.ask();
     this.#journal.add({ type: 'approval-question', id: world.createId(), at: world.clock.now(), question });
     this.#journal.flushSoon();
+    return close;
   }
 
   async #write(event: object): Promise<void> {

@@ -2,7 +2,7 @@ import { createAgent, type Json, type Message, sleep } from '@whoa/core';
 import { type Planner, reply } from '@whoa/core/model';
 import { createVirtualWorld, flushMicrotasks } from '@whoa/core/testing';
 import { expect, test } from 'vitest';
-import { claimFor, expireSessions } from '../../test/claimed.ts';
+import { claimFor, expireSessions } from '../../../../test/tasks/claimed.ts';
 import type { TaskStore } from '../store.ts';
 import { createMemoryStore } from '../stores/memory.ts';
 import type { JournalEntry } from '../task.ts';

@@ -1,11 +1,22 @@
 import { isDeepStrictEqual } from 'node:util';
-import { type CancellationToken, isCancelledError, type Json, type Message, type Outcome } from '@whoa/core';
-import type { TaskOutcome } from '../task.ts';
+import {
+  type CancellationToken,
+  isCancelledError,
+  type Json,
+  type Message,
+  type Outcome,
+  type Usage,
+} from '@whoa/core';
+import { addUsage } from '@whoa/core/internal';
+import type { TaskHead, TaskOutcome } from '../task.ts';
 import { describeError, entryFor } from './journal/entry.ts';
 
-/** Converts a run's outcome to what a store keeps. `known` is the history that the store already has. */
-export function outcomeOfRun(outcome: Outcome, known: readonly Json[]): TaskOutcome {
-  const base = { answer: outcome.text, usage: outcome.usage, ...saidIn(outcome.messages, known) };
+/**
+ * Converts a run's outcome to what a store keeps. `known` is the history that the store already has, `before` what
+ * earlier runs of the task have used.
+ */
+export function outcomeOfRun(outcome: Outcome, known: readonly Json[], before: Usage): TaskOutcome {
+  const base = { answer: outcome.text, usage: addUsage(before, outcome.usage), ...saidIn(outcome.messages, known) };
   if (outcome.status === 'success') return { ...base, status: 'success' };
   if (outcome.status === 'failed') return { ...base, status: 'failed', error: describeError(outcome.error) };
   return {
@@ -16,6 +27,11 @@ export function outcomeOfRun(outcome: Outcome, known: readonly Json[]): TaskOutc
     stop: entryFor(outcome.stop),
     ...(outcome.error !== undefined && { error: describeError(outcome.error) }),
   };
+}
+
+/** Returns what the lost workers of a task had used. */
+export function usedBefore({ activity }: Pick<TaskHead, 'activity'>): Pick<TaskOutcome, 'usage'> {
+  return activity?.usage === undefined ? {} : { usage: activity.usage };
 }
 
 /** Converts the result of a function. */
@@ -40,6 +56,6 @@ export function saidIn(
   known: readonly Json[],
 ): { readonly said: readonly Json[] } | { readonly history: readonly Json[] } {
   const isLonger = known.every((message, i) => isDeepStrictEqual(message, messages[i]));
-  const told = entryFor(isLonger ? messages.slice(known.length) : messages) as readonly Json[];
-  return isLonger ? { said: told } : { history: told };
+  const entries = entryFor(isLonger ? messages.slice(known.length) : messages) as readonly Json[];
+  return isLonger ? { said: entries } : { history: entries };
 }

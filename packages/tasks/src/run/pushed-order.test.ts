@@ -1,7 +1,7 @@
 import type { CancellationToken, StopLevel } from '@whoa/core';
 import { createVirtualWorld, flushMicrotasks } from '@whoa/core/testing';
 import { expect, test } from 'vitest';
-import { alterStore } from '../../test/altered-store.ts';
+import { alterStore } from '../../../../test/tasks/altered-store.ts';
 import type { Hint } from '../store.ts';
 import { createMemoryStore } from '../stores/memory.ts';
 import type { StopOrder } from '../task.ts';

@@ -12,6 +12,8 @@ const work = settings.rule(
   (value) => typeof value === 'function' || settings.hasMethods(value, ['run']) || settings.hasMethods(value, ['hold']),
 );
 
+export const RUNNER_DEFAULTS = { leaseMs: 15_000, pollMs: 1_000, flushMs: 50, unwatchedFlushMs: 5_000 };
+
 /** The options of a runner. */
 export const RUNNER_RULES: settings.Rules<RunnerOptions> = {
   store: required(having('a task store', 'create', 'get', 'cancel')),

@@ -3,8 +3,8 @@ import { callTools, type Planner, reply, type Step } from '@whoa/core/model';
 import { createVirtualWorld, flushMicrotasks } from '@whoa/core/testing';
 import { expect, test } from 'vitest';
 import { z } from 'zod';
-import { alterStore } from '../../test/altered-store.ts';
-import { claimFor, expireSessions } from '../../test/claimed.ts';
+import { alterStore } from '../../../../test/tasks/altered-store.ts';
+import { claimFor, expireSessions } from '../../../../test/tasks/claimed.ts';
 import { LeaseLostError } from '../errors.ts';
 import type { TaskStore } from '../store.ts';
 import { createMemoryStore } from '../stores/memory.ts';
@@ -241,7 +241,7 @@ test('a cancel message stops a conversation, with what waits in it, and no other
   await world.clock.advance(10_000);
 });
 
-test("a cancel message for all stops everything of its tenant in this process, also what waits, and nobody else's", async () => {
+test('a cancel message for all stops every task of its tenant in this process, also waiting ones, and no others', async () => {
   const channel = createEventChannel();
   const { runner } = setUp({ channel, work: untilCancelled });
   const start = (tenant: string) =>
@@ -783,7 +783,7 @@ test('an agent this runner does not have is said so, and the task is left to oth
   expect(await store.get({ tenant: 'acme', id: await idOf(store) })).toMatchObject({ status: 'init' });
 });
 
-test('events are written seldom, and more often as soon as somebody reads along', async () => {
+test('events are written less often while no client is reading', async () => {
   const planner: Planner = {
     async next(_history, { token, tell }) {
       for (let i = 0; i < 100; i++) {

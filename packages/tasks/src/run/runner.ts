@@ -1,9 +1,10 @@
-import type { CancellationToken, Policy, RunEvent, StopMode } from '@whoa/core';
+import type { CancellationToken, Policy, Run, RunEvent, StopMode } from '@whoa/core';
 import type { World } from '@whoa/core/embed';
 import type { HookError, Hooks } from '@whoa/core/internal';
 import type { FinalStatus } from '../status.ts';
 import type { CreateReceipt, TaskStore } from '../store.ts';
 import type { NewTask, TaskRef, TaskResponse } from '../task.ts';
+import type { AdoptOptions } from './adopted-run.ts';
 import type { TaskApprovals } from './approvals.ts';
 import type { Background } from './background.ts';
 import type { EventChannel } from './claim/channel.ts';
@@ -68,6 +69,16 @@ export interface StartedTask extends TaskRef {
   readonly response: Promise<TaskResponse>;
 }
 
+/** A run that became a task after its start. */
+export interface AdoptedTask {
+  readonly run: Run;
+  /**
+   * Resolves when the task has ended. Rejects if the store failed; the run then goes on without a task, and other
+   * processes cannot stop it.
+   */
+  readonly response: Promise<TaskResponse>;
+}
+
 /** Runs tasks in this process. Dispose it to hand back unfinished tasks. */
 export interface Runner extends AsyncDisposable {
   readonly worker: string;
@@ -77,6 +88,16 @@ export interface Runner extends AsyncDisposable {
   start(task: NewTask, options?: WorkOptions): Promise<StartedTask>;
   /** Creates a task and runs it here. The response always matches the store. */
   run(task: NewTask, options?: WorkOptions): Promise<TaskResponse>;
+  /**
+   * Starts a run at once and makes it a task, so that other processes can see, follow and stop it. `start` must pass its
+   * options on to `agent.run`. The run's calls wait until the task is claimed here; if another worker took the task, or
+   * it was cancelled before, the run is cancelled.
+   */
+  adopt(
+    task: Pick<NewTask, 'tenant' | 'agent' | 'input'>,
+    start: (options: AdoptOptions) => Run,
+    options?: Pick<WorkOptions, 'token'>,
+  ): AdoptedTask;
   /** Runs an existing task. Waits until it is ready or its worker's lease ends. Rejects with `LeaseLostError`. */
   work(task: TaskRef, options?: Omit<WorkOptions, 'policy'>): Promise<TaskResponse>;
   /** Takes tasks that no worker holds, including those of crashed workers, `concurrency` at a time. */

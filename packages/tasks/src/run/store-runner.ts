@@ -1,4 +1,4 @@
-import { CancellationToken, type RunEvent, type StopMode } from '@whoa/core';
+import { CancellationToken, type Run, type RunEvent, type StopMode } from '@whoa/core';
 import { systemWorld, type World } from '@whoa/core/embed';
 import { createHookDispatcher, createListener, settings, toPreset } from '@whoa/core/internal';
 import type { TakenTask } from '../delivery.ts';
@@ -6,6 +6,7 @@ import { LeaseLostError } from '../errors.ts';
 import { getShardOrFirst } from '../id.ts';
 import type { FinalStatus } from '../status.ts';
 import { type NewTask, type TaskHead, type TaskRef, type TaskResponse, toTaskResponse } from '../task.ts';
+import { AdoptedRun, type AdoptOptions } from './adopted-run.ts';
 import { withBackground } from './background.ts';
 import { askAgain } from './claim/ask-again.ts';
 import type { EventChannel } from './claim/channel.ts';
@@ -17,6 +18,7 @@ import { TakeLoop } from './claim/take-loop.ts';
 import { Execution } from './execution.ts';
 import { readJournal } from './journal/read-journal.ts';
 import {
+  type AdoptedTask,
   letIn,
   type Runner,
   type RunnerEvent,
@@ -24,15 +26,15 @@ import {
   type StartedTask,
   type WorkOptions,
 } from './runner.ts';
-import { CONCURRENCY_RULES, RUNNER_RULES, WORK_RULES } from './runner-rules.ts';
+import { CONCURRENCY_RULES, RUNNER_DEFAULTS, RUNNER_RULES, WORK_RULES } from './runner-rules.ts';
 import type { Work } from './work.ts';
 
-type OnEvent = (event: RunEvent) => void;
+/** How a claimed task is run here. */
+interface RunHere {
+  readonly onEvent?: ((event: RunEvent) => void) | undefined;
+  readonly adopted?: AdoptedRun | undefined;
+}
 type ExistingOptions = Omit<WorkOptions, 'policy'>;
-const LEASE_MS = 15_000;
-const POLL_MS = 1_000;
-const FLUSH_MS = 50;
-const UNWATCHED_FLUSH_MS = 5_000;
 
 /**
  * Creates a runner: it runs tasks in this process, by itself or for your own queue.
@@ -52,9 +54,9 @@ export function createRunner(options: RunnerOptions): Runner {
   return new StoreRunner(withBackground(settings.readSettings<RunnerOptions>(options, RUNNER_RULES)));
 }
 
-export class StoreRunner implements Runner {
+class StoreRunner implements Runner {
   readonly worker: string;
-  readonly #options: RunnerOptions;
+  readonly #options: RunnerOptions & typeof RUNNER_DEFAULTS;
   /** The tasks that `work` was called for. */
   readonly #asked = new Set<TaskRef>();
   readonly #world: World;
@@ -70,7 +72,7 @@ export class StoreRunner implements Runner {
   #stopped: Promise<void> | undefined;
 
   constructor(options: RunnerOptions) {
-    this.#options = options;
+    this.#options = { ...RUNNER_DEFAULTS, ...options };
     this.#world = options.world ?? systemWorld;
     this.worker = options.worker ?? `${process.pid}-${this.#world.createId()}`;
     this.#shutdown = new CancellationToken({ name: 'runner', clock: this.#world.clock });
@@ -82,9 +84,8 @@ export class StoreRunner implements Runner {
     });
     this.#sessions = Array.from({ length: options.store.domains }, (_, domain) => this.#sessionIn(domain));
     this.#orders = new OrderListener({
-      ...options,
+      ...this.#options,
       worker: this.worker,
-      pollMs: options.pollMs ?? POLL_MS,
       clock: this.#world.clock,
       sessions: this.#sessions,
       live: this.#live,
@@ -111,20 +112,27 @@ export class StoreRunner implements Runner {
     return { ...ref, response };
   }
 
+  adopt(task: NewTask, start: (options: AdoptOptions) => Run, options: WorkOptions = {}): AdoptedTask {
+    const adopted = new AdoptedRun(start);
+    const response = this.#create(task, options)
+      .then(([ref, rest]) => this.work(ref, { ...rest, wait: false }, adopted))
+      .catch((error: unknown) => adopted.fail(error));
+    this.#background(response);
+    return { run: adopted.adopted, response };
+  }
+
   async #create(task: NewTask, given: WorkOptions = {}): Promise<[TaskRef, ExistingOptions]> {
     const { policy, ...options } = settings.readSettings<WorkOptions>(given, WORK_RULES);
     const asked = { nonce: this.#world.createId(), ...(policy !== undefined && { policy }) };
-    const wanted = { worker: this.worker, ...task };
-    const id = letIn(await this.#askAgain(() => this.#options.store.create(wanted, asked)));
+    const create = () => this.#options.store.create({ worker: this.worker, ...task }, asked);
+    const id = letIn(await this.#askAgain(create));
     return [{ tenant: task.tenant, id }, options];
   }
 
-  async work(ref: TaskRef, options: ExistingOptions = {}): Promise<TaskResponse> {
+  async work(ref: TaskRef, options: ExistingOptions = {}, adopted?: AdoptedRun): Promise<TaskResponse> {
     const { token, signal, onEvent, wait = true } = options;
-    const own =
-      signal === undefined
-        ? new CancellationToken({ parent: token })
-        : CancellationToken.from(signal, { parent: token });
+    const parent = { parent: token };
+    const own = signal ? CancellationToken.from(signal, parent) : new CancellationToken(parent);
     const cancels = own.onCancel((level, reason) => {
       this.#background(this.#options.store.cancel(ref, reason, { mode: toPreset(level) }));
     });
@@ -132,8 +140,11 @@ export class StoreRunner implements Runner {
     try {
       await this.#orders.open();
       const listener = onEvent && createListener('onEvent', onEvent, this.#options.hooks);
-      await this.#claimAndRun(ref, { wait, onEvent: listener });
-      return await this.#response(ref);
+      await this.#claimAndRun(ref, { wait, onEvent: listener, adopted });
+      const record = await this.#options.store.get(ref);
+      if (record === undefined) throw new TypeError(`id: there is no task '${ref.id}' of this tenant`);
+      adopted?.finish(record);
+      return toTaskResponse(record, await readJournal(this.#options.store, record));
     } finally {
       this.#asked.delete(ref);
       cancels[Symbol.dispose]();
@@ -151,7 +162,7 @@ export class StoreRunner implements Runner {
       agents: Object.keys(this.#options.agents),
       concurrency,
       live: () => this.#live.size - (this.#options.background?.live ?? 0),
-      pollMs: this.#options.pollMs ?? POLL_MS,
+      pollMs: this.#options.pollMs,
       clock: this.#world.clock,
       onTaken: (taken) => this.#background(this.#execute(taken)),
       onExpired: (domain) => this.#background(this.#sweeper.sweep(domain)),
@@ -191,10 +202,9 @@ export class StoreRunner implements Runner {
 
   #sessionIn(domain: number): DomainSession {
     return new DomainSession({
-      store: this.#options.store,
+      ...this.#options,
       domain,
       worker: this.worker,
-      leaseMs: this.#options.leaseMs ?? LEASE_MS,
       world: this.#world,
       onStoreError: this.#onStoreError,
       onExpired: (one) => this.#background(this.#sweeper.sweep(one)),
@@ -211,7 +221,7 @@ export class StoreRunner implements Runner {
   }
 
   /** Retries until the task has run here or has ended elsewhere. */
-  async #claimAndRun(ref: TaskRef, { wait, onEvent }: { wait: boolean; onEvent: OnEvent | undefined }): Promise<void> {
+  async #claimAndRun(ref: TaskRef, { wait, ...options }: RunHere & { readonly wait: boolean }): Promise<void> {
     for (;;) {
       this.#shutdown.throwIfCancelled();
       // Listen before the claim: a change in between must wake us.
@@ -221,7 +231,7 @@ export class StoreRunner implements Runner {
         if (claim.answer === 'unknown') throw new TypeError(`id: there is no task '${ref.id}' to work on`);
         if (claim.answer === 'too-late') return;
         if (claim.answer === 'claimed') {
-          if ((await this.#execute(claim, onEvent)) !== 'released') return;
+          if ((await this.#execute(claim, options)) !== 'released') return;
           this.#shutdown.throwIfCancelled();
           continue;
         }
@@ -243,23 +253,18 @@ export class StoreRunner implements Runner {
     return this.#sessions[getShardOrFirst(id) % this.#sessions.length]!;
   }
 
-  async #execute(taken: TakenTask, onEvent?: OnEvent): Promise<FinalStatus | 'released'> {
-    const { store, agents, approvals, background, leaseMs = LEASE_MS } = this.#options;
-    const { flushMs = FLUSH_MS, unwatchedFlushMs = UNWATCHED_FLUSH_MS } = this.#options;
+  async #execute(taken: TakenTask, { onEvent, adopted }: RunHere = {}): Promise<FinalStatus | 'released'> {
+    const { store, agents, background } = this.#options;
     const { id, tenant, epoch, agent } = taken.task;
-    const work = this.#workFor(taken.task);
+    const work = adopted ?? this.#workFor(taken.task);
     if (work === undefined) {
       await store.release(taken.claim);
       throw new TypeError(`agent: this runner has no '${agent}', only ${Object.keys(agents).join(', ')}`);
     }
     const execution = new Execution(taken, {
-      store,
+      ...this.#options,
       work,
-      leaseMs,
       session: this.#session(id),
-      flushMs,
-      unwatchedFlushMs,
-      approvals,
       world: this.#world,
       check: (checked) => this.#orders.check(checked),
       onEvent,
@@ -281,12 +286,6 @@ export class StoreRunner implements Runner {
       this.#tell({ type: 'task-end', tenant, id, status });
       this.#takes?.pumpSoon();
     }
-  }
-
-  async #response(ref: TaskRef): Promise<TaskResponse> {
-    const record = await this.#options.store.get(ref);
-    if (record === undefined) throw new TypeError(`id: there is no task '${ref.id}' of this tenant`);
-    return toTaskResponse(record, await readJournal(this.#options.store, record));
   }
 
   /** Runs work that no caller awaits. Reports its errors, except a lost lease: that is reported as the task's end. */

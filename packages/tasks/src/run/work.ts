@@ -1,6 +1,7 @@
 import type { Agent, CancellationToken, Json } from '@whoa/core';
 import type { Cleanup, UserMessage } from '@whoa/core/embed';
 import type { JournalEntry, TaskOutcome, TaskRecord } from '../task.ts';
+import type { AdoptedRun } from './adopted-run.ts';
 
 /** The context of work that is not an agent. */
 export interface TaskContext {
@@ -36,12 +37,16 @@ export type HeldContext = Omit<TaskContext, 'signal' | 'defer'>;
 /** What a task can run: an agent, any async function, or work that reports its own end. */
 export type Work = Agent | TaskFunction | HeldWork;
 
-export function isAgent(work: Work): work is Agent {
+export function isAgent(work: Work | AdoptedRun): work is Agent {
   return typeof work === 'object' && 'run' in work;
 }
 
-export function isHeldWork(work: Work): work is HeldWork {
+export function isHeldWork(work: Work | AdoptedRun): work is HeldWork {
   return typeof work === 'object' && 'hold' in work;
+}
+
+export function isAdopted(work: Work | AdoptedRun): work is AdoptedRun {
+  return typeof work === 'object' && 'adopted' in work;
 }
 
 /** Converts a message for an agent: a string becomes a user message. */

@@ -9,5 +9,8 @@ export type { StoreOptions } from '../store.ts';
 export type { ClaimRef, Orders } from '../delivery.ts';
 export type { Hint } from '../store.ts';
 
+// What a driver shows of the activity that it keeps.
+export { toActivity } from '../rules/activity.ts';
+
 // What a driver throws.
 export { JournalFullError, JournalGapError } from '../errors.ts';

@@ -93,6 +93,8 @@ export interface CreateRequest extends Omit<NewTask, 'input' | 'priority' | 'hol
   readonly id: string;
   /** JSON text. */
   readonly input: string;
+  /** What the head of the task shows of its input. */
+  readonly title?: string | undefined;
   readonly priority: number;
   readonly holdMs: number;
   readonly policy: Policy;
@@ -106,6 +108,8 @@ export interface DriverBatch {
   readonly replaces: readonly number[];
   readonly done: readonly number[];
   readonly progress: boolean;
+  /** Text for `toActivity`. A batch that is already written does not change it. */
+  readonly activity?: string | undefined;
 }
 
 /** A stop, as distances from the store's current time. */

@@ -132,11 +132,11 @@ class RedisDriver implements StoreDriver {
 
   async create(request: CreateRequest): Promise<CreateReceipt> {
     const { id, tenant, agent, input, nonce, conversation = '', key = '', worker = '', priority } = request;
-    const { notBefore = '', deadline = '', concurrency, policy, holdMs } = request;
+    const { notBefore = '', deadline = '', title = '', concurrency, policy, holdMs } = request;
     const about = [id, tenant, agent, input, nonce, this.#rules.maxReady, conversation, key, worker, priority];
     const when = [notBefore, concurrency?.key ?? '', concurrency?.limit ?? '', policy, holdMs];
     const isOfBefore = this.generations.length > 1 && createTaskId(request, { nonce, shards: this.domains }) !== id;
-    const reply = await this.#run(SCRIPTS.create, id, [...about, ...when, isOfBefore ? 1 : 0, deadline]);
+    const reply = await this.#run(SCRIPTS.create, id, [...about, ...when, isOfBefore ? 1 : 0, deadline, title]);
     if ((reply as readonly Reply[])[0] === 'gone') {
       throw new StoreBusyError('The conversation or key was removed during the request; nothing changed, try again');
     }
@@ -168,10 +168,11 @@ class RedisDriver implements StoreDriver {
   readonly sweep: StoreDriver['sweep'] = async ({ domain, limit }) =>
     sweepAnswerOf(await this.#call(SCRIPTS.sweep, domain, [limit]));
 
-  async append(claim: ClaimRef, { after, events, replaces, done, progress }: DriverBatch): Promise<Orders> {
+  async append(claim: ClaimRef, batch: DriverBatch): Promise<Orders> {
+    const { after, events, replaces, done, progress, activity = '' } = batch;
     const { maxJournalBytes } = this.#rules;
-    const counts = [after, maxJournalBytes, progress ? 1 : 0, done.length, replaces.length];
-    const reply = await this.#own(SCRIPTS.append, claim, [...counts, ...done, ...replaces, ...events]);
+    const about = [after, maxJournalBytes, progress ? 1 : 0, activity, done.length, replaces.length];
+    const reply = await this.#own(SCRIPTS.append, claim, [...about, ...done, ...replaces, ...events]);
     const [answer, found, told] = reply as [string, Reply, readonly string[] | null];
     if (answer === 'gap') throw new JournalGapError(claim.id, Number(found), after);
     if (answer === 'full') throw new JournalFullError(claim.id, Number(found), maxJournalBytes);
@@ -179,10 +180,8 @@ class RedisDriver implements StoreDriver {
     return ordersOf(found);
   }
 
-  async release(claim: ClaimRef): Promise<ReleaseReceipt> {
-    const [answer] = (await this.#own(SCRIPTS.release, claim, [])) as [ReleaseReceipt['answer']];
-    return { answer };
-  }
+  readonly release: StoreDriver['release'] = async (claim) =>
+    ({ answer: (await this.#own(SCRIPTS.release, claim, []))[0] }) as ReleaseReceipt;
 
   async finish(claim: ClaimRef, { outcome, said, anew }: End): Promise<FinishReceipt> {
     const { status: asked, reason, complete, ...rest } = outcome;

@@ -125,6 +125,7 @@ function headOf<Session>(row: Row): Omit<Session, 'messages'> {
 
 function placeOf(cursor: string): { updatedAt: number; id: string } {
   const [, updatedAt, id] = /^(-?\d+(?:\.\d+)?)\/(.*)$/s.exec(cursor) ?? [];
-  if (updatedAt === undefined || id === undefined) throw new RangeError('cursor: expected `next` of a page');
+  if (updatedAt === undefined || id === undefined)
+    throw new RangeError('cursor: expected the `next` of a previous page');
   return { updatedAt: Number(updatedAt), id };
 }

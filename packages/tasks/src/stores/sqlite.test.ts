@@ -139,7 +139,7 @@ test('a note on the bell that makes no sense is not believed, and the next cance
   await store[Symbol.asyncDispose]();
 });
 
-test('a bell that somebody left open for everybody is closed to others', async () => {
+test('a change notifier file that others can write to is made private', async () => {
   using folder = temporaryFolder();
   const notifier = `${folder.file}-bell`;
   writeFileSync(notifier, '');
@@ -149,19 +149,22 @@ test('a bell that somebody left open for everybody is closed to others', async (
   expect(store.name).toBe('sqlite');
 });
 
-test('a bell that leads elsewhere is refused', () => {
+test('a change notifier file that is a symbolic link is refused', () => {
   using folder = temporaryFolder();
   writeFileSync(`${folder.file}-elsewhere`, '');
   symlinkSync(`${folder.file}-elsewhere`, `${folder.file}-bell`);
   expect(() => createSqliteStore(folder)).toThrow(/ELOOP/);
 });
 
-test.skipIf(process.getuid?.() !== 0)('a bell of somebody else is refused (only root can make one)', () => {
-  using folder = temporaryFolder();
-  writeFileSync(`${folder.file}-bell`, '');
-  chownSync(`${folder.file}-bell`, 65_534, 65_534);
-  expect(() => createSqliteStore(folder)).toThrow(/belongs to another user/);
-});
+test.skipIf(process.getuid?.() !== 0)(
+  'a change notifier file of another user is refused (only root can create one)',
+  () => {
+    using folder = temporaryFolder();
+    writeFileSync(`${folder.file}-bell`, '');
+    chownSync(`${folder.file}-bell`, 65_534, 65_534);
+    expect(() => createSqliteStore(folder)).toThrow(/belongs to another user/);
+  },
+);
 
 test('the bell brings the order along', async () => {
   using folder = temporaryFolder();
@@ -176,7 +179,7 @@ test('the bell brings the order along', async () => {
   await store[Symbol.asyncDispose]();
 });
 
-test('a cancel whose ring nobody heard is found by the poll', async () => {
+test('a cancel whose notification was lost is found by the poll', async () => {
   using folder = temporaryFolder();
   const { store, world, ref, hints } = await watched(folder);
   // The other process rings a bell that is not the one we listen to.

@@ -1,34 +1,35 @@
 import type { StoreOptions, TaskStore } from '../store.ts';
 import { type CaseContext, type ContractCase, withOwned } from './case.ts';
-import { cancelCases } from './contract/cancel.ts';
-import { conversationCases } from './contract/conversation.ts';
-import { createCases } from './contract/create.ts';
-import { formatCases } from './contract/format.ts';
-import { historyCases } from './contract/history.ts';
-import { holdCases } from './contract/hold.ts';
-import { journalCases } from './contract/journal.ts';
-import { journalBoundCases } from './contract/journal-bound.ts';
-import { leaseCases } from './contract/lease.ts';
-import { nonceCases } from './contract/nonces.ts';
-import { overviewCases } from './contract/overview.ts';
-import { repeatCases } from './contract/repeat.ts';
-import { ringCases } from './contract/ring.ts';
-import { limitCases } from './contract/running-limits.ts';
-import { sessionCases } from './contract/session.ts';
-import { sizeCases } from './contract/sizes.ts';
-import { statusCases } from './contract/status.ts';
-import { takeCases } from './contract/take.ts';
-import { visibilityCases } from './contract/visibility.ts';
-import { watchCases } from './contract/watch.ts';
+import { conversationCases } from './contract/conversation/conversation.ts';
+import { historyCases } from './contract/conversation/history.ts';
+import { holdCases } from './contract/conversation/hold.ts';
+import { cancelCases } from './contract/delivery/cancel.ts';
+import { journalCases } from './contract/delivery/journal.ts';
+import { journalBoundCases } from './contract/delivery/journal-bound.ts';
+import { leaseCases } from './contract/delivery/lease.ts';
+import { ringCases } from './contract/delivery/ring.ts';
+import { limitCases } from './contract/delivery/running-limits.ts';
+import { sessionCases } from './contract/delivery/session.ts';
+import { takeCases } from './contract/delivery/take.ts';
+import { watchCases } from './contract/delivery/watch.ts';
+import { createCases } from './contract/record/create.ts';
+import { formatCases } from './contract/record/format.ts';
+import { headCases } from './contract/record/head.ts';
+import { nonceCases } from './contract/record/nonces.ts';
+import { overviewCases } from './contract/record/overview.ts';
+import { repeatCases } from './contract/record/repeat.ts';
+import { sizeCases } from './contract/record/sizes.ts';
+import { statusCases } from './contract/record/status.ts';
+import { visibilityCases } from './contract/record/visibility.ts';
 
-/** How the contract reaches a kind of store. One is made for every case. */
+/** Gives the contract access to a kind of store. One is created for every case. */
 export interface StoreHarness extends AsyncDisposable {
-  /** A store on data of its own. */
+  /** Opens a store with its own data. */
   open(options: StoreOptions): Promise<TaskStore>;
-  /** Another client on the same data; leave it out if there can be none, and say why in `skips`. */
+  /** Opens another client on the same data. If that is impossible, leave it out and say why in `skips`. */
   openSecond?(): Promise<TaskStore>;
   advance(ms: number): Promise<void>;
-  /** Marks the data as a version with this format would; leave it out if there can be none, and say why in `skips`. */
+  /** Marks the data as a version with this format would. If that is impossible, leave it out and say why in `skips`. */
   setFormat?(format: number): Promise<void>;
 }
 
@@ -36,14 +37,15 @@ export interface StoreHarness extends AsyncDisposable {
 export interface StoreKind {
   readonly name: string;
   createHarness(): Promise<StoreHarness>;
-  /** Why cases with a need are left out. */
+  /** Why cases with a requirement are skipped. */
   readonly skips?: Partial<Record<NonNullable<ContractCase['needs']>, string>>;
 }
 
-/** Everything every store must do. */
+/** What every store must do. */
 export const storeContract: readonly ContractCase[] = [
   ...statusCases,
   ...createCases,
+  ...headCases,
   ...leaseCases,
   ...takeCases,
   ...limitCases,

@@ -59,7 +59,7 @@ export const sqliteStoreKind: StoreKind = {
  */
 export function createRedisStoreKind(
   name: string,
-  address: Pick<RedisStoreOptions, 'url' | 'cluster' | 'sentinel'>,
+  address: Pick<RedisStoreOptions, 'url' | 'cluster' | 'sentinel' | 'timeoutMs'>,
   {
     shift = () => 0,
     setField,

@@ -19,6 +19,8 @@ interface ModelTask {
   deaths: number;
   position: number;
   ends: number;
+  /** The epoch of the last append, which says that one question waits. */
+  askedIn?: number;
   /** Every claim there ever was, oldest first. */
   readonly claims: ClaimRef[];
   /** The claim that handed it back last, if no other claimed it since. */
@@ -179,8 +181,11 @@ function appendCommand(i: number, ago: number): Command {
   return command(`append(${i}, -${ago})`, exists(i), async (model, { store }) => {
     const task = model.tasks[i]!;
     const owned = isOwned(task, ago);
-    await ownedOnly(owned, store.append(claimOf(task, ago), { after: task.position, events: ['x'] }));
-    if (owned) task.position++;
+    const activity = { turns: task.position + 1, calls: 0, questions: 1 };
+    await ownedOnly(owned, store.append(claimOf(task, ago), { after: task.position, events: ['x'], activity }));
+    if (!owned) return;
+    task.position++;
+    task.askedIn = task.epoch;
   });
 }
 
@@ -279,6 +284,9 @@ async function compare(model: Model, { store }: Real): Promise<void> {
     const { status, epoch, position, attempts, deaths } = record ?? assert.fail('a task is gone');
     const expected = [task.status, task.epoch, task.position, task.attempts, task.deaths];
     assert.deepEqual([status, epoch, position, attempts, deaths], expected);
+    const questions = isLive(task) && task.askedIn === epoch ? 1 : 0;
+    const did = task.askedIn === undefined ? undefined : { turns: position, calls: 0, questions };
+    assert.deepEqual(record?.activity, did);
     assert.ok(task.ends <= 1);
     if ((status === 'running' || status === 'cancelling') && task.conversation !== undefined) {
       live.set(task.conversation, (live.get(task.conversation) ?? 0) + 1);

@@ -3,6 +3,7 @@ import type { Clock } from '@whoa/core/embed';
 import type { ClaimRef, Orders } from '../../delivery.ts';
 import { JournalFullError, LeaseLostError } from '../../errors.ts';
 import type { TaskStore } from '../../store.ts';
+import type { TaskActivity } from '../../task.ts';
 import { entryFor, withEntry } from './entry.ts';
 import { createJournalBudget, type FittedEntries, fitEntries, type JournalBudget } from './journal-budget.ts';
 
@@ -19,6 +20,8 @@ export interface JournalOptions {
   /** The current size. */
   readonly bytes: number;
   readonly clock: Clock;
+  /** What the task has done so far. Each write includes it. */
+  readonly activity: () => TaskActivity | undefined;
   /** How long an event may wait while a client is reading. */
   readonly flushMs: number;
   /** How long an event may wait while no client is reading. */
@@ -123,7 +126,8 @@ export class Journal {
   /** Never rejects. A batch may be sent twice: the store counts it once. */
   async #write(waiting: Json[], done: number[]): Promise<void> {
     const { store, claim, onOrders, onWrite } = this.#options;
-    const progress = this.#progress;
+    const activity = this.#options.activity();
+    const known = { done, progress: this.#progress, ...(activity !== undefined && { activity }) };
     this.#progress = false;
     let fitted = fitEntries(waiting, this.#budget);
     while (this.#lost === undefined) {
@@ -132,7 +136,7 @@ export class Journal {
         const asking = onWrite();
         if (asking !== undefined) await asking;
         if (this.#lost !== undefined) return;
-        const orders = await store.append(claim, { after: this.#budget.position, events, replaces, done, progress });
+        const orders = await store.append(claim, { after: this.#budget.position, events, replaces, ...known });
         this.#budget = fitted.budget;
         this.#noteFull(fitted);
         onOrders(orders);

@@ -3,7 +3,7 @@ import { callTools, type Planner, reply, type Step } from '@whoa/core/model';
 import { createVirtualWorld } from '@whoa/core/testing';
 import { expect, test } from 'vitest';
 import { z } from 'zod';
-import { claimFor, expireSessions } from '../../../test/claimed.ts';
+import { claimFor, expireSessions } from '../../../../../test/tasks/claimed.ts';
 import { createMemoryStore } from '../../stores/memory.ts';
 import { createRunner } from '../store-runner.ts';
 import { standingOf } from './resume.ts';

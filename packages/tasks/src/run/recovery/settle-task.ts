@@ -1,8 +1,9 @@
 import type { CancellationToken, Json } from '@whoa/core';
 import type { JournalEntry, TaskOutcome, TaskRecord } from '../../task.ts';
+import type { AdoptedRun } from '../adopted-run.ts';
 import { historyBefore } from '../agent-work.ts';
 import type { Journal } from '../journal/journal.ts';
-import { saidIn } from '../outcome.ts';
+import { saidIn, usedBefore } from '../outcome.ts';
 import { isAgent, type Work } from '../work.ts';
 import { settle, standingOf } from './resume.ts';
 import { undoLost } from './undo.ts';
@@ -11,7 +12,7 @@ interface SettleOptions {
   readonly task: TaskRecord;
   /** The earlier messages of its conversation. */
   readonly history: readonly Json[];
-  readonly work: Work;
+  readonly work: Work | AdoptedRun;
   readonly journal: Journal;
   readonly token: CancellationToken;
   readonly now: number;
@@ -27,5 +28,5 @@ export async function settleTask(past: readonly JournalEntry[], options: SettleO
   const { answer, stop, messages } = settle({ ...standing, undone }, { reason }, now);
   const before = standing.isWhole ? [] : historyBefore(task, history);
   const said = past.length === 0 ? {} : saidIn([...before, ...messages], history);
-  return { status: 'cancelled', reason, complete: false, answer, stop, ...said };
+  return { status: 'cancelled', reason, complete: false, answer, stop, ...usedBefore(task), ...said };
 }

@@ -1,7 +1,8 @@
 import type { Json } from '@whoa/core';
-import type { ClaimRequest } from '../../delivery.ts';
+import type { ClaimRef, ClaimRequest } from '../../delivery.ts';
+import { toKeptActivity } from '../../rules/activity.ts';
 import { SIZES } from '../../rules/rules.ts';
-import type { NewTask, TaskOutcome } from '../../task.ts';
+import type { NewTask, TaskActivity, TaskOutcome } from '../../task.ts';
 import type { ListRequest } from '../driver.ts';
 import { checkCount, checkDuration, checkName, checkPriority } from './checks.ts';
 
@@ -37,6 +38,17 @@ export function checkRequest({ worker, session, claim, leaseMs }: ClaimRequest):
   checkName('session', session);
   checkName('claim', claim);
   checkDuration('leaseMs', leaseMs);
+}
+
+/** Checks an activity, and returns the text to keep. */
+export function keepActivity(activity: TaskActivity, { epoch }: ClaimRef): string {
+  const { turns, calls, questions, usage } = activity;
+  const { inputTokens = 0, outputTokens = 0 } = usage ?? {};
+  for (const [name, value] of Object.entries({ turns, calls, questions, inputTokens, outputTokens })) {
+    if (Number.isSafeInteger(value) && value >= 0) continue;
+    throw new RangeError(`activity.${name}: expected a whole number from 0, got ${value}`);
+  }
+  return toKeptActivity(activity, epoch);
 }
 
 /** Don't let an end fail because of its size: parts that are too large are replaced by a note of their size. */

@@ -18,6 +18,7 @@ import type {
 import { StoreClosedError } from '../../errors.ts';
 import { createTaskId, refOfKey } from '../../id.ts';
 import { type PageRequest, type TaskCounts, type TenantPage, toWorkerPage, type WorkerPage } from '../../overview.ts';
+import { toTitle } from '../../rules/new-task.ts';
 import { DEFAULTS, LIMITS, SIZES } from '../../rules/rules.ts';
 import type {
   Batch,
@@ -50,7 +51,15 @@ import {
 } from '../../task.ts';
 import { withNonce } from '../../unknown-outcome.ts';
 import type { StoreDriver, StoreRules } from '../driver.ts';
-import { boundOutcome, checkRequest, checkTask, jsonOf, parsed, positionOf } from './checked-arguments.ts';
+import {
+  boundOutcome,
+  checkRequest,
+  checkTask,
+  jsonOf,
+  keepActivity,
+  parsed,
+  positionOf,
+} from './checked-arguments.ts';
 import {
   checkBytes,
   checkClaim,
@@ -128,7 +137,9 @@ class CheckedStore implements TaskStore {
     const hasGrown = (driver.generations?.length ?? 1) > 1;
     const shards = hasGrown ? await driver.shardsFor!(task, nonce) : this.domains;
     const id = createTaskId(task, { nonce, shards });
-    return withNonce(nonce, driver.create({ ...task, id, input, holdMs: Math.ceil(holdMs), priority, policy, nonce }));
+    const title = toTitle(task.input);
+    const request = { ...task, id, input, title, holdMs: Math.ceil(holdMs), priority, policy, nonce };
+    return withNonce(nonce, driver.create(request));
   }
 
   async take(request: TakeRequest): Promise<TakeAnswer> {
@@ -169,8 +180,9 @@ class CheckedStore implements TaskStore {
 
   async append(claim: ClaimRef, batch: Batch): Promise<Orders> {
     const { after, events, replaces = [], done = [], progress = false } = batch;
+    const activity = batch.activity && keepActivity(batch.activity, claim);
     const texts = events.map(jsonOf);
-    return this.#open().append(checkClaim(claim), { after, events: texts, replaces, done, progress });
+    return this.#open().append(checkClaim(claim), { after, events: texts, replaces, done, progress, activity });
   }
 
   async release(claim: ClaimRef): Promise<ReleaseReceipt> {

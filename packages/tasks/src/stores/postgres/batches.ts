@@ -30,7 +30,7 @@ export function createBatch(
     const unique = [...new Map(requests.map((one) => [one.id, one])).values()];
     const column = <K extends keyof CreateRequest>(name: K) => unique.map((one) => one[name] ?? null);
     const columns = (
-      ['id', 'tenant', 'agent', 'key', 'worker', 'input', 'nonce', 'priority', 'notBefore'] as const
+      ['id', 'tenant', 'agent', 'key', 'worker', 'input', 'nonce', 'priority', 'notBefore', 'title'] as const
     ).map(column);
     type Created = { readonly now: number; readonly created: readonly string[] };
     const { now, created } = await functions.call<Created>({

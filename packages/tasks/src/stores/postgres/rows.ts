@@ -1,5 +1,6 @@
 import type { CancelReason, Json, Policy, StopLevel } from '@whoa/core';
 import type { ClaimRef, Orders, TakenTask, TaskLoad } from '../../delivery.ts';
+import { toActivity } from '../../rules/activity.ts';
 import type { TaskStatus } from '../../status.ts';
 import type { NumberedCommand, Stage, StopOrder, TaskCommand, TaskHead, TaskOutcome, TaskRecord } from '../../task.ts';
 
@@ -11,6 +12,7 @@ interface TaskRow {
   readonly tenant: string;
   readonly agent: string;
   readonly conversation: string | null;
+  readonly title: string | null;
   readonly key: string | null;
   readonly nonce: string | null;
   readonly superseded: readonly string[] | null;
@@ -42,6 +44,7 @@ interface TaskRow {
   readonly order_number: number;
   readonly position: number;
   readonly journal_bytes: number;
+  readonly activity: string | null;
   readonly watched_until: number | null;
   readonly outcome: Omit<TaskOutcome, 'status'> | null;
   readonly outcome_reason: CancelReason | null;
@@ -89,6 +92,7 @@ export function headOf({ row, commands }: ShownHead): TaskHead {
     journalBytes: row.journal_bytes,
     ...present({
       conversation: row.conversation,
+      title: row.title,
       key: row.key,
       nonce: row.nonce,
       superseded: row.superseded,
@@ -105,6 +109,9 @@ export function headOf({ row, commands }: ShownHead): TaskHead {
     }),
     ...(key !== null && { concurrency: { key, limit: row.concurrency_limit! } }),
     ...(stop !== undefined && { stop }),
+    ...(row.activity !== null && {
+      activity: toActivity(row.activity, { epoch: row.epoch, endedAt: row.ended_at ?? undefined }),
+    }),
     // Spread what the work returned unchanged: a null in it belongs to it.
     ...(outcome !== null && { outcome: { ...outcome, status: status as 'success', ...present({ reason, complete }) } }),
   };

@@ -86,7 +86,7 @@ export class PostgresDriver implements StoreDriver {
 
   async #create(request: CreateRequest): Promise<CreateReceipt> {
     const { id, tenant, agent, conversation, key, worker, input, holdMs, policy, nonce, priority, notBefore } = request;
-    const { concurrency, deadline } = request;
+    const { concurrency, deadline, title } = request;
     checkNames({ tenant, conversation });
     checkNames({ tenant, agent });
     checkNames({ tenant, concurrency: concurrency?.key });
@@ -98,7 +98,7 @@ export class PostgresDriver implements StoreDriver {
     const { retentionMs, conversationRetentionMs, maxReady } = this.#options.rules;
     const what = [id, tenant, agent, conversation ?? null, key ?? null, worker ?? null, input, holdMs, policy, nonce];
     const when = [priority, notBefore ?? null, concurrency?.key ?? null, concurrency?.limit ?? null];
-    const bounds = [retentionMs, conversationRetentionMs, Math.min(maxReady, MAX_INT), deadline ?? null];
+    const bounds = [retentionMs, conversationRetentionMs, Math.min(maxReady, MAX_INT), deadline ?? null, title ?? null];
     type Created = { readonly answer: 'created' | 'duplicate'; readonly task: ShownRecord };
     const answer = await this.#functions.call<Created | Exclude<CreateReceipt, { task: TaskRecord }>>({
       operation: 'create',
@@ -190,9 +190,11 @@ export class PostgresDriver implements StoreDriver {
     return present(answer) as SweepAnswer;
   }
 
-  async append(claim: ClaimRef, { after, events, replaces, done, progress }: DriverBatch): Promise<Orders> {
+  async append(claim: ClaimRef, batch: DriverBatch): Promise<Orders> {
+    const { after, events, replaces, done, progress, activity = null } = batch;
     const { maxJournalBytes } = this.#options.rules;
-    const values = [Math.max(-1, Math.min(after, MAX_INT)), events, replaces, done, progress, maxJournalBytes];
+    const position = Math.max(-1, Math.min(after, MAX_INT));
+    const values = [position, events, replaces, done, progress, maxJournalBytes, activity];
     type Refused = { answer: 'gap'; position: number } | { answer: 'full'; bytes: number };
     const orders = await this.#functions.callAsWorker<ShownOrders | Refused>('append', claim, values);
     if (!('answer' in orders)) return ordersOf(orders);

@@ -7,7 +7,7 @@ export const BATCH: string = `
 -- Creates tasks that are in no queue. Returns which of them are new.
 CREATE FUNCTION fn.create_many(
   ids text[], tenants text[], agents text[], keys text[], homes text[], inputs json[], nonces text[], priorities int[],
-  not_befores float8[], max_ready int
+  not_befores float8[], titles text[], max_ready int
 ) RETURNS json LANGUAGE plpgsql AS $$
 DECLARE
   now float8 := fn.now_ms();
@@ -20,12 +20,14 @@ BEGIN
     SELECT DISTINCT n.agent, n.tenant FROM unnest(agents, tenants) AS n (agent, tenant)
   ) l WHERE fn.is_full(l.agent, l.tenant, NULL, max_ready, now);
   WITH given AS (
-    SELECT * FROM unnest(ids, tenants, agents, keys, homes, nonces, priorities, not_befores)
-      AS n (id, tenant, agent, key, home, nonce, priority, not_before)
+    SELECT * FROM unnest(ids, tenants, agents, keys, homes, nonces, priorities, not_befores, titles)
+      AS n (id, tenant, agent, key, home, nonce, priority, not_before, title)
     WHERE (n.agent || ' ' || n.tenant = ANY (full_lanes)) IS NOT TRUE ORDER BY n.id
   ), placed AS (
-    INSERT INTO whoa.tasks (id, tenant, agent, key, nonce, priority, not_before, status, stage, stage_at, lane, worker, created_at, inputs_of)
-    SELECT g.id, g.tenant, g.agent, g.key, CASE WHEN g.key IS NOT NULL THEN g.nonce END, g.priority, g.not_before, 'init',
+    INSERT INTO whoa.tasks (
+      id, tenant, agent, title, key, nonce, priority, not_before, status, stage, stage_at, lane, worker, created_at, inputs_of
+    )
+    SELECT g.id, g.tenant, g.agent, g.title, g.key, CASE WHEN g.key IS NOT NULL THEN g.nonce END, g.priority, g.not_before, 'init',
       n.stage, n.stage_at, CASE WHEN n.stage = 'ready' THEN g.agent END, g.home, now, g.id
     FROM given g CROSS JOIN LATERAL fn.next_stage(g.not_before, g.home, now) n
     ON CONFLICT (id) DO NOTHING RETURNING id

@@ -9,7 +9,7 @@ export const CREATE: string = `
 CREATE FUNCTION fn.create_task(
   task_id text, of_tenant text, of_agent text, of_conversation text, of_key text, home text, input json, hold_ms float8,
   given_policy text, given_nonce text, of_priority int, not_before float8, of_concurrency text, concurrency_limit int,
-  kept_ms float8, conversation_kept_ms float8, max_ready int, deadline float8
+  kept_ms float8, conversation_kept_ms float8, max_ready int, deadline float8, title text
 ) RETURNS json LANGUAGE plpgsql AS $$
 DECLARE
   task whoa.tasks;
@@ -83,10 +83,10 @@ BEGIN
     new_stage := 'queue';
   END IF;
   INSERT INTO whoa.tasks (
-    id, tenant, agent, conversation, key, nonce, superseded, steered, priority, not_before, deadline, concurrency_key, concurrency_limit,
+    id, tenant, agent, conversation, title, key, nonce, superseded, steered, priority, not_before, deadline, concurrency_key, concurrency_limit,
     status, stage, stage_at, lane, policy, worker, created_at, inputs_of
   ) VALUES (
-    task_id, of_tenant, of_agent, of_conversation, of_key, CASE WHEN of_key IS NOT NULL THEN given_nonce END,
+    task_id, of_tenant, of_agent, of_conversation, create_task.title, of_key, CASE WHEN of_key IS NOT NULL THEN given_nonce END,
     ended, given_to, of_priority, create_task.not_before, create_task.deadline, of_concurrency, create_task.concurrency_limit,
     'init', new_stage, CASE WHEN new_stage <> 'queue' THEN new_stage_at END, CASE WHEN new_stage = 'ready' THEN of_agent END,
     new_policy, home, now, of_owner

@@ -1,5 +1,5 @@
+import { toSqlTable, toSqlText } from '../../../rules/literals.ts';
 import { ADMISSION_TABLE, LEVEL_RANKS, LIMITS, RULES } from '../../../rules/rules.ts';
-import { toSqlTable, toSqlText } from '../../../rules/to-sql.ts';
 
 const { level, abortMs, killMs } = RULES.graceful;
 const ranks = Object.entries(LEVEL_RANKS).map(([name, rank]) => `WHEN ${toSqlText(name)} THEN ${rank}`);

@@ -1,5 +1,5 @@
+import { toSqlTable, toSqlText } from '../../../rules/literals.ts';
 import { LIMITS, SETTLE } from '../../../rules/rules.ts';
-import { toSqlTable, toSqlText } from '../../../rules/to-sql.ts';
 import { STATUS_TABLE } from '../../../status.ts';
 
 /** The stages of a live task, who is notified, and how it ends. See `operations/stage.ts`. */

@@ -16,7 +16,7 @@ CREATE TABLE whoa.functions (version int PRIMARY KEY, digest text NOT NULL);
 -- that could disagree. Beats do not touch it.
 CREATE TABLE whoa.tasks (
   id text COLLATE "C" PRIMARY KEY,
-  tenant text COLLATE "C" NOT NULL, agent text COLLATE "C" NOT NULL, conversation text COLLATE "C", key text, nonce text,
+  tenant text COLLATE "C" NOT NULL, agent text COLLATE "C" NOT NULL, conversation text COLLATE "C", title text, key text, nonce text,
   superseded text[], steered text, priority int NOT NULL, not_before float8, deadline float8,
   concurrency_key text COLLATE "C", concurrency_limit int,
   status text COLLATE "C" NOT NULL, stage text COLLATE "C", stage_at float8, lane text COLLATE "C", policy text,
@@ -25,7 +25,7 @@ CREATE TABLE whoa.tasks (
   created_at float8 NOT NULL, started_at float8, ended_at float8,
   stop_level text, stop_reason json, stop_abort_at float8, stop_kill_at float8, stop_undo boolean,
   commands_sent int NOT NULL DEFAULT 0, commands_waiting int NOT NULL DEFAULT 0, order_number int NOT NULL DEFAULT 0,
-  position int NOT NULL DEFAULT 0, journal_bytes float8 NOT NULL DEFAULT 0, watched_until float8,
+  position int NOT NULL DEFAULT 0, journal_bytes float8 NOT NULL DEFAULT 0, activity text, watched_until float8,
   -- The task that owns its inputs: debouncing passes them on instead of copying them.
   inputs_of text COLLATE "C" NOT NULL,
   outcome json, outcome_reason json, outcome_complete boolean

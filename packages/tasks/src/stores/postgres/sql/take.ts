@@ -1,5 +1,5 @@
+import { toSqlText } from '../../../rules/literals.ts';
 import { LIMITS, SETTLE } from '../../../rules/rules.ts';
-import { toSqlText } from '../../../rules/to-sql.ts';
 
 /** How tasks reach workers: take, claim, load. See `operations/take.ts`. */
 export const TAKE: string = `

@@ -2,7 +2,7 @@
 export const WORK: string = `
 CREATE FUNCTION fn.append(
   task_id text, own_epoch int, own_session text, own_claim text, after int, events json[], replaces int[], done int[],
-  progress boolean, bytes_max float8
+  progress boolean, bytes_max float8, shown text
 ) RETURNS json LANGUAGE plpgsql AS $$
 DECLARE
   bytes float8;
@@ -21,6 +21,7 @@ BEGIN
   IF added > 0 AND task.position = after + added THEN
     added := 0;
     replaces := '{}';
+    shown := NULL;
   ELSIF task.position <> after THEN RETURN json_build_object('answer', 'gap', 'position', task.position);
   END IF;
   bytes := task.journal_bytes;
@@ -48,9 +49,10 @@ BEGIN
     ) SELECT coalesce(array_agg(g.steered ORDER BY g.number) FILTER (WHERE g.steered IS NOT NULL), '{}'),
       task.commands_waiting - count(*) INTO steered, task.commands_waiting FROM gone g;
   END IF;
-  IF added > 0 OR cardinality(done) > 0 OR cardinality(replaces) > 0 OR (progress AND task.attempts <> 0) THEN
+  IF added > 0 OR cardinality(done) > 0 OR cardinality(replaces) > 0 OR (progress AND task.attempts <> 0)
+    OR shown <> coalesce(task.activity, '') THEN
     UPDATE whoa.tasks t SET position = t.position + added, journal_bytes = bytes, commands_waiting = task.commands_waiting,
-      attempts = CASE WHEN progress THEN 0 ELSE t.attempts END
+      attempts = CASE WHEN progress THEN 0 ELSE t.attempts END, activity = coalesce(shown, t.activity)
     WHERE t.id = task_id RETURNING * INTO task;
   END IF;
   FOREACH message IN ARRAY steered LOOP PERFORM fn.end_steered(message, task, now); END LOOP;

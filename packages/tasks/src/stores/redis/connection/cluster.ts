@@ -1,8 +1,7 @@
 import { setTimeout as wait } from 'node:timers/promises';
 import { type RedisStoreOptions, TIMEOUT_MS } from '../options.ts';
 import { addressesOf } from './addresses.ts';
-import type { Connection, Reply } from './connection.ts';
-import type { Routes } from './route-table.ts';
+import type { Connection, Reply, Routes } from './connection.ts';
 
 /** The slot map of a Cluster is read at most this often, and only after a failure. */
 const REFRESH_MS = 1_000;

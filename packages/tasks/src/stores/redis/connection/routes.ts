@@ -1,8 +1,8 @@
 import type { RedisStoreOptions } from '../options.ts';
 import { nodeOptions, serverOptions } from './addresses.ts';
 import { ClusterRoutes } from './cluster.ts';
+import type { Routes } from './connection.ts';
 import { Connection, type ConnectionEvents, loadLibrary } from './connection.ts';
-import type { Routes } from './route-table.ts';
 
 export async function openRoutes(options: RedisStoreOptions, events: ConnectionEvents): Promise<Routes> {
   const library = await loadLibrary();

@@ -1,9 +1,9 @@
+import { toLua } from '../../../rules/literals.ts';
 import { LIMITS, SIZES } from '../../../rules/rules.ts';
-import { toLua } from '../../../rules/to-lua.ts';
 import { STATUS_TABLE } from '../../../status.ts';
 
 /** The keys of one task beside the indexes. */
-const KINDS = ['task:', 'outcome:', 'journal:', 'commands:', 'sent:'];
+const KINDS = ['task:', 'outcome:', 'journal:', 'commands:', 'sent:', 'title:'];
 
 /** Removes records past their retention: constant work each time. */
 export const FORGET: string = /* lua */ `
@@ -97,11 +97,19 @@ if concurrencyKey ~= '' then
 end
 
 local function keep_input()
-  -- A small input is kept with the task.
+  -- A small input is kept with the task, and readers know its title. A long title has a separate key.
   if #input <= 64 and not task.inputsOf and tonumber(holdMs) == 0 then
     put(task, 'input', input)
+    return
+  end
+  redis.call('RPUSH', tag .. 'inputs:' .. (task.inputsOf or id), input)
+  local title = ARGV[22]
+  if title == '' then return end
+  if #title <= 64 then
+    put(task, 'title', title)
   else
-    redis.call('RPUSH', tag .. 'inputs:' .. (task.inputsOf or id), input)
+    put(task, 'title', '')
+    redis.call('SET', tag .. 'title:' .. id, title)
   end
 end
 
@@ -147,6 +155,7 @@ if tonumber(holdMs) > 0 then
   save_conversation(line)
   tell('status', task)
 elseif not admit(task, policy) then
+  redis.call('DEL', tag .. 'title:' .. id)
   if not held then redis.call('DEL', tag .. 'inputs:' .. id) end
   return { 'rejected' }
 end

@@ -1,6 +1,6 @@
 import { MAX_SHOWN_TASKS } from '../../../overview.ts';
+import { toLua } from '../../../rules/literals.ts';
 import { LIMITS } from '../../../rules/rules.ts';
-import { toLua } from '../../../rules/to-lua.ts';
 import { STATUS_TABLE } from '../../../status.ts';
 
 /** Counts a tenant's tasks by status, in the order of the table. */

@@ -1,5 +1,5 @@
+import { toLua } from '../../../rules/literals.ts';
 import { ADMISSION_TABLE, GRACEFUL, LEVEL_RANKS, LIMITS } from '../../../rules/rules.ts';
-import { toLua } from '../../../rules/to-lua.ts';
 import { columnOf } from './task.ts';
 
 /** Stopping: levels only rise, deadlines only move closer, the first reason is kept. */

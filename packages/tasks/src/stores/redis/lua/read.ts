@@ -1,4 +1,4 @@
-import { toLua } from '../../../rules/to-lua.ts';
+import { toLua } from '../../../rules/literals.ts';
 import { STATUS_TABLE } from '../../../status.ts';
 
 /** One task of a tenant. */

@@ -1,5 +1,5 @@
+import { toLua } from '../../../rules/literals.ts';
 import { SETTLE } from '../../../rules/rules.ts';
-import { toLua } from '../../../rules/to-lua.ts';
 import { STATUS_TABLE } from '../../../status.ts';
 
 /** Every script starts with this: the prefix of the shard's keys, and the server's clock in whole milliseconds. */
@@ -222,6 +222,7 @@ end
 local function head(task)
   local flat, size = {}, 0
   for name, value in pairs(task) do
+    if name == 'title' and value == '' then value = redis.call('GET', tag .. 'title:' .. task.id) or '' end
     flat[size + 1], flat[size + 2] = name, tostring(value)
     size = size + 2
   end

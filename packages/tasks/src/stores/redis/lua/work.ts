@@ -37,9 +37,9 @@ end
 
 local task = own(unpack(ARGV, 5, 8))
 if not task then return { 'lost' } end
-local after, maxBytes, progress = tonumber(ARGV[9]), tonumber(ARGV[10]), ARGV[11]
-local doneCount, replacesCount = tonumber(ARGV[12]), tonumber(ARGV[13])
-local firstReplaced = 14 + doneCount
+local after, maxBytes, progress, activity = tonumber(ARGV[9]), tonumber(ARGV[10]), ARGV[11], ARGV[12]
+local doneCount, replacesCount = tonumber(ARGV[13]), tonumber(ARGV[14])
+local firstReplaced = 15 + doneCount
 local first = firstReplaced + replacesCount
 local count = #ARGV - first + 1
 local journal = tag .. 'journal:' .. task.id
@@ -72,8 +72,9 @@ if not isThere and count > 0 then
 end
 put(task, 'journalBytes', sum)
 if progress == '1' then put(task, 'attempts', 0) end
+if activity ~= '' and not isThere then put(task, 'activity', activity) end
 local steered = {}
-for i = 14, firstReplaced - 1 do
+for i = 15, firstReplaced - 1 do
   local key = tag .. 'commands:' .. task.id
   local command = redis.call('HGET', key, ARGV[i])
   if command then

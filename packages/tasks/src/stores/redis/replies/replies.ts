@@ -9,7 +9,8 @@ import type {
   TakenTask,
   TaskLoad,
 } from '../../../delivery.ts';
-import { toNewTask } from '../../../rules/new-task.ts';
+import { toActivity } from '../../../rules/activity.ts';
+import { toNewTask, toTitle } from '../../../rules/new-task.ts';
 import type { FinalStatus, TaskStatus } from '../../../status.ts';
 import type { CreateReceipt, FinishReceipt, SendReceipt, StoreCancelReceipt } from '../../../store.ts';
 import type { NumberedCommand, Stage, StopOrder, TaskHead, TaskRecord } from '../../../task.ts';
@@ -31,6 +32,7 @@ const TEXTS = new Set([
   'tenant',
   'agent',
   'conversation',
+  'title',
   'key',
   'nonce',
   'steered',
@@ -42,6 +44,7 @@ const TEXTS = new Set([
 /** Fields that are parts of others, or only for the store and its worker. */
 const PARTS = new Set([
   'superseded',
+  'activity',
   'stopLevel',
   'stopReason',
   'abortAt',
@@ -83,7 +86,10 @@ function partsOf([flat, outcome, commands]: HeadReply): { head: TaskHead; parts:
   // The last stage stays in the hash; it has no meaning after the end.
   if (head['endedAt'] !== undefined) delete head['stage'];
   if (head['stage'] !== 'ready' && head['stage'] !== 'later') delete head['stageAt'];
-  const { superseded, concurrencyKey: key, concurrencyLimit, stopLevel } = parts;
+  const { input, activity, superseded, concurrencyKey: key, concurrencyLimit, stopLevel } = parts;
+  const title = input === undefined ? undefined : toTitle(JSON.parse(input));
+  if (title !== undefined) head['title'] = title;
+  if (activity !== undefined) head['activity'] = toActivity(activity, head as unknown as TaskHead);
   if (superseded !== undefined) head['superseded'] = superseded.split(' ');
   if (key !== undefined) head['concurrency'] = { key, limit: Number(concurrencyLimit) };
   if (stopLevel !== undefined) {

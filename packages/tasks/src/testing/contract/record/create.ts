@@ -1,6 +1,6 @@
 import assert from 'node:assert/strict';
-import { getShard } from '../../id.ts';
-import { type ContractCase, claim, create, record, TENANT, tryClaim } from '../case.ts';
+import { getShard } from '../../../id.ts';
+import { type ContractCase, claim, create, record, TENANT, tryClaim } from '../../case.ts';
 
 /** What is written down when a task is created. */
 export const createCases: readonly ContractCase[] = [
@@ -50,7 +50,7 @@ export const createCases: readonly ContractCase[] = [
     },
   },
   {
-    title: 'a key still counts after its task has ended',
+    title: 'a key stays in use after its task has ended',
     async run({ store }) {
       const { id } = await create(store, { key: 'm1' });
       const { by } = await claim(store, id);
@@ -74,7 +74,7 @@ export const createCases: readonly ContractCase[] = [
     },
   },
   {
-    title: 'the tasks of one conversation share a shard, which stands in their ids',
+    title: 'the tasks of one conversation share a shard, and their ids contain it',
     async run({ store }) {
       const shards = new Set<number>();
       for (let i = 0; i < 8; i++) shards.add(getShard((await create(store, { conversation: 'c', key: `k${i}` })).id));
@@ -91,7 +91,7 @@ export const createCases: readonly ContractCase[] = [
     },
   },
   {
-    title: 'what the creator does to its input afterwards changes nothing',
+    title: 'changing an input after the creation does not change the task',
     async run({ store }) {
       const input = { list: ['a'] };
       const { id } = await create(store, { input });
@@ -100,7 +100,7 @@ export const createCases: readonly ContractCase[] = [
     },
   },
   {
-    title: 'what a reader does to a record changes nothing',
+    title: 'changing a returned record does not change the task',
     async run({ store }) {
       const { id } = await create(store, { input: { list: ['a'] } });
       ((await record(store, id)).inputs as { list: string[] }[])[0]!.list.push('b');
@@ -108,7 +108,7 @@ export const createCases: readonly ContractCase[] = [
     },
   },
   {
-    title: 'text of any script and size survives',
+    title: 'text of any script and size is stored unchanged',
     async run({ store }) {
       const input = `ñ 漢字 🙂 \u0000 \\ " ${'x'.repeat(100_000)}`;
       const { id } = await create(store, { input });

@@ -11,8 +11,8 @@ import {
   SHORT_MS,
   TENANT,
   tryClaim,
-} from '../case.ts';
-import { CONVERSATION, kindOf, say, statuses } from './talk.ts';
+} from '../../case.ts';
+import { CONVERSATION, kindOf, say, statuses } from '../../talk.ts';
 
 /** One live task in a conversation, and what a newer message does to it. */
 export const conversationCases: readonly ContractCase[] = [
@@ -73,7 +73,7 @@ export const conversationCases: readonly ContractCase[] = [
     },
   },
   {
-    title: 'queue lets each have its turn, in order',
+    title: 'queue runs each task in order',
     async run({ store }) {
       const tasks = [];
       for (const text of ['one', 'two', 'three']) tasks.push(await say(store, text, 'queue'));
@@ -88,7 +88,7 @@ export const conversationCases: readonly ContractCase[] = [
     },
   },
   {
-    title: 'queue refuses more than may wait',
+    title: 'queue refuses a message when the queue is full',
     async run({ store }) {
       await say(store, 'current', 'queue');
       for (let i = 0; i < 100; i++) await say(store, `${i}`, 'queue');
@@ -100,7 +100,7 @@ export const conversationCases: readonly ContractCase[] = [
     },
   },
   {
-    title: 'reject refuses while a task lives, and its key may be used again',
+    title: 'reject refuses while a task is active, and the key of a refused task can be used again',
     async run({ store }) {
       const one = await say(store, 'one', 'reject');
       const again = { ...CONVERSATION, agent: 'assistant', input: 'two', key: 'm2' };
@@ -111,7 +111,7 @@ export const conversationCases: readonly ContractCase[] = [
     },
   },
   {
-    title: 'a refused message takes none along that was accepted and is held back',
+    title: 'a refused message does not affect accepted messages that are held back',
     async run({ store }) {
       const one = await say(store, 'one', 'queue');
       await claim(store, one.id);
@@ -135,7 +135,7 @@ export const conversationCases: readonly ContractCase[] = [
     },
   },
   {
-    title: 'a message that was read by the running task needs no turn of its own',
+    title: 'a message that the running task has read does not run as a task of its own',
     async run({ store }) {
       const one = await say(store, 'one', 'steer');
       await claim(store, one.id);
@@ -163,7 +163,7 @@ export const conversationCases: readonly ContractCase[] = [
     },
   },
   {
-    title: 'messages given to a task that never read them come before those that queued',
+    title: 'messages that a task did not read run before those that were queued',
     async run({ store }) {
       const one = await say(store, 'one', 'queue');
       await claim(store, one.id);
@@ -185,7 +185,7 @@ export const conversationCases: readonly ContractCase[] = [
     },
   },
   {
-    title: 'never two tasks of a conversation can be claimed at once, whatever is thrown at it',
+    title: 'two tasks of a conversation can never be claimed at the same time',
     async run({ store }) {
       const policies: Policy[] = ['replace', 'queue', 'steer', 'replace', 'queue'];
       const first = await say(store, 'first', 'queue');
@@ -208,7 +208,7 @@ export const conversationCases: readonly ContractCase[] = [
     },
   },
   {
-    title: 'an end without a history leaves the one there was',
+    title: 'an end without a history keeps the previous history',
     async run({ store }) {
       const one = await say(store, 'one', 'queue');
       await claim(store, one.id);
@@ -234,13 +234,13 @@ export const conversationCases: readonly ContractCase[] = [
     },
   },
   {
-    title: 'a cancel of a conversation where nothing lives is unknown',
+    title: 'a cancel of a conversation without active tasks returns unknown',
     async run({ store }) {
       assert.deepEqual(await store.cancel(CONVERSATION), { answer: 'unknown' });
     },
   },
   {
-    title: 'a cancelled task that waited gives its place to nobody',
+    title: 'a cancelled task that was waiting is skipped',
     async run({ store }) {
       const one = await say(store, 'one', 'queue');
       await claim(store, one.id);
@@ -251,7 +251,7 @@ export const conversationCases: readonly ContractCase[] = [
     },
   },
   {
-    title: 'a cancelled task that had not started gives its turn to the next',
+    title: 'when a task that had not started is cancelled, the next one starts',
     async run({ store }) {
       const one = await say(store, 'one', 'queue');
       const two = await say(store, 'two', 'queue');
@@ -260,7 +260,7 @@ export const conversationCases: readonly ContractCase[] = [
     },
   },
   {
-    title: 'a task whose workers keep dying gives its turn to the next',
+    title: 'when a task fails because its workers keep dying, the next one starts',
     options: { maxAttempts: 1 },
     async run({ store, advance }) {
       const one = await say(store, 'one', 'queue');

@@ -1,16 +1,16 @@
 import assert from 'node:assert/strict';
 import type { Policy } from '@whoa/core';
-import type { TakeAnswer, TakeRequest } from '../../delivery.ts';
-import type { TaskStore } from '../../store.ts';
-import type { ConversationRef, NewTask, TaskRecord } from '../../task.ts';
-import { fresh, LEASE_MS, record, TENANT } from '../case.ts';
+import type { TakeAnswer, TakeRequest } from '../delivery.ts';
+import type { TaskStore } from '../store.ts';
+import type { ConversationRef, NewTask, TaskRecord } from '../task.ts';
+import { fresh, LEASE_MS, record, TENANT } from './case.ts';
 
-/** The conversation that cases talk in. */
+/** The conversation of the cases. */
 export const CONVERSATION: ConversationRef = { tenant: TENANT, conversation: 'c1' };
 
 type Said = Partial<NewTask> & { readonly policy?: Policy };
 
-/** Says something in it; `replace` unless said otherwise. */
+/** Sends a message to the conversation. The policy defaults to `replace`. */
 export async function say(store: TaskStore, input: string, options: Policy | Said): Promise<TaskRecord> {
   const { policy = 'replace', ...rest } = typeof options === 'string' ? { policy: options } : options;
   const receipt = await store.create({ ...CONVERSATION, agent: 'assistant', input, ...rest }, { policy });
@@ -23,13 +23,13 @@ export const statuses = (store: TaskStore, tasks: readonly TaskRecord[]): Promis
 export const kindOf = async (store: TaskStore, { id }: TaskRecord): Promise<string | undefined> =>
   (await record(store, id)).outcome?.reason?.kind;
 
-/** What a worker of its own is handed now. */
+/** Takes for a new worker, and returns the ids of the tasks. */
 export async function taken(store: TaskStore, rest: Partial<TakeRequest> = {}): Promise<string[]> {
   const answer = await take(store, rest);
   return answer.tasks.map(({ task }) => task.id);
 }
 
-/** Takes for a session of its own unless one is named, or fails. */
+/** Takes tasks, for a new session by default. Fails if it gets none. */
 export async function take(
   store: TaskStore,
   rest: Partial<TakeRequest> = {},
@@ -38,7 +38,7 @@ export async function take(
   return answer.answer === 'taken' ? answer : assert.fail(`expected tasks, got ${answer.answer}`);
 }
 
-/** A first take of a new session. */
+/** Creates the first take of a new session. */
 export function requestOf(): TakeRequest {
   const [session, claim] = [fresh('session'), fresh('claim')];
   return { domain: 0, session, claim, worker: 'w1', leaseMs: LEASE_MS, number: 1, agents: ['assistant'], limit: 100 };

@@ -1,7 +1,7 @@
 import assert from 'node:assert/strict';
-import { signatureOf } from '../../id.ts';
-import type { Hint, PushedOrder, TaskStore, WatchFilter } from '../../store.ts';
-import { bring, type ContractCase, claim, create, nth, ordersFor, record, TENANT, withOwned } from '../case.ts';
+import { signatureOf } from '../../../id.ts';
+import type { Hint, PushedOrder, TaskStore, WatchFilter } from '../../../store.ts';
+import { bring, type ContractCase, claim, create, nth, ordersFor, record, TENANT, withOwned } from '../../case.ts';
 
 interface Hearing {
   readonly filter: WatchFilter;
@@ -9,7 +9,7 @@ interface Hearing {
   readonly when: () => Promise<unknown>;
 }
 
-/** Does something and waits until it was told to somebody who watches. */
+/** Does something and waits until a watcher is notified of it. */
 async function checkHint(store: TaskStore, { filter, wanted, when }: Hearing): Promise<void> {
   let tell = (): void => {};
   const told = new Promise<void>((resolve) => (tell = resolve));
@@ -51,7 +51,7 @@ export const watchCases: readonly ContractCase[] = [
     }),
   ),
   {
-    title: 'an order that a cancel brings along is the one in the record, for the claim that holds the task',
+    title: 'an order pushed by a cancel is the one in the record, for the claim that holds the task',
     async run({ store }) {
       const { id, ref, by } = await bring(store, 'running');
       for (const [mode, level] of [
@@ -77,7 +77,7 @@ export const watchCases: readonly ContractCase[] = [
     },
   },
   {
-    title: 'the turn of a task that waited is told to its worker',
+    title: 'a worker is notified when its waiting task can start',
     async run({ store }) {
       const one = await create(store, { conversation: 'c', worker: 'home' });
       await claim(store, one.id);
@@ -90,7 +90,7 @@ export const watchCases: readonly ContractCase[] = [
     },
   },
   {
-    title: 'a watcher hears only what it asked for',
+    title: 'a watcher is notified only of what it asked for',
     async run({ store }) {
       const one = await bring(store, 'running');
       const other = await bring(store, 'running');
@@ -106,7 +106,7 @@ export const watchCases: readonly ContractCase[] = [
     },
   },
   {
-    title: 'a watcher that left hears nothing more',
+    title: 'a watcher that has left is not notified any more',
     async run({ store }) {
       const { ref } = await bring(store, 'running');
       let calls = 0;

@@ -1,7 +1,7 @@
 import assert from 'node:assert/strict';
-import type { Hint, TaskStore } from '../../store.ts';
-import { bring, type CaseContext, type ContractCase, create, expire, LEASE_MS, withOwned } from '../case.ts';
-import { taken } from './talk.ts';
+import type { Hint, TaskStore } from '../../../store.ts';
+import { bring, type CaseContext, type ContractCase, create, expire, LEASE_MS, withOwned } from '../../case.ts';
+import { taken } from '../../talk.ts';
 
 const orderOf = ({ type }: Hint): boolean => type === 'work';
 
@@ -58,7 +58,7 @@ export const ringCases: readonly ContractCase[] = [
     }),
   ),
   {
-    title: 'one new task rings one of those who wait',
+    title: 'a new task notifies one waiting worker',
     async run({ store }) {
       const heard: string[] = [];
       const workers = ['a', 'b', 'c'];
@@ -86,7 +86,7 @@ export const ringCases: readonly ContractCase[] = [
     },
   },
   {
-    title: 'a ring reaches a worker of another client',
+    title: 'a notification reaches a worker of another client',
     needs: 'second client',
     async run({ store, openSecond }) {
       await taken(store, { worker: 'idle' });

@@ -1,14 +1,14 @@
 import assert from 'node:assert/strict';
-import { LIMITS } from '../../rules/rules.ts';
-import type { CreateReceipt } from '../../store.ts';
-import type { NewTask } from '../../task.ts';
-import { bring, type ContractCase, claim, nth, record, SHORT_MS, TENANT } from '../case.ts';
-import { CONVERSATION, say, statuses } from './talk.ts';
+import { LIMITS } from '../../../rules/rules.ts';
+import type { CreateReceipt } from '../../../store.ts';
+import type { NewTask } from '../../../task.ts';
+import { bring, type ContractCase, claim, nth, record, SHORT_MS, TENANT } from '../../case.ts';
+import { CONVERSATION, say, statuses } from '../../talk.ts';
 
 const WANTED: NewTask = { tenant: TENANT, agent: 'assistant', input: 'hello' };
 const STEER = { type: 'steer', message: 'be brief' } as const;
 
-/** Asks twice, as somebody does whose answer was lost. */
+/** Sends a request twice, like a client that lost the response. */
 export async function twice<T>(ask: () => Promise<T>): Promise<readonly [T, T]> {
   return [await ask(), await ask()];
 }
@@ -16,10 +16,10 @@ export async function twice<T>(ask: () => Promise<T>): Promise<readonly [T, T]> 
 const created = (receipt: CreateReceipt) =>
   receipt.answer === 'created' ? receipt : assert.fail(`expected a task, got ${receipt.answer}`);
 
-/** Requests that are made again because nobody knows what became of them. */
+/** Requests that are repeated because their response was lost. */
 export const nonceCases: readonly ContractCase[] = [
   {
-    title: 'a task that is created again with the same nonce exists once, and the answer is the first one',
+    title: 'a task that is created again with the same nonce exists once, and the receipt is the same',
     async run({ store }) {
       const [first, again] = await twice(() => store.create(WANTED, { nonce: 'n1' }));
       assert.deepEqual(created(again), created(first));
@@ -43,7 +43,7 @@ export const nonceCases: readonly ContractCase[] = [
     },
   },
   {
-    title: 'under a key the nonce tells the request that created the task from those that came too late',
+    title: 'with a key, the nonce distinguishes the request that created the task from later ones',
     async run({ store }) {
       const wanted = { ...WANTED, key: 'k' };
       const [first, again] = await twice(() => store.create(wanted, { nonce: 'n1' }));
@@ -53,7 +53,7 @@ export const nonceCases: readonly ContractCase[] = [
     },
   },
   {
-    title: 'a creation that is repeated after the end of its task is answered with what became of it',
+    title: 'a creation that is repeated after the end of its task returns the ended task',
     async run({ store }) {
       const { id } = created(await store.create(WANTED, { nonce: 'n' })).task;
       await claim(store, id);
@@ -82,7 +82,7 @@ export const nonceCases: readonly ContractCase[] = [
     },
   },
   {
-    title: 'a message that is sent again supersedes nothing more, and says again what it superseded',
+    title: 'a message that is sent again supersedes nothing else, and returns what it superseded the first time',
     async run({ store }) {
       const one = await say(store, 'one', 'replace');
       await claim(store, one.id);
@@ -102,7 +102,7 @@ export const nonceCases: readonly ContractCase[] = [
     },
   },
   {
-    title: 'a message that was superseded itself does not come back by being sent again',
+    title: 'a superseded message that is sent again stays superseded',
     async run({ store }) {
       const ask = () => store.create({ ...WANTED, ...CONVERSATION }, { nonce: 'n' });
       const { id } = created(await ask()).task;
@@ -112,7 +112,7 @@ export const nonceCases: readonly ContractCase[] = [
     },
   },
   {
-    title: 'a message that steers is given once, however often it is sent',
+    title: 'a steering message is delivered once, however often it is sent',
     async run({ store }) {
       const one = await say(store, 'one', 'replace');
       await claim(store, one.id);
@@ -125,7 +125,7 @@ export const nonceCases: readonly ContractCase[] = [
     },
   },
   {
-    title: 'a message that is held back is taken in once, however often it is sent',
+    title: 'a message that is held back is merged once, however often it is sent',
     async run({ store, advance }) {
       await say(store, 'one', { holdMs: SHORT_MS });
       const ask = () => store.create({ ...WANTED, ...CONVERSATION, holdMs: SHORT_MS }, { nonce: 'n' });
@@ -136,7 +136,7 @@ export const nonceCases: readonly ContractCase[] = [
     },
   },
   {
-    title: 'a message that was refused left nothing behind: sent again, it is judged anew',
+    title: 'a refused message leaves nothing behind: sent again, it is decided again',
     async run({ store }) {
       const one = await say(store, 'one', 'replace');
       await claim(store, one.id);
@@ -147,7 +147,7 @@ export const nonceCases: readonly ContractCase[] = [
     },
   },
   {
-    title: 'a command that is sent again with the same nonce is there once and has its number',
+    title: 'a command that is sent again with the same nonce is stored once and keeps its number',
     async run({ store }) {
       const { id, ref } = await bring(store, 'running');
       const [first, again] = await twice(() => store.send(ref, STEER, { nonce: 'n' }));
@@ -200,7 +200,7 @@ export const nonceCases: readonly ContractCase[] = [
     },
   },
   {
-    title: 'a nonce that is no text is refused by name',
+    title: 'a nonce that is not a string is refused by name',
     async run({ store }) {
       const { ref } = await bring(store, 'running');
       await assert.rejects(store.create(WANTED, { nonce: '' }), /nonce/);

@@ -1,5 +1,5 @@
 import assert from 'node:assert/strict';
-import { bring, type ContractCase, claim, create, ordersFor, record, TENANT, tryClaim } from '../case.ts';
+import { bring, type ContractCase, claim, create, ordersFor, record, TENANT, tryClaim } from '../../case.ts';
 
 /** Cancels, their levels and their receipts; commands. */
 export const cancelCases: readonly ContractCase[] = [
@@ -25,7 +25,7 @@ export const cancelCases: readonly ContractCase[] = [
     },
   },
   {
-    title: 'a cancel without a word means a person asked, gracefully',
+    title: 'a cancel without arguments has the kind user and the mode graceful',
     async run({ store }) {
       const { ref } = await bring(store, 'running');
       const receipt = await store.cancel(ref);
@@ -53,7 +53,7 @@ export const cancelCases: readonly ContractCase[] = [
     }),
   ),
   {
-    title: 'a second cancel as hard as the first says already, and gives the first reason',
+    title: 'a second cancel that is not harder returns already, with the first reason',
     async run({ store }) {
       const { ref } = await bring(store, 'running');
       await store.cancel(ref, { by: 'first' });
@@ -62,7 +62,7 @@ export const cancelCases: readonly ContractCase[] = [
     },
   },
   {
-    title: 'a harder cancel escalates, keeps the first reason and brings the end closer',
+    title: 'a harder cancel escalates, keeps the first reason and shortens the deadlines',
     async run({ store }) {
       const { ref, by } = await bring(store, 'running');
       const first = await store.cancel(ref, { by: 'first' });
@@ -82,7 +82,7 @@ export const cancelCases: readonly ContractCase[] = [
     },
   },
   {
-    title: 'a level whose time has come counts as reached',
+    title: 'a level counts as reached from its deadline',
     async run({ store, advance }) {
       const { ref } = await bring(store, 'running');
       await store.cancel(ref, {}, { mode: { drainMs: 100, abortMs: 50_000 } });
@@ -126,7 +126,7 @@ export const cancelCases: readonly ContractCase[] = [
     },
   },
   {
-    title: 'a run that was cut off is cancelled and not complete',
+    title: 'a run that was interrupted is cancelled and not complete',
     async run({ store }) {
       const { id, ref, by } = await bring(store, 'running');
       await store.cancel(ref);
@@ -175,7 +175,7 @@ export const cancelCases: readonly ContractCase[] = [
     },
   },
   {
-    title: 'commands reach the worker in order, again and again, until it says they are done',
+    title: 'commands are sent to the worker in order, repeatedly, until it confirms them',
     async run({ store }) {
       const { ref, by } = await bring(store, 'running');
       await store.send(ref, { type: 'cancel-call', callId: 'c1' });
@@ -207,7 +207,7 @@ export const cancelCases: readonly ContractCase[] = [
     },
   },
   {
-    title: 'a command that was not done is given to the next worker',
+    title: 'a command that was not confirmed goes to the next worker',
     async run({ store }) {
       const { id, ref, by } = await bring(store, 'running');
       await store.send(ref, { type: 'approve', callId: 'c', approved: true });
@@ -236,7 +236,7 @@ export const cancelCases: readonly ContractCase[] = [
     },
   },
   {
-    title: 'more commands than a worker can be behind with are refused',
+    title: 'commands beyond the limit of unconfirmed ones are refused',
     async run({ store }) {
       const { ref } = await bring(store, 'running');
       for (let i = 0; i < 100; i++) await store.send(ref, { type: 'steer', message: i });

@@ -1,7 +1,7 @@
 import assert from 'node:assert/strict';
-import type { TaskStore } from '../../store.ts';
-import type { TaskRef } from '../../task.ts';
-import { bring, type ContractCase, claim, create, expire, nth, record, SHORT_MS, TENANT } from '../case.ts';
+import type { TaskStore } from '../../../store.ts';
+import type { TaskRef } from '../../../task.ts';
+import { bring, type ContractCase, claim, create, expire, nth, record, SHORT_MS, TENANT } from '../../case.ts';
 
 const MAX_BYTES = 1_000;
 /** An event of so many bytes as JSON. */
@@ -24,7 +24,7 @@ export const journalBoundCases: readonly ContractCase[] = [
     },
   },
   {
-    title: 'entries that a batch replaces are gone with it, and positions go on',
+    title: 'entries that a batch replaces are removed, and positions continue',
     async run({ store }) {
       const { id, ref, by } = await bring(store, 'running');
       await store.append(by, { after: 0, events: ['start', 'dra', 'ft', 'other'] });
@@ -56,7 +56,7 @@ export const journalBoundCases: readonly ContractCase[] = [
     },
   },
   {
-    title: 'replacing what is not there, or no longer, changes nothing',
+    title: 'replacing entries that do not exist changes nothing',
     async run({ store }) {
       const { id, ref, by } = await bring(store, 'running');
       await store.append(by, { after: 0, events: ['a'], replaces: [1, 7, 0] });
@@ -68,7 +68,7 @@ export const journalBoundCases: readonly ContractCase[] = [
     },
   },
   {
-    title: 'a reader pages over what is gone and misses nothing that is there',
+    title: 'a reader skips removed entries and misses none of the others',
     async run({ store }) {
       const { ref, by } = await bring(store, 'running');
       const events = Array.from({ length: 40 }, (_, i) => i + 1);
@@ -110,7 +110,7 @@ export const journalBoundCases: readonly ContractCase[] = [
     },
   },
   {
-    title: 'a full journal takes what replaces enough, and orders are given all the same',
+    title: 'a full journal accepts a batch that replaces enough, and orders are still returned',
     options: { maxJournalBytes: MAX_BYTES },
     async run({ store }) {
       const { id, ref, by } = await bring(store, 'running');
@@ -127,7 +127,7 @@ export const journalBoundCases: readonly ContractCase[] = [
     },
   },
   {
-    title: 'what one worker wrote counts for the next, and can be replaced by it',
+    title: 'entries of one worker count for the next, which can replace them',
     options: { maxJournalBytes: MAX_BYTES },
     async run({ store, advance }) {
       const { id } = await create(store);
@@ -145,7 +145,7 @@ export const journalBoundCases: readonly ContractCase[] = [
     },
   },
   {
-    title: 'the one who lost a task cannot remove anything from its journal',
+    title: 'a worker that lost a task cannot remove anything from its journal',
     async run({ store, advance }) {
       const { id } = await create(store);
       await claim(store, id, { leaseMs: SHORT_MS });

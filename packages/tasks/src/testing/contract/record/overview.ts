@@ -1,6 +1,6 @@
 import assert from 'node:assert/strict';
-import type { TaskStore } from '../../store.ts';
-import { bring, type ContractCase, claim, create, fresh, LEASE_MS, record, SHORT_MS, TENANT } from '../case.ts';
+import type { TaskStore } from '../../../store.ts';
+import { bring, type ContractCase, claim, create, fresh, LEASE_MS, record, SHORT_MS, TENANT } from '../../case.ts';
 
 const take = (store: TaskStore, worker: string, limit: number) =>
   store.take({
@@ -17,7 +17,7 @@ const take = (store: TaskStore, worker: string, limit: number) =>
 /** What operators look at. */
 export const overviewCases: readonly ContractCase[] = [
   {
-    title: 'counts say how many tasks of a tenant have each status, and nothing of other tenants',
+    title: 'counts include the tasks of one tenant by status, and none of other tenants',
     async run({ store }) {
       const none = { init: 0, running: 0, cancelling: 0, success: 0, failed: 0, cancelled: 0 };
       assert.deepEqual((await store.counts({ tenant: TENANT })).statuses, none);
@@ -34,7 +34,7 @@ export const overviewCases: readonly ContractCase[] = [
     },
   },
   {
-    title: 'tenants are listed once each in the order of their bytes, page by page',
+    title: 'tenants are listed once each, in byte order, page by page',
     async run({ store }) {
       assert.deepEqual(await store.tenants(), { tenants: [] });
       const names = ['b', 'a', 'B', 'é', '\u{1f600}', '\uffee', 'a b', 'ab'];
@@ -56,7 +56,7 @@ export const overviewCases: readonly ContractCase[] = [
     },
   },
   {
-    title: 'a tenant whose tasks were all forgotten is no longer listed, and is again when it has one',
+    title: 'a tenant without stored tasks is not listed until it has one again',
     options: { retentionMs: SHORT_MS },
     async run({ store, advance }) {
       await create(store, { tenant: 'stays' });

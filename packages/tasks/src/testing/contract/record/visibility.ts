@@ -10,7 +10,7 @@ import {
   TENANT,
   tryClaim,
   withOwned,
-} from '../case.ts';
+} from '../../case.ts';
 
 /** Who sees what, and for how long. */
 export const visibilityCases: readonly ContractCase[] = [
@@ -28,7 +28,7 @@ export const visibilityCases: readonly ContractCase[] = [
     },
   },
   {
-    title: 'another tenant cannot cancel or command a task, or tell that it exists',
+    title: 'another tenant cannot cancel or command a task, or find out that it exists',
     async run({ store }) {
       const { id } = await bring(store, 'running');
       const [foreign, nothing] = [
@@ -51,7 +51,7 @@ export const visibilityCases: readonly ContractCase[] = [
     },
   },
   {
-    title: 'a list gives the newest first, page by page, each once',
+    title: 'a list returns the newest first, page by page, each once',
     async run({ store, advance }) {
       const ids: string[] = [];
       for (let i = 0; i < 7; i++) {
@@ -74,7 +74,7 @@ export const visibilityCases: readonly ContractCase[] = [
     },
   },
   {
-    title: 'a list can be narrowed to a status and to a conversation',
+    title: 'a list can be filtered by status and by conversation',
     async run({ store }) {
       const running = await bring(store, 'running');
       const other = await create(store, { conversation: 'c' });
@@ -85,7 +85,7 @@ export const visibilityCases: readonly ContractCase[] = [
     },
   },
   {
-    title: 'a limit that is not a number of things is refused by name',
+    title: 'a limit that is not a count is refused by name',
     async run({ store }) {
       await assert.rejects(store.list({ tenant: TENANT, limit: 0 }), /limit/);
       await assert.rejects(store.sweep({ limit: -1 }), /limit/);
@@ -159,7 +159,7 @@ export const visibilityCases: readonly ContractCase[] = [
     },
   },
   {
-    title: 'of the claims of two clients one wins',
+    title: 'when two clients claim a task, one succeeds',
     needs: 'second client',
     async run({ store, openSecond }) {
       await withOwned(await openSecond(), async (second) => {

@@ -1,7 +1,7 @@
 import assert from 'node:assert/strict';
-import { LIMITS } from '../../rules/rules.ts';
-import { type ContractCase, claim, LEASE_MS, record, SHORT_MS, tryClaim } from '../case.ts';
-import { CONVERSATION, kindOf, say, taken } from './talk.ts';
+import { LIMITS } from '../../../rules/rules.ts';
+import { type ContractCase, claim, LEASE_MS, record, SHORT_MS, tryClaim } from '../../case.ts';
+import { CONVERSATION, kindOf, say, taken } from '../../talk.ts';
 
 /** Messages that are held back for a moment, in case more follow. */
 export const holdCases: readonly ContractCase[] = [
@@ -16,7 +16,7 @@ export const holdCases: readonly ContractCase[] = [
     },
   },
   {
-    title: 'a message that took others over has their inputs, and they have none',
+    title: 'a message that was merged with others has their inputs, and they have none',
     async run({ store }) {
       const one = await say(store, 'one', { holdMs: SHORT_MS });
       const two = await say(store, 'two', { holdMs: SHORT_MS });
@@ -27,7 +27,7 @@ export const holdCases: readonly ContractCase[] = [
     },
   },
   {
-    title: 'more messages than may be taken as one are refused',
+    title: 'messages beyond the limit for merging are refused',
     async run({ store }) {
       for (let i = 0; i < LIMITS.maxGathered; i++) await say(store, `${i}`, { holdMs: LEASE_MS });
       const receipt = await store.create({ ...CONVERSATION, agent: 'assistant', input: 'x', holdMs: LEASE_MS });
@@ -35,7 +35,7 @@ export const holdCases: readonly ContractCase[] = [
     },
   },
   {
-    title: 'messages that follow each other closely become one task, and the last gets the answer',
+    title: 'messages in quick succession become one task, and the last one gets the answer',
     async run({ store, advance }) {
       const one = await say(store, 'one', { holdMs: SHORT_MS });
       const two = await say(store, 'two', { holdMs: SHORT_MS });
@@ -45,7 +45,7 @@ export const holdCases: readonly ContractCase[] = [
     },
   },
   {
-    title: 'a message that is not held back takes those that are with it',
+    title: 'a message that is not held back is merged with those that are',
     async run({ store }) {
       await say(store, 'one', { holdMs: SHORT_MS });
       const two = await say(store, 'two', 'replace');
@@ -53,7 +53,7 @@ export const holdCases: readonly ContractCase[] = [
     },
   },
   {
-    title: 'a message that is held back leaves the running task alone until its time has come',
+    title: 'a message that is held back does not affect the running task before its time',
     async run({ store, advance }) {
       const one = await say(store, 'one', 'replace');
       await claim(store, one.id);
@@ -81,7 +81,7 @@ export const holdCases: readonly ContractCase[] = [
     }),
   ),
   {
-    title: 'a message that was held back and then refused ends, and says why',
+    title: 'a message that was held back and then refused ends with a reason',
     async run({ store, advance }) {
       const one = await say(store, 'one', 'replace');
       await claim(store, one.id);

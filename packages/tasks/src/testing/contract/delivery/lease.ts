@@ -12,12 +12,12 @@ import {
   SHORT_MS,
   TENANT,
   tryClaim,
-} from '../case.ts';
+} from '../../case.ts';
 
 /** Claims, leases and epochs. */
 export const leaseCases: readonly ContractCase[] = [
   {
-    title: 'a claim says who works on a task and since when',
+    title: 'a claim records the worker and the start time',
     async run({ store }) {
       const { id } = await create(store);
       const { task, orders, by } = await claim(store, id, { worker: 'w7' });
@@ -32,7 +32,7 @@ export const leaseCases: readonly ContractCase[] = [
     },
   },
   {
-    title: 'of two claims at once one wins and the other learns until when',
+    title: 'of two claims at once one succeeds, and the other returns when to try again',
     async run({ store }) {
       const { id } = await create(store);
       const claims = await Promise.all(['a', 'b', 'c', 'd'].map((worker) => tryClaim(store, id, { worker })));
@@ -41,7 +41,7 @@ export const leaseCases: readonly ContractCase[] = [
     },
   },
   {
-    title: 'not even the same session can claim what it holds, with another claim',
+    title: 'even the session that holds a task cannot claim it again with another claim',
     async run({ store }) {
       const { id } = await create(store);
       const { by } = await claim(store, id);
@@ -59,7 +59,7 @@ export const leaseCases: readonly ContractCase[] = [
     },
   },
   {
-    title: 'a lease holds until its last moment, and a claim takes nothing away',
+    title: 'a lease is valid until its last moment, and a claim does not end it',
     async run({ store, advance }) {
       const { id } = await create(store);
       await claim(store, id, { leaseMs: SHORT_MS });
@@ -130,7 +130,7 @@ export const leaseCases: readonly ContractCase[] = [
     },
   },
   {
-    title: 'progress wipes out the deaths before it, but for their sum',
+    title: 'progress resets the attempts, but not the total number of deaths',
     options: { maxAttempts: 2 },
     async run({ store, advance }) {
       const { id } = await create(store);
@@ -145,7 +145,7 @@ export const leaseCases: readonly ContractCase[] = [
     },
   },
   {
-    title: 'a released task can be claimed at once and has lost no attempt',
+    title: 'a released task can be claimed at once, and the release costs no attempt',
     options: { maxAttempts: 1 },
     async run({ store }) {
       const { id } = await create(store);
@@ -157,7 +157,7 @@ export const leaseCases: readonly ContractCase[] = [
     },
   },
   {
-    title: 'a release that arrives twice says so',
+    title: 'a second release returns already',
     async run({ store }) {
       const { by } = await bring(store, 'running');
       await store.release(by);
@@ -165,7 +165,7 @@ export const leaseCases: readonly ContractCase[] = [
     },
   },
   {
-    title: 'the one who released a task is fenced',
+    title: 'a worker that released a task is fenced',
     async run({ store }) {
       const { by } = await bring(store, 'running');
       await store.release(by);
@@ -200,7 +200,7 @@ export const leaseCases: readonly ContractCase[] = [
     },
   },
   {
-    title: 'a cancel of a task that had begun and has no worker is settled, not lost',
+    title: 'a cancelled task that had started and has no worker is settled',
     async run({ store, advance }) {
       const { id } = await create(store);
       const { by } = await claim(store, id, { leaseMs: SHORT_MS });

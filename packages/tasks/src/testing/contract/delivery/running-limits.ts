@@ -1,11 +1,11 @@
 import assert from 'node:assert/strict';
-import { type ContractCase, create, expire, record, SHORT_MS, TENANT, tryClaim } from '../case.ts';
-import { take, taken } from './talk.ts';
+import { type ContractCase, create, expire, record, SHORT_MS, TENANT, tryClaim } from '../../case.ts';
+import { take, taken } from '../../talk.ts';
 
 /** How much runs at once. */
 export const limitCases: readonly ContractCase[] = [
   {
-    title: 'no more tasks of a tenant run than may, and an end makes room for the next',
+    title: 'the limit of running tasks of a tenant is kept, and an end lets the next one start',
     options: { maxRunningPerTenant: 2 },
     async run({ store }) {
       for (let i = 0; i < 4; i++) await create(store);
@@ -21,7 +21,7 @@ export const limitCases: readonly ContractCase[] = [
     },
   },
   {
-    title: 'no more tasks of an agent run than may, and an end makes room for the next',
+    title: 'the limit of running tasks of an agent is kept, and an end lets the next one start',
     options: { maxRunningPerAgent: 2 },
     async run({ store }) {
       for (let i = 0; i < 3; i++) await create(store, { tenant: `t${i}` });
@@ -34,7 +34,7 @@ export const limitCases: readonly ContractCase[] = [
     },
   },
   {
-    title: 'tasks that share a concurrency key run so many at once, in order',
+    title: 'tasks with the same concurrency key run in order, up to its limit at a time',
     async run({ store, advance }) {
       const concurrency = { key: 'printer', limit: 2 };
       const ids: string[] = [];
@@ -57,7 +57,7 @@ export const limitCases: readonly ContractCase[] = [
     },
   },
   {
-    title: 'a concurrency key keeps its place while a worker is lost',
+    title: 'a concurrency key stays occupied while a worker is lost',
     async run({ store, advance }) {
       const concurrency = { key: 'printer', limit: 1 };
       const one = await create(store, { concurrency });
@@ -69,7 +69,7 @@ export const limitCases: readonly ContractCase[] = [
     },
   },
   {
-    title: 'more ready tasks of a tenant for an agent than may wait are refused, and others are not',
+    title: 'tasks beyond the limit of waiting tasks of a tenant and agent are refused; others are not',
     options: { maxReady: 3 },
     async run({ store }) {
       for (let i = 0; i < 3; i++) await create(store);
@@ -82,7 +82,7 @@ export const limitCases: readonly ContractCase[] = [
     },
   },
   {
-    title: 'what makes no sense together is refused by name',
+    title: 'invalid options of a task are refused by name',
     async run({ store }) {
       const concurrency = { key: 'k', limit: 1 };
       await assert.rejects(create(store, { conversation: 'c', concurrency }), /concurrency/);

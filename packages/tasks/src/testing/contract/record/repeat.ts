@@ -1,8 +1,8 @@
 import assert from 'node:assert/strict';
-import type { TaskStore } from '../../store.ts';
-import { type Brought, bring, type ContractCase, claim, create, nth, record, TENANT, tryClaim } from '../case.ts';
+import type { TaskStore } from '../../../store.ts';
+import { type Brought, bring, type ContractCase, claim, create, nth, record, TENANT, tryClaim } from '../../case.ts';
+import { CONVERSATION, say, statuses } from '../../talk.ts';
 import { twice } from './nonces.ts';
-import { CONVERSATION, say, statuses } from './talk.ts';
 
 const STEER = { type: 'steer', message: 'be brief' } as const;
 
@@ -71,7 +71,7 @@ const operationCases: readonly ContractCase[] = Object.entries(REPEATS).map(
 
 const conversationCases: readonly ContractCase[] = [
   {
-    title: 'a finish that is repeated wakes nobody twice and leaves the history alone',
+    title: 'a repeated finish wakes no worker twice and does not change the history',
     async run({ store }) {
       const one = await say(store, 'one', 'replace');
       await claim(store, one.id);
@@ -86,7 +86,7 @@ const conversationCases: readonly ContractCase[] = [
     },
   },
   {
-    title: 'a release that is repeated when another has the task is fenced, and leaves it to them',
+    title: 'a release that is repeated after another worker took the task is fenced',
     async run({ store }) {
       const { id, by } = await bring(store, 'running');
       await store.release(by);
@@ -97,7 +97,7 @@ const conversationCases: readonly ContractCase[] = [
     },
   },
   {
-    title: 'a batch that is repeated after its steer was ticked off ends no other message',
+    title: 'a batch that is repeated after its steer was confirmed ends no other message',
     async run({ store }) {
       const one = await say(store, 'one', 'replace');
       await claim(store, one.id);

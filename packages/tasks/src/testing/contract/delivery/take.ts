@@ -1,5 +1,5 @@
 import assert from 'node:assert/strict';
-import { LIMITS } from '../../rules/rules.ts';
+import { LIMITS } from '../../../rules/rules.ts';
 import {
   type ContractCase,
   claim,
@@ -11,13 +11,13 @@ import {
   SHORT_MS,
   TENANT,
   tryClaim,
-} from '../case.ts';
-import { requestOf, take, taken } from './talk.ts';
+} from '../../case.ts';
+import { requestOf, take, taken } from '../../talk.ts';
 
 /** How tasks reach workers: takes, and what is taken first. */
 export const takeCases: readonly ContractCase[] = [
   {
-    title: 'a take hands out what is ready, once, with everything its work needs',
+    title: 'a take returns ready tasks, once, with everything their work needs',
     async run({ store }) {
       const ids = [(await create(store, { input: 'one' })).id, (await create(store, { input: 'two' })).id];
       const { tasks, repeat } = await take(store);
@@ -29,7 +29,7 @@ export const takeCases: readonly ContractCase[] = [
     },
   },
   {
-    title: 'what is too large to come along is loaded',
+    title: 'data that is too large to be returned by a take is loaded separately',
     async run({ store }) {
       await create(store, { input: 'x'.repeat(1_000) });
       const [task] = (await take(store, { maxBytes: 100 })).tasks;
@@ -38,7 +38,7 @@ export const takeCases: readonly ContractCase[] = [
     },
   },
   {
-    title: 'a take that is repeated leaves out what its session has claimed by its id since',
+    title: 'a repeated take leaves out tasks that its session has claimed by id since',
     async run({ store }) {
       const [one, other] = [await create(store), await create(store)];
       const request = requestOf();
@@ -88,7 +88,7 @@ export const takeCases: readonly ContractCase[] = [
     },
   },
   {
-    title: 'a session that is over takes, claims and beats no more',
+    title: 'a session that is over can no longer take, claim or send a heartbeat',
     async run({ store, advance }) {
       await create(store);
       const request = { ...requestOf(), leaseMs: SHORT_MS };
@@ -101,7 +101,7 @@ export const takeCases: readonly ContractCase[] = [
     },
   },
   {
-    title: 'a worker is handed only what its agents can do',
+    title: 'a worker gets only tasks of its agents',
     async run({ store }) {
       const [one, other] = [await create(store), await create(store, { agent: 'other' })];
       assert.deepEqual(await taken(store, { agents: ['other'] }), [other.id]);
@@ -109,7 +109,7 @@ export const takeCases: readonly ContractCase[] = [
     },
   },
   {
-    title: 'what only has to be settled is handed to any worker, unless something is to be undone',
+    title: 'a task that only has to be settled goes to any worker, unless calls must be undone',
     async run({ store, advance }) {
       for (const undo of [false, true]) {
         const { id } = await create(store);
@@ -122,7 +122,7 @@ export const takeCases: readonly ContractCase[] = [
     },
   },
   {
-    title: 'a task is left to the worker it was meant for, for a while',
+    title: 'a task is reserved for its preferred worker for a while',
     async run({ store, advance }) {
       const { id, createdAt } = await create(store, { worker: 'home' });
       const { tasks, nextAt } = await take(store);
@@ -132,7 +132,7 @@ export const takeCases: readonly ContractCase[] = [
     },
   },
   {
-    title: 'a task is not taken or claimed before its time, and the take says when that is',
+    title: 'a task is not taken or claimed before its start time, which the take returns',
     async run({ store, advance }) {
       const { createdAt } = await create(store, { agent: 'other' });
       const notBefore = createdAt + LEASE_MS;
@@ -144,7 +144,7 @@ export const takeCases: readonly ContractCase[] = [
     },
   },
   {
-    title: 'a cancel of a task whose time has not come ends it',
+    title: 'a cancel of a task before its start time ends it',
     async run({ store, advance }) {
       const { id, createdAt } = await create(store);
       const later = await create(store, { notBefore: createdAt + SHORT_MS });
@@ -154,7 +154,7 @@ export const takeCases: readonly ContractCase[] = [
     },
   },
   {
-    title: 'a higher priority is taken first, then what waited longest',
+    title: 'tasks with a higher priority are taken first, then those that waited longest',
     async run({ store, advance }) {
       const ids: string[] = [];
       for (const priority of [0, 5, 0, -1, 5]) {
@@ -170,7 +170,7 @@ export const takeCases: readonly ContractCase[] = [
     },
   },
   {
-    title: 'tenants take turns, however much one of them has waiting',
+    title: 'tenants take turns, however many tasks one of them has waiting',
     async run({ store }) {
       for (let i = 0; i < 20; i++) await create(store);
       for (let i = 0; i < 3; i++) await create(store, { tenant: 'other' });
@@ -183,7 +183,7 @@ export const takeCases: readonly ContractCase[] = [
     },
   },
   {
-    title: 'two workers that take at once are handed different tasks',
+    title: 'two workers that take at the same time get different tasks',
     async run({ store }) {
       for (let i = 0; i < 20; i++) await create(store);
       const takes = await Promise.all(Array.from({ length: 4 }, () => taken(store, { limit: 5 })));

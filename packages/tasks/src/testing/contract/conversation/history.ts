@@ -1,8 +1,8 @@
 import assert from 'node:assert/strict';
-import type { TaskStore } from '../../store.ts';
-import type { TaskOutcome } from '../../task.ts';
-import { bring, type ContractCase, claim, expire, nth, SHORT_MS } from '../case.ts';
-import { CONVERSATION, say } from './talk.ts';
+import type { TaskStore } from '../../../store.ts';
+import type { TaskOutcome } from '../../../task.ts';
+import { bring, type ContractCase, claim, expire, nth, SHORT_MS } from '../../case.ts';
+import { CONVERSATION, say } from '../../talk.ts';
 
 const historyOf = async (store: TaskStore): Promise<unknown> => (await store.conversation(CONVERSATION))?.history;
 
@@ -17,7 +17,7 @@ async function answer(store: TaskStore, outcome: Omit<TaskOutcome, 'status'>): P
 /** What is said in a conversation outlives its tasks. */
 export const historyCases: readonly ContractCase[] = [
   {
-    title: 'what a task says is added to the history, and the next one is told all of it in order',
+    title: 'messages of a task are added to the history, and the next task gets all of them in order',
     async run({ store }) {
       assert.deepEqual(await answer(store, { said: ['a', { b: null }] }), []);
       assert.deepEqual(await answer(store, { said: [] }), ['a', { b: null }]);
@@ -26,7 +26,7 @@ export const historyCases: readonly ContractCase[] = [
     },
   },
   {
-    title: 'a history that is given whole replaces the old one, and what is said is added to it',
+    title: 'a complete history replaces the old one, and new messages are added to it',
     async run({ store }) {
       await answer(store, { said: ['a', 'b', 'c'] });
       await answer(store, { history: ['in short'] });
@@ -38,7 +38,7 @@ export const historyCases: readonly ContractCase[] = [
     },
   },
   {
-    title: 'a task that says nothing leaves the history as it was',
+    title: 'a task without messages does not change the history',
     async run({ store }) {
       await answer(store, { said: ['a'] });
       await answer(store, {});
@@ -46,7 +46,7 @@ export const historyCases: readonly ContractCase[] = [
     },
   },
   {
-    title: 'what is said twice because an answer was lost is kept once, and not with the task',
+    title: 'messages that are sent again because a response was lost are stored once, and not with the task',
     async run({ store }) {
       const { id, tenant } = await say(store, 'hello', 'queue');
       await claim(store, id);
@@ -74,7 +74,7 @@ export const historyCases: readonly ContractCase[] = [
     },
   },
   {
-    title: 'the one who lost a task adds nothing to the history',
+    title: 'a worker that lost a task cannot add to the history',
     async run({ store, advance }) {
       const { id } = await say(store, 'hello', 'queue');
       await claim(store, id, { leaseMs: SHORT_MS });

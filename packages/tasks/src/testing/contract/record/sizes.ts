@@ -1,7 +1,7 @@
 import assert from 'node:assert/strict';
-import { SIZES } from '../../rules/rules.ts';
-import { bring, type ContractCase, claim, create, record } from '../case.ts';
-import { CONVERSATION, say } from './talk.ts';
+import { SIZES } from '../../../rules/rules.ts';
+import { bring, type ContractCase, claim, create, record } from '../../case.ts';
+import { CONVERSATION, say } from '../../talk.ts';
 
 /** What is handed in is bounded, in bytes of JSON. */
 export const sizeCases: readonly ContractCase[] = [
@@ -18,7 +18,7 @@ export const sizeCases: readonly ContractCase[] = [
     },
   },
   {
-    title: 'an outcome that is too large is cut, and the task ends all the same',
+    title: 'an outcome that is too large is cut, and the task still ends',
     async run({ store }) {
       const { by, ref } = await bring(store, 'running');
       const large = 'x'.repeat(SIZES.outcomeBytes);

@@ -1,5 +1,5 @@
 import assert from 'node:assert/strict';
-import { bring, type ContractCase, create, record, TENANT, tryClaim } from '../case.ts';
+import { bring, type ContractCase, create, record, TENANT, tryClaim } from '../../case.ts';
 
 /** A newer version may lay the data out anew while older processes are connected. */
 export const formatCases: readonly ContractCase[] = [

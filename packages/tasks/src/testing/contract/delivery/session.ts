@@ -1,6 +1,6 @@
 import assert from 'node:assert/strict';
-import { LIMITS } from '../../rules/rules.ts';
-import type { TaskStore } from '../../store.ts';
+import { LIMITS } from '../../../rules/rules.ts';
+import type { TaskStore } from '../../../store.ts';
 import {
   assertFenced,
   bring,
@@ -12,15 +12,15 @@ import {
   record,
   SHORT_MS,
   TENANT,
-} from '../case.ts';
-import { take, taken } from './talk.ts';
+} from '../../case.ts';
+import { take, taken } from '../../talk.ts';
 
 const beatOf = (session: string, count: number, rest: object = {}) => ({ domain: 0, session, count, ...rest });
 
 /** How workers keep what they have, and how it is taken away. */
 export const sessionCases: readonly ContractCase[] = [
   {
-    title: 'a beat keeps everything a session holds',
+    title: 'a heartbeat renews everything that a session holds',
     async run({ store, advance }) {
       const { id } = await create(store);
       const { by } = await claim(store, id, { leaseMs: SHORT_MS });
@@ -33,7 +33,7 @@ export const sessionCases: readonly ContractCase[] = [
     },
   },
   {
-    title: 'a late beat counts as long as nothing was taken away',
+    title: 'a late heartbeat is accepted as long as nothing was taken away',
     async run({ store, advance }) {
       const { by } = await bring(store, 'running');
       await advance(5 * LEASE_MS);
@@ -42,13 +42,13 @@ export const sessionCases: readonly ContractCase[] = [
     },
   },
   {
-    title: 'a beat of a session that never held anything is gone',
+    title: 'a heartbeat of a session that never held anything returns gone',
     async run({ store }) {
       assert.deepEqual(await store.beat(beatOf('nobody', 0)), { answer: 'gone' });
     },
   },
   {
-    title: 'an order comes with every beat until it is confirmed',
+    title: 'an order is returned with every heartbeat until it is confirmed',
     async run({ store }) {
       const { id, ref, by } = await bring(store, 'running');
       await store.send(ref, { type: 'steer', message: 'be brief' });
@@ -66,7 +66,7 @@ export const sessionCases: readonly ContractCase[] = [
     },
   },
   {
-    title: 'only who holds the task now confirms, and only the latest order',
+    title: 'only the current holder of a task can confirm, and only the latest order',
     async run({ store, advance }) {
       const { id } = await create(store);
       const ref = { tenant: TENANT, id };
@@ -103,7 +103,7 @@ export const sessionCases: readonly ContractCase[] = [
     },
   },
   {
-    title: 'after an outage everyone has another lease',
+    title: 'after an outage every session gets another lease',
     async run({ store, advance }) {
       const { by } = await bring(store, 'running');
       await advance(10 * LEASE_MS);
@@ -117,7 +117,7 @@ export const sessionCases: readonly ContractCase[] = [
     },
   },
   {
-    title: 'a clock that steps back makes no session last longer than its lease',
+    title: 'when the clock goes back, no session lasts longer than its lease',
     async run({ store, advance }) {
       const { by } = await bring(store, 'running');
       await advance(-10 * LEASE_MS);
@@ -132,7 +132,7 @@ export const sessionCases: readonly ContractCase[] = [
     },
   },
   {
-    title: 'a take or a beat says when sessions have run out, to one worker at a time',
+    title: 'a take or a heartbeat reports expired sessions, to one worker at a time',
     async run({ store, advance }) {
       await create(store);
       await take(store, { leaseMs: SHORT_MS });
@@ -146,11 +146,11 @@ export const sessionCases: readonly ContractCase[] = [
         assert.equal((await store.beat(beatOf(other.by.session, 1))).answer, 'alive');
         return;
       }
-      assert.fail('nobody was asked to sweep');
+      assert.fail('no worker was asked to sweep');
     },
   },
   {
-    title: 'a sweep frees no more than asked for, and the session is over from the first',
+    title: 'a sweep frees at most the requested number, and ends the session with the first',
     async run({ store, advance }) {
       for (let i = 0; i < 3; i++) await create(store);
       const { tasks } = await take(store, { leaseMs: SHORT_MS });
@@ -165,7 +165,7 @@ export const sessionCases: readonly ContractCase[] = [
     },
   },
   {
-    title: 'a task that kills its workers does not fail its neighbours',
+    title: 'a task that kills its workers does not make other tasks fail',
     options: { maxAttempts: 3 },
     async run({ store, advance }) {
       const poison = await create(store, { priority: 1 });
@@ -181,7 +181,7 @@ export const sessionCases: readonly ContractCase[] = [
     },
   },
   {
-    title: 'a task whose workers died often waits before it is tried again',
+    title: 'a task whose workers died several times waits before it is tried again',
     async run({ store, advance }) {
       const { id } = await create(store);
       for (let i = 0; i < 2; i++) {

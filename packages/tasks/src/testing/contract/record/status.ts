@@ -1,7 +1,7 @@
 import assert from 'node:assert/strict';
-import type { TaskStatus } from '../../status.ts';
-import type { TaskStore } from '../../store.ts';
-import { type Brought, bring, type ContractCase, record, tryClaim } from '../case.ts';
+import type { TaskStatus } from '../../../status.ts';
+import type { TaskStore } from '../../../store.ts';
+import { type Brought, bring, type ContractCase, record, tryClaim } from '../../case.ts';
 
 type Operation = (store: TaskStore, task: Brought) => Promise<unknown>;
 

@@ -1,5 +1,16 @@
 import assert from 'node:assert/strict';
-import { bring, type ContractCase, claim, create, expire, nth, ordersFor, record, SHORT_MS, TENANT } from '../case.ts';
+import {
+  bring,
+  type ContractCase,
+  claim,
+  create,
+  expire,
+  nth,
+  ordersFor,
+  record,
+  SHORT_MS,
+  TENANT,
+} from '../../case.ts';
 
 const events = (from: number, count: number): number[] => Array.from({ length: count }, (_, i) => from + i);
 
@@ -38,7 +49,7 @@ export const journalCases: readonly ContractCase[] = [
     },
   },
   {
-    title: 'an empty batch writes nothing and brings orders',
+    title: 'an empty batch writes nothing and returns orders',
     async run({ store }) {
       const { ref, by } = await bring(store, 'running');
       await store.cancel(ref, { kind: 'user' });
@@ -48,7 +59,7 @@ export const journalCases: readonly ContractCase[] = [
     },
   },
   {
-    title: 'a reader goes on where it stopped',
+    title: 'a reader continues where it stopped',
     async run({ store }) {
       const { ref, by } = await bring(store, 'running');
       await store.append(by, { after: 0, events: events(1, 25) });
@@ -63,7 +74,7 @@ export const journalCases: readonly ContractCase[] = [
     },
   },
   {
-    title: 'a reader who is ahead gets nothing',
+    title: 'a reader at the end gets nothing',
     async run({ store }) {
       const { ref, by } = await bring(store, 'running');
       await store.append(by, { after: 0, events: ['a'] });
@@ -91,7 +102,7 @@ export const journalCases: readonly ContractCase[] = [
     },
   },
   {
-    title: 'what is left to write while a task is being cancelled is kept',
+    title: 'entries written while a task is being cancelled are stored',
     async run({ store }) {
       const { ref, by } = await bring(store, 'cancelling');
       await store.append(by, { after: 0, events: ['last words'] });
@@ -112,7 +123,7 @@ export const journalCases: readonly ContractCase[] = [
     },
   },
   {
-    title: 'one task hears nothing of the journal of another',
+    title: 'the journals of two tasks are separate',
     async run({ store }) {
       const one = await bring(store, 'running');
       const other = await bring(store, 'running');
@@ -129,7 +140,7 @@ export const journalCases: readonly ContractCase[] = [
     },
   },
   {
-    title: 'a worker is told that somebody reads along, and when nobody does any more',
+    title: 'a worker learns that a client is reading, and when none is any more',
     async run({ store, advance }) {
       const { ref, by } = await bring(store, 'running');
       assert.equal((await ordersFor(store, by)).watched, false);
@@ -141,7 +152,7 @@ export const journalCases: readonly ContractCase[] = [
     },
   },
   {
-    title: 'reading an ended task along changes nothing',
+    title: 'following an ended task changes nothing',
     async run({ store }) {
       const { id, ref } = await bring(store, 'success');
       const before = await record(store, id);

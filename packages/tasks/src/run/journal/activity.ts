@@ -1,0 +1,79 @@
+import type { Usage } from '@whoa/core';
+import type { AssistantMessage } from '@whoa/core/embed';
+import { addUsage, NO_USAGE } from '@whoa/core/internal';
+import type { TaskActivity } from '../../task.ts';
+
+/** The parts of a run's events that are counted. */
+interface Counted {
+  readonly type: string;
+  readonly message?: unknown;
+  /** The event of a run inside a call. */
+  readonly event?: Counted;
+}
+
+/** Counts what a task does, from the events of its runs. It goes on from what its lost workers had counted. */
+export class ActivityCounter {
+  #turns: number;
+  #calls: number;
+  #usage: Usage | undefined;
+  #questions = 0;
+  /** A reply is being written: what it uses is not known yet. */
+  #isReplying = false;
+  /** Something was counted. Work that is not an agent counts nothing. */
+  #isUsed: boolean;
+
+  constructor(before: TaskActivity | undefined) {
+    this.#turns = before?.turns ?? 0;
+    this.#calls = before?.calls ?? 0;
+    this.#usage = before?.usage;
+    this.#isUsed = before !== undefined;
+  }
+
+  get current(): TaskActivity | undefined {
+    if (!this.#isUsed) return undefined;
+    const usage = this.#isReplying ? { ...(this.#usage ?? NO_USAGE), complete: false } : this.#usage;
+    const counts = { turns: this.#turns, calls: this.#calls, questions: this.#questions };
+    return usage === undefined ? counts : { ...counts, usage };
+  }
+
+  note(event: Counted): void {
+    if (event.type === 'turn-start') {
+      this.#isUsed = true;
+      this.#isReplying = true;
+    }
+    if (event.type === 'turn-end') {
+      const { content } = event.message as AssistantMessage;
+      this.#turns++;
+      this.#calls += content.filter(({ type }) => type === 'call').length;
+      this.#isReplying = false;
+    }
+    this.#spend(event);
+  }
+
+  /** Counts a question until the returned function is called. */
+  ask(): () => void {
+    this.#isUsed = true;
+    this.#questions++;
+    let isOpen = true;
+    return () => {
+      if (isOpen) this.#questions--;
+      isOpen = false;
+    };
+  }
+
+  #spend(event: Counted): void {
+    // Agents inside calls count too, however deep.
+    if (event.type === 'call-nested' && event.event !== undefined) this.#spend(event.event);
+    if (event.type !== 'turn-end') return;
+    const { usage } = (event.message ?? {}) as Partial<AssistantMessage>;
+    if (usage === undefined) return;
+    const { inputTokens, outputTokens, complete } = usage;
+    const used = { inputTokens: toCount(inputTokens), outputTokens: toCount(outputTokens), complete };
+    this.#usage = addUsage(this.#usage ?? NO_USAGE, used);
+  }
+}
+
+/** Providers report what they like, and stores refuse what is no count. */
+function toCount(tokens: number): number {
+  return Number.isFinite(tokens) ? Math.max(0, Math.round(tokens)) : 0;
+}
