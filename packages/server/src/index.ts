@@ -22,3 +22,4 @@ export { type Listener, type Listening, type ListenOptions, listen, toNodeListen
 export { serveWebSockets, type WebSocketServerOptions } from './web-socket/node-upgrade.ts';
 export type { SocketLike } from './web-socket/socket-session.ts';
 export type { ServeSocket, WebSockets } from './web-socket/web-sockets.ts';
+export { type ConsoleHandler, createConsoleHandler } from './console/console-handler.ts';

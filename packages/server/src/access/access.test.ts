@@ -1,6 +1,6 @@
 import { createVirtualWorld, flushMicrotasks } from '@whoa/core/testing';
 import { expect, test } from 'vitest';
-import { ORIGIN } from '../../test/served.ts';
+import { ORIGIN } from '../../../../test/server/served.ts';
 import { type AccessOptions, createAccess } from './access.ts';
 import { OWN_RIGHTS, type Principal } from './principal.ts';
 
@@ -16,7 +16,7 @@ async function codeOf(answer: unknown): Promise<string> {
   return ((await answer.json()) as { error: { code: string } }).error.code;
 }
 
-test('who is known and may do it is admitted; nobody and those without the right are not', async () => {
+test('a principal with the right is admitted; one without it, or no principal, is not', async () => {
   expect(await setUp().admit(request(), 'read')).toBe(ANN);
   const nobody = await setUp({ authenticate: () => null }).admit(request(), 'read');
   expect(nobody).toMatchObject({ status: 401 });
@@ -25,7 +25,7 @@ test('who is known and may do it is admitted; nobody and those without the right
   expect(await setUp({ authenticate: () => 'ann' }).admit(request(), 'cancel')).toMatchObject({ tenant: 'ann' });
 });
 
-test('an authenticate that throws admits nobody, and says nothing of its error', async () => {
+test('when authenticate throws, the request is refused without details of the error', async () => {
   const errors: unknown[] = [];
   const broken = setUp({
     authenticate: () => Promise.reject(new Error('secret words')),
@@ -82,7 +82,7 @@ test('only listed pages may read what they are answered', () => {
   expect(() => setUp({ origins: ['app.example/'] })).toThrow("origins: 'app.example/' is not an origin");
 });
 
-test('who asks too often is told when to ask again, a second later, and nobody else waits for it', async () => {
+test('a principal with too many requests is told when to try again, and others are not affected', async () => {
   const { clock } = createVirtualWorld();
   const authenticate = (one: Request): Principal => ({ ...ANN, name: one.headers.get('x-name') ?? 'ann' });
   const access = setUp({ authenticate, clock, limits: { requestsPerSecond: 2, requestsBurst: 3 } });

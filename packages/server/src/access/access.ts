@@ -79,7 +79,10 @@ export function createAccess(options: AccessOptions): Access {
       return toPrincipal(await authenticate(request)) ?? refuseNobody();
     } catch (error) {
       onError(error);
-      return refuse(500, { code: 'authenticate-failed', message: 'The server could not find out who you are' });
+      return refuse(500, {
+        code: 'authenticate-failed',
+        message: 'The server could not identify you; its log says why',
+      });
     }
   }
 
@@ -138,7 +141,7 @@ export function refuseRight(right: Right): Response {
 }
 
 function refuseNobody(): Response {
-  const message = 'Say who you are: send Authorization: Bearer TOKEN, or log in';
+  const message = 'Authentication is required: send Authorization: Bearer TOKEN, or log in';
   return refuse(401, { code: 'unauthenticated', message }, { 'www-authenticate': 'Bearer' });
 }
 

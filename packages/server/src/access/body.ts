@@ -25,7 +25,7 @@ export async function readBody(request: Request, maxBytes: number): Promise<Requ
       chunks.push(value);
     }
   } catch {
-    return refuse(400, { code: 'body-cut', message: 'The body broke off; send it again' });
+    return refuse(400, { code: 'body-cut', message: 'The body ended early; send it again' });
   }
   const body = await new Blob(chunks).bytes();
   if (isTooDeep(body)) {

@@ -2,6 +2,7 @@ import { createVirtualWorld } from '@whoa/core/testing';
 import { expect, test } from 'vitest';
 import { authenticateByAny, createLogin, type LoginOptions } from './login.ts';
 import type { Principal } from './principal.ts';
+import { createToken, createTokens } from './tokens.ts';
 
 const ANN: Principal = { tenant: 'acme', name: 'ann', rights: ['read'] };
 
@@ -53,6 +54,21 @@ test('who logs out is out, and so is whoever copied the cookie', () => {
   const cookie = pairOf(login.exchange(login.createCode(ANN), page())!);
   expect(login.logout(page(cookie))).toMatch(/^whoa=; Path=\/; Max-Age=0;/);
   expect(login.authenticate(page(cookie))).toBeUndefined();
+});
+
+test('a token is exchanged for a cookie that outlives the server, where tokens are accepted', async () => {
+  const { token, sha256 } = createToken();
+  const tokens = createTokens([{ ...ANN, sha256 }]);
+  const cookie = (await setUp({ tokens }).login.exchangeToken(token, page()))!;
+  expect(cookie).toMatch(/^whoa=token\.\S+; Path=\/; Max-Age=43200; HttpOnly; SameSite=Strict$/);
+  const another = setUp({ tokens }).login;
+  expect(await another.authenticate(page(pairOf(cookie)))).toEqual(ANN);
+  expect(await setUp().login.authenticate(page(pairOf(cookie)))).toBeUndefined();
+  expect(await another.authenticate(page('whoa=token.'))).toBeUndefined();
+  for (const wrong of ['', 'no', 'a b', 'x; Domain=evil', 'a\r\nb']) {
+    expect(await another.exchangeToken(wrong, page())).toBeUndefined();
+  }
+  expect(await setUp().login.exchangeToken(token, page())).toBeUndefined();
 });
 
 test('several ways to say who one is are asked in turn', async () => {

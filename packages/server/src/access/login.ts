@@ -7,20 +7,30 @@ const SESSION_MS = 12 * 3_600_000;
 /** The maximum number of codes and of sessions. Beyond that, the oldest end. */
 const MAX_KEPT = 10_000;
 
+/** Marks a cookie that holds a token. Names of sessions contain no dot. */
+const TOKEN_PREFIX = 'token.';
+/** What a cookie can hold. */
+const TOKEN = /^[\w.~+/=-]{1,1000}$/;
+
 /** How long codes and sessions last. */
 export interface LoginOptions {
   /** How long a code can be exchanged. Defaults to a minute. */
   readonly codeMs?: number;
   /** How long a page stays logged in. Defaults to 12 hours. */
   readonly sessionMs?: number;
+  /**
+   * Also lets users log in with a token that this function accepts, as `createTokens` does. Their cookie holds the token,
+   * so it is valid on every server that accepts the token, and after a restart. Scripts cannot read it.
+   */
+  readonly tokens?: Authenticate;
   /** Set it if a proxy in front of this server serves the page over HTTPS. */
   readonly isSecure?: boolean;
   readonly clock?: Clock;
 }
 
 /**
- * Logs a page in without giving it a token. Sessions have random names and are kept in the memory of this process:
- * after a restart, or on another instance, users log in again.
+ * Logs a page in without giving its scripts a token. Sessions that began with a code have random names and are kept in
+ * the memory of this process: after a restart, or on another instance, users log in again.
  */
 export interface Login {
   /**
@@ -29,6 +39,8 @@ export interface Login {
   createCode(principal: Principal): string;
   /** Returns the cookie for a code that was created and not used. Even an expired code can be tried only once. */
   exchange(code: string, request: Request): string | undefined;
+  /** Returns the cookie for a token, if tokens are accepted and this one is. */
+  exchangeToken(token: string, request: Request): Promise<string | undefined>;
   /** Ends the session of a request. Returns the cookie that clears it. */
   logout(request: Request): string;
   readonly authenticate: Authenticate;
@@ -40,9 +52,10 @@ export interface Login {
  * @returns The login. Pass its `authenticate` to handlers.
  */
 export function createLogin(options: LoginOptions = {}): Login {
-  const { codeMs = CODE_MS, sessionMs = SESSION_MS, isSecure = false, clock = systemClock } = options;
+  const { codeMs = CODE_MS, sessionMs = SESSION_MS, tokens, isSecure = false, clock = systemClock } = options;
   const codes = new Kept(codeMs, clock);
   const sessions = new Kept(sessionMs, clock);
+  const maxAge = Math.floor(sessionMs / 1_000);
   const isHttps = (request: Request): boolean => isSecure || new URL(request.url).protocol === 'https:';
   const cookie = (request: Request, value: string, maxAge: number): string => {
     const attributes = `Path=/; Max-Age=${maxAge}; HttpOnly; SameSite=Strict${isHttps(request) ? '; Secure' : ''}`;
@@ -54,7 +67,11 @@ export function createLogin(options: LoginOptions = {}): Login {
     createCode: (principal) => codes.add(principal),
     exchange(code, request) {
       const principal = codes.remove(code);
-      return principal && cookie(request, sessions.add(principal), Math.floor(sessionMs / 1_000));
+      return principal && cookie(request, sessions.add(principal), maxAge);
+    },
+    async exchangeToken(token, request) {
+      const isAccepted = tokens !== undefined && TOKEN.test(token) && (await tokens(withToken(request, token)));
+      return isAccepted ? cookie(request, `${TOKEN_PREFIX}${token}`, maxAge) : undefined;
     },
     logout(request) {
       const session = sessionOf(request);
@@ -63,7 +80,9 @@ export function createLogin(options: LoginOptions = {}): Login {
     },
     authenticate(request) {
       const session = sessionOf(request);
-      return session === undefined ? undefined : sessions.get(session);
+      if (session === undefined) return undefined;
+      if (!session.startsWith(TOKEN_PREFIX)) return sessions.get(session);
+      return tokens?.(withToken(request, session.slice(TOKEN_PREFIX.length)));
     },
   };
 }
@@ -116,6 +135,11 @@ class Kept {
 /** With this prefix, no other host of the domain can set the cookie. */
 function cookieName(isHttps: boolean): string {
   return isHttps ? '__Host-whoa' : 'whoa';
+}
+
+/** The request as one that carries the token itself. */
+function withToken({ url }: Request, token: string): Request {
+  return new Request(url, { headers: { authorization: `Bearer ${token}` } });
 }
 
 function readCookie(request: Request, name: string): string | undefined {

@@ -37,7 +37,10 @@ export function createOriginGuard({ hosts = LOOPBACK, origins = [] }: OriginOpti
     check(request) {
       const host = request.headers.get('host') ?? new URL(request.url).host;
       if (hosts !== 'any' && !isHostOf(host, hosts)) {
-        return refuse(421, { code: 'host-refused', message: 'This server does not go by that name; add it to hosts' });
+        return refuse(421, {
+          code: 'host-refused',
+          message: 'This server does not accept requests for that host; add it to `hosts`',
+        });
       }
       const origin = request.headers.get('origin');
       if (origin === null) return needsOrigin(request) ? refuseOrigin('send the Origin of the page') : undefined;
@@ -71,7 +74,7 @@ function needsOrigin({ method, headers }: Request): boolean {
 }
 
 function refuseOrigin(advice: string): Response {
-  return refuse(403, { code: 'origin-refused', message: `Requests of that page are not taken; ${advice}` });
+  return refuse(403, { code: 'origin-refused', message: `Requests from that page are not accepted; ${advice}` });
 }
 
 /** A name without a port allows every port. */

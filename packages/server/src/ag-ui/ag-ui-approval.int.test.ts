@@ -5,7 +5,7 @@ import { EventSchemas } from '@ag-ui/core/schemas';
 import { startLoopbackProvider } from '@whoa/ai-sdk/testing';
 import { createMemoryStore, createTaskApprovals } from '@whoa/tasks';
 import { expect, test } from 'vitest';
-import { createAskingAgent } from '../../test/asking-agent.ts';
+import { createAskingAgent } from '../../../../test/server/asking-agent.ts';
 import { OWN_RIGHTS } from '../access/principal.ts';
 import { listen } from '../listen.ts';
 import { createAgUiHandler } from './ag-ui-handler.ts';
@@ -135,7 +135,7 @@ test('a stop by the name of any of its runs ends an interrupted reply; one that 
   expect(late).toMatchObject({ status: 409, text: expect.stringContaining('not-asked') as string });
 });
 
-test('somebody who gives a question up and says something else gets an answer to that', async () => {
+test('a user who cancels a question and sends another message gets an answer to the message', async () => {
   await using thread = await openThread();
   const { id } = interruptOf(await thread.run('r1', { say: 'Go' }));
   const fields = { threadId: 't', runId: 'r2', messages: [{ id: 'Never mind', role: 'user', content: 'Never mind' }] };

@@ -10,7 +10,7 @@ import { type ChatService, type ChatServiceOptions, createChatService } from '..
 import { HISTORY_AGENT } from '../chat/history-work.ts';
 import { replyStream } from '../chat/reply-stream.ts';
 import type { ChatTools } from '../chat/reply-work.ts';
-import type { AgUiMessage } from './ag-ui-events.ts';
+import type { AgUiMessage } from './ag-ui-messages.ts';
 import { agUiMessagesOf, type RunInput, runInput, uiMessageOf } from './ag-ui-messages.ts';
 import { AgUiTranslator } from './ag-ui-translator.ts';
 
@@ -94,7 +94,7 @@ async function isResume(who: Principal, { threadId, messages, resume }: RunInput
   const isGivenUp = resume.every(({ status }) => status === 'cancelled');
   if (isNew && !isGivenUp) {
     const message =
-      'resume: answers come without a new message; send it when the run has ended, or give the questions up';
+      'resume: send answers without a new message; send the message when the run has ended, or cancel the questions';
     throw new HttpError(400, { code: 'invalid', message });
   }
   return !isNew;
@@ -111,7 +111,7 @@ async function startRun(who: Principal, input: RunInput, { chat }: ChatService):
   if (known !== undefined) return known;
   const last = messages.at(-1);
   if (last?.role !== 'user') {
-    const why = 'messages: the last one must be of the user; the server keeps the others';
+    const why = 'messages: the last one must be from the user; the server stores the others';
     throw new HttpError(400, { code: 'invalid', message: why });
   }
   // A message that was already replied to gets a new reply, and everything after it is removed.

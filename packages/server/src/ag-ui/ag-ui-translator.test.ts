@@ -3,7 +3,7 @@ import { EventSchemas } from '@ag-ui/core/schemas';
 import type { UIMessageChunk } from 'ai';
 import fc from 'fast-check';
 import { expect, test } from 'vitest';
-import type { AgUiEvent } from './ag-ui-events.ts';
+import type { AgUiEvent } from './ag-ui-messages.ts';
 import { AgUiTranslator } from './ag-ui-translator.ts';
 
 async function translate(chunks: readonly UIMessageChunk[], isJoining = false): Promise<AgUiEvent[]> {

@@ -1,7 +1,7 @@
 import type { Interrupt } from '@ag-ui/core';
 import type { Usage } from '@whoa/core';
 import type { UIMessageChunk } from 'ai';
-import type { AgUiEvent, AgUiMessage } from './ag-ui-events.ts';
+import type { AgUiEvent, AgUiMessage } from './ag-ui-messages.ts';
 import { MessageLog } from './message-log.ts';
 
 /** The version of AG-UI that is written: the first in which a run can end as cancelled. */

@@ -4,7 +4,7 @@ import type { RunAgentInput } from '@ag-ui/core';
 import { EventSchemas } from '@ag-ui/core/schemas';
 import type { Answer } from '@whoa/ai-sdk/testing';
 import { describe, expect, test } from 'vitest';
-import { CALL, KINDS, type Kind, stage as stageAny } from '../../test/chat-stage.ts';
+import { CALL, KINDS, type Kind, stage as stageAny } from '../../../../test/server/chat-stage.ts';
 import { listen } from '../listen.ts';
 import { createAgUiHandler } from './ag-ui-handler.ts';
 
@@ -124,7 +124,7 @@ describe.each(KINDS)('%s', (kind) => {
     expect(page.events.at(-1)).toMatchObject({ outcome: { type: 'success' } });
   });
 
-  test('nobody joins or stops the thread of another', async () => {
+  test('a user cannot join or stop the thread of another', async () => {
     await using fixture = await stage(kind, [CALL, { parts: [{ text: 'Done.' }] }]);
     const page = openAgent(fixture.url);
     const running = page.run('u1', 'Go');

@@ -1,4 +1,4 @@
-import type { AgUiEvent, AgUiMessage } from './ag-ui-events.ts';
+import type { AgUiEvent, AgUiMessage } from './ag-ui-messages.ts';
 
 interface Made {
   readonly id: string;

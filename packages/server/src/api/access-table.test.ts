@@ -1,7 +1,7 @@
 // Every route there is, by everyone who might ask.
 import { createMemoryStore } from '@whoa/tasks';
 import { expect, test } from 'vitest';
-import { type Person, type Served, serve } from '../../test/served.ts';
+import { type Person, type Served, serve } from '../../../../test/server/served.ts';
 import { createLogin } from '../access/login.ts';
 import type { TaskApi } from './task-api.ts';
 
@@ -23,6 +23,7 @@ const BODIES: Readonly<Record<string, unknown>> = {
   'post /v1/tasks/{id}/steer': { message: 'be brief' },
   'get /v1/tasks/{id}/events': undefined,
   'get /v1/conversations/{id}': undefined,
+  'get /v1/me': undefined,
   'get /v1/counts': undefined,
   'get /v1/tenants': undefined,
   'get /v1/workers': undefined,
@@ -92,7 +93,7 @@ const byName = (a: { path: string; method: string }, b: { path: string; method: 
   `${a.path} ${a.method}`.localeCompare(`${b.path} ${b.method}`);
 
 test.each(guarded.map((route) => [nameOf(route), route] as const))(
-  '%s: nobody and nobody known gets in',
+  '%s: a request without valid credentials is refused',
   async (name, route) => {
     const { ask, line } = await setUp();
     for (const headers of [

@@ -7,6 +7,7 @@ import { defineEndpoint, type Endpoint } from './http/endpoint.ts';
 import { HttpError, unknownTask } from './http/http-error.ts';
 import type { ApiParts } from './http/parts.ts';
 import { CANCEL_FIELDS, CANCEL_RECEIPT, type CancelBody, NAME, STATUS, TASK_PARAMS } from './http/schemas.ts';
+import { ofAgent } from './tasks.ts';
 
 const MAX_BULK = 1_000;
 const CANCELLING_AT_ONCE = 16;
@@ -15,9 +16,9 @@ const LIVE = ['init', 'running', 'cancelling'] as const;
 
 const CANCEL = z.strictObject(CANCEL_FIELDS);
 const RESPONSES = {
-  202: { description: 'It is being stopped, or is now stopped harder.', schema: CANCEL_RECEIPT },
-  200: { description: 'It was being stopped already, at least this hard.', schema: CANCEL_RECEIPT },
-  409: { description: 'It had ended; error.status says how.' },
+  202: { description: 'The stop was accepted, or raised to a harder mode.', schema: CANCEL_RECEIPT },
+  200: { description: 'It was already being stopped, at least as hard.', schema: CANCEL_RECEIPT },
+  409: { description: 'It had already ended; error.status says how.' },
 };
 
 export function cancelEndpoints(parts: ApiParts): Endpoint[] {
@@ -30,7 +31,7 @@ function cancelTaskEndpoint(parts: ApiParts): Endpoint {
     path: '/v1/tasks/{id}/cancel',
     right: 'cancel',
     forOperators: true,
-    summary: 'Stops a task, wherever it runs. Once it is accepted, the task ends cancelled.',
+    summary: 'Stops a task, wherever it runs. Once accepted, the task always ends as cancelled.',
     params: TASK_PARAMS,
     body: CANCEL,
     responses: RESPONSES,
@@ -45,7 +46,7 @@ function cancelConversationEndpoint(parts: ApiParts): Endpoint {
     path: '/v1/conversations/{id}/cancel',
     right: 'cancel',
     forOperators: true,
-    summary: 'Stops the current task of a conversation and everything that waits in it.',
+    summary: 'Stops the current task of a conversation and all tasks that wait in it.',
     params: TASK_PARAMS,
     body: CANCEL,
     responses: RESPONSES,
@@ -55,7 +56,7 @@ function cancelConversationEndpoint(parts: ApiParts): Endpoint {
 }
 
 function nothingLives(): HttpError {
-  const message = 'There is nothing to stop in such a conversation of yours';
+  const message = 'This conversation has no task to stop';
   return new HttpError(404, { code: 'nothing-lives', message });
 }
 
@@ -93,8 +94,9 @@ function responseFor(receipt: StoreCancelReceipt, unknown: HttpError): Response 
 const FILTER = z
   .strictObject({
     status: z.enum(LIVE).optional(),
+    agent: NAME.optional(),
     conversation: NAME.optional(),
-    all: z.literal(true).optional().openapi({ description: 'Every task of the tenant that lives.' }),
+    all: z.literal(true).optional().openapi({ description: 'Every task of the tenant that has not ended.' }),
   })
   .refine((filter) => Object.values(filter).some((value) => value !== undefined), 'name what to cancel, or all: true');
 
@@ -107,9 +109,9 @@ const CURSOR = z
 const MANY = z.strictObject({
   ...CANCEL_FIELDS,
   filter: FILTER,
-  dryRun: z.boolean().default(false).openapi({ description: 'Only says which ones it would be.' }),
+  dryRun: z.boolean().default(false).openapi({ description: 'Only reports which tasks would be cancelled.' }),
   limit: z.number().int().min(1).max(MAX_BULK).default(100),
-  cursor: CURSOR.optional().openapi({ description: 'next of the answer before.' }),
+  cursor: CURSOR.optional().openapi({ description: '`next` of the previous response.' }),
 });
 
 const COUNTS = z
@@ -118,7 +120,9 @@ const COUNTS = z
     tasks: z.array(z.object({ id: z.string(), status: STATUS, answer: z.string() })),
     next: z.string().optional(),
   })
-  .openapi('CancelledMany', { description: 'Go on with next, if there is one. A dry run answers would-cancel.' });
+  .openapi('CancelledMany', {
+    description: 'If there is a `next`, repeat the request with it as cursor. A dry run reports would-cancel.',
+  });
 
 function cancelManyEndpoint(parts: ApiParts): Endpoint {
   return defineEndpoint({
@@ -126,17 +130,19 @@ function cancelManyEndpoint(parts: ApiParts): Endpoint {
     path: '/v1/tasks/cancel',
     right: 'cancel',
     forOperators: true,
-    summary: 'Stops every task that matches and lives, some at a time.',
+    summary: 'Stops every matching task that has not ended, in batches.',
     body: MANY,
-    responses: { 200: { description: 'What became of each.', schema: COUNTS } },
+    responses: { 200: { description: 'The result for each task.', schema: COUNTS } },
     async handle({ principal, tenant, body }) {
       const { filter, dryRun, limit, cursor } = body;
-      const { tasks, next } = await nextPage(parts, { tenant, ...filter, limit, cursor });
+      const page = await nextPage(parts, { tenant, ...filter, limit, cursor });
+      const { next } = page;
+      const tasks = ofAgent(page.tasks, filter.agent);
       const answers = dryRun
         ? tasks.map(() => 'would-cancel')
         : await inSome(tasks, async ({ id }) => (await cancel({ tenant, id }, { principal, body, parts })).answer);
-      const told = tasks.map(({ id, status }, index) => ({ id, status, answer: answers[index] }));
-      return Response.json({ dryRun, tasks: told, ...(next !== undefined && { next }) });
+      const results = tasks.map(({ id, status }, index) => ({ id, status, answer: answers[index] }));
+      return Response.json({ dryRun, tasks: results, ...(next !== undefined && { next }) });
     },
   });
 }

@@ -12,7 +12,7 @@ import { CALL_PARAMS, CANCEL_FIELDS, SEND_RECEIPT, TASK_PARAMS } from './http/sc
 
 const MAX_WHY_CHARACTERS = 10_000;
 const RESPONSES = {
-  202: { description: 'It is kept for the worker.', schema: SEND_RECEIPT },
+  202: { description: 'It is stored for the worker.', schema: SEND_RECEIPT },
   409: { description: 'The task is being cancelled or has ended; error.status says which.' },
 };
 
@@ -35,7 +35,7 @@ function cancelCallEndpoint(parts: ApiParts): Endpoint {
     path: '/v1/tasks/{id}/calls/{callId}/cancel',
     right: 'cancel',
     forOperators: true,
-    summary: 'Stops one call; the task goes on. What became of it is in the journal (command-done).',
+    summary: 'Stops one call; the task continues. The result is in the journal (command-done).',
     params: CALL_PARAMS,
     body: z.strictObject({ reason: CANCEL_FIELDS.reason }),
     responses: RESPONSES,
@@ -52,15 +52,15 @@ function approveEndpoint(parts: ApiParts): Endpoint {
     method: 'post',
     path: '/v1/tasks/{id}/calls/{callId}/approve',
     right: 'approve',
-    summary: 'Answers whether a call may run.',
+    summary: 'Approves or denies a call.',
     params: CALL_PARAMS,
     body: z.strictObject({
       approved: z.boolean(),
       why: z.string().min(1).max(MAX_WHY_CHARACTERS).optional().openapi({
-        description: 'With a no: what the model is told.',
+        description: 'If denied: the reason that the model gets.',
       }),
       remember: z.boolean().optional().openapi({
-        description: 'Also for what the question says that always covers, in this task.',
+        description: 'Also applies, in this task, to everything that the question lists under always.',
       }),
       asked: z.number().int().min(1).max(Number.MAX_SAFE_INTEGER).openapi({
         description:
@@ -72,8 +72,8 @@ function approveEndpoint(parts: ApiParts): Endpoint {
       const [entry] = await parts.store.read({ tenant, id }, { after: asked - 1, limit: 1 });
       const isAsked = entry?.position === asked && callAskedAbout(entry.event) === callId;
       if (!isAsked) throw await notAsked(parts, { tenant, id });
-      const told = approved ? true : (why ?? false);
-      const command = { type: 'approve', callId, approved: told, ...(remember && { remember }) } as const;
+      const decision = approved ? true : (why ?? false);
+      const command = { type: 'approve', callId, approved: decision, ...(remember && { remember }) } as const;
       return send({ tenant, id }, command, { parts, principal, type: 'approve' });
     },
   });
@@ -88,7 +88,7 @@ function callAskedAbout(event: Json): string | undefined {
 /** Refuses an answer without its question: what was sent before a question does not answer it. */
 async function notAsked({ store }: ApiParts, task: TaskRef): Promise<HttpError> {
   if ((await store.get(task)) === undefined) return unknownTask();
-  const message = 'asked: at this position of the journal nothing is asked about this call; read the question first';
+  const message = 'asked: the journal has no question about this call at this position; read the question first';
   return new HttpError(409, { code: 'not-asked', message });
 }
 
@@ -97,7 +97,7 @@ function steerEndpoint(parts: ApiParts): Endpoint {
     method: 'post',
     path: '/v1/tasks/{id}/steer',
     right: 'start',
-    summary: 'Says something to a task that runs; its agent hears it at the next boundary.',
+    summary: 'Sends a message to a running task; its agent reads it at the next boundary.',
     params: TASK_PARAMS,
     body: z.strictObject({ message: MESSAGE }),
     responses: RESPONSES,
@@ -121,8 +121,15 @@ async function send(task: TaskRef, command: TaskCommand, { parts, principal, typ
   if (answer === 'accepted') return Response.json(receipt, { status: 202 });
   if (answer === 'unknown') throw unknownTask();
   if (answer === 'full') {
-    throw new HttpError(429, { code: 'full', message: 'Too much waits for the worker; try again' });
+    throw new HttpError(429, {
+      code: 'full',
+      message: 'Too many commands are waiting for the worker; try again later',
+    });
   }
   const { status } = receipt;
-  throw new HttpError(409, { code: 'too-late', message: `Its worker does nothing more: it is ${status}`, status });
+  throw new HttpError(409, {
+    code: 'too-late',
+    message: `The task no longer accepts commands: it is ${status}`,
+    status,
+  });
 }

@@ -10,11 +10,11 @@ const CONVERSATION = z
   .object({
     tenant: z.string(),
     conversation: z.string(),
-    current: z.string().optional().openapi({ description: 'The task that runs, or runs next.' }),
+    current: z.string().optional().openapi({ description: 'The task that is running or runs next.' }),
     waiting: z.array(z.string()),
     gathering: z.string().optional(),
     history: z.array(z.unknown()).openapi({ description: 'The last messages.' }),
-    historyLength: z.number().int().openapi({ description: 'How many there are in all.' }),
+    historyLength: z.number().int().openapi({ description: 'The total number of messages.' }),
     changedAt: z.number(),
   })
   .openapi('Conversation');
@@ -25,14 +25,14 @@ export function conversationEndpoint({ store }: ApiParts): Endpoint {
     path: '/v1/conversations/{id}',
     right: 'read',
     forOperators: true,
-    summary: 'Where a conversation stands, and the end of its history.',
+    summary: 'The state of a conversation, and the end of its history.',
     params: TASK_PARAMS,
     query: z.object({ messages: z.coerce.number().int().min(0).max(MAX_MESSAGES).default(100) }),
     responses: { 200: { description: 'The conversation.', schema: CONVERSATION } },
     async handle({ tenant, params: { id: conversation }, query: { messages } }) {
       const record = await store.conversation({ tenant, conversation });
       if (record === undefined) {
-        const message = 'There is no such conversation of yours; it never was, or it is no longer kept';
+        const message = 'You have no such conversation: it never existed, or is no longer stored';
         throw new HttpError(404, { code: 'unknown-conversation', message });
       }
       const { history } = record;

@@ -3,7 +3,7 @@ import { type Planner, reply } from '@whoa/core/model';
 import { createVirtualWorld, flushMicrotasks } from '@whoa/core/testing';
 import { createMemoryStore, createRunner, type Followed, followTask } from '@whoa/tasks';
 import { expect, test } from 'vitest';
-import { ORIGIN, type Served, serve } from '../../test/served.ts';
+import { ORIGIN, type Served, serve } from '../../../../test/server/served.ts';
 
 const WORDS = ['one ', 'two ', 'three'];
 

@@ -17,14 +17,17 @@ export function eventsEndpoint({ store, access, world, heartbeatMs, onError }: A
     path: '/v1/tasks/{id}/events',
     right: 'read',
     forOperators: true,
-    summary: 'The journal as it grows (text/event-stream), then one end with the task. A lost reader stops nothing.',
+    summary:
+      'Streams the journal (text/event-stream), then one `end` event with the task. A reader that disconnects stops nothing.',
     params: TASK_PARAMS,
     query: z.object({
-      after: POSITION.optional().openapi({ description: 'Begin after this position; Last-Event-ID counts more.' }),
+      after: POSITION.optional().openapi({ description: 'Start after this position; Last-Event-ID takes precedence.' }),
     }),
     responses: {
-      200: { description: 'Events entry, whose id is their position; then end. Comments keep the connection open.' },
-      204: { description: 'You have seen the end; nothing more will come.' },
+      200: {
+        description: '`entry` events, whose id is their position, then `end`. Comments keep the connection open.',
+      },
+      204: { description: 'You have read the end; nothing follows.' },
     },
     async handle({ principal, tenant, params: { id }, query, request }) {
       const last = request.headers.get('last-event-id');

@@ -16,19 +16,22 @@ export function healthEndpoints({ store, world }: ApiParts): Endpoint[] {
       method: 'get',
       path: '/healthz',
       right: 'public',
-      summary: 'The process answers.',
-      responses: { 200: { description: 'It does.', schema: OK } },
+      summary: 'Whether the process responds.',
+      responses: { 200: { description: 'Yes.', schema: OK } },
       handle: () => Response.json({ ok: true }),
     }),
     defineEndpoint({
       method: 'get',
       path: '/readyz',
       right: 'public',
-      summary: 'The store answers this process in time.',
-      responses: { 200: { description: 'It does.', schema: OK }, 503: { description: 'It does not.' } },
+      summary: 'Whether the store responds in time.',
+      responses: { 200: { description: 'Yes.', schema: OK }, 503: { description: 'No.' } },
       async handle() {
         if (await isReady()) return Response.json({ ok: true });
-        return refuse(503, { code: 'not-ready', message: 'The store did not answer; send requests elsewhere for now' });
+        return refuse(503, {
+          code: 'not-ready',
+          message: 'The store did not respond; send requests to another instance for now',
+        });
       },
     }),
   ];

@@ -18,7 +18,7 @@ const COUNTS = z
       failed: COUNT,
       cancelled: COUNT,
     }),
-    limit: COUNT.openapi({ description: 'A count that is as large as this means that many or more.' }),
+    limit: COUNT.openapi({ description: 'A count that equals this limit means that many or more.' }),
   })
   .openapi('Counts');
 
@@ -30,22 +30,47 @@ const WORKERS = z
         holds: COUNT.openapi({ description: 'How many tasks it holds.' }),
         tasks: z.array(z.string()).openapi({ description: 'Ids of tasks it holds, at most 100.' }),
         expiresAt: MOMENT.optional(),
-        waitsFor: z.array(z.string()).openapi({ description: 'Agents it waits for tasks of; empty while it is full.' }),
+        waitsFor: z
+          .array(z.string())
+          .openapi({ description: 'The agents it waits for tasks of; empty while it has no free capacity.' }),
       }),
     ),
-    more: z.boolean().openapi({ description: 'There are more than the limit.' }),
+    more: z.boolean().openapi({ description: 'Whether there are more than the limit.' }),
     now: MOMENT,
   })
   .openapi('Workers');
 
-export function overviewEndpoints({ store }: ApiParts): Endpoint[] {
+const ME = z
+  .object({
+    name: z.string(),
+    tenant: z.string(),
+    rights: z.array(z.string()),
+    agents: z
+      .array(z.string())
+      .optional()
+      .openapi({ description: 'The agents that can be started; any, if left out.' }),
+    store: z.string().openapi({ description: 'The kind of store.' }),
+  })
+  .openapi('Me');
+
+export function overviewEndpoints({ store, agents }: ApiParts): Endpoint[] {
   return [
+    defineEndpoint({
+      method: 'get',
+      path: '/v1/me',
+      right: 'read',
+      forOperators: true,
+      summary: 'Who sends the request, and what they may do.',
+      responses: { 200: { description: 'The sender.', schema: ME } },
+      handle: ({ principal: { name, tenant, rights } }) =>
+        Response.json({ name, tenant, rights, ...(agents && { agents }), store: store.name }),
+    }),
     defineEndpoint({
       method: 'get',
       path: '/v1/counts',
       right: 'read',
       forOperators: true,
-      summary: 'How many tasks have each status.',
+      summary: 'The number of tasks by status.',
       responses: { 200: { description: 'The counts.', schema: COUNTS } },
       handle: async ({ tenant }) => Response.json(await store.counts({ tenant })),
     }),
@@ -56,7 +81,7 @@ export function overviewEndpoints({ store }: ApiParts): Endpoint[] {
       summary: 'Tenants that have tasks.',
       query: z.object({
         limit: z.coerce.number().int().min(1).max(MAX_TENANTS).default(100),
-        cursor: NAME.optional().openapi({ description: 'next of the page before.' }),
+        cursor: NAME.optional().openapi({ description: '`next` of the previous page.' }),
       }),
       responses: {
         200: {

@@ -9,10 +9,10 @@ import {
   type TaskStore,
   UnknownOutcomeError,
 } from '@whoa/tasks';
-import { afterEach, expect, test } from 'vitest';
+import { afterEach, expect, test, vi } from 'vitest';
 import { z } from 'zod';
-import { alterStore } from '../../../tasks/test/altered-store.ts';
-import { ORIGIN, type Served, serve } from '../../test/served.ts';
+import { ORIGIN, type Served, serve } from '../../../../test/server/served.ts';
+import { alterStore } from '../../../../test/tasks/altered-store.ts';
 import { createAccess } from '../access/access.ts';
 import { createLogin } from '../access/login.ts';
 import { createTaskApi } from './task-api.ts';
@@ -208,6 +208,36 @@ test('many are cancelled page by page, after a dry run that touches none', async
   expect(served.audited).toHaveLength(6);
 });
 
+test('tasks are listed and stopped by agent', async () => {
+  const served = serve();
+  const ids = [await create(served), await create(served)];
+  const other = await create(served, { agent: 'other' });
+  const listed = await served.ask('ann', 'GET /v1/tasks?agent=other');
+  expect(listed.json.tasks).toMatchObject([{ id: other }]);
+  const stopped = await served.ask('ann', 'POST /v1/tasks/cancel', { filter: { agent: 'assistant' } });
+  expect(stopped.json.tasks.map(({ id }) => id).toSorted()).toEqual(ids.toSorted());
+  expect(await statusOf(served, other)).toBe('init');
+});
+
+test('a brief list has no answers, and everything else', async () => {
+  const served = serve();
+  const id = await create(served);
+  work(served.store, agentOf({ next: () => Promise.resolve(reply('the whole story')) }));
+  await vi.waitFor(async () => expect(await statusOf(served, id)).toBe('success'));
+  const [whole] = (await served.ask('ann', 'GET /v1/tasks')).json.tasks;
+  const [brief] = (await served.ask('ann', 'GET /v1/tasks?brief=true')).json.tasks;
+  const { answer, ...rest } = (whole as unknown as { outcome: { answer: string } }).outcome;
+  expect(answer).toBe('the whole story');
+  expect(brief).toEqual({ ...whole, outcome: rest });
+  expect((await served.ask('ann', 'GET /v1/tasks?brief=maybe')).status).toBe(400);
+});
+
+test('the sender can ask who they are, and what they may do', async () => {
+  const served = serve({ agents: ['assistant'] });
+  const { json } = await served.ask('ann', 'GET /v1/me');
+  expect(json).toMatchObject({ name: 'ann', agents: ['assistant'], store: 'memory' });
+});
+
 test('a conversation is stopped with everything that waits in it', async () => {
   const served = serve();
   const ids = [
@@ -259,6 +289,8 @@ test.each([
     expect(await approve(wrong)).toMatchObject({ status: 409, json: { error: { code: 'not-asked' } } });
   }
   expect(await approve(position, 'c2')).toMatchObject({ status: 409 });
+  const listed = async () => (await served.ask('ann', 'GET /v1/tasks')).json.tasks[0];
+  expect(await listed()).toMatchObject({ title: 'hello', activity: { turns: 1, calls: 1, questions: 1 } });
   expect(served.audited).toEqual([]);
   expect(await approve(position)).toMatchObject({ status: 202, json: { answer: 'accepted' } });
   const ended = await until(async () => {
@@ -266,6 +298,7 @@ test.each([
     return json.outcome !== undefined ? json : undefined;
   });
   expect(ended.outcome?.answer).toBe(expected);
+  expect(await listed()).toMatchObject({ activity: { turns: 2, calls: 1, questions: 0 } });
   expect(served.audited).toMatchObject([
     { type: 'approve', actor: 'ann', target: id, callId: 'c1', answer: 'accepted' },
   ]);
@@ -382,7 +415,7 @@ test('a store that does not answer at all is not ready, and is asked one questio
   expect(world.clock.pending).toBe(0);
 });
 
-test('an error nobody foresaw is told to the server alone', async () => {
+test('an unexpected error is reported to the server only', async () => {
   const served = serve({ store: alterStore(createMemoryStore(), () => Promise.reject(new Error('password=hunter2'))) });
   const answer = await served.ask('ann', 'GET /v1/tasks');
   expect(answer).toMatchObject({ status: 500, json: { error: { code: 'internal' } } });

@@ -78,7 +78,9 @@ export function createTaskApi(options: TaskApiOptions): TaskApi {
   ];
   for (const endpoint of endpoints) mount(app, endpoint, access);
   app.onError((error) => responseTo(error, onError));
-  app.notFound(() => refuse(404, { code: 'unknown-route', message: 'There is no such route; /openapi.json has them' }));
+  app.notFound(() =>
+    refuse(404, { code: 'unknown-route', message: 'There is no such route; /openapi.json lists them' }),
+  );
   const document = documentOf(app);
 
   return {

@@ -1,6 +1,6 @@
 import { z } from '@hono/zod-openapi';
 import type { Json } from '@whoa/core';
-import type { CreateReceipt, ListFilter } from '@whoa/tasks';
+import type { CreateReceipt, ListFilter, TaskHead } from '@whoa/tasks';
 import { askStore } from './http/ask-store.ts';
 import { defineEndpoint, type Endpoint } from './http/endpoint.ts';
 import { HttpError, unknownTask } from './http/http-error.ts';
@@ -32,21 +32,26 @@ const NEW_TASK = z
     input: JSON_VALUE.openapi({
       description: "For an agent: a text, its parts, or a user's message. For other work: any JSON.",
     }),
-    key: NAME.optional().openapi({ description: 'Your own name for it: sent twice, it is created once.' }),
+    key: NAME.optional().openapi({
+      description: 'Your own name for the task: a second request with the same key creates nothing.',
+    }),
     priority: z.number().int().min(-100).max(100).optional(),
-    notBefore: MOMENT.optional().openapi({ description: 'Not to be taken before; milliseconds since 1970.' }),
+    notBefore: MOMENT.optional().openapi({
+      description: 'No worker takes it before this time, in milliseconds since 1970.',
+    }),
     deadline: MOMENT.optional().openapi({
-      description: 'Cancelled at this moment if it has not ended, and never begun after it; milliseconds since 1970.',
+      description:
+        'If it has not ended by this time, it is cancelled; it never starts later. In milliseconds since 1970.',
     }),
     conversation: NAME.optional(),
     policy: z
       .enum(['replace', 'queue', 'steer', 'reject'])
       .optional()
-      .openapi({ description: 'What it does to a task of its conversation that lives; replace by default.' }),
+      .openapi({ description: 'What it does to the active task of its conversation. Defaults to replace.' }),
   })
   .refine(({ notBefore = -1, deadline = Infinity }) => deadline > notBefore, {
     path: ['deadline'],
-    message: 'must come after notBefore; the task could never begin',
+    message: 'must come after notBefore; the task could never start',
   });
 
 const CREATED = z
@@ -70,9 +75,11 @@ function createEndpoint({ store, world, agents }: ApiParts): Endpoint {
     summary: 'Creates a task; a worker takes it when its turn comes.',
     body: NEW_TASK,
     responses: {
-      201: { description: 'It is kept.', schema: CREATED },
-      200: { description: 'It was created under this key before.', schema: CREATED },
-      409: { description: 'The policy is reject and a task of the conversation lives, or too many wait in it.' },
+      201: { description: 'The task was created.', schema: CREATED },
+      200: { description: 'A task with this key already exists.', schema: CREATED },
+      409: {
+        description: 'The policy is reject and the conversation has an active task, or too many tasks wait in it.',
+      },
     },
     async handle({ tenant, body: { policy, input, ...task } }) {
       if (agents !== undefined && !agents.includes(task.agent)) throw unknownAgent(agents);
@@ -85,19 +92,19 @@ function createEndpoint({ store, world, agents }: ApiParts): Endpoint {
 }
 
 function unknownAgent(agents: readonly string[]): HttpError {
-  return new HttpError(400, { code: 'unknown-agent', message: `agent: there are ${agents.join(', ')}` });
+  return new HttpError(400, { code: 'unknown-agent', message: `agent: expected one of ${agents.join(', ')}` });
 }
 
 function notCreated(receipt: Extract<CreateReceipt, { answer: 'rejected' | 'full' }>): HttpError {
   if (receipt.answer === 'rejected') {
-    const message = 'A task of this conversation lives; cancel it, wait, or send with another policy';
+    const message = 'This conversation has an active task; cancel it, wait for it, or use another policy';
     return new HttpError(409, { code: 'rejected', message });
   }
   const { what, limit } = receipt;
   const message =
     what === 'tasks'
-      ? `${limit} tasks wait already; try again when some have been taken`
-      : `The history of the conversation has more than ${limit} bytes; begin another conversation`;
+      ? `${limit} tasks are already waiting; try again later`
+      : `The history of the conversation has more than ${limit} bytes; start another conversation`;
   return new HttpError(429, { code: 'full', message, what, limit });
 }
 
@@ -110,16 +117,37 @@ function listEndpoint({ store }: ApiParts): Endpoint {
     summary: 'Tasks, newest first, without their inputs.',
     query: z.object({
       status: STATUS.optional(),
+      agent: NAME.optional().openapi({
+        description: 'A page then holds only those of its tasks that have this agent.',
+      }),
       conversation: NAME.optional(),
+      brief: z.stringbool().default(false).openapi({
+        description: 'Leaves out answers, results and stop reports, which may be long.',
+      }),
       limit: z.coerce.number().int().min(1).max(MAX_LIST).default(100),
-      cursor: CURSOR.optional().openapi({ description: 'next of the page before.' }),
+      cursor: CURSOR.optional().openapi({ description: '`next` of the previous page.' }),
     }),
     responses: {
       200: { description: 'A page.', schema: z.object({ tasks: z.array(TASK), next: z.string().optional() }) },
     },
-    handle: async ({ tenant, query }) =>
-      Response.json(await store.list({ tenant, ...(query as Omit<ListFilter, 'tenant'>) })),
+    async handle({ tenant, query: { agent, brief, ...filter } }) {
+      const page = await store.list({ tenant, ...(filter as Omit<ListFilter, 'tenant'>) });
+      const tasks = ofAgent(page.tasks, agent);
+      return Response.json({ ...page, tasks: brief ? tasks.map(toBrief) : tasks });
+    },
   });
+}
+
+/** Stores have no index by agent, so a page is filtered after it was read. */
+export function ofAgent(tasks: readonly TaskHead[], agent: string | undefined): readonly TaskHead[] {
+  return agent === undefined ? tasks : tasks.filter((task) => task.agent === agent);
+}
+
+/** A task as a list needs it: polled every second, answers would be most of what is sent. */
+function toBrief({ outcome, ...task }: TaskHead): TaskHead {
+  if (outcome === undefined) return task;
+  const { answer: _answer, result: _result, stop: _stop, ...rest } = outcome;
+  return { ...task, outcome: rest };
 }
 
 function getEndpoint({ store }: ApiParts): Endpoint {

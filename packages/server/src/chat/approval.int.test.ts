@@ -5,7 +5,7 @@ import { createMemoryStore, createTaskApprovals } from '@whoa/tasks';
 import type { UIMessage, UIMessageChunk } from 'ai';
 import { describe, expect, test } from 'vitest';
 import { WebSocket } from 'ws';
-import { createAskingAgent } from '../../test/asking-agent.ts';
+import { createAskingAgent } from '../../../../test/server/asking-agent.ts';
 import type { StoppableTransport } from '../client/readings.ts';
 import { StoppableChatTransport } from '../client/stoppable-chat-transport.ts';
 import { StoppableWebSocketChatTransport } from '../client/stoppable-web-socket-chat-transport.ts';

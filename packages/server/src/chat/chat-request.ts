@@ -49,7 +49,7 @@ export const stopRequest: z.ZodType<StopRequest> = z
   })
   .refine(({ scope, runId, messageId, rollback }) => scope !== 'background' || !(runId || messageId || rollback), {
     path: ['scope'],
-    message: 'the background is of the chat, not of one run or turn; leave out runId, messageId and rollback',
+    message: 'background work belongs to the chat, not to a run or turn; leave out runId, messageId and rollback',
   });
 
 /** A user's answer to a question. */
@@ -72,7 +72,7 @@ export function messageOf(request: SendRequest): ChatMessage {
   const { id: chatId, messages, trigger, messageId, runId } = request;
   const message = messages.at(-1) as unknown as UIMessage;
   if (message.role !== 'user') {
-    const why = 'messages: the last one must be of the user; the server keeps the others';
+    const why = 'messages: the last one must be from the user; the server stores the others';
     throw new HttpError(400, { code: 'invalid', message: why });
   }
   // An edited message has its old id: everything after it is removed.
@@ -147,7 +147,7 @@ export async function answerQuestion(
 }
 
 export function notAsked(): HttpError {
-  const message = 'There is no such question now; it was answered, or its reply has ended';
+  const message = 'There is no such question; it was answered, or its reply has ended';
   return new HttpError(409, { code: 'not-asked', message });
 }
 

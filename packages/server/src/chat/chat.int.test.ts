@@ -2,7 +2,7 @@
 import type { Answer } from '@whoa/ai-sdk/testing';
 import type { UIMessage, UIMessageChunk } from 'ai';
 import { describe, expect, test } from 'vitest';
-import { CALL, KINDS, type Kind, read, say, stage as stageAny, wordsOf } from '../../test/chat-stage.ts';
+import { CALL, KINDS, type Kind, read, say, stage as stageAny, wordsOf } from '../../../../test/server/chat-stage.ts';
 import { StoppableChatTransport } from '../client/stoppable-chat-transport.ts';
 import { type ChatHandler, createChatHandler } from './chat-handler.ts';
 
@@ -126,7 +126,7 @@ describe.each(KINDS)('%s', (kind) => {
     expect((await running).stopped).toBeUndefined();
   });
 
-  test('nobody sees the chats of another, nobody is let in without a name, and pages of others are refused', async () => {
+  test('a user sees only their own chats, and requests without a name or from other pages are refused', async () => {
     await using fixture = await stage(kind, [CALL, { parts: [{ text: 'Done.' }] }]);
     const page = openPage(fixture.handler);
     const running = read(await page.send('c', say('u1', 'Go')));

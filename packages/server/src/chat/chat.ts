@@ -16,9 +16,9 @@ import type { UIMessage, UIMessageChunk } from 'ai';
 import type { Principal } from '../access/principal.ts';
 import { HISTORY_AGENT, type HistoryCut } from './history-work.ts';
 import { type AskedQuestion, readQuestions } from './questions.ts';
-import type { ReplyEvent } from './reply-event.ts';
 import { standingEffects } from './standing-effects.ts';
 import { withStopReports } from './stop-reports.ts';
+import type { ReplyEvent } from './ui/chunk-writer.ts';
 import { uiMessagesOf, userMessageOf } from './ui/ui-messages.ts';
 import { UiTranslator } from './ui/ui-translator.ts';
 

@@ -4,7 +4,7 @@ import type { AddressInfo } from 'node:net';
 import { createMemoryStore } from '@whoa/tasks';
 import { expect, test } from 'vitest';
 import { WebSocket, WebSocketServer } from 'ws';
-import { CALL, say, stage } from '../../test/chat-stage.ts';
+import { CALL, say, stage } from '../../../../test/server/chat-stage.ts';
 import { listen } from '../listen.ts';
 import { type ChatHandler, createChatHandler } from './chat-handler.ts';
 
@@ -105,7 +105,7 @@ test('a body that is no JSON is refused in words that say so', async () => {
     );
     expect(refused.status).toBe(400);
     expect(await refused.json()).toMatchObject({
-      error: { code: 'invalid', message: expect.stringMatching(/^The body is no JSON/) as string },
+      error: { code: 'invalid', message: expect.stringMatching(/^The body is not valid JSON/) as string },
     });
   }
 });

@@ -10,7 +10,7 @@ import { waitUntilLevel } from '@whoa/core/embed';
 import { describeError, describeStoppedCall } from '@whoa/core/internal';
 import type { HeldWork, TaskOutcome } from '@whoa/tasks';
 import type { ModelMessage, ToolSet, UIMessage, UIMessageChunk } from 'ai';
-import type { ReplyEvent } from './reply-event.ts';
+import type { ReplyEvent } from './ui/chunk-writer.ts';
 import { ChunkWriter } from './ui/chunk-writer.ts';
 import { closingChunks, openCallsIn, resumePoint } from './ui/ui-chunks.ts';
 

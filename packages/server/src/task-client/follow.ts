@@ -15,6 +15,8 @@ export interface FollowTaskOptions {
   readonly after?: number;
   /** Stops following at once. The task continues. */
   readonly signal?: AbortSignal;
+  /** Called each time the connection is open, also after it was lost. */
+  readonly onOpen?: () => void;
   /** Called each time the connection was lost; it is opened again. */
   readonly onLost?: (error: unknown) => void;
   /** A connection that is silent for this long counts as lost. Defaults to 45 s. */
@@ -60,7 +62,7 @@ export function followEvents(open: OpenEvents, options: FollowTaskOptions): Asyn
 async function* follow(
   open: OpenEvents,
   signal: AbortSignal,
-  { after = 0, onLost, idleMs = IDLE_MS, retryMs: firstRetryMs = RETRY_MS }: FollowTaskOptions,
+  { after = 0, onOpen, onLost, idleMs = IDLE_MS, retryMs: firstRetryMs = RETRY_MS }: FollowTaskOptions,
 ): AsyncGenerator<Followed, undefined> {
   let last = after;
   let retryMs = firstRetryMs;
@@ -69,6 +71,7 @@ async function* follow(
     try {
       const response = await open(`${last}`, connection.signal);
       if (!response.ok) throw await errorOf(response);
+      onOpen?.();
       for await (const { event, data } of readEvents(response.body!, () => connection.heard())) {
         if (signal.aborted) return undefined;
         retryMs = firstRetryMs;

@@ -3,7 +3,7 @@ import { createMemoryStore, type Followed, followTask, type TaskStore } from '@w
 import { buildSync } from 'esbuild';
 import fc from 'fast-check';
 import { expect, test } from 'vitest';
-import { ORIGIN, type Person, type Served, serve } from '../../test/served.ts';
+import { ORIGIN, type Person, type Served, serve } from '../../../../test/server/served.ts';
 import { createTaskClient, TaskApiError, type TaskClient } from './index.ts';
 
 const REF = { worker: 'w', session: 's', claim: 'c', leaseMs: 60_000 };

@@ -75,13 +75,21 @@ export type ApproveReceipt = SendReceipt | { readonly answer: 'not-asked' };
 export interface TaskClient {
   create(task: NewTaskRequest): Promise<CreateReceipt>;
   get(id: string): Promise<TaskRecord | undefined>;
-  list(filter?: Omit<ListFilter, 'tenant'>): Promise<ListPage>;
+  /**
+   * Lists tasks, newest first. With an agent, a page holds only those of its tasks that have it; `brief` leaves out
+   * answers, results and stop reports.
+   */
+  list(
+    filter?: Omit<ListFilter, 'tenant'> & { readonly agent?: string | undefined; readonly brief?: boolean },
+  ): Promise<ListPage>;
   cancel(id: string, options?: CancelTaskOptions): Promise<StoreCancelReceipt>;
   /** Stops the current task of a conversation and all waiting tasks. */
   cancelConversation(id: string, options?: CancelTaskOptions): Promise<StoreCancelReceipt>;
   /** Stops all live tasks that match. */
   cancelAll(
-    filter: { readonly all: true } | { readonly status?: TaskStatus; readonly conversation?: string },
+    filter:
+      | { readonly all: true }
+      | { readonly status?: TaskStatus; readonly agent?: string; readonly conversation?: string },
     options?: CancelManyOptions,
   ): Promise<readonly StoppedTask[]>;
   cancelCall(id: string, callId: string, options?: Pick<CancelTaskOptions, 'reason'>): Promise<SendReceipt>;
@@ -133,13 +141,14 @@ export function createTaskClient(options: TaskClientOptions): TaskClient {
     cancel: (id, options) => cancelAt(`/v1/tasks/${nameOf(id)}/cancel`, options),
     cancelConversation: (id, options) => cancelAt(`/v1/conversations/${nameOf(id)}/cancel`, options),
     async cancelAll(filter, options = {}) {
-      const all: StoppedTask[] = [];
+      // A task that one page stops is listed again by a later one, as cancelling: its first answer counts.
+      const all = new Map<string, StoppedTask>();
       for (let cursor: string | undefined; ; ) {
         const body = { ...options, filter, limit: CANCELLED_AT_ONCE, ...(cursor !== undefined && { cursor }) };
         const page = await post<{ tasks: StoppedTask[]; next?: string }>('/v1/tasks/cancel', body);
-        all.push(...page.tasks);
+        for (const task of page.tasks) if (!all.has(task.id)) all.set(task.id, task);
         cursor = page.next;
-        if (cursor === undefined) return all;
+        if (cursor === undefined) return [...all.values()];
       }
     },
     cancelCall: (id, callId, options = {}) => sendAt(`${callOf(id, callId)}/cancel`, options),
@@ -161,7 +170,7 @@ export function createTaskClient(options: TaskClientOptions): TaskClient {
 
 interface Parts {
   readonly body?: object;
-  readonly query?: Readonly<Record<string, string | number | undefined>>;
+  readonly query?: Readonly<Record<string, string | number | boolean | undefined>>;
   readonly headers?: Readonly<Record<string, string>>;
   readonly signal?: AbortSignal;
 }
@@ -177,7 +186,10 @@ function createSender({ url, token, tenant, fetch: own }: TaskClientOptions): Se
   const base = url.replace(/\/+$/, '');
   const ask = (method: string, path: string, { body, query = {}, headers, signal }: Parts): Promise<Response> => {
     const given = Object.entries(query).filter(([, value]) => value !== undefined);
-    const search = given.length === 0 ? '' : `?${new URLSearchParams(given as [string, string][]).toString()}`;
+    const search =
+      given.length === 0
+        ? ''
+        : `?${new URLSearchParams(given.map(([name, value]): [string, string] => [name, String(value)])).toString()}`;
     // Look the global up each time: applications replace it.
     return (own ?? globalThis.fetch)(`${base}${path}${search}`, {
       method,

@@ -4,7 +4,7 @@ import type { AddressInfo } from 'node:net';
 import { VirtualClock } from '@whoa/core/testing';
 import { expect, onTestFinished, test } from 'vitest';
 import { WebSocket } from 'ws';
-import { CALL, say, stage } from '../../test/chat-stage.ts';
+import { CALL, say, stage } from '../../../../test/server/chat-stage.ts';
 import { createChatHandler } from '../chat/chat-handler.ts';
 import { serveWebSockets } from './node-upgrade.ts';
 

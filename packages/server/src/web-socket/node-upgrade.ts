@@ -70,7 +70,7 @@ export function serveWebSockets(
 async function answerTo(message: IncomingMessage, handler: UpgradeHandler): Promise<Response | ServeSocket> {
   const request = requestOf(message);
   if (request !== undefined) return handler.upgrade(request);
-  return refuse(400, { code: 'invalid', message: 'Host and path make no address' });
+  return refuse(400, { code: 'invalid', message: 'Host and path are not a valid URL' });
 }
 
 async function openServer(): Promise<WebSocketServer> {

@@ -173,9 +173,10 @@ export class SocketSession {
     right: Right,
     find: (who: Principal) => Promise<TaskRef | undefined>,
   ): Promise<void> {
-    if (this.#readings.has(requestId)) throw new HttpError(400, { code: 'invalid', message: 'requestId: is in use' });
+    if (this.#readings.has(requestId))
+      throw new HttpError(400, { code: 'invalid', message: 'requestId: already in use' });
     if (this.#readings.size >= MAX_READINGS) {
-      const message = `${MAX_READINGS} replies are read over this socket; abort one of them first`;
+      const message = `this socket already reads ${MAX_READINGS} replies; abort one first`;
       throw new HttpError(429, { code: 'too-many-streams', message });
     }
     const reading = new AbortController();

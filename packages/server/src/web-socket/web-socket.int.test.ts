@@ -4,7 +4,7 @@ import type { Answer } from '@whoa/ai-sdk/testing';
 import { type UIMessage, WebSocketChatTransport } from 'ai';
 import { describe, expect, test } from 'vitest';
 import { WebSocket } from 'ws';
-import { CALL, KINDS, type Kind, read, say, stage as stageAny, wordsOf } from '../../test/chat-stage.ts';
+import { CALL, KINDS, type Kind, read, say, stage as stageAny, wordsOf } from '../../../../test/server/chat-stage.ts';
 import { createChatHandler } from '../chat/chat-handler.ts';
 import { StoppableWebSocketChatTransport } from '../client/stoppable-web-socket-chat-transport.ts';
 import { listen } from '../listen.ts';
@@ -192,7 +192,7 @@ describe.each(KINDS)('%s', (kind) => {
     expect((await watching).stopped).toBe('user');
   });
 
-  test('nobody sees the chats of another', async () => {
+  test('a user sees only their own chats', async () => {
     await using fixture = await stage(kind, [CALL, { parts: [{ text: 'Done.' }] }]);
     using page = openPage(fixture.url);
     const running = read(await page.send('c', say('u1', 'Go')));

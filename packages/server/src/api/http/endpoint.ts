@@ -42,7 +42,7 @@ export function defineEndpoint<Params, Query, Body>(endpoint: Endpoint<Params, Q
 
 const ERROR = z
   .object({ error: z.object({ code: z.string(), message: z.string() }).loose() })
-  .openapi('Error', { description: 'A word for programs, and for people what to do next.' });
+  .openapi('Error', { description: 'A code for programs, and a message for people that says what to do.' });
 
 const NOBODY: Principal = { tenant: '', name: 'nobody', rights: [] };
 const TENANT = NAME.openapi({ description: "Another tenant; needs the right 'operate'." });
@@ -113,16 +113,16 @@ function responsesOf({ responses, right, params, body }: Endpoint) {
     return [status, { description, content: { 'application/json': { schema } } }] as const;
   });
   return {
-    400: refused('Something in the request is not as it should be; the message says what.'),
-    403: refused('From a page that is not listed, or a right is missing.'),
-    421: refused('Under a name that is not listed.'),
+    400: refused('The request is invalid; the message says why.'),
+    403: refused('The origin is not allowed, or a right is missing.'),
+    421: refused('The host is not allowed.'),
     ...(right !== 'public' && {
-      401: refused('Nobody, or a token or session that is not known.'),
+      401: refused('The credentials are missing or invalid.'),
       429: refused('Too many requests, streams or tasks; Retry-After says when to try again.'),
-      503: refused('The store does not answer; Retry-After says when to try again.'),
+      503: refused('The store does not respond; Retry-After says when to try again.'),
     }),
-    ...(params !== undefined && { 404: refused('There is no such thing of this tenant.') }),
-    ...(body !== undefined && { 413: refused('The body is too large.'), 415: refused('The body is no JSON.') }),
+    ...(params !== undefined && { 404: refused('Not found in this tenant.') }),
+    ...(body !== undefined && { 413: refused('The body is too large.'), 415: refused('The body is not JSON.') }),
     ...Object.fromEntries(own),
   };
 }

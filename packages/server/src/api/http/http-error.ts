@@ -22,7 +22,7 @@ export class HttpError extends Error {
 
 /** Returns the same error for tasks that never existed, are no longer kept, or belong to other tenants. */
 export function unknownTask(): HttpError {
-  const message = 'There is no such task of yours; it never was, or it is no longer kept';
+  const message = 'You have no such task: it never existed, or is no longer stored';
   return new HttpError(404, { code: 'unknown-task', message });
 }
 
@@ -35,24 +35,26 @@ export function responseTo(error: unknown, onError: (error: unknown) => void): R
   }
   if (error instanceof HTTPException) return refuse(error.status, whyNoJson(error.status));
   const code = String((error as { code?: unknown } | undefined)?.code);
-  if (code === 'TASK_REJECTED') return refuse(409, { code: 'rejected', message: 'Something else is under way here' });
-  if (code === 'STORE_FULL') return refuseForNow(429, { code: 'full', message: 'Too much waits already' }, RETRY_MS);
+  if (code === 'TASK_REJECTED')
+    return refuse(409, { code: 'rejected', message: 'Another task of the conversation is running; try again later' });
+  if (code === 'STORE_FULL')
+    return refuseForNow(429, { code: 'full', message: 'Too many tasks are waiting; try again later' }, RETRY_MS);
   const known = STORE_ERRORS[code];
   onError(error);
   if (known !== undefined) return refuseForNow(503, known, RETRY_MS);
-  return refuse(500, { code: 'internal', message: 'Something went wrong in the server; its log says what' });
+  return refuse(500, { code: 'internal', message: 'An internal error occurred; the log of the server has it' });
 }
 
 /** Describes a bad body by status: 415 for its type, 400 for its content. */
 export function whyNoJson(status: number): Refusal['error'] {
   if (status === 415) return { code: 'no-json', message: 'Send JSON, with Content-Type: application/json' };
-  return { code: 'invalid', message: 'The body is no JSON; send an object in JSON' };
+  return { code: 'invalid', message: 'The body is not valid JSON; send a JSON object' };
 }
 
 /** By code, not class: two copies of the package may be loaded. */
 const STORE_ERRORS: Readonly<Record<string, Refusal['error']>> = {
-  STORE_BUSY: { code: 'store-busy', message: 'The store did not answer in time; nothing was changed, try again' },
-  UNKNOWN_OUTCOME: { code: 'unknown-outcome', message: 'The answer of the store was lost; ask again' },
-  STORE_CLOSED: { code: 'closing', message: 'This server is closing; try again, another one may answer' },
+  STORE_BUSY: { code: 'store-busy', message: 'The store did not respond in time; nothing was changed, try again' },
+  UNKNOWN_OUTCOME: { code: 'unknown-outcome', message: 'The response of the store was lost; send the request again' },
+  STORE_CLOSED: { code: 'closing', message: 'This server is shutting down; try again to reach another one' },
   STORE_SETUP: { code: 'store-setup', message: 'The store of this server cannot be used; its log says why' },
 };

@@ -22,11 +22,11 @@ export const CANCEL_FIELDS: {
   readonly mode: z.ZodType<CancelBody['mode']>;
   readonly undo: z.ZodType<boolean>;
 } = {
-  reason: z.string().max(MAX_REASON_CHARACTERS).optional().openapi({ description: 'Why, in words.' }),
+  reason: z.string().max(MAX_REASON_CHARACTERS).optional().openapi({ description: 'The reason, as text.' }),
   mode: z.enum(['graceful', 'now', 'kill']).default('graceful').openapi({
-    description: 'graceful: what runs may finish. now: it is interrupted. kill: it is not waited for.',
+    description: 'graceful: running calls may finish. now: they are interrupted. kill: they are not waited for.',
   }),
-  undo: z.boolean().default(false).openapi({ description: 'Also takes back completed calls that can be taken back.' }),
+  undo: z.boolean().default(false).openapi({ description: 'Also undoes completed calls that can be undone.' }),
 };
 
 const STATUSES = ['init', 'running', 'cancelling', 'success', 'failed', 'cancelled'] as const;
@@ -44,6 +44,16 @@ const REASON = z.object({
   at: MOMENT,
 });
 
+const COUNT = z.number().int();
+const ACTIVITY = z
+  .object({
+    turns: COUNT,
+    calls: COUNT,
+    questions: COUNT.openapi({ description: 'Approval questions that wait for an answer.' }),
+    usage: z.object({ inputTokens: z.number(), outputTokens: z.number(), complete: z.boolean() }).optional(),
+  })
+  .openapi({ description: 'What an agent has done so far.' });
+
 /** A task as it is shown. It may have more fields. */
 export const TASK: z.ZodType = z
   .looseObject({
@@ -51,6 +61,7 @@ export const TASK: z.ZodType = z
     tenant: z.string(),
     agent: z.string(),
     conversation: z.string().optional(),
+    title: z.string().max(120).optional().openapi({ description: 'What was asked, in one line.' }),
     key: z.string().optional(),
     priority: z.number().int(),
     status: STATUS,
@@ -60,7 +71,8 @@ export const TASK: z.ZodType = z
     startedAt: MOMENT.optional(),
     endedAt: MOMENT.optional(),
     stop: z.looseObject({ level: z.string(), reason: REASON, killAt: MOMENT, undo: z.boolean() }).optional(),
-    position: z.number().int().openapi({ description: 'Of the last entry of the journal.' }),
+    position: z.number().int().openapi({ description: 'The position of the last journal entry.' }),
+    activity: ACTIVITY.optional(),
     inputs: z.array(z.unknown()).optional().openapi({ description: 'Not in lists.' }),
     outcome: z.looseObject({ status: STATUS, answer: z.string().optional() }).optional(),
   })
@@ -71,14 +83,14 @@ export const CANCEL_RECEIPT: z.ZodType = z
     answer: z.enum(['accepted', 'escalated', 'already']),
     status: STATUS,
     level: z.enum(['drain', 'abort', 'kill']),
-    reason: REASON.openapi({ description: 'The one that counts: the first.' }),
+    reason: REASON.openapi({ description: 'The first reason; later ones do not replace it.' }),
     killAt: MOMENT,
   })
   .openapi('CancelReceipt');
 
 export const SEND_RECEIPT: z.ZodType = z
   .object({ answer: z.literal('accepted'), number: z.number().int() })
-  .openapi('SendReceipt', { description: 'Kept for the worker, which does it next.' });
+  .openapi('SendReceipt', { description: 'Stored for the worker, which carries it out next.' });
 
 export const TASK_PARAMS: z.ZodObject<{ id: typeof NAME }> = z.object({ id: NAME });
 export const CALL_PARAMS: z.ZodObject<{ id: typeof NAME; callId: typeof NAME }> = z.object({ id: NAME, callId: NAME });

@@ -2,6 +2,12 @@ import type { Clock } from '@whoa/core/embed';
 import type { HeldWork } from '@whoa/tasks';
 import type { UIMessageChunk } from 'ai';
 
+/** What the application's own loop has streamed, as an event in the journal of its task. */
+export interface ReplyEvent {
+  readonly type: 'ui-chunks';
+  readonly chunks: readonly UIMessageChunk[];
+}
+
 /** How often chunks are written: soon enough for readers, without a write for each word. */
 const FLUSH_MS = 50;
 

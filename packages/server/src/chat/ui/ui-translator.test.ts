@@ -107,7 +107,7 @@ test('a turn that another worker makes anew, or that is tried again, is shown on
   ]);
 });
 
-test('a call that did not finish says so, and one that nobody asked for is not told of', async () => {
+test('a call that did not finish says so, and an unknown call is left out', async () => {
   const interrupted = { callId: 'c', tool: 'look', state: 'interrupted', content: 'Interrupted (user).' };
   const events = [of({ type: 'turn-start', turn: 1 }), turnEnd(call), of({ type: 'call-end', result: interrupted })];
   expect(shape(await messageOf(events, STOPPED))).toContainEqual(['look', 'output-error', 'Interrupted (user).']);

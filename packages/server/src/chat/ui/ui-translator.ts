@@ -2,7 +2,7 @@ import { type Content, toText } from '@whoa/core';
 import type { CallState } from '@whoa/core/embed';
 import type { JournalEvent, TaskRecord } from '@whoa/tasks';
 import type { UIMessageChunk } from 'ai';
-import type { ReplyEvent } from '../reply-event.ts';
+import type { ReplyEvent } from './chunk-writer.ts';
 
 type TurnEnd = Extract<JournalEvent, { type: 'turn-end' }>;
 type WordsKind = 'text' | 'reasoning';
