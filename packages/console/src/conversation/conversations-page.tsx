@@ -1,0 +1,155 @@
+import type { ConversationView, TaskClient } from '@whoa/server/task-client';
+import type { TaskHead } from '@whoa/tasks';
+import { type ReactNode, useEffect, useMemo, useRef, useState } from 'react';
+import { clientFor, isLoggedOut } from '../api/session.ts';
+import { isLive, shownStatus } from '../model/shown-status.ts';
+import { formatDuration } from '../model/words.ts';
+import type { PageProps } from '../page/page-props.ts';
+import { LoadingRows, StateCard, Status, useLive, useNow, useTitle } from '../page/parts.tsx';
+import { addresses, Link, navigate } from '../page/router.tsx';
+import { TaskList } from '../tasks/task-list.ts';
+import { Composer } from './composer.tsx';
+import { Messages } from './messages.tsx';
+
+/** The conversations of a tenant, and one of them. */
+export function ConversationsPage({ me, tenant, onLoggedOut, id }: PageProps & { readonly id?: string }): ReactNode {
+  useTitle(id ?? 'Conversations');
+  const client = useMemo(() => clientFor(me, tenant), [me, tenant]);
+  const list = useMemo(
+    () => new TaskList({ client, filter: {}, withWorkers: false, onLoggedOut }),
+    [client, onLoggedOut],
+  );
+  const { tasks, isLoaded } = useLive(list);
+  const now = useNow(1_000);
+  const talks = [
+    ...Map.groupBy(
+      tasks.filter(({ conversation }) => conversation !== undefined),
+      ({ conversation }) => conversation!,
+    ),
+  ];
+  return (
+    <main id="main" className="chat">
+      <aside className="side" aria-label="Conversations">
+        {talks.map(([name, [latest]]) => (
+          <Link key={name} to={addresses.conversation(name, tenant)} isCurrent={name === id}>
+            <b>{latest!.title ?? name}</b>
+            <span className="when">{formatDuration(now - latest!.createdAt)}</span>
+            <Status status={shownStatus(latest!)} />
+          </Link>
+        ))}
+        {isLoaded && talks.length === 0 && <p className="pad sm mute">No conversation yet.</p>}
+      </aside>
+      {id === undefined ? (
+        <section className="talk">
+          <div className="pad">
+            {isLoaded ? <NewTalk hasSome={talks.length > 0} tenant={tenant} /> : <LoadingRows />}
+          </div>
+        </section>
+      ) : (
+        <Talk
+          key={id}
+          {...{ me, tenant, onLoggedOut, id, client }}
+          tasks={talks.find(([name]) => name === id)?.[1] ?? []}
+          onSent={() => list.refresh()}
+        />
+      )}
+    </main>
+  );
+}
+
+function NewTalk({ hasSome, tenant }: { readonly hasSome: boolean; readonly tenant: string | undefined }): ReactNode {
+  const open = (): void => navigate(addresses.conversation(`talk-${crypto.randomUUID().slice(0, 8)}`, tenant));
+  return (
+    <StateCard
+      status="init"
+      title={hasSome ? 'Choose a conversation' : 'No conversation yet'}
+      actions={
+        tenant === undefined && (
+          <button type="button" className="btn ink" onClick={open}>
+            New conversation
+          </button>
+        )
+      }
+    >
+      <p>
+        A conversation runs one task at a time. What a newer message does to it is your choice: replace, queue or steer.
+      </p>
+    </StateCard>
+  );
+}
+
+interface TalkProps extends PageProps {
+  readonly id: string;
+  readonly client: TaskClient;
+  /** Its tasks that the list knows, newest first. */
+  readonly tasks: readonly TaskHead[];
+  readonly onSent: () => void;
+}
+
+function Talk({ me, tenant, onLoggedOut, id, client, tasks, onSent }: TalkProps): ReactNode {
+  const [latest] = tasks;
+  const record = useConversation({ client, id, changed: `${latest?.id} ${latest?.status}`, onLoggedOut });
+  const end = useRef<HTMLDivElement>(null);
+  const stop = (): void => {
+    client.cancelConversation(id, { mode: 'now' }).then(onSent, onSent);
+  };
+  const isRunning = latest !== undefined && isLive(latest);
+  return (
+    <section className="talk">
+      <header className="row">
+        <h2>{latest?.title ?? id}</h2>
+        <span className="mute wide last">
+          {latest?.agent} <span className="id">{id}</span>
+        </span>
+        {latest !== undefined && (
+          <span className="push">
+            <Status status={shownStatus(latest)} isPill />
+          </span>
+        )}
+      </header>
+      <div className="msgs" tabIndex={0} role="log" aria-label="Messages">
+        <div className="col">
+          <Messages {...{ me, tenant, onLoggedOut, record, tasks, end }} />
+          <div ref={end} />
+        </div>
+      </div>
+      <Composer {...{ me, tenant, id, client, onSent, isRunning, agent: latest?.agent, onStop: stop }} />
+    </section>
+  );
+}
+
+const CONVERSATION_POLL_MS = 2_000;
+
+interface ConversationRequest {
+  readonly client: TaskClient;
+  readonly id: string;
+  /** Changes when the conversation has probably changed. */
+  readonly changed: string;
+  readonly onLoggedOut: () => void;
+}
+
+function useConversation({ client, id, changed, onLoggedOut }: ConversationRequest): ConversationView | undefined {
+  const [record, setRecord] = useState<ConversationView>();
+  // biome-ignore lint/correctness/useExhaustiveDependencies: a change is a reason to ask at once.
+  useEffect(() => {
+    let isOver = false;
+    let timer: ReturnType<typeof setTimeout>;
+    const read = (): void => {
+      client
+        .conversation(id, { messages: 200 })
+        .then(
+          (found) => !isOver && setRecord(found),
+          (error: unknown) => !isOver && isLoggedOut(error) && onLoggedOut(),
+        )
+        .finally(() => {
+          if (!isOver) timer = setTimeout(read, CONVERSATION_POLL_MS);
+        });
+    };
+    read();
+    return () => {
+      isOver = true;
+      clearTimeout(timer);
+    };
+  }, [client, id, changed, onLoggedOut]);
+  return record;
+}

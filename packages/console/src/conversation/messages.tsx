@@ -1,0 +1,140 @@
+import { type Message, toText } from '@whoa/core';
+import type { ConversationView } from '@whoa/server/task-client';
+import type { TaskHead } from '@whoa/tasks';
+import { type ReactNode, useEffect } from 'react';
+import { isLive } from '../model/shown-status.ts';
+import type { PageProps } from '../page/page-props.ts';
+import { Status, useNow } from '../page/parts.tsx';
+import { addresses, Link } from '../page/router.tsx';
+import { CallCard } from '../task/call-card.tsx';
+import { Connection } from '../task/task-page.tsx';
+import { useTask } from '../task/use-task.ts';
+
+interface MessagesProps extends PageProps {
+  readonly record: ConversationView | undefined;
+  /** Newest first. */
+  readonly tasks: readonly TaskHead[];
+  readonly end: { readonly current: HTMLElement | null };
+}
+
+/** The history of a conversation, then the task that works on the last message. */
+export function Messages({ record, tasks, end, ...page }: MessagesProps): ReactNode {
+  const history = (record?.history ?? []) as unknown as readonly Message[];
+  const current = tasks.find((task) => task.id === record?.current && isLive(task));
+  const waiting = tasks.filter(({ id }) => record?.waiting.includes(id)).toReversed();
+  const stopped = tasks.find(({ status }) => status === 'cancelled');
+  useScrollTo(end, `${history.length} ${current?.id}`);
+  return (
+    <>
+      {history.map((message, index) => (
+        <Said key={index} message={message} />
+      ))}
+      {stopped !== undefined && tasks[0] === stopped && (
+        <p className="tag">
+          <Status status="cancelled" />
+          <Link className="link" to={addresses.report(stopped.id, page.tenant)}>
+            Stop report
+          </Link>
+        </p>
+      )}
+      {current !== undefined && <CurrentTask key={current.id} {...page} id={current.id} end={end} />}
+      {waiting.map(({ id, title }) => (
+        <div key={id}>
+          <p className="me say">{title}</p>
+          <p className="tag">
+            <Status status="init">waits for the task before it</Status>
+          </p>
+        </div>
+      ))}
+    </>
+  );
+}
+
+function Said({ message }: { readonly message: Message }): ReactNode {
+  if (message.role === 'user') return <p className="me say wrap">{toText(message.content)}</p>;
+  if (message.role === 'tool') {
+    return (
+      <p className="tag">
+        <Status status={message.isError && message.state === 'finished' ? 'failed' : message.state}>
+          <b>{message.tool}</b>
+        </Status>
+      </p>
+    );
+  }
+  const text = message.content.flatMap((part) => (part.type === 'text' ? [part.text] : [])).join('');
+  if (text === '' && message.stopReason !== 'aborted') return null;
+  return (
+    <p className="say wrap">
+      {text}
+      {message.stopReason === 'aborted' && <span className="cut" role="img" aria-label="interrupted here" />}
+    </p>
+  );
+}
+
+/** What the current task was asked, and what it says and does. */
+function CurrentTask({
+  end,
+  ...props
+}: PageProps & { readonly id: string; readonly end: MessagesProps['end'] }): ReactNode {
+  const { client, followed } = useTask(props);
+  const now = useNow(500);
+  const { run, task } = followed;
+  const turns = run.turns;
+  const length = turns.reduce((sum, { text, calls }) => sum + text.length + calls.length, 0);
+  useScrollTo(end, `${length}`);
+  if (task === undefined) return null;
+  return (
+    <>
+      {task.inputs.map((input, index) => (
+        <p key={index} className="me say wrap">
+          {wordsOf(input)}
+        </p>
+      ))}
+      <Connection followed={followed} />
+      {turns.map((turn) => (
+        <div key={turn.startedAt} className="stack2">
+          {turn.steered.map((words, index) => (
+            <p key={index} className="me say wrap">
+              {words}
+            </p>
+          ))}
+          {turn.text !== '' && (
+            <p className="say wrap">
+              {turn.text}
+              {turn === turns.at(-1) && turn.endedAt === undefined && <span className="caret" aria-hidden="true" />}
+            </p>
+          )}
+          {turn.calls.map((call) => (
+            <CallCard
+              key={call.id}
+              call={call}
+              isOpen={false}
+              isTarget={false}
+              {...{ task, client, me: props.me, now }}
+            />
+          ))}
+        </div>
+      ))}
+      <p className="tag">
+        <Status status={task.status === 'cancelling' ? 'cancelling' : 'running'} />
+        <Link className="link" to={addresses.task(task.id, props.tenant)}>
+          Open the task
+        </Link>
+      </p>
+    </>
+  );
+}
+
+function wordsOf(input: unknown): string {
+  if (typeof input === 'string') return input;
+  const { content } = (input ?? {}) as { content?: unknown };
+  return typeof content === 'string' ? content : JSON.stringify(input);
+}
+
+/** Keeps the end of the messages in view when something was added. */
+function useScrollTo(end: MessagesProps['end'], changed: string): void {
+  // biome-ignore lint/correctness/useExhaustiveDependencies: it scrolls when something was added.
+  useEffect(() => {
+    end.current?.scrollIntoView({ block: 'end' });
+  }, [end, changed]);
+}

@@ -1,0 +1,103 @@
+import type { JournalEvent } from '@whoa/tasks';
+import { expect, test } from 'vitest';
+import { RunModel } from './run-model.ts';
+
+interface Entry {
+  readonly type: string;
+  readonly [field: string]: unknown;
+}
+
+function read(...events: readonly Entry[]): RunModel {
+  const run = new RunModel();
+  for (const [index, event] of events.entries()) {
+    run.apply({ position: index + 1, at: 1_000 + index, event: event as unknown as JournalEvent });
+  }
+  return run;
+}
+
+const message = (content: readonly object[], stopReason = 'stop'): Entry => ({
+  type: 'turn-end',
+  turn: 1,
+  message: { role: 'assistant', content, stopReason },
+});
+const call = { callId: 'c1', tool: 'bash' };
+
+test('words come in pieces, and the end of the turn replaces them', () => {
+  const run = read({ type: 'turn-start', turn: 1 }, { type: 'text', text: 'Hel' }, { type: 'text', text: 'lo' });
+  expect(run.turns[0]?.text).toBe('Hello');
+  run.apply({
+    position: 9,
+    at: 2_000,
+    event: message([{ type: 'text', text: 'Hello you' }]) as unknown as JournalEvent,
+  });
+  expect(run.turns).toMatchObject([{ text: 'Hello you', endedAt: 2_000, isCut: false }]);
+});
+
+test('a reply that was cut off keeps what was said', () => {
+  const run = read({ type: 'turn-start', turn: 1 }, message([{ type: 'text', text: 'Hal' }], 'aborted'));
+  expect(run.turns[0]).toMatchObject({ text: 'Hal', isCut: true });
+});
+
+test('a call goes from planned to its end, with its input and its times', () => {
+  const run = read(
+    { type: 'turn-start', turn: 1 },
+    { type: 'call-planned', ...call },
+    message([{ type: 'call', ...call, input: { command: 'ls' } }], 'tool-use'),
+    { type: 'call-start', ...call, input: { command: 'ls' }, at: 1_500 },
+  );
+  expect(run.calls.get('c1')).toMatchObject({ state: 'running', startedAt: 1_500, turn: 1 });
+  const result = { ...call, state: 'finished', content: 'a', isError: false, startedAt: 1_500, endedAt: 1_700 };
+  run.apply({ position: 9, at: 1_800, event: { type: 'call-end', result } as JournalEvent });
+  expect(run.calls.get('c1')).toMatchObject({ state: 'finished', endedAt: 1_700 });
+});
+
+test('a question is open until it is answered', () => {
+  const question = { callId: 'c1', tool: 'bash', effects: 'execute', title: 'bash', fields: [], always: '' };
+  const run = read({ type: 'approval-request', ...call }, { type: 'approval-question', id: 'q', question });
+  expect(run.openQuestions).toMatchObject([{ position: 2, question: { callId: 'c1' } }]);
+  run.apply({
+    position: 3,
+    at: 0,
+    event: { type: 'approval-answer', ...call, approved: true } as JournalEvent,
+  });
+  expect(run.openQuestions).toEqual([]);
+});
+
+test('a call that a lost worker left open ends with what is known', () => {
+  const run = read({ type: 'call-intent', ...call }, { type: 'call-end', result: { callId: 'c1', state: 'unknown' } });
+  expect(run.calls.get('c1')).toMatchObject({ state: 'unknown', tool: 'bash' });
+});
+
+test('a run inside a call is a run of its own', () => {
+  const nested = (event: Entry): Entry => ({ type: 'call-nested', ...call, event });
+  const run = read(
+    { type: 'call-start', ...call },
+    nested({ type: 'run-start', agent: 'researcher' }),
+    nested({ type: 'turn-start', turn: 1 }),
+    nested({ type: 'text', text: 'found' }),
+    nested({ type: 'call-start', callId: 'c9', tool: 'grep' }),
+  );
+  const inner = run.calls.get('c1')?.nested;
+  expect(inner).toMatchObject({ agent: 'researcher', turns: [{ text: 'found' }] });
+  expect([...inner!.calls.keys()]).toEqual(['c9']);
+  expect(run.calls.size).toBe(1);
+});
+
+test('what was said to the run stands before the turn that read it', () => {
+  const run = read(
+    { type: 'turn-start', turn: 1 },
+    { type: 'steer-delivered', message: { role: 'user', content: 'faster' } },
+    { type: 'turn-start', turn: 2 },
+  );
+  expect(run.turns.map(({ steered }) => steered)).toEqual([[], ['faster']]);
+});
+
+test.each<Entry>([
+  { type: 'unheard-of' },
+  { type: 'text', text: 'before any turn' },
+  { type: 'call-update', ...call, partial: {} },
+  { type: 'undo-end', ...call, state: 'undone' },
+  { type: 'journal-cut', entries: 3, bytes: 9 },
+])('an entry that comes out of nowhere is taken: %j', (entry) => {
+  expect(() => read(entry)).not.toThrow();
+});

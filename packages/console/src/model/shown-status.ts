@@ -1,0 +1,45 @@
+import type { CallState } from '@whoa/core/embed';
+import type { TaskHead, TaskStatus } from '@whoa/tasks';
+import type { CallModel } from './run-model.ts';
+
+/** A status as a shape and a word. */
+export type ShownStatus = TaskStatus | CallState | 'waiting' | 'lost' | 'undone';
+
+/** The status of a task as people need it: waiting for them, or without a worker, comes before `running`. */
+export function shownStatus(task: TaskHead): ShownStatus {
+  if (isLost(task)) return 'lost';
+  if (task.status === 'running' && (task.activity?.questions ?? 0) > 0) return 'waiting';
+  return task.status;
+}
+
+/** Whether the worker of a task died and no other has taken it. */
+function isLost({ status, stage, deaths }: TaskHead): boolean {
+  return (status === 'running' || status === 'cancelling' || status === 'init') && stage !== 'held' && deaths > 0;
+}
+
+export function isLive({ status }: Pick<TaskHead, 'status'>): boolean {
+  return status === 'init' || status === 'running' || status === 'cancelling';
+}
+
+/** The status of a call as a shape. */
+export function shownCallStatus({ state, result }: CallModel): ShownStatus {
+  if (state === 'planned') return 'not-started';
+  return state === 'finished' && result?.isError ? 'failed' : state;
+}
+
+/** What a status is called. */
+export const STATUS_WORDS: Readonly<Record<ShownStatus, string>> = {
+  init: 'init',
+  running: 'running',
+  waiting: 'waiting approval',
+  cancelling: 'cancelling',
+  cancelled: 'cancelled',
+  success: 'success',
+  failed: 'failed',
+  lost: 'lost',
+  finished: 'finished',
+  interrupted: 'interrupted',
+  'not-started': 'not started',
+  unknown: 'abandoned',
+  undone: 'undone',
+};

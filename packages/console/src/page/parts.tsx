@@ -1,0 +1,122 @@
+import { type ReactNode, startTransition, useEffect, useState } from 'react';
+import { type ShownStatus, STATUS_WORDS } from '../model/shown-status.ts';
+
+interface StatusProps {
+  readonly status: ShownStatus;
+  /** Instead of the word of the status. */
+  readonly children?: ReactNode;
+  readonly isPill?: boolean;
+}
+
+/** A status: a shape and a word, never a colour alone. */
+export function Status({ status, children, isPill = false }: StatusProps): ReactNode {
+  return (
+    <span className={`st ${status}${isPill ? ' pill' : ''}`}>
+      <i aria-hidden="true" />
+      {children ?? STATUS_WORDS[status]}
+    </span>
+  );
+}
+
+/** Copies a text. It says so for a moment. */
+export function CopyButton({ text, children }: { readonly text: string; readonly children: ReactNode }): ReactNode {
+  const [isCopied, setCopied] = useState(false);
+  useEffect(() => {
+    if (!isCopied) return undefined;
+    const timer = setTimeout(() => setCopied(false), 1_500);
+    return () => clearTimeout(timer);
+  }, [isCopied]);
+  const copy = (): void => {
+    navigator.clipboard?.writeText(text).then(
+      () => setCopied(true),
+      () => setCopied(false),
+    );
+  };
+  return (
+    <button type="button" className="btn quiet tiny" onClick={copy}>
+      <span aria-live="polite">{isCopied ? 'Copied' : children}</span>
+    </button>
+  );
+}
+
+interface StateCardProps {
+  readonly status: ShownStatus;
+  readonly title: string;
+  readonly children: ReactNode;
+  readonly actions?: ReactNode;
+}
+
+/** A page, or a part of one, that has nothing else to show: what is known, and what to do. */
+export function StateCard({ status, title, children, actions }: StateCardProps): ReactNode {
+  return (
+    <section className="card state" role="status">
+      <h2>
+        <Status status={status}>
+          <b>{title}</b>
+        </Status>
+      </h2>
+      {children}
+      {actions !== undefined && <span className="row">{actions}</span>}
+    </section>
+  );
+}
+
+/** Rows of the real height, shown when loading takes longer than a moment. */
+export function LoadingRows({ rows = 6 }: { readonly rows?: number }): ReactNode {
+  const [isSlow, setSlow] = useState(false);
+  useEffect(() => {
+    const timer = setTimeout(() => setSlow(true), 200);
+    return () => clearTimeout(timer);
+  }, []);
+  if (!isSlow) return null;
+  return (
+    <section className="card" aria-busy="true" aria-label="Loading">
+      {Array.from({ length: rows }, (_, row) => (
+        <div key={row} className="skr">
+          <i className="sk a" />
+          <i className={`sk ${'bcd'[row % 3]}`} />
+          <i className="sk e" />
+        </div>
+      ))}
+    </section>
+  );
+}
+
+/** The present moment. It moves every `everyMs`, and stands still without it. */
+export function useNow(everyMs: number | undefined): number {
+  const [now, setNow] = useState(Date.now);
+  useEffect(() => {
+    if (everyMs === undefined) return undefined;
+    const timer = setInterval(() => setNow(Date.now()), everyMs);
+    return () => clearInterval(timer);
+  }, [everyMs]);
+  return now;
+}
+
+/** Sets the title of the window. */
+export function useTitle(title: string): void {
+  useEffect(() => {
+    document.title = `${title} · Whoa`;
+  }, [title]);
+}
+
+/** Something that changes, and says when. */
+interface Changing<State> {
+  readonly subscribe: (listener: () => void) => () => void;
+  readonly state: () => State;
+}
+
+/**
+ * Follows something that changes. Unlike `useSyncExternalStore`, a change is drawn in small steps, so that a large one does not hold
+ * up what a person types or presses.
+ */
+export function useLive<State>(changing: Changing<State>): State {
+  const [known, setKnown] = useState({ changing, state: changing.state() });
+  useEffect(() => {
+    const read = (): void => startTransition(() => setKnown({ changing, state: changing.state() }));
+    const end = changing.subscribe(read);
+    read();
+    return end;
+  }, [changing]);
+  return known.changing === changing ? known.state : changing.state();
+}

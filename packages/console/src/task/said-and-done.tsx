@@ -1,0 +1,156 @@
+import type { TaskRecord } from '@whoa/tasks';
+import { type ReactNode, useEffect, useRef, useState } from 'react';
+import type { TurnModel } from '../model/run-model.ts';
+import { isLive } from '../model/shown-status.ts';
+import { StateCard } from '../page/parts.tsx';
+import { useAddress } from '../page/router.tsx';
+import { CallCard } from './call-card.tsx';
+import type { CallContext } from './call-context.ts';
+import { type Item, itemsOf, keyOf } from './items.ts';
+import type { FollowedTask } from './task-follower.ts';
+
+interface SaidAndDoneProps extends CallContext {
+  readonly followed: FollowedTask;
+}
+
+/** About this many calls and texts are drawn or left out together. */
+const BLOCK = 12;
+/** About how tall something is before it was drawn. */
+const GUESSED_HEIGHT = 64;
+/** Longer runs show their calls closed. */
+const MAX_OPEN_CALLS = 40;
+
+/** What a run said and did. Of a long one only what is near the window is drawn. */
+export function SaidAndDone({ followed, ...context }: SaidAndDoneProps): ReactNode {
+  const { run } = followed;
+  const { task } = context;
+  const { hash } = useAddress();
+  const items = run.turns.flatMap(itemsOf);
+  if (items.length === 0) return <Waiting task={task} />;
+  const blocks: Item[][] = [];
+  for (let at = 0; at < items.length; at += BLOCK) blocks.push(items.slice(at, at + BLOCK));
+  const isClosed = run.calls.size > MAX_OPEN_CALLS;
+  return (
+    <>
+      {blocks.map((block, index) => (
+        <Block
+          key={index}
+          isAlwaysDrawn={index === 0 || block.some((item) => 'call' in item && item.call.id === hash)}
+          guessedHeight={block.length * GUESSED_HEIGHT}
+        >
+          {() =>
+            block.map((item) => (
+              <ItemView key={keyOf(item)} {...{ item, isClosed, hash }} {...context} isLast={item === items.at(-1)} />
+            ))
+          }
+        </Block>
+      ))}
+      {run.cut !== undefined && (
+        <p className="rule">
+          {run.cut.entries} entries ({run.cut.bytes} bytes) were left out: the journal is full
+        </p>
+      )}
+    </>
+  );
+}
+
+interface ItemViewProps extends CallContext {
+  readonly item: Item;
+  readonly isClosed: boolean;
+  readonly hash: string;
+  readonly isLast: boolean;
+}
+
+function ItemView({ item, isClosed, hash, isLast, ...context }: ItemViewProps): ReactNode {
+  if (!('call' in item))
+    return <Turn turn={item.turn} isWriting={isLast && isLive(context.task) && item.turn.endedAt === undefined} />;
+  return (
+    <CallCard
+      call={item.call}
+      isOpen={!isClosed || item.call.id === hash}
+      isTarget={item.call.id === hash}
+      {...context}
+    />
+  );
+}
+
+function Turn({ turn, isWriting }: { readonly turn: TurnModel; readonly isWriting: boolean }): ReactNode {
+  const { number, text, thinking, isCut, steered, retry } = turn;
+  return (
+    <div className="stack2">
+      {steered.map((words, index) => (
+        <p key={index} className="me say">
+          {words}
+        </p>
+      ))}
+      <p className="turn">Turn {number}</p>
+      {retry !== undefined && isWriting && <p className="sm soft">the model is asked again: {retry}</p>}
+      {thinking !== '' && (
+        <details>
+          <summary className="sm mute">thinking</summary>
+          <p className="soft wrap">{thinking}</p>
+        </details>
+      )}
+      {(text !== '' || isWriting) && (
+        <p className="say wrap">
+          {text}
+          {isCut && <span className="cut" role="img" aria-label="interrupted here" />}
+          {isWriting && <span className="caret" aria-hidden="true" />}
+        </p>
+      )}
+    </div>
+  );
+}
+
+interface BlockProps {
+  readonly isAlwaysDrawn: boolean;
+  readonly guessedHeight: number;
+  readonly children: () => ReactNode;
+}
+
+/** Draws its content when it comes near the window, and keeps its height afterwards. */
+function Block({ isAlwaysDrawn, guessedHeight, children }: BlockProps): ReactNode {
+  const box = useRef<HTMLDivElement>(null);
+  const [isNear, setNear] = useState(isAlwaysDrawn);
+  const height = useRef(guessedHeight);
+  useEffect(() => {
+    if (isAlwaysDrawn) return undefined;
+    const observer = new IntersectionObserver(
+      ([entry]) => {
+        const { isIntersecting = false, boundingClientRect } = entry ?? {};
+        if (!isIntersecting && boundingClientRect) height.current = boundingClientRect.height || guessedHeight;
+        setNear(isIntersecting);
+      },
+      { rootMargin: '1000px 0px' },
+    );
+    observer.observe(box.current!);
+    return () => observer.disconnect();
+  }, [isAlwaysDrawn, guessedHeight]);
+  const isDrawn = isNear || isAlwaysDrawn;
+  return (
+    <div ref={box} className="stack" style={isDrawn ? {} : { height: height.current }}>
+      {isDrawn && children()}
+    </div>
+  );
+}
+
+function Waiting({ task }: { readonly task: TaskRecord }): ReactNode {
+  if (!isLive(task)) {
+    return (
+      <StateCard status={task.status === 'cancelled' ? 'cancelled' : task.status} title="Nothing was said or done">
+        <p>
+          {task.status === 'cancelled'
+            ? 'It was cancelled before it began, so it had no effect.'
+            : 'Its journal is empty.'}
+        </p>
+      </StateCard>
+    );
+  }
+  return (
+    <StateCard status="init" title="It has not begun">
+      <p>
+        It waits for a worker that runs the agent <b>{task.agent}</b>. If it is stopped now, it never begins.
+      </p>
+    </StateCard>
+  );
+}

@@ -1,0 +1,143 @@
+import { type ReactNode, useEffect, useMemo, useState } from 'react';
+import { clientFor } from '../api/session.ts';
+import { formatClock, formatWhole } from '../model/words.ts';
+import type { PageProps } from '../page/page-props.ts';
+import { LoadingRows, StateCard, Status, useLive, useTitle } from '../page/parts.tsx';
+import { Filters, StatusCounts } from './filters.tsx';
+import { Overview } from './overview.tsx';
+import { StopByFilter } from './stop-by-filter.tsx';
+import { TaskList, type TaskListState } from './task-list.ts';
+import { TaskTable } from './task-table.tsx';
+import { type AddressFilter, useFilter } from './use-filter.ts';
+
+/** Fewer tasks than this do not fill a window. */
+const MIN_SHOWN = 50;
+
+/** The tasks of a tenant, live. */
+export function TasksPage({ me, tenant, onLoggedOut }: PageProps): ReactNode {
+  useTitle('Tasks');
+  const filter = useFilter();
+  const { status, agent, conversation } = filter.asked;
+  const isOperator = me.rights.includes('operate');
+  const client = useMemo(() => clientFor(me, tenant), [me, tenant]);
+  const list = useMemo(
+    () => new TaskList({ client, filter: { status, agent, conversation }, withWorkers: isOperator, onLoggedOut }),
+    [client, status, agent, conversation, isOperator, onLoggedOut],
+  );
+  const state = useLive(list);
+  const [isStopping, setStopping] = useState(false);
+  const shown = filter.isNarrower ? state.tasks.filter(filter.matches) : state.tasks;
+  // What the server cannot filter may leave too little to scroll.
+  useEffect(() => {
+    if (shown.length < MIN_SHOWN && state.hasMore) list.loadMore();
+  }, [list, shown.length, state]);
+  const total = state.counts && Object.values(state.counts.statuses).reduce((sum, count) => sum + count, 0);
+
+  return (
+    <main id="main">
+      <div className="stack">
+        <div className="row">
+          <h1>Tasks</h1>
+          {total !== undefined && (
+            <span className="mute">
+              {formatWhole(total)} kept{me.tenant !== tenant && tenant !== undefined ? ` in ${tenant}` : ''}
+            </span>
+          )}
+          {me.rights.includes('cancel') && (
+            <button
+              type="button"
+              className="btn so push"
+              aria-expanded={isStopping}
+              onClick={() => setStopping(!isStopping)}
+            >
+              Stop by filter…
+            </button>
+          )}
+        </div>
+        <Overview state={state} />
+        <StatusCounts counts={state.counts} filter={filter} />
+        <Filters filter={filter} agents={me.agents ?? []} client={client} isOperator={isOperator} />
+        {isStopping && (
+          <StopByFilter
+            client={client}
+            filter={filter}
+            onClose={() => setStopping(false)}
+            onDone={() => list.refresh()}
+          />
+        )}
+        <Problem state={state} onRetry={() => list.refresh()} />
+        {state.isLoaded || state.tasks.length > 0 ? (
+          <TaskTable
+            tasks={shown}
+            list={list}
+            hasMore={state.hasMore}
+            {...{ me, tenant, client }}
+            empty={<Nothing filter={filter} total={total ?? 0} />}
+          />
+        ) : (
+          state.problem === undefined && <LoadingRows rows={12} />
+        )}
+      </div>
+    </main>
+  );
+}
+
+function Problem({ state, onRetry }: { readonly state: TaskListState; readonly onRetry: () => void }): ReactNode {
+  const { problem, isLoaded } = state;
+  if (problem === undefined) return null;
+  return (
+    <div className="note" role="alert">
+      <Status status={isLoaded ? 'running' : 'failed'}>
+        <b>{isLoaded ? 'Reconnecting' : 'The tasks cannot be read'}</b>
+      </Status>
+      <span className="soft">
+        {problem.message} <code>{problem.code}</code>.{' '}
+        {isLoaded ? `The list is as it was at ${formatClock(problem.since)}.` : 'Nothing was changed.'}
+      </span>
+      <button type="button" className="btn tiny push" onClick={onRetry}>
+        Try now
+      </button>
+    </div>
+  );
+}
+
+function Nothing({ filter, total }: { readonly filter: AddressFilter; readonly total: number }): ReactNode {
+  const names = Object.entries(filter.values).filter(([name]) => name !== 'tenant');
+  if (names.length === 0 || total === 0) {
+    return (
+      <StateCard status="init" title="No task yet">
+        <p>Start one in a terminal. It appears here at once, and can be stopped from here.</p>
+        <code className="cmd">npx whoa run "Do the tests pass?"</code>
+      </StateCard>
+    );
+  }
+  return (
+    <StateCard
+      status="cancelled"
+      title="Nothing matches"
+      actions={
+        <>
+          {filter.values.status !== undefined && (
+            <button type="button" className="btn" onClick={() => filter.set('status', undefined)}>
+              Remove status
+            </button>
+          )}
+          <button type="button" className="btn quiet" onClick={filter.clear}>
+            Remove all filters
+          </button>
+        </>
+      }
+    >
+      <p>
+        No task of {formatWhole(total)} has{' '}
+        {names.map(([name, value], index) => (
+          <span key={name}>
+            {index > 0 && ' and '}
+            {name === 'q' ? 'the words' : name} <b>{value}</b>
+          </span>
+        ))}
+        .
+      </p>
+    </StateCard>
+  );
+}

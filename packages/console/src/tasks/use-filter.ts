@@ -1,0 +1,61 @@
+import type { TaskHead, TaskStatus } from '@whoa/tasks';
+import { shownStatus } from '../model/shown-status.ts';
+import { addresses, navigate, useAddress } from '../page/router.tsx';
+import type { TaskFilter } from './task-list.ts';
+
+const STATUSES: readonly TaskStatus[] = ['init', 'running', 'cancelling', 'success', 'failed', 'cancelled'];
+
+/** The parts of a filter, each a parameter of the address. */
+export type FilterName = 'status' | 'agent' | 'conversation' | 'tenant' | 'q';
+
+/** The filter in the address. */
+export interface AddressFilter {
+  readonly values: Readonly<Partial<Record<FilterName, string>>>;
+  /** What the server is asked for. */
+  readonly asked: TaskFilter;
+  /** Something is wanted that the server cannot be asked for. */
+  readonly isNarrower: boolean;
+  /** Whether a task matches that. */
+  readonly matches: (task: TaskHead) => boolean;
+  readonly set: (name: FilterName, value: string | undefined) => void;
+  readonly clear: () => void;
+}
+
+export function useFilter(): AddressFilter {
+  const { query } = useAddress();
+  const read = (name: FilterName): string | undefined => query.get(name) || undefined;
+  const [status, agent, conversation, tenant, q] = [
+    read('status'),
+    read('agent'),
+    read('conversation'),
+    read('tenant'),
+    read('q'),
+  ];
+  const asked = status === 'waiting' ? 'running' : STATUSES.find((one) => one === status);
+  const words = q?.toLowerCase().split(/\s+/).filter(Boolean) ?? [];
+  return {
+    values: {
+      ...(status && { status }),
+      ...(agent && { agent }),
+      ...(conversation && { conversation }),
+      ...(tenant && { tenant }),
+      ...(q && { q }),
+    },
+    asked: { status: asked, agent, conversation },
+    isNarrower: status === 'waiting' || words.length > 0,
+    matches: (task) => {
+      if (status === 'waiting' && shownStatus(task) !== 'waiting') return false;
+      if (words.length === 0) return true;
+      const text = `${task.id} ${task.title ?? ''} ${task.conversation ?? ''} ${task.agent}`.toLowerCase();
+      return words.every((word) => text.includes(word));
+    },
+    set: (name, value) => {
+      const next = new URLSearchParams(query);
+      if (value === undefined || value === '') next.delete(name);
+      else next.set(name, value);
+      const text = next.toString();
+      navigate(addresses.tasks(text === '' ? '' : `?${text}`), { replace: name === 'q' });
+    },
+    clear: () => navigate(addresses.tasks()),
+  };
+}
