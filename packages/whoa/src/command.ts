@@ -3,8 +3,20 @@ import { type ParseArgsOptionsConfig, parseArgs } from 'node:util';
 /** A subcommand of `whoa`. */
 export interface Command {
   readonly help: string;
+  /** The options that it parses. Every command also has `--json` and `--help`. */
+  readonly options: OptionTable;
+  /** What its arguments can be, for completions: these words, or tasks. */
+  readonly completes?: 'tasks' | readonly string[];
   /** Returns the exit code. An error that it throws is printed as one line. */
   run(args: readonly string[], own: Own): Promise<number>;
+}
+
+/** A command as it is listed. */
+export interface CommandEntry {
+  readonly summary: string;
+  readonly load: () => Promise<Command>;
+  /** Its standard output carries a protocol, so it has no `--json`. */
+  readonly isProtocol?: true;
 }
 
 /** Registers a resource that is disposed when the command ends, in reverse order. */
@@ -24,6 +36,11 @@ export class UsageError extends Error {
   }
 }
 
+/** The options of a command, and the only values that some of them accept. Parsing and completions go by it. */
+export type OptionTable = Readonly<
+  Record<string, ParseArgsOptionsConfig[string] & { readonly values?: readonly string[] }>
+>;
+
 type Read<Options extends ParseArgsOptionsConfig> = ReturnType<
   typeof parseArgs<{ args: string[]; options: Options & typeof SHARED; allowPositionals: true; strict: true }>
 >;
@@ -37,6 +54,12 @@ export function readArguments<const Options extends ParseArgsOptionsConfig>(
   maxPositionals = 0,
 ): Read<Options> {
   const read = parse(args, options);
+  const given = read.values as Readonly<Record<string, unknown>>;
+  for (const [name, { values }] of Object.entries(options as OptionTable)) {
+    const value = given[name];
+    if (typeof value !== 'string' || values === undefined || values.includes(value)) continue;
+    throw new UsageError(`--${name}: expected one of ${values.join(', ')}, got '${value}'`);
+  }
   const extra = read.positionals[maxPositionals];
   if (extra !== undefined) throw new UsageError(`unexpected argument '${extra}'; --help lists the arguments`);
   return read;
@@ -45,19 +68,44 @@ export function readArguments<const Options extends ParseArgsOptionsConfig>(
 function parse<const Options extends ParseArgsOptionsConfig>(args: readonly string[], options: Options): Read<Options> {
   try {
     return parseArgs({
-      args: [...args],
+      args: joinNegativeNumbers(args, options),
       options: { ...options, ...SHARED },
       allowPositionals: true,
       strict: true,
     });
   } catch (error) {
     const { message, code } = error as NodeJS.ErrnoException;
-    const [, option = ''] = /'(-[^' ]*)/.exec(message) ?? [];
+    const [, option = ''] = /'(?:-\w, )?(-[^' ]*)/.exec(message) ?? [];
     if (code === 'ERR_PARSE_ARGS_UNKNOWN_OPTION') {
       throw new UsageError(`${option}: unknown option; --help lists the options`);
     }
-    throw new UsageError(message);
+    if (code !== 'ERR_PARSE_ARGS_INVALID_OPTION_VALUE') throw new UsageError(message);
+    const takesValue = options[option.slice(2)]?.type === 'string';
+    const advice = takesValue ? `expected a value; if it begins with a dash, write ${option}=VALUE` : 'takes no value';
+    throw new UsageError(`${option}: ${advice}`);
   }
+}
+
+/** Makes `--limit -1` one argument, so that the command says what is wrong with the number. */
+function joinNegativeNumbers(args: readonly string[], options: ParseArgsOptionsConfig): string[] {
+  const joined: string[] = [];
+  for (const arg of args) {
+    const last = joined.at(-1) ?? '';
+    const isValue = /^-\d/.test(arg) && last.startsWith('--') && options[last.slice(2)]?.type === 'string';
+    if (isValue) joined[joined.length - 1] = `${last}=${arg}`;
+    else joined.push(arg);
+  }
+  return joined;
+}
+
+const UNITS: Readonly<Record<string, number>> = { '': 1_000, ms: 1, s: 1_000, m: 60_000, h: 3_600_000 };
+
+/** Parses an option whose value is a duration: `90s`, `5m`, `1h`. A number alone means seconds. Returns milliseconds. */
+export function readDuration(option: string, text: string): number {
+  const [, amount = '', unit = ''] = /^(\d+(?:\.\d+)?)(ms|s|m|h|)$/.exec(text) ?? [];
+  const ms = Number(amount) * UNITS[unit]!;
+  if (amount !== '' && ms > 0) return ms;
+  throw new UsageError(`${option}: expected a duration such as 90s, 5m or 1h, got '${text}'`);
 }
 
 /** Parses an option whose value is a whole number. */

@@ -1,76 +1,33 @@
 import type { Command, Own } from './command.ts';
+import { COMMANDS } from './command-table.ts';
 import { version } from './version.ts';
-
-// Load each command only when it runs, so that no command pays for the imports of another.
-const COMMANDS: Readonly<Record<string, { readonly summary: string; readonly load: () => Promise<Command> }>> = {
-  run: {
-    summary: 'give an agent a prompt; Ctrl-C stops it',
-    load: async () => (await import('./commands/run.ts')).runCommand,
-  },
-  tasks: {
-    summary: 'list running and recent tasks',
-    load: async () => (await import('./commands/tasks.ts')).tasksCommand,
-  },
-  watch: {
-    summary: 'follow a task',
-    load: async () => (await import('./commands/watch.ts')).watchCommand,
-  },
-  cancel: {
-    summary: 'stop a task, from any terminal',
-    load: async () => (await import('./commands/cancel.ts')).cancelCommand,
-  },
-  demo: {
-    summary: 'open a page with a working agent and a Stop button; needs no key',
-    load: async () => (await import('./commands/demo.ts')).demoCommand,
-  },
-  serve: {
-    summary: 'serve tasks and a chat over HTTP',
-    load: async () => (await import('./commands/serve.ts')).serveCommand,
-  },
-  worker: {
-    summary: 'run the tasks of a shared store',
-    load: async () => (await import('./commands/worker.ts')).workerCommand,
-  },
-  acp: {
-    summary: 'serve an agent to an editor (Agent Client Protocol)',
-    load: async () => (await import('./commands/acp.ts')).acpCommand,
-  },
-  echo: {
-    summary: 'serve an agent that repeats your prompt, to learn what a cancel does',
-    load: async () => (await import('./commands/echo.ts')).echoCommand,
-  },
-  new: {
-    summary: 'create a tool and the test that proves it stops',
-    load: async () => (await import('./commands/new.ts')).newCommand,
-  },
-  doctor: {
-    summary: 'check what works on this machine, and what to do about the rest',
-    load: async () => (await import('./commands/doctor.ts')).doctorCommand,
-  },
-};
 
 /** Upper bound for closing everything a command opened. */
 const CLOSE_MS = 120_000;
 
 /** Runs the command line and returns the exit code. */
 export async function main(args: readonly string[]): Promise<number> {
-  const [name = '', ...rest] = args;
-  if (name === '--version' || name === '-v') return print(version());
-  if (name === '' || name === 'help' || name === '--help' || name === '-h') return print(overview());
-  const format = { asJson: rest.includes('--json') };
+  if (args[0] === '--version' || args[0] === '-v') return print(version());
+  const isHelp = args[0] === 'help' || wantsHelp(args.slice(0, 1));
+  // 'whoa help run' means 'whoa run --help'.
+  const [name = '', ...rest] = isHelp ? [...args.slice(1, 2), '--help'] : args;
+  if (name === '' || name === '--help') return print(overview());
+  const known = Object.hasOwn(COMMANDS, name) ? COMMANDS[name] : undefined;
+  const asJson = rest.includes('--json') && known?.isProtocol === undefined;
   try {
-    if (!Object.hasOwn(COMMANDS, name)) {
-      const said = `unknown command '${name}'; use one of ${Object.keys(COMMANDS).join(', ')}`;
-      return await complain(Object.assign(new Error(said), { name: 'UsageError', code: 'USAGE' }), {
-        name: '',
-        ...format,
-      });
-    }
-    const command = await COMMANDS[name]!.load();
-    return wantsHelp(rest) ? print(command.help) : await runOwning(command, rest);
+    if (known === undefined) throw usage(`unknown command '${name}'; use one of ${Object.keys(COMMANDS).join(', ')}`);
+    const command = await known.load();
+    if (wantsHelp(rest)) return print(command.help);
+    if (known.isProtocol && rest.includes('--json')) throw usage('--json: its standard output is for the editor');
+    return await runOwning(command, rest);
   } catch (error) {
-    return complain(error, { name, ...format });
+    return complain(error, { name: known === undefined ? '' : name, asJson });
   }
+}
+
+// The class is in command.ts, which imports more than help needs.
+function usage(message: string): Error {
+  return Object.assign(new Error(message), { name: 'UsageError', code: 'USAGE' });
 }
 
 async function runOwning(command: Command, args: readonly string[]): Promise<number> {
@@ -98,7 +55,7 @@ function overview(): string {
     '',
     ...lines,
     '',
-    "'whoa COMMAND --help' lists the options of a command. With --json, every command prints one JSON object per line.",
+    "'whoa help COMMAND' lists the options of a command. With --json, a command prints one JSON object per line.",
   ].join('\n');
 }
 

@@ -15,7 +15,9 @@ import type { AgentFactory, AgentSetup, WhoaConfig } from '../config/config.ts';
 import { defaultModelName } from '../model/model-name.ts';
 import { openModel } from '../model/open-model.ts';
 import { reportCleanup } from '../terminal/report-cleanup.ts';
+import type { PromptBudgets } from './agent-options.ts';
 import { createKeyRedaction } from './key-redaction.ts';
+import { openLogFolder } from './log-folder.ts';
 
 export interface OpenAgentOptions {
   readonly config: WhoaConfig;
@@ -30,6 +32,8 @@ export interface OpenAgentOptions {
   readonly contents?: FileContents;
   /** Additional tools. */
   readonly tools?: readonly Tool[];
+  /** Limits of each run. They replace those of the agent. */
+  readonly budgets?: PromptBudgets;
 }
 
 /** An agent with its resources. Dispose it to close them. */
@@ -54,7 +58,11 @@ export async function openAgent(options: OpenAgentOptions): Promise<OpenAgent> {
   const setup: AgentSetup = {
     model: (name = options.model ?? config.model ?? defaultModelName(process.env)) => openModel(name),
     cwd,
-    tools: [createBashTool({ cwd, containment }), ...filesFor(options), ...(options.tools ?? [])],
+    tools: [
+      createBashTool({ cwd, containment, keepLog: openLogFolder() }),
+      ...filesFor(options),
+      ...(options.tools ?? []),
+    ],
     approve,
     defer: cleanups.defer,
   };
@@ -62,7 +70,10 @@ export async function openAgent(options: OpenAgentOptions): Promise<OpenAgent> {
     const chosen = chooseAgent(options) ?? ownAgent(config);
     const agent = typeof chosen === 'function' ? await chosen(setup) : chosen;
     if (typeof agent?.run !== 'function') throw new UsageError('agents: the function did not return an agent');
-    return { agent: redacting(agent), [Symbol.asyncDispose]: () => cleanups[Symbol.asyncDispose]() };
+    return {
+      agent: withRunOptions(agent, options.budgets),
+      [Symbol.asyncDispose]: () => cleanups[Symbol.asyncDispose](),
+    };
   } catch (error) {
     await cleanups[Symbol.asyncDispose]();
     throw error;
@@ -75,10 +86,10 @@ function filesFor({ cwd, contents, sandbox }: OpenAgentOptions): Tool[] {
   return sandbox.kind === 'read-only' ? tools.filter(({ effects }) => effects === 'read') : tools;
 }
 
-/** Redacts keys from the results of all tools, also for agents of the configuration. */
-function redacting(agent: Agent): Agent {
+/** Limits the runs and redacts keys from the results of all tools, also for agents of the configuration. */
+function withRunOptions(agent: Agent, budgets: PromptBudgets | undefined): Agent {
   const redact = createKeyRedaction();
-  return { ...agent, run: (input, options) => agent.run(input, { redact, ...options }) };
+  return { ...agent, run: (input, options) => agent.run(input, { redact, budgets, ...options }) };
 }
 
 /** Throws in our own folders: the next command would run code that an agent writes there, without asking. */

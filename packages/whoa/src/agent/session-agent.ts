@@ -1,12 +1,10 @@
 import type { AcpSession, McpServer } from '@whoa/acp';
 import type { Agent, Tool } from '@whoa/core';
 import { createApprovals } from '@whoa/core/approval';
-import type { TaskStore } from '@whoa/tasks';
 import { createMcpTools, type FileContents } from '@whoa/tools';
 import { protectedPaths } from '../approvals/protected-paths.ts';
 import { createJudge } from '../approvals/rules.ts';
 import type { WhoaConfig } from '../config/config.ts';
-import { registeredAgent } from '../tasks/registered-agent.ts';
 import { chooseSandbox } from './choose-sandbox.ts';
 import { openAgent } from './open-agent.ts';
 
@@ -18,13 +16,11 @@ export interface SessionWishes {
   readonly yes: boolean;
   /** The value of `--sandbox`. */
   readonly sandbox: string | undefined;
-  /** Prompts of all sessions are registered here as tasks. */
-  readonly store: TaskStore;
 }
 
-/** Opens the agent of an editor session, with the editor's files and MCP servers. Its prompts are tasks. */
+/** Opens the agent of an editor session, with the editor's files and MCP servers. */
 export async function openSessionAgent(session: AcpSession, wishes: SessionWishes): Promise<Agent> {
-  const { config, model, agent: name, yes, store } = wishes;
+  const { config, model, agent: name, yes } = wishes;
   // Use the folder of the session, not the one that the editor started us in.
   const { options: sandbox, shown } = await chooseSandbox({
     word: wishes.sandbox,
@@ -51,11 +47,7 @@ export async function openSessionAgent(session: AcpSession, wishes: SessionWishe
     tools,
   });
   session.defer(() => open[Symbol.asyncDispose]());
-  const onProblem = (error: unknown): void =>
-    process.emitWarning(new Error('A prompt could not be registered as a task', { cause: error }));
-  const registered = registeredAgent(open.agent, { store, onProblem });
-  session.defer(() => registered.settled());
-  return registered.agent;
+  return open.agent;
 }
 
 /** Reads and writes files through the editor, if it supports that. */

@@ -4,8 +4,8 @@ import { tmpdir } from 'node:os';
 import { join } from 'node:path';
 import { type AcpOptions, type AuthMethod, type SessionSetting, serveAcp } from '@whoa/acp';
 import { CancellationToken } from '@whoa/core';
-import type { TaskStore } from '@whoa/tasks';
 import type { SandboxWishes } from '../agent/choose-sandbox.ts';
+import { createPromptTasks } from '../agent/prompt-tasks.ts';
 import { type Command, EXIT, type Own, readArguments } from '../command.ts';
 import type { WhoaConfig } from '../config/config.ts';
 import { loadConfig } from '../config/load.ts';
@@ -34,7 +34,7 @@ const OPTIONS = {
   yes: { type: 'boolean', default: false },
 } as const;
 
-export const acpCommand: Command = { help, run };
+export const acpCommand: Command = { help, options: OPTIONS, run };
 
 async function run(args: readonly string[], own: Own): Promise<number> {
   const { values } = readArguments(args, OPTIONS);
@@ -47,17 +47,19 @@ async function run(args: readonly string[], own: Own): Promise<number> {
     yes: values.yes,
     sandbox: values.sandbox,
   };
-  const tasks = own(createSharedStore(config));
+  const tasks = own(createPromptTasks(config));
   const token = own(new CancellationToken({ name: 'whoa acp' }));
   const options: AcpOptions = {
     // Load this with the first session, not at startup: the editor waits for the response to `initialize`.
     async createAgent(session) {
       const { openSessionAgent } = await import('../agent/session-agent.ts');
-      const agent = await openSessionAgent(session, { ...wishes, store: await tasks.open() });
+      await tasks.open();
+      const agent = await openSessionAgent(session, wishes);
       // Everything is loaded now. Write the cache already: an editor may end us with SIGKILL.
       flushCompileCache();
       return agent;
     },
+    startRun: tasks.startRun,
     info: { name: 'whoa', title: 'Whoa', version: version() },
     store: own(createLocalSessions(config)),
     ...(config.policy && { policy: config.policy }),
@@ -89,20 +91,6 @@ async function requireSandbox(wishes: Pick<SandboxWishes, 'word' | 'config' | 'y
   } finally {
     rmdirSync(cwd);
   }
-}
-
-/** One store for all sessions, opened with the first session. */
-function createSharedStore(config: WhoaConfig): AsyncDisposable & { readonly open: () => Promise<TaskStore> } {
-  let store: TaskStore | undefined;
-  return {
-    async open() {
-      const { openStore } = await import('../tasks/local-tasks.ts');
-      return (store ??= openStore(config));
-    },
-    async [Symbol.asyncDispose]() {
-      await store?.[Symbol.asyncDispose]();
-    },
-  };
 }
 
 const LOGIN: AuthMethod = {

@@ -1,14 +1,15 @@
-import { spawn } from 'node:child_process';
 import { mkdtempSync, rmSync } from 'node:fs';
 import { tmpdir } from 'node:os';
 import { join } from 'node:path';
-import { createAccess, createChatHandler, createLogin, createTaskApi, listen, OWN_RIGHTS } from '@whoa/server';
+import { createAccess, createChatHandler, createLogin, createTaskApi, OWN_RIGHTS } from '@whoa/server';
 import { createMemoryStore } from '@whoa/tasks';
 import { createContainment } from '@whoa/tools';
 import { type Command, EXIT, type Own, readArguments, readCount } from '../command.ts';
 import { createDemoAgent } from '../demo/demo-agent.ts';
 import { pageFile } from '../demo/page-files.ts';
+import { listenAt } from '../serve/listen-at.ts';
 import { userName, waitForEnd } from '../terminal/interrupts.ts';
+import { openBrowser } from '../terminal/open-browser.ts';
 import { Screen } from '../terminal/screen.ts';
 
 const help = `whoa demo [options]
@@ -25,7 +26,7 @@ const MAX_PORT = 65_535;
 const CODE_MS = 600_000;
 const CHAT = '/api/chat';
 
-export const demoCommand: Command = { help, run };
+export const demoCommand: Command = { help, options: OPTIONS, run };
 
 async function run(args: readonly string[], own: Own): Promise<number> {
   const { values } = readArguments(args, OPTIONS);
@@ -46,7 +47,7 @@ async function run(args: readonly string[], own: Own): Promise<number> {
     if (pathname.startsWith(CHAT)) return chat.fetch(request);
     return (await pageFile(pathname)) ?? tasks.fetch(request);
   };
-  const { url } = own(await listen({ fetch }, { port }));
+  const { url } = own(await listenAt({ fetch }, { port }));
   // Put the code in the fragment: servers and logs never see it.
   const address = `${url}/#${login.createCode({ tenant: 'demo', name: userName(), rights: OWN_RIGHTS })}`;
   if (values.json) screen.data({ type: 'listening', url: address });
@@ -54,17 +55,4 @@ async function run(args: readonly string[], own: Own): Promise<number> {
   if (values.open) openBrowser(address);
   await ended;
   return EXIT.success;
-}
-
-/** Opens the page. Failing is fine: the address is printed as well. */
-function openBrowser(address: string): void {
-  const [file, args] =
-    process.platform === 'darwin'
-      ? ['open', [address]]
-      : process.platform === 'win32'
-        ? ['rundll32', ['url.dll,FileProtocolHandler', address]]
-        : ['xdg-open', [address]];
-  const browser = spawn(file as string, args as string[], { detached: true, stdio: 'ignore' });
-  browser.on('error', () => {});
-  browser.unref();
 }

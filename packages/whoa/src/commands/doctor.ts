@@ -25,7 +25,9 @@ configuration. Says what to do about what is missing.
 
 Exit code: 0 if 'whoa run' can work here, 1 if something must be fixed first.`;
 
-export const doctorCommand: Command = { help, run };
+const OPTIONS = { config: { type: 'string' } } as const;
+
+export const doctorCommand: Command = { help, options: OPTIONS, run };
 
 /** `missing` is for information; `broken` must be fixed. */
 type State = 'ok' | 'missing' | 'broken';
@@ -44,7 +46,7 @@ const STYLES = { ok: 'green', missing: 'dim', broken: 'red' } as const;
 const MAX_CHARACTERS = 400;
 
 async function run(args: readonly string[], own: Own): Promise<number> {
-  const { values } = readArguments(args, { config: { type: 'string' } });
+  const { values } = readArguments(args, OPTIONS);
   const screen = own(new Screen());
   if (!values.json) screen.status(() => 'looking');
   const { config, finding: configuration } = await lookAtConfig(values.config);

@@ -10,10 +10,12 @@ prompt. Use it to learn what a cancel does.
 
   --delay SECONDS   how long it waits; defaults to 1`;
 
-export const echoCommand: Command = { help, run };
+const OPTIONS = { delay: { type: 'string', default: '1' } } as const;
+
+export const echoCommand: Command = { help, options: OPTIONS, run };
 
 async function run(args: readonly string[], own: Own): Promise<number> {
-  const { values } = readArguments(args, { delay: { type: 'string', default: '1' } });
+  const { values } = readArguments(args, OPTIONS);
   const delaySeconds = Number(values.delay);
   if (!(delaySeconds >= 0)) throw new UsageError(`--delay: expected a number of seconds, got '${values.delay}'`);
   const connection = own(serveEcho({ delaySeconds }));

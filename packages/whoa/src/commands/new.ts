@@ -12,12 +12,14 @@ fill in the TODOs, and the test fails if the tool no longer stops. Existing file
 
   --folder FOLDER   where to create them; defaults to this folder`;
 
-export const newCommand: Command = { help, run };
+const OPTIONS = { folder: { type: 'string', default: '.' } } as const;
+
+export const newCommand: Command = { help, options: OPTIONS, completes: ['tool'], run };
 
 const NAME = /^[a-zA-Z][a-zA-Z0-9_-]{0,63}$/;
 
 function run(args: readonly string[], own: Own): Promise<number> {
-  const { values, positionals } = readArguments(args, { folder: { type: 'string', default: '.' } }, 2);
+  const { values, positionals } = readArguments(args, OPTIONS, 2);
   const [kind, name] = positionals;
   if (kind !== 'tool')
     throw new UsageError(

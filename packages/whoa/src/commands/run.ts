@@ -1,63 +1,49 @@
-import { text as readAll } from 'node:stream/consumers';
-import {
-  type Agent,
-  CancellationToken,
-  formatStopReport,
-  type RunEvent,
-  type StopLevel,
-  type StopReport,
-} from '@whoa/core';
-import { createApprovals } from '@whoa/core/approval';
-import { waitUntilLevel } from '@whoa/core/embed';
-import { createRunner, type TaskRecord, type TaskStore } from '@whoa/tasks';
-import type { SandboxOptions } from '@whoa/tools';
-import { chooseSandbox, type SandboxWishes } from '../agent/choose-sandbox.ts';
-import { openAgent } from '../agent/open-agent.ts';
-import { askForConsent } from '../agent/sandbox-consent.ts';
-import { protectedPaths } from '../approvals/protected-paths.ts';
-import { createJudge } from '../approvals/rules.ts';
-import { type Command, EXIT, type Own, readArguments, UsageError } from '../command.ts';
+import { CancellationToken, type RunEvent, type StopLevel } from '@whoa/core';
+import type { Ask } from '@whoa/core/approval';
+import { createStoreConversations, type TaskRecord, type TaskStore } from '@whoa/tasks';
+import { AGENT_HELP, AGENT_OPTIONS, enterFolder, readBudgets } from '../agent/agent-options.ts';
+import { openTerminalAgent, type TerminalAgent } from '../agent/open-terminal-agent.ts';
+import { type Command, EXIT, type OptionTable, type Own, readArguments, UsageError } from '../command.ts';
 import { loadConfig } from '../config/load.ts';
-import { LOCAL_TENANT, openStore, shortId } from '../tasks/local-tasks.ts';
+import { createConversationName, findConversation } from '../tasks/folder-conversations.ts';
+import { LOCAL_TENANT, openStore } from '../tasks/local-tasks.ts';
 import { createTerminalAsk } from '../terminal/ask.ts';
+import { commandName } from '../terminal/command-name.ts';
 import { listenForInterrupts } from '../terminal/interrupts.ts';
-import { RunView } from '../terminal/run-view.ts';
+import { RunView } from '../terminal/run/run-view.ts';
+import { tellEnd } from '../terminal/run/tell-end.ts';
 import { Screen } from '../terminal/screen.ts';
-import { inWords } from '../terminal/text/durations.ts';
-import { oneLine } from '../terminal/text/plain-text.ts';
+import { LineEditor, signalGroup } from '../terminal/text/line-editor.ts';
+import { readPrompt } from '../terminal/text/read-prompt.ts';
 
-const help = `whoa run [options] "prompt"     (or the prompt on standard input)
+const help = `whoa run [options] "prompt"
+whoa run --continue [TASK] [options] "prompt"
 
-Gives a prompt to an agent with a shell and file tools in this folder, and shows what it does. It asks before calls that write
-or execute. The run is a task: 'whoa tasks', 'whoa watch' and 'whoa cancel' work on it from other terminals.
+Gives a prompt to an agent with a shell and file tools in this folder, and shows what it does. Standard input that is not a
+terminal is the prompt, or is added to it. It asks before calls that write or execute. The run is a task: 'whoa tasks',
+'whoa watch', 'whoa cancel', 'whoa approve' and 'whoa steer' work on it from other terminals.
 
-  --model NAME    anthropic:NAME, openai:NAME, compatible:URL:NAME or scripted:FILE
-  --agent NAME    an agent of the configuration
-  --config FILE   the configuration file; defaults to whoa.config.ts in your configuration folder
-  --sandbox KIND  what commands may access. workspace: write to this folder only, no network, none of your keys;
-                  read-only: write nowhere; none: everything that you can access. Defaults to workspace where
-                  bubblewrap works, otherwise none. MCP servers run outside the sandbox
-  --yes           ask only about protected paths and calls that a rule of the configuration asks about; without a
-                  terminal it needs --sandbox
+  --continue      the agent remembers the last run in this folder, or the one of TASK
+${AGENT_HELP}
   --json          print one JSON object per line: every event, and the result at the end
 
 Ctrl-C once lets running calls finish (the ladder of your configuration can change that), twice interrupts them, three
 times kills them and exits.
 Exit code: 0 success, 1 failed, 2 wrong usage, 130 cancelled.`;
 
-const OPTIONS = {
-  model: { type: 'string' },
-  agent: { type: 'string' },
-  config: { type: 'string' },
-  sandbox: { type: 'string' },
-  yes: { type: 'boolean', default: false },
-} as const;
+const OPTIONS = { ...AGENT_OPTIONS, continue: { type: 'boolean', default: false } } as const satisfies OptionTable;
 
-export const runCommand: Command = { help, run };
+export const runCommand: Command = { help, options: OPTIONS, run };
 
 async function run(args: readonly string[], own: Own): Promise<number> {
   const { values, positionals } = readArguments(args, OPTIONS, Infinity);
-  const prompt = await readPrompt(positionals);
+  const { json: asJson } = values;
+  const budgets = readBudgets(values);
+  const isFull = values.output === 'full';
+  enterFolder(values.cwd);
+  const [continued, words] =
+    values.continue && positionals.length > 1 ? [positionals[0], positionals.slice(1)] : [undefined, positionals];
+  const prompt = await readPrompt(words);
   const token = own(new CancellationToken({ name: 'whoa run' }));
   const screen = own(
     new Screen({
@@ -77,45 +63,36 @@ async function run(args: readonly string[], own: Own): Promise<number> {
   const level = (): StopLevel | undefined => view?.level;
   const onLastWait = (ms: number): void => view?.lastWait(ms);
   own(listenForInterrupts({ token, exit, level, onLastWait, ...(first !== undefined && { first }) }));
-  const judge = createJudge({
-    rules: config.approvals ?? [],
-    yes: values.yes,
-    cwd: process.cwd(),
-    protectedPaths: protectedPaths(),
-  });
-  const approve = createApprovals({ ask: createTerminalAsk({ screen }), until: 'until this run ends', judge });
-  const sandbox = await settleSandbox(
-    { word: values.sandbox, config, yes: values.yes },
-    { screen, asJson: values.json, token },
-  );
-  const opening = { config, name: values.agent, model: values.model, cwd: process.cwd(), sandbox, approve };
-  if (!values.json) screen.status(() => 'opening the agent');
-  const opened = await waitUntilLevel(openAgent(opening), token, 'drain');
-  if (opened.by === 'error') throw opened.error;
-  // Resources that are half open end with the process.
-  if (opened.by === 'level') return tellNothing(screen, values.json);
-  const open = own(opened.value);
+  const editor = own(ignoreTyping());
+  const askHere = createTerminalAsk({ screen });
+  // A question reads the terminal itself.
+  const ask: Ask = (question, context) => editor.whilePaused(() => askHere(question, context));
+  const until = 'until this run ends';
+  const open = await openTerminalAgent({ values, config, budgets, screen, ask, until, token, own });
+  if (open === undefined) return tellNothing(screen, asJson);
+  // In a pipeline, keys may be for the program that shows our output.
+  if (process.stdin.isTTY && process.stdout.isTTY) editor.resume();
   const store = own(openStore(config));
-  view = values.json ? undefined : new RunView(screen, { tools: open.agent.tools, first });
+  const cwd = process.cwd();
+  const conversation = values.continue ? await findConversation(store, cwd, continued) : createConversationName(cwd);
+  view = asJson ? undefined : new RunView(screen, { tools: open.agent.tools, first, isFull });
   const show = (event: RunEvent): void => (view === undefined ? screen.data(event) : view.show(event));
-  const task = await perform({ own, agent: open.agent, prompt, store, token, show, onTask: (id) => view?.begin(id) });
-  tellEnd(task, { screen, asJson: values.json });
+  const onTask = (id: string): void => view?.begin(id);
+  const task = await perform({ ...open, prompt, conversation, store }, { own, token, show, onTask });
+  if (task === undefined) return tellNothing(screen, asJson);
+  if (asJson) screen.data({ type: 'result', id: task.id, ...task.outcome, status: task.status });
+  else tellEnd(task, screen);
   return task.status === 'success' ? EXIT.success : task.status === 'failed' ? EXIT.failed : EXIT.cancelled;
 }
 
-/** Prints what commands may access. Asks for consent if `--yes` would run without a sandbox that was not chosen explicitly. */
-async function settleSandbox(
-  wishes: Pick<SandboxWishes, 'word' | 'config' | 'yes'>,
-  { screen, asJson, token }: { screen: Screen; asJson: boolean; token: CancellationToken },
-): Promise<SandboxOptions> {
-  const isTerminal = process.stdin.isTTY === true;
-  const { options, shown, needsConsent } = await chooseSandbox({ ...wishes, isTerminal, cwd: process.cwd() });
-  if (asJson) screen.data({ type: 'sandbox', sandbox: options.kind });
-  else screen.note(screen.style('dim', shown));
-  if (needsConsent && !(await askForConsent(screen, token.signal))) {
-    throw new UsageError("not allowed without a sandbox; remove --yes, or add '--sandbox none'");
-  }
-  return options;
+/** Keeps what is typed during a run off the screen. Ctrl-C still is a signal. */
+function ignoreTyping(): LineEditor {
+  const ignore = (): void => {};
+  const onInterrupt = (key: string): void => {
+    if (key === 'ctrl-c') signalGroup('SIGINT');
+  };
+  const callbacks = { onChange: ignore, onLine: ignore, onEnd: ignore, onClosed: ignore, onInterrupt };
+  return new LineEditor({ marksPastes: false, ...callbacks });
 }
 
 /** Reports a run that was cancelled before there was a task. */
@@ -125,40 +102,31 @@ function tellNothing(screen: Screen, asJson: boolean): number {
   return EXIT.cancelled;
 }
 
-async function readPrompt(positionals: readonly string[]): Promise<string> {
-  if (positionals.length > 1) throw new UsageError('expected one prompt; put it in quotes');
-  const [given] = positionals;
-  const prompt = given ?? (process.stdin.isTTY ? '' : await readAll(process.stdin));
-  if (prompt.trim() === '') throw new UsageError('missing prompt; use: whoa run "prompt"');
-  return prompt;
+interface Prompt extends TerminalAgent {
+  readonly prompt: string;
+  readonly conversation: string;
+  readonly store: TaskStore;
 }
 
 interface Performance {
   readonly own: Own;
-  readonly agent: Agent;
-  readonly prompt: string;
-  readonly store: TaskStore;
   readonly token: CancellationToken;
   readonly show: (event: RunEvent) => void;
   readonly onTask: (id: string) => void;
 }
 
-/** Runs the prompt as a task and returns its final record. */
-async function perform({ own, agent, prompt, store, token, show, onTask }: Performance): Promise<TaskRecord> {
-  const shown: Promise<void>[] = [];
-  const seen: Agent = {
-    ...agent,
-    run(input, options) {
-      const started = agent.run(input, options);
-      shown.push(showAll(started.events, show));
-      return started;
-    },
-  };
+/** Runs the prompt as a task and returns its final record, or `undefined` if it was cancelled before there was one. */
+async function perform(
+  { agent, approvals, prompt, conversation, store }: Prompt,
+  { own, token, show, onTask }: Performance,
+): Promise<TaskRecord | undefined> {
   let failure: unknown;
-  const runner = own(
-    createRunner({
+  const conversations = own(
+    createStoreConversations({
       store,
-      agents: { [agent.name]: seen },
+      agent,
+      approvals,
+      tenant: LOCAL_TENANT,
       hooks: {
         'task-start': ({ id }) => onTask(id),
         'store-error': ({ error }) => {
@@ -167,37 +135,18 @@ async function perform({ own, agent, prompt, store, token, show, onTask }: Perfo
       },
     }),
   );
-  const { id } = await runner.run({ tenant: LOCAL_TENANT, agent: agent.name, input: prompt }, { token });
-  await Promise.all(shown);
-  const record = await store.get({ tenant: LOCAL_TENANT, id });
-  if (record === undefined) throw new Error('the task is gone from the store', { cause: failure });
-  return record;
+  const reply = await conversations.processMessage(conversation, prompt, { policy: 'reject', token, onEvent: show });
+  if (reply.status === 'rejected') throw await busy(store, conversation);
+  if (reply.status === 'released') {
+    throw new Error('the store could not be reached in time, so the task was given up', { cause: failure });
+  }
+  return reply.task;
 }
 
-async function showAll(events: AsyncIterable<RunEvent>, show: (event: RunEvent) => void): Promise<void> {
-  for await (const event of events) show(event);
-}
-
-function tellEnd(task: TaskRecord, { screen, asJson }: { screen: Screen; asJson: boolean }): void {
-  const { id, status, outcome } = task;
-  if (asJson) {
-    screen.data({ type: 'result', id, ...outcome, status });
-    return;
-  }
-  screen.status(undefined);
-  screen.endLine();
-  const took = task.startedAt === undefined ? 0 : (task.endedAt ?? 0) - task.startedAt;
-  if (status === 'success') {
-    const { inputTokens = 0, outputTokens = 0 } = outcome?.usage ?? {};
-    const spent = `${inputTokens} tokens in, ${outputTokens} out`;
-    screen.note(screen.style('dim', `✔ ${shortId(id)} done in ${inWords(took)} · ${spent}`));
-  } else if (status === 'failed') {
-    screen.note(
-      `${screen.style('red', '✘ failed:')} ${oneLine(outcome?.error?.message ?? 'no reason was given', 2_000)}`,
-    );
-  } else if (outcome?.stop !== undefined) {
-    screen.note(formatStopReport(outcome.stop as unknown as StopReport));
-  } else {
-    screen.note('Cancelled before it began.');
-  }
+async function busy(store: TaskStore, conversation: string): Promise<UsageError> {
+  const { current } = (await store.conversation({ tenant: LOCAL_TENANT, conversation })) ?? {};
+  const name = commandName();
+  return new UsageError(
+    `--continue: ${current ?? 'a task'} of this conversation has not ended; use '${name} steer' or '${name} cancel'`,
+  );
 }

@@ -1,14 +1,18 @@
 import {
+  authenticateByAny,
   createAccess,
   createAgUiHandler,
   createChatHandler,
+  createConsoleHandler,
+  createLogin,
   createTaskApi,
   type Listening,
-  listen,
 } from '@whoa/server';
+import { SANDBOX_KINDS } from '@whoa/tools';
 import { agentNames, chooseNames, openAgents } from '../agent/open-agents.ts';
 import { type Command, EXIT, type Own, readArguments, readCount, UsageError } from '../command.ts';
 import { loadConfig } from '../config/load.ts';
+import { listenAt } from '../serve/listen-at.ts';
 import { readServerTokens } from '../serve/server-tokens.ts';
 import { openSharedStore, openStore } from '../tasks/local-tasks.ts';
 import { commandName } from '../terminal/command-name.ts';
@@ -19,8 +23,8 @@ import { startWorker } from '../worker/start-worker.ts';
 
 const help = `whoa serve [options]
 
-Serves the tasks of your configuration's store over HTTP (/v1, described by /openapi.json), and a chat for useChat (/api/chat) and for
-AG-UI clients (/api/ag-ui), until it is stopped. Clients need a token, even on this machine. One is created at the start and shown
+Serves the tasks of your configuration's store over HTTP (/v1, described by /openapi.json), a page that shows and stops them
+(/console), and a chat for useChat (/api/chat) and for AG-UI clients (/api/ag-ui), until it is stopped. Clients need a token, even on this machine. One is created at the start and shown
 once, unless WHOA_TOKEN or --token-file is set.
 
   --agent NAME       the agent of the chat; defaults to the first agent of the configuration
@@ -48,7 +52,7 @@ const OPTIONS = {
   work: { type: 'boolean', default: false },
   concurrency: { type: 'string', default: '16' },
   model: { type: 'string' },
-  sandbox: { type: 'string' },
+  sandbox: { type: 'string', values: SANDBOX_KINDS },
   yes: { type: 'boolean', default: false },
   config: { type: 'string' },
 } as const;
@@ -59,7 +63,7 @@ const LOOPBACK: readonly string[] = ['localhost', '127.0.0.1', '::1'];
 const CHAT = '/api/chat';
 const AG_UI = '/api/ag-ui';
 
-export const serveCommand: Command = { help, run };
+export const serveCommand: Command = { help, options: OPTIONS, run };
 
 async function run(args: readonly string[], own: Own): Promise<number> {
   const { values } = readArguments(args, OPTIONS);
@@ -69,7 +73,9 @@ async function run(args: readonly string[], own: Own): Promise<number> {
   const origins = readOrigins(values.origin);
   const config = await loadConfig(values.config);
   const [chatAgent = ''] = chooseNames(config, values.agent === undefined ? undefined : [values.agent]);
-  const { authenticate, made } = readServerTokens(values['token-file']);
+  const { authenticate: byToken, made } = readServerTokens(values['token-file']);
+  const login = createLogin({ tokens: byToken });
+  const authenticate = authenticateByAny(byToken, login.authenticate);
   const screen = own(new Screen());
   const ended = waitForEnd(own);
   const onError = (error: unknown): void => {
@@ -87,12 +93,15 @@ async function run(args: readonly string[], own: Own): Promise<number> {
   const agUi = own(createAgUiHandler({ ...shared, store, agent: chatAgent, api: AG_UI, hooks }));
   const tasks = createTaskApi({
     store,
+    login,
     access: createAccess({ ...shared, onError }),
     agents: agentNames(config),
     onError,
   });
+  const page = createConsoleHandler();
   const fetch = async (request: Request): Promise<Response> => {
     const { pathname } = new URL(request.url);
+    if (pathname === '/' || pathname.startsWith(page.path)) return page.fetch(request);
     const isAt = (api: string): boolean => pathname === api || pathname.startsWith(`${api}/`);
     if (isAt(AG_UI)) return agUi.fetch(request);
     return isAt(CHAT) ? chat.fetch(request) : tasks.fetch(request);
@@ -119,19 +128,6 @@ function hostsOf(host: string, origins: readonly string[]): readonly string[] | 
   return [...LOOPBACK, '[::1]', ...origins.map((origin) => new URL(origin).host)];
 }
 
-async function listenAt(
-  handler: Parameters<typeof listen>[0],
-  { host, port }: { host: string; port: number },
-): Promise<Listening> {
-  try {
-    return await listen(handler, { host, port });
-  } catch (error) {
-    const { code, message } = error as NodeJS.ErrnoException;
-    const advice = code === 'EADDRINUSE' ? `port ${port} is in use; use --port 0 to choose a free port` : message;
-    throw new Error(`cannot listen on ${host}: ${advice}`, { cause: error });
-  }
-}
-
 interface Start {
   readonly listening: Listening;
   readonly chatAgent: string;
@@ -142,6 +138,7 @@ interface Start {
 function tellStart(screen: Screen, { listening: { url }, chatAgent, made, isWorking }: Start): void {
   const whoa = commandName();
   screen.line(`Serving ${url}: tasks at /v1, a chat with ${chatAgent} at ${CHAT} and ${AG_UI}; Ctrl-C stops it.`);
+  screen.line(`The console, a page that shows and stops tasks: ${url}/console/ (log in with a token)`);
   if (made !== undefined) {
     screen.line(`\nThe token, shown only now:\n  export WHOA_TOKEN=${made}\n  ${whoa} tasks --server ${url}`);
     screen.line(

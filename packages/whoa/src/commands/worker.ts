@@ -1,3 +1,4 @@
+import { SANDBOX_KINDS } from '@whoa/tools';
 import { openAgents } from '../agent/open-agents.ts';
 import { type Command, EXIT, type Own, readArguments, readCount } from '../command.ts';
 import { loadConfig } from '../config/load.ts';
@@ -31,7 +32,7 @@ const OPTIONS = {
   agent: { type: 'string', multiple: true },
   concurrency: { type: 'string', default: '16' },
   model: { type: 'string' },
-  sandbox: { type: 'string' },
+  sandbox: { type: 'string', values: SANDBOX_KINDS },
   yes: { type: 'boolean', default: false },
   'health-port': { type: 'string' },
   host: { type: 'string', default: '127.0.0.1' },
@@ -42,7 +43,7 @@ const MAX_CONCURRENCY = 10_000;
 const MAX_PORT = 65_535;
 const MAX_WATCHDOG = 3_600;
 
-export const workerCommand: Command = { help, run };
+export const workerCommand: Command = { help, options: OPTIONS, run };
 
 async function run(args: readonly string[], own: Own): Promise<number> {
   const { values } = readArguments(args, OPTIONS);

@@ -15,13 +15,15 @@ test('a configuration with everything in it is well', () => {
     { decision: 'deny', path: '**/*.lock' },
   ];
   expect(check({ agents, store, approvals, ...rest })).not.toThrow();
+  expect(check({ sandbox: 'read-only' })).not.toThrow();
+  expect(check({ sandbox: { kind: 'workspace', network: { allow: ['example.com'] }, readable: [] } })).not.toThrow();
   expect(check({ store: { backend: 'sqlite' }, ladder: 'now', policy: 'reject' })).not.toThrow();
   expect(check({ store: { backend: 'sqlite', file: '/srv/tasks.db' }, ladder: {} })).not.toThrow();
   expect(check({ store: { backend: 'redis', url: 'redis://localhost' }, policy: undefined })).not.toThrow();
 });
 
 test.each<[object, string]>([
-  [{ queue: {} }, 'queue: unknown field; use model, instructions, agents, store, policy, ladder, sandbox, approvals'],
+  [{ queue: {} }, "unknown field 'queue'; use model, instructions, agents, store, policy, ladder, sandbox, approvals"],
   [{ model: 7 }, "model: expected a string, such as 'anthropic:claude-sonnet-4-5'"],
   [{ instructions: '' }, "instructions: expected a string, such as 'Answer in French.'"],
   [{ agents: [], model: null }, 'model: expected a string'],
@@ -40,6 +42,12 @@ test.each<[object, string]>([
   [{ ladder: { drain: 5 } }, "ladder: unknown field 'drain'"],
   [{ ladder: { drainMs: '5s' } }, "ladder: drainMs: expected milliseconds from 0 to 3600000, got '5s'"],
   [{ ladder: { abortMs: -1 } }, 'ladder: abortMs: expected milliseconds'],
+  [{ ladder: [] }, "ladder: expected 'graceful', 'now', 'kill' or { drainMs"],
+  [{ sandbox: 'strong' }, "sandbox: expected 'workspace', 'read-only', 'none', or { kind: 'workspace', network: … }"],
+  [{ sandbox: { network: { allow: [] } } }, "sandbox: kind: expected 'workspace'"],
+  [{ sandbox: { kind: 'none', net: 1 } }, "sandbox: unknown field 'net'; use kind, readable, network, limits"],
+  [{ sandbox: { kind: 'workspace', network: 'all' } }, "sandbox: network: expected { allow: ['api.example.com'] }"],
+  [{ approvals: ['bash'] }, "approvals: rule 1: expected [{ decision: 'allow'"],
   [{ approvals: { allow: 'bash' } }, "approvals: expected [{ decision: 'allow', tool: 'bash', command: 'npm test' }]"],
   [{ approvals: [{ decision: 'yes' }] }, "approvals: rule 1: decision: expected one of allow, ask, deny, got 'yes'"],
   [

@@ -1,131 +1,139 @@
 import { isAbsolute } from 'node:path';
+import { z } from 'zod';
 import { readCommandLine } from '../approvals/command-line.ts';
 import { UsageError } from '../command.ts';
 import type { WhoaConfig } from './config.ts';
 
-/** Returns what is wrong with the value of a field and what to write, or `undefined` if the value is valid. */
-type Check = (value: unknown) => string | undefined;
-
-const BACKENDS = ['sqlite', 'redis', 'postgres', 'memory'];
-const POLICIES = ['queue', 'replace', 'reject'];
-const PRESETS = ['graceful', 'now', 'kill'];
-const DECISIONS = ['allow', 'ask', 'deny'];
-const RULE_FIELDS = ['tool', 'command', 'path'];
 const MAX_LEVEL_MS = 3_600_000;
+const AGENT = 'createAgent({ … }) or a function that returns one';
+const LADDER = "expected 'graceful', 'now', 'kill' or { drainMs: 5_000, abortMs: 2_000 }";
+const SANDBOX = "expected 'workspace', 'read-only', 'none', or { kind: 'workspace', network: … }";
+const RULES = "expected [{ decision: 'allow', tool: 'bash', command: 'npm test' }]";
 
-const FIELDS: Readonly<Record<keyof WhoaConfig, Check>> = {
-  model: checkText("'anthropic:claude-sonnet-4-5'"),
-  instructions: checkText("'Answer in French.'"),
-  agents: checkAgents,
-  store: checkStore,
-  policy: checkPolicy,
-  ladder: checkLadder,
-  sandbox: checkSandbox,
-  approvals: checkApprovals,
-};
+const agents = z
+  .looseObject({}, `expected { name: agent }, where each agent is ${AGENT}`)
+  .superRefine((all, context) => {
+    const wrong = Object.keys(all).find((name) => !isAgent(all[name]));
+    if (wrong !== undefined) context.addIssue(`'${wrong}' is not an agent; write ${AGENT}`);
+  });
+
+const store = z.union([
+  z.custom((value) => typeof (value as { claim?: unknown } | null)?.claim === 'function'),
+  z
+    .looseObject(
+      { backend: oneOf(['sqlite', 'redis', 'postgres', 'memory']), file: z.unknown().optional() },
+      "expected { backend: 'sqlite', file: '/…/tasks.db' }, or a store created by createTaskStore",
+    )
+    .refine(({ backend, file }) => backend !== 'sqlite' || file === undefined || isAbsolutePath(file), {
+      path: ['file'],
+      error: ({ input }) => `expected an absolute path, got ${shown((input as { file: unknown }).file)}`,
+    }),
+]);
+
+const policy = oneOf(['queue', 'replace', 'reject'], {
+  steer: ' (an editor expects a response to every prompt, so prompts cannot be merged)',
+});
+
+const levelMs = z
+  .number({ error: ({ input }) => `expected milliseconds from 0 to ${MAX_LEVEL_MS}, got ${shown(input)}` })
+  .refine((ms) => ms >= 0 && ms <= MAX_LEVEL_MS, {
+    error: ({ input }) => `expected milliseconds from 0 to ${MAX_LEVEL_MS}, got ${shown(input)}`,
+  })
+  .optional();
+
+const ladder = z.union([
+  z.enum(['graceful', 'now', 'kill']),
+  strict({ drainMs: levelMs, abortMs: levelMs }, LADDER, LADDER),
+]);
+
+const kind = z.enum(['workspace', 'read-only', 'none'], SANDBOX);
+const network = z.custom(isAllowList, "expected { allow: ['api.example.com'] }").optional();
+const sandbox = z.union([
+  kind,
+  strict({ kind, readable: z.unknown().optional(), network, limits: z.unknown().optional() }, SANDBOX),
+]);
+
+const text = z.string('expected a string that is not empty').min(1, 'expected a string that is not empty');
+const command = text.refine(isOneCommand, "expected the first words of one command, such as 'npm test'");
+const rule = strict(
+  {
+    decision: oneOf(['allow', 'ask', 'deny']),
+    tool: text.optional(),
+    command: command.optional(),
+    path: text.optional(),
+  },
+  RULES,
+).refine(
+  (given) => given['command'] === undefined || given['path'] === undefined,
+  'expected command or path, not both',
+);
+
+const CONFIG = strict(
+  {
+    model: example("'anthropic:claude-sonnet-4-5'"),
+    instructions: example("'Answer in French.'"),
+    agents: agents.optional(),
+    store: store.optional(),
+    policy: policy.optional(),
+    ladder: ladder.optional(),
+    sandbox: sandbox.optional(),
+    approvals: z.array(rule, RULES).optional(),
+  } satisfies Record<keyof WhoaConfig, z.ZodType>,
+  'expected an object',
+);
 
 /** Throws an error that names the first invalid field and says what to write. */
-export function checkConfig(config: object, file: string): asserts config is WhoaConfig {
-  for (const [name, value] of Object.entries(config)) {
-    const isKnown = Object.hasOwn(FIELDS, name);
-    const wrong = isKnown
-      ? value === undefined
-        ? undefined
-        : FIELDS[name as keyof WhoaConfig](value)
-      : `unknown field; use ${Object.keys(FIELDS).join(', ')}`;
-    if (wrong !== undefined) throw new UsageError(`${file}: ${name}: ${wrong}`, 'CONFIG');
-  }
+export function checkConfig(given: object, file: string): void {
+  const { error } = CONFIG.safeParse(given);
+  if (error !== undefined) throw new UsageError([file, ...describe(error.issues[0]!)].join(': '), 'CONFIG');
 }
 
-function checkText(example: string): Check {
-  return (value) => (typeof value === 'string' && value !== '' ? undefined : `expected a string, such as ${example}`);
+/** Returns the path of a field, and what is wrong with it. */
+function describe(issue: z.core.$ZodIssue): readonly string[] {
+  const path = issue.path.map((part) => (typeof part === 'number' ? `rule ${part + 1}` : String(part)));
+  // The last alternative is the one with fields.
+  const inner = issue.code === 'invalid_union' ? issue.errors.at(-1)?.[0] : undefined;
+  return [...path, ...(inner === undefined ? [issue.message] : describe(inner))];
 }
 
-function checkAgents(value: unknown): string | undefined {
-  if (!isRecord(value))
-    return 'expected { name: agent }, where each agent is createAgent({ … }) or a function that returns one';
-  const wrong = Object.entries(value).find(
-    ([, agent]) => typeof agent !== 'function' && !(isRecord(agent) && typeof agent['run'] === 'function'),
-  );
-  return wrong && `'${wrong[0]}' is not an agent; write createAgent({ … }) or a function that returns one`;
+function strict<Shape extends z.core.$ZodLooseShape>(shape: Shape, form: string, advice?: string) {
+  const what = advice ?? `use ${Object.keys(shape).join(', ')}`;
+  return z.strictObject(shape, {
+    error: (issue) => (issue.code === 'unrecognized_keys' ? `unknown field '${issue.keys[0]}'; ${what}` : form),
+  });
 }
 
-function checkStore(value: unknown): string | undefined {
-  if (!isRecord(value))
-    return "expected { backend: 'sqlite', file: '/…/tasks.db' }, or a store created by createTaskStore";
-  if (typeof value['claim'] === 'function') return undefined;
-  const { backend, file } = value;
-  if (!BACKENDS.includes(backend as string))
-    return `backend: expected one of ${BACKENDS.join(', ')}, got ${shown(backend)}`;
-  const isRelative = backend === 'sqlite' && file !== undefined && !(typeof file === 'string' && isAbsolute(file));
-  if (isRelative) return `file: expected an absolute path, got ${shown(file)}`;
-  return undefined;
+function example(form: string) {
+  const words = `expected a string, such as ${form}`;
+  return z.string(words).min(1, words).optional();
 }
 
-function checkPolicy(value: unknown): string | undefined {
-  if (POLICIES.includes(value as string)) return undefined;
-  const why = value === 'steer' ? ' (an editor expects a response to every prompt, so prompts cannot be merged)' : '';
-  return `expected one of ${POLICIES.join(', ')}, got ${shown(value)}${why}`;
+/** `why` explains why a value is not allowed. */
+function oneOf<const Values extends readonly string[]>(values: Values, why: Readonly<Record<string, string>> = {}) {
+  return z.enum(values, {
+    error: ({ input }) =>
+      `expected one of ${values.join(', ')}, got ${shown(input)}${typeof input === 'string' ? (why[input] ?? '') : ''}`,
+  });
 }
 
-function checkLadder(value: unknown): string | undefined {
-  if (PRESETS.includes(value as string)) return undefined;
-  const form = `expected ${PRESETS.map(shown).join(', ')} or { drainMs: 5_000, abortMs: 2_000 }`;
-  if (!isRecord(value)) return form;
-  for (const [name, ms] of Object.entries(value)) {
-    if (name !== 'drainMs' && name !== 'abortMs') return `unknown field '${name}'; ${form}`;
-    if (!(typeof ms === 'number' && ms >= 0 && ms <= MAX_LEVEL_MS)) {
-      return `${name}: expected milliseconds from 0 to ${MAX_LEVEL_MS}, got ${shown(ms)}`;
-    }
-  }
-  return undefined;
+function isAgent(value: unknown): boolean {
+  return typeof value === 'function' || typeof (value as { run?: unknown } | null)?.run === 'function';
 }
 
-const SANDBOX_FIELDS = ['kind', 'readable', 'network', 'limits'];
-
-function checkSandbox(value: unknown): string | undefined {
-  const kinds = `expected ${['workspace', 'read-only', 'none'].map(shown).join(', ')}`;
-  const { kind = value, ...rest } = isRecord(value) ? value : {};
-  if (!['workspace', 'read-only', 'none'].includes(kind as string))
-    return `${kinds}, or { kind: 'workspace', network: … }`;
-  const unknown = Object.keys(rest).find((name) => !SANDBOX_FIELDS.includes(name));
-  if (unknown !== undefined) return `unknown field '${unknown}'; use ${SANDBOX_FIELDS.join(', ')}`;
-  const allow = (rest['network'] as { allow?: unknown } | undefined)?.allow;
-  if (rest['network'] !== undefined && !(Array.isArray(allow) && allow.every((host) => typeof host === 'string'))) {
-    return "network: expected { allow: ['api.example.com'] }";
-  }
-  return undefined;
+function isAbsolutePath(value: unknown): boolean {
+  return typeof value === 'string' && isAbsolute(value);
 }
 
-function checkApprovals(value: unknown): string | undefined {
-  const form = "expected [{ decision: 'allow', tool: 'bash', command: 'npm test' }]";
-  if (!Array.isArray(value)) return form;
-  for (const [index, rule] of value.entries()) {
-    const wrong = isRecord(rule) ? checkRule(rule) : form;
-    if (wrong !== undefined) return `rule ${index + 1}: ${wrong}`;
-  }
-  return undefined;
+function isAllowList(value: unknown): boolean {
+  const { allow } = (value ?? {}) as { allow?: unknown };
+  return Array.isArray(allow) && allow.every((host) => typeof host === 'string');
 }
 
-function checkRule({ decision, ...rest }: Readonly<Record<string, unknown>>): string | undefined {
-  if (!DECISIONS.includes(decision as string))
-    return `decision: expected one of ${DECISIONS.join(', ')}, got ${shown(decision)}`;
-  for (const [name, text] of Object.entries(rest)) {
-    if (!RULE_FIELDS.includes(name)) return `unknown field '${name}'; use decision, ${RULE_FIELDS.join(', ')}`;
-    if (text !== undefined && (typeof text !== 'string' || text === ''))
-      return `${name}: expected a string that is not empty`;
-  }
-  if (rest['command'] !== undefined && rest['path'] !== undefined) return 'expected command or path, not both';
-  if (rest['command'] === undefined) return undefined;
-  const { commands, isCertain } = readCommandLine(rest['command'] as string);
-  if (isCertain && commands.length === 1) return undefined;
-  return "command: expected the first words of one command, such as 'npm test'";
+function isOneCommand(line: string): boolean {
+  const { commands, isCertain } = readCommandLine(line);
+  return isCertain && commands.length === 1;
 }
 
 function shown(value: unknown): string {
   return typeof value === 'string' ? `'${value}'` : (JSON.stringify(value) ?? String(value));
-}
-
-function isRecord(value: unknown): value is Readonly<Record<string, unknown>> {
-  return typeof value === 'object' && value !== null;
 }

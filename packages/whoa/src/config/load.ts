@@ -1,12 +1,14 @@
+import { spawnSync } from 'node:child_process';
 import { existsSync, realpathSync, statSync } from 'node:fs';
 import { registerHooks } from 'node:module';
-import { dirname, join, resolve } from 'node:path';
+import { basename, dirname, join, resolve } from 'node:path';
 import { pathToFileURL } from 'node:url';
 import { UsageError } from '../command.ts';
-import { checkConfig } from './check.ts';
 import type { WhoaConfig } from './config.ts';
 import { configFolder } from './config-folder.ts';
 
+/** The time limit for finding a syntax error again. */
+const CHECK_MS = 5_000;
 const NAMES = ['whoa.config.ts', 'whoa.config.mjs', 'whoa.config.js'];
 
 /**
@@ -24,6 +26,8 @@ export async function loadConfig(path: string | undefined, env: NodeJS.ProcessEn
   if (typeof config !== 'object' || config === null) {
     throw new UsageError(`${file} does not export a configuration; write 'export default defineConfig({ … })'`);
   }
+  // Load this only for a configuration: it takes longer than the rest of a command's start.
+  const { checkConfig } = await import('./check.ts');
   checkConfig(config, file);
   return config;
 }
@@ -32,8 +36,23 @@ async function importConfig(file: string): Promise<{ default?: WhoaConfig; confi
   try {
     return (await import(pathToFileURL(file).href)) as { default?: WhoaConfig; config?: WhoaConfig };
   } catch (error) {
-    throw new UsageError(`${file} cannot be loaded: ${(error as Error).message ?? String(error)}`, 'CONFIG');
+    const said = (error as Error).message ?? String(error);
+    throw new UsageError(`${file} cannot be loaded: ${said}${placeOf(error, file)}`, 'CONFIG');
   }
+}
+
+/** Where a syntax error is, if that can be found out. */
+function placeOf(error: unknown, file: string): string {
+  if (!(error instanceof SyntaxError)) return '';
+  // The stack begins with the place for TypeScript. For JavaScript, only Node itself prints it.
+  const told = /^\S+:\d+\n/.test(error.stack ?? '') ? error.stack! : checkSyntax(file);
+  const [, path = '', line] = /^(\S+):(\d+)\n/.exec(told) ?? [];
+  if (line === undefined) return '';
+  return `, in line ${line}${path.endsWith(basename(file)) ? '' : ` of ${path}`}`;
+}
+
+function checkSyntax(file: string): string {
+  return spawnSync(process.execPath, ['--check', file], { encoding: 'utf8', timeout: CHECK_MS }).stderr;
 }
 
 /** Returns the configuration file in the user's configuration folder, if there is one. */

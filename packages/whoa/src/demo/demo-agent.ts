@@ -16,7 +16,7 @@ const TURNS: readonly (readonly ScriptedStep[])[] = [
     { call: 'bash', input: { command: TESTS } },
   ],
   [
-    'All 24 tests passed, so I will publish the release. That call must not be cut in half: press Stop while it runs, and only ',
+    'All 24 tests passed, so I will publish the release. That call must not be interrupted: press Stop while it runs, and only ',
     'this call is waited for. ',
     { call: 'publish_release', input: { release: '2.4.0' } },
   ],

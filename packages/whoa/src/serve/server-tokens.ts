@@ -3,7 +3,7 @@ import { readFileSync } from 'node:fs';
 import { type Authenticate, createToken, createTokens, OWN_RIGHTS, type Right, type TokenEntry } from '@whoa/server';
 import { UsageError } from '../command.ts';
 import { LOCAL_TENANT } from '../tasks/local-tasks.ts';
-import { TOKEN_VARIABLE } from '../tasks/token-variable.ts';
+import { TOKEN_VARIABLE } from '../tasks/source/token-variable.ts';
 
 /** Shorter tokens could be guessed from their hash, which has no salt. */
 const MIN_CHARACTERS = 20;

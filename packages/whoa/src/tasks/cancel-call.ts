@@ -1,6 +1,6 @@
 import { EXIT } from '../command.ts';
 import type { Screen } from '../terminal/screen.ts';
-import { createLostCheck, type TaskSource } from './task-source.ts';
+import { createLostCheck, type TaskSource } from './source/task-source.ts';
 
 interface CancelCallContext {
   readonly source: TaskSource;
@@ -13,7 +13,7 @@ const ANSWERS: Readonly<Record<string, string>> = {
   accepted: 'is interrupted; the task continues',
   already: 'is already being stopped',
   'too-late': 'is not running: it has ended, or there is no such call',
-  refused: 'must not be cut in half; it was not stopped',
+  refused: 'must not be interrupted; it was not stopped',
 };
 
 /** Stops one call of a task and returns the exit code. */

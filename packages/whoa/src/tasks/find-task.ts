@@ -1,7 +1,7 @@
 import type { TaskRecord } from '@whoa/tasks';
 import { UsageError } from '../command.ts';
 import { commandName } from '../terminal/command-name.ts';
-import { listTasks, type TaskSource } from './task-source.ts';
+import { listTasks, type TaskSource } from './source/task-source.ts';
 
 const MAX_LISTED = 1_000;
 const MAX_SHOWN = 3;

@@ -1,4 +1,12 @@
-import { createSqliteStore, createTaskStore, isFinalStatus, type TaskHead, type TaskStore } from '@whoa/tasks';
+import { SettingsError } from '@whoa/core';
+import {
+  createSqliteStore,
+  createTaskStore,
+  isFinalStatus,
+  type TaskHead,
+  type TaskStore,
+  type TaskStoreConfig,
+} from '@whoa/tasks';
 import { getDefaultSqlitePath } from '@whoa/tasks/internal';
 import { UsageError } from '../command.ts';
 import type { WhoaConfig } from '../config/config.ts';
@@ -11,12 +19,21 @@ const ID_CHARACTERS = 11;
 /** Opens the store of the configuration. Defaults to the file that all terminals of this user share. */
 export function openStore({ store }: Pick<WhoaConfig, 'store'>): TaskStore {
   if (store !== undefined && 'claim' in store) return store;
-  if (store !== undefined && store.backend !== 'sqlite') return createTaskStore(store);
+  if (store !== undefined && store.backend !== 'sqlite') return createConfiguredStore(store);
   const file = store?.file ?? getDefaultSqlitePath();
   try {
     return createSqliteStore({ ...store, file });
   } catch (error) {
     throw new Error(describeFailure(error as SqliteError, file), { cause: error });
+  }
+}
+
+function createConfiguredStore(store: TaskStoreConfig): TaskStore {
+  try {
+    return createTaskStore(store);
+  } catch (error) {
+    if (!(error instanceof SettingsError)) throw error;
+    throw new UsageError(`the store of the configuration is not valid: store.${error.message}`, 'CONFIG');
   }
 }
 

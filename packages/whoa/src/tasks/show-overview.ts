@@ -5,7 +5,7 @@ import { inWords } from '../terminal/text/durations.ts';
 import { oneLine } from '../terminal/text/plain-text.ts';
 import { formatTable } from '../terminal/text/table.ts';
 import { shortId } from './local-tasks.ts';
-import type { TaskSource } from './task-source.ts';
+import type { TaskSource } from './source/task-source.ts';
 
 export const STATUSES: readonly TaskStatus[] = ['init', 'running', 'cancelling', 'success', 'failed', 'cancelled'];
 const MAX_TENANT_CHARACTERS = 40;

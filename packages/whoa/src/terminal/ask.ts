@@ -5,6 +5,7 @@ import {
   describeLocation,
   formatQuestion,
 } from '@whoa/core/approval';
+import type { Style } from './boundary.ts';
 import type { Screen } from './screen.ts';
 import { askForLine, type TypedInput } from './text/typed-line.ts';
 import { wrapLine } from './text/wrap.ts';
@@ -23,7 +24,8 @@ const NOTE = '  · ';
 /** Rows of a page that are not lines of the question. */
 const ROWS_AROUND = 6;
 const MIN_ROWS = 5;
-const CANCELLED: ApprovalAnswer = { decision: 'no', why: 'cancelled before the user answered' };
+/** The answer to a question that was withdrawn before the user answered. */
+export const WITHDRAWN: ApprovalAnswer = { decision: 'no', why: 'cancelled before the user answered' };
 
 /**
  * Asks the user at the terminal. The whole question is shown, page by page. Input that was typed before the last page
@@ -33,7 +35,7 @@ export function createTerminalAsk(options: TerminalAskOptions): Ask {
   const { screen, input = process.stdin, output = process.stderr } = options;
   return async (question, { signal }) => {
     if (!input.isTTY) return { decision: 'no', why: 'the user could not be asked: standard input is not a terminal' };
-    if (signal.aborted) return CANCELLED;
+    if (signal.aborted) return WITHDRAWN;
     const held = screen.hold();
     try {
       const pages = pagesOf(question, screen);
@@ -49,7 +51,7 @@ export function createTerminalAsk(options: TerminalAskOptions): Ask {
     } catch (error) {
       if (!signal.aborted) throw error;
       output.write('\n');
-      return CANCELLED;
+      return WITHDRAWN;
     } finally {
       held[Symbol.dispose]();
     }
@@ -60,7 +62,12 @@ function pagesOf(question: ApprovalQuestion, screen: Screen): string[][] {
   const { tool, effects, always, why } = question;
   const where = describeLocation(question);
   const width = screen.columns - GUTTER.length - 1;
-  const lines = formatQuestion(question).flatMap((line) => wrapLine(line, width));
+  const lines = formatQuestion(question).flatMap((line, index) => {
+    const style = diffStyle(question, index);
+    return wrapLine(line.replaceAll('\n', ' ⏎ '), width).map((piece) =>
+      style === undefined ? piece : screen.style(style, piece),
+    );
+  });
   const perPage = Math.max(MIN_ROWS, screen.rows - ROWS_AROUND);
   const pages: string[][] = [];
   for (let at = 0; at === 0 || at < lines.length; at += perPage) {
@@ -71,6 +78,12 @@ function pagesOf(question: ApprovalQuestion, screen: Screen): string[][] {
   const notes = [...(why === undefined ? [] : [`asked because ${why}`]), `always means: ${always}`];
   pages.at(-1)!.push(...notes.flatMap((line) => wrapLine(line, width)).map((line) => NOTE + line));
   return pages;
+}
+
+/** The colour of a line of `formatQuestion`. The lines of a diff follow the line that names the file. */
+function diffStyle({ change }: ApprovalQuestion, index: number): Style | undefined {
+  const line = change?.diff[index - 1];
+  return line?.startsWith('+') ? 'green' : line?.startsWith('-') ? 'red' : undefined;
 }
 
 function answerFrom(typed: string): ApprovalAnswer {

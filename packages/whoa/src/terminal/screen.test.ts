@@ -88,3 +88,40 @@ test('while a question is asked nothing else is shown; then everything is, in or
   expect(stderr.text).toContain('thinking');
   screen[Symbol.dispose]();
 });
+
+/** What was written last, without styles. */
+function lastOf({ written }: { readonly written: readonly string[] }): string {
+  return written.at(-1)!.replaceAll('\x1b[1m', '').replaceAll('\x1b[22m', '');
+}
+
+test('the line that is typed stays below the output, and whole lines of the reply go above it', () => {
+  const [stdout, stderr] = [output(true), output(true)];
+  const screen = new Screen({ stdout, stderr });
+  screen.say('Half a');
+  screen.input('be b');
+  expect(stdout.text).toBe('Half a\n');
+  expect(lastOf(stderr)).toBe('\r\x1b[K› be b');
+  screen.say(' line');
+  expect(stdout.text).toBe('Half a\n');
+  screen.say(' more.\nNext');
+  expect(stdout.text).toBe('Half a\n line more.\n');
+  expect(lastOf(stderr)).toBe('\r\x1b[K› be b');
+  screen.input(undefined);
+  expect(stdout.text).toBe('Half a\n line more.\nNext');
+  screen.input('x\n\x1b[31m\u202e');
+  expect(lastOf(stderr)).toBe('\r\x1b[K› x ⏎ <U+001B>[31m<U+202E>');
+  screen.input('y'.repeat(1_000));
+  expect(lastOf(stderr).length).toBeLessThan(90);
+});
+
+test('the line that is typed is not drawn over a question, and comes back after it', () => {
+  const [stdout, stderr] = [output(true), output(true)];
+  const screen = new Screen({ stdout, stderr });
+  screen.input('be b');
+  const held = screen.hold();
+  screen.input('be br');
+  held.note('why not:');
+  expect(lastOf(stderr)).toBe('\r\x1b[Kwhy not:\n');
+  held[Symbol.dispose]();
+  expect(lastOf(stderr)).toBe('\r\x1b[K› be br');
+});

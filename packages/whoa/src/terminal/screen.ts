@@ -1,5 +1,7 @@
+import { toInertText } from '@whoa/core/approval';
 import { type Clock, systemClock } from '@whoa/core/embed';
 import { jsonLine, type Output, rendered, type Style, styled, writeRaw } from './boundary.ts';
+import { wrapLine } from './text/wrap.ts';
 
 /** Show the status after this time without output. */
 const SILENCE_MS = 1_000;
@@ -7,6 +9,8 @@ const FRAME_MS = 120;
 const FRAMES = '⠋⠙⠹⠸⠼⠴⠦⠧⠇⠏';
 const MAX_COLUMNS = 500;
 const ROWS = 24;
+/** Before the line that the user types. */
+const PROMPT = '› ';
 /** Terminals echo Ctrl-C as ^C. This removes it from the start of the line. */
 const CLEAR_LINE = '\r\x1b[K';
 
@@ -27,7 +31,12 @@ export class Screen implements Disposable {
   readonly #stderr: Output;
   readonly #clock: Clock;
   #isMidLine = false;
-  #isShown = false;
+  /** What is drawn now and must be erased before other output. */
+  #drawn: 'status' | 'input' | undefined;
+  /** The line that the user types. */
+  #input: string | undefined;
+  /** An unfinished line of the reply. It waits while the user types. */
+  #unfinished = '';
   #status: { readonly text: () => string; readonly since: number } | undefined;
   #timer: Disposable | undefined;
   #frame = 0;
@@ -56,8 +65,13 @@ export class Screen implements Disposable {
   }
 
   /** Prints a part of the reply. */
-  say(text: string): void {
-    if (text === '' || this.#wait(() => this.say(text))) return;
+  say(part: string): void {
+    if (part === '' || this.#wait(() => this.say(part))) return;
+    const all = this.#unfinished + part;
+    const end = this.#input === undefined ? all.length : all.lastIndexOf('\n') + 1;
+    const text = all.slice(0, end);
+    this.#unfinished = all.slice(end);
+    if (text === '') return;
     this.#clear();
     // Write the reply to files unchanged.
     writeRaw(this.#stdout, this.#stdout.isTTY ? rendered(text.replaceAll('\r\n', '\n')) : text);
@@ -93,8 +107,22 @@ export class Screen implements Disposable {
   endLine(): void {
     if (this.#wait(() => this.endLine())) return;
     this.#clear();
-    if (this.#isMidLine) writeRaw(this.#stdout, '\n');
-    this.#isMidLine = false;
+    if (this.#unfinished !== '') writeRaw(this.#stdout, `${rendered(this.#unfinished)}\n`);
+    else if (this.#isMidLine) writeRaw(this.#stdout, '\n');
+    [this.#isMidLine, this.#unfinished] = [false, ''];
+  }
+
+  /** Shows the line that the user types, below all other output. `undefined` hides it. */
+  input(text: string | undefined): void {
+    this.#clear();
+    if (text !== undefined && this.#isMidLine) this.endLine();
+    this.#input = text;
+    if (text === undefined) {
+      const waiting = this.#unfinished;
+      this.#unfinished = '';
+      this.say(waiting);
+    }
+    this.#restart();
   }
 
   /** Sets the status, which is shown after a second without output. `undefined` clears it. */
@@ -127,6 +155,7 @@ export class Screen implements Disposable {
   }
 
   [Symbol.dispose](): void {
+    this.input(undefined);
     this.status(undefined);
   }
 
@@ -142,8 +171,10 @@ export class Screen implements Disposable {
   #restart(): void {
     this.#timer?.[Symbol.dispose]();
     this.#timer = undefined;
-    if (this.#status === undefined || this.#held !== undefined || !this.#stderr.isTTY) return;
-    this.#timer = this.#clock.setTimer(SILENCE_MS, () => this.#draw(), { keepAlive: false });
+    if (this.#held !== undefined || !this.#stderr.isTTY) return;
+    if (this.#input !== undefined) this.#drawInput(this.#input);
+    else if (this.#status !== undefined)
+      this.#timer = this.#clock.setTimer(SILENCE_MS, () => this.#draw(), { keepAlive: false });
   }
 
   /** Draws the status after the cursor, without wrapping, so that the next output can overwrite it. */
@@ -153,12 +184,19 @@ export class Screen implements Disposable {
     const seconds = Math.floor((this.#clock.now() - since) / 1_000);
     const shown = `${this.#isMidLine ? ' ' : ''}${frame} ${text()} · ${seconds} s`;
     writeRaw(this.#stderr, `\x1b7\x1b[?7l${rendered(this.style('dim', shown))}\x1b[K\x1b[?7h\x1b8`);
-    this.#isShown = true;
+    this.#drawn = 'status';
     this.#timer = this.#clock.setTimer(FRAME_MS, () => this.#draw(), { keepAlive: false });
   }
 
+  /** Draws the end of the line that the user types. */
+  #drawInput(text: string): void {
+    const line = wrapLine(toInertText(text).replaceAll('\n', ' ⏎ '), this.columns - PROMPT.length - 1).at(-1)!;
+    writeRaw(this.#stderr, `${CLEAR_LINE}${rendered(this.style('bold', PROMPT) + line)}`);
+    this.#drawn = 'input';
+  }
+
   #clear(): void {
-    if (this.#isShown) writeRaw(this.#stderr, '\x1b[K');
-    this.#isShown = false;
+    if (this.#drawn !== undefined) writeRaw(this.#stderr, this.#drawn === 'input' ? CLEAR_LINE : '\x1b[K');
+    this.#drawn = undefined;
   }
 }

@@ -1,10 +1,10 @@
 import { createReason } from '@whoa/core/embed';
 import { createRunner, type TaskStore } from '@whoa/tasks';
-import type { WhoaConfig } from '../config/config.ts';
-import { userName } from '../terminal/interrupts.ts';
+import type { WhoaConfig } from '../../config/config.ts';
+import { userName } from '../../terminal/interrupts.ts';
+import { freeLost, LOCAL_TENANT, openStore } from '../local-tasks.ts';
 import { createAllTenantsSource } from './all-tenants.ts';
 import { followTask } from './follow-task.ts';
-import { freeLost, LOCAL_TENANT, openStore } from './local-tasks.ts';
 import type { TaskSource } from './task-source.ts';
 
 /** The tasks of one tenant, or of all, in the store of a configuration. */
@@ -31,6 +31,12 @@ function sourceOf(
     cancel: (id, { reason, mode, undo }) => store.cancel({ tenant, id }, reasonFor(reason), { mode, undo }),
     cancelCall: (id, callId, reason) =>
       store.send({ tenant, id }, { type: 'cancel-call', callId, reason: reasonFor(reason) }),
+    approve: (id, { callId, answer: { decision, why } }) => {
+      const isYes = decision === 'yes' || decision === 'always';
+      const remember = decision === 'always' || decision === 'never';
+      return store.send({ tenant, id }, { type: 'approve', callId, approved: isYes || (why ?? false), remember });
+    },
+    steer: (id, message) => store.send({ tenant, id }, { type: 'steer', message }),
     follow: (id, options) => followTask(store, { tenant, id }, options),
     counts: async () => [await store.counts({ tenant })],
     workers: () => store.workers(),

@@ -1,13 +1,13 @@
 import { formatStopReport, LADDERS, type StopMode, type StopReport } from '@whoa/core';
 import type { StoreCancelReceipt, TaskHead, TaskRecord, TaskStatus } from '@whoa/tasks';
-import { type Command, EXIT, type Own, readArguments, UsageError } from '../command.ts';
-import { cancelCall } from '../tasks/cancel-call.ts';
-import { findTask } from '../tasks/find-task.ts';
-import { isLost, shortId } from '../tasks/local-tasks.ts';
-import { openTaskSource } from '../tasks/open-task-source.ts';
-import { listTasks, type TaskSource } from '../tasks/task-source.ts';
-import { Screen } from '../terminal/screen.ts';
-import { oneLine } from '../terminal/text/plain-text.ts';
+import { type Command, EXIT, type Own, readArguments, UsageError } from '../../command.ts';
+import { cancelCall } from '../../tasks/cancel-call.ts';
+import { findTask } from '../../tasks/find-task.ts';
+import { isLost, shortId } from '../../tasks/local-tasks.ts';
+import { openTaskSource } from '../../tasks/source/open-task-source.ts';
+import { listTasks, type TaskSource } from '../../tasks/source/task-source.ts';
+import { Screen } from '../../terminal/screen.ts';
+import { oneLine } from '../../terminal/text/plain-text.ts';
 
 const help = `whoa cancel TASK... [options]
 whoa cancel --all [options]
@@ -34,13 +34,17 @@ beginning of one.
 
 Exit code: 0 if all tasks were stopped, 1 if one had already ended or could not be stopped.`;
 
+const MODES = ['graceful', 'now', 'kill'] as const;
+/** Keep waiting tasks first: otherwise stopping a running task could start one of them. */
+const LIVE = ['init', 'running', 'cancelling'] as const;
+
 const OPTIONS = {
   reason: { type: 'string' },
-  mode: { type: 'string' },
+  mode: { type: 'string', values: MODES },
   undo: { type: 'boolean', default: false },
   call: { type: 'string' },
   all: { type: 'boolean', default: false },
-  status: { type: 'string' },
+  status: { type: 'string', values: LIVE },
   agent: { type: 'string' },
   conversation: { type: 'string' },
   'dry-run': { type: 'boolean', default: false },
@@ -50,19 +54,16 @@ const OPTIONS = {
   server: { type: 'string' },
   config: { type: 'string' },
 } as const;
-const MODES = ['graceful', 'now', 'kill'] as const;
-/** Keep waiting tasks first: otherwise stopping a running task could start one of them. */
-const LIVE = ['init', 'running', 'cancelling'] as const;
 const MAX_ALL = 100_000;
 const AT_ONCE = 16;
 
-export const cancelCommand: Command = { help, run };
+export const cancelCommand: Command = { help, options: OPTIONS, completes: 'tasks', run };
 
 async function run(args: readonly string[], own: Own): Promise<number> {
   const { values, positionals } = readArguments(args, OPTIONS, Infinity);
   const { call, reason, undo, json: asJson, status, agent, conversation } = values;
-  const wanted = oneOf('--mode', MODES, values.mode);
-  const filter = { status: oneOf('--status', LIVE, status), agent, conversation };
+  const wanted = MODES.find((one) => one === values.mode);
+  const filter = { status: LIVE.find((one) => one === status), agent, conversation };
   const hasFilter = [status, agent, conversation].some((value) => value !== undefined);
   if (call !== undefined && undo) throw new UsageError('--call and --undo cannot be combined');
   if (call !== undefined && (values.all || positionals.length > 1))
@@ -97,13 +98,6 @@ interface Context {
   readonly screen: Screen;
   readonly asJson: boolean;
   readonly waits: boolean;
-}
-
-function oneOf<const Word extends string>(option: string, words: readonly Word[], given: string | undefined) {
-  const found = words.find((word) => word === given);
-  if (given !== undefined && found === undefined)
-    throw new UsageError(`${option}: expected one of ${words.join(', ')}, got '${given}'`);
-  return found;
 }
 
 /** Find all tasks before stopping the first: if one id is wrong, nothing is stopped. */

@@ -1,9 +1,9 @@
 import type { RunEvent, StopLevel, StopMode, Tool } from '@whoa/core';
 import { systemClock } from '@whoa/core/embed';
 import { expect, test } from 'vitest';
-import { commandName } from './command-name.ts';
+import { commandName } from '../command-name.ts';
+import { Screen } from '../screen.ts';
 import { RunView } from './run-view.ts';
-import { Screen } from './screen.ts';
 
 function setUp(first?: StopMode) {
   const lines: string[] = [];
@@ -53,13 +53,13 @@ test('where nothing runs nothing is waited for', () => {
   expect(view.level).toBe('drain');
 });
 
-test('what must not be cut in half is not said to be interrupted, and can be left', () => {
+test('what must not be interrupted is not said to be interrupted, and can be left', () => {
   const { call, stop, view, lines } = setUp();
   view.begin('t0-12345678-abc');
   call('pay');
   expect(stop('drain')).toBe('■ stopping');
   expect(stop('abort')).toBe('■ stopping now');
-  expect(stop('kill')).toBe('■ killing: pay must not be cut in half · Ctrl-C again exits without it');
+  expect(stop('kill')).toBe('■ killing: pay must not be interrupted · Ctrl-C again exits without it');
   view.lastWait(3_000);
   expect(lines.at(-1)).toBe('■ whoa exits in 3 s at most · Ctrl-C again exits now');
   view.leave();

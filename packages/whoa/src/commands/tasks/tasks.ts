@@ -1,15 +1,15 @@
 import { toText } from '@whoa/core';
 import type { TaskHead, TaskRecord } from '@whoa/tasks';
-import { type Command, EXIT, type Own, readArguments, readCount, UsageError } from '../command.ts';
-import { isLost, LOCAL_TENANT, shortId } from '../tasks/local-tasks.ts';
-import { openTaskSource } from '../tasks/open-task-source.ts';
-import { STATUSES, showCounts, showWorkers } from '../tasks/show-overview.ts';
-import { listTasks, type TaskSource } from '../tasks/task-source.ts';
-import { commandName } from '../terminal/command-name.ts';
-import { Screen } from '../terminal/screen.ts';
-import { inWords } from '../terminal/text/durations.ts';
-import { oneLine } from '../terminal/text/plain-text.ts';
-import { formatTable } from '../terminal/text/table.ts';
+import { type Command, EXIT, type Own, readArguments, readCount, UsageError } from '../../command.ts';
+import { isLost, LOCAL_TENANT, shortId } from '../../tasks/local-tasks.ts';
+import { STATUSES, showCounts, showWorkers } from '../../tasks/show-overview.ts';
+import { openTaskSource } from '../../tasks/source/open-task-source.ts';
+import { listTasks, type TaskSource } from '../../tasks/source/task-source.ts';
+import { commandName } from '../../terminal/command-name.ts';
+import { Screen } from '../../terminal/screen.ts';
+import { inWords } from '../../terminal/text/durations.ts';
+import { oneLine } from '../../terminal/text/plain-text.ts';
+import { formatTable } from '../../terminal/text/table.ts';
 
 const help = `whoa tasks [options]
 
@@ -27,10 +27,10 @@ last week.
   --config FILE         the configuration file, which may name another store
   --json                print one JSON object per line
 
-A task is 'lost' when the process that ran it died; 'whoa cancel' settles it.`;
+A task is 'asking' while it waits for an approval, and 'lost' when the process that ran it died; 'whoa cancel' settles it.`;
 
 const OPTIONS = {
-  status: { type: 'string' },
+  status: { type: 'string', values: STATUSES },
   conversation: { type: 'string' },
   limit: { type: 'string', default: '20' },
   tenant: { type: 'string' },
@@ -40,22 +40,22 @@ const OPTIONS = {
   server: { type: 'string' },
   config: { type: 'string' },
 } as const;
-const HEADINGS = ['TASK', 'STATUS', 'AGENT', 'AGE', 'TOOK', 'INPUT'];
-/** The columns to drop first on a narrow terminal: the agent, the duration, the age. */
-const LESS_WANTED = [2, 4, 3];
+const HEADINGS = ['TASK', 'STATUS', 'AGENT', 'AGE', 'TOOK', 'TURNS', 'CALLS', 'TITLE'];
+/** The columns to drop first on a narrow terminal: the agent, the counts, the duration, the age. */
+const LESS_WANTED = [2, 6, 5, 4, 3];
 const MAX_LIMIT = 10_000;
 const READ_AT_ONCE = 16;
-const MAX_INPUT_CHARACTERS = 200;
+const MAX_TITLE_CHARACTERS = 200;
 
-export const tasksCommand: Command = { help, run };
+/** A task with a title needs no inputs to be shown. */
+type Listed = TaskHead & Partial<Pick<TaskRecord, 'inputs'>>;
+
+export const tasksCommand: Command = { help, options: OPTIONS, run };
 
 async function run(args: readonly string[], own: Own): Promise<number> {
   const { values } = readArguments(args, OPTIONS);
   const limit = readCount('--limit', values.limit, { max: MAX_LIMIT });
   const status = STATUSES.find((one) => one === values.status);
-  if (values.status !== undefined && status === undefined) {
-    throw new UsageError(`--status: expected one of ${STATUSES.join(', ')}, got '${values.status}'`);
-  }
   const { conversation } = values;
   const source = own(await openTaskSource(values));
   const screen = own(new Screen({ onGone: ({ code }) => process.exit(code === 'EPIPE' ? EXIT.success : EXIT.failed) }));
@@ -67,7 +67,7 @@ async function run(args: readonly string[], own: Own): Promise<number> {
   await source.freeLost();
   const filter = { limit, ...(status && { status }), ...(conversation !== undefined && { conversation }) };
   const { tasks: heads, hasMore } = await listTasks(source, filter);
-  const tasks = await readTasks(source, heads);
+  const tasks = await readTasks(source, heads, (task) => values.json || task.title === undefined);
   screen.status(undefined);
   if (values.json) for (const task of tasks) screen.data({ ...task, lost: isLost(task) });
   else if (tasks.length === 0) screen.note(values['all-tenants'] ? 'No tasks.' : nothing(values.tenant));
@@ -80,26 +80,33 @@ function nothing(tenant: string | undefined): string {
   return `No tasks of tenant '${tenant ?? LOCAL_TENANT}'. '${commandName()} run' creates tasks of 'local'; use --tenant for others.`;
 }
 
-/** Reads whole records, because the list has no inputs. Bounded concurrency. */
-async function readTasks(source: TaskSource, heads: readonly TaskHead[]): Promise<TaskRecord[]> {
-  const tasks: TaskRecord[] = [];
+/** Reads the whole records of some tasks, because a list has no inputs. Bounded concurrency. */
+async function readTasks(
+  source: TaskSource,
+  heads: readonly TaskHead[],
+  isWanted: (head: TaskHead) => boolean,
+): Promise<Listed[]> {
+  const tasks: Listed[] = [];
   for (let i = 0; i < heads.length; i += READ_AT_ONCE) {
-    const some = heads.slice(i, i + READ_AT_ONCE).map(({ id }) => source.get(id));
+    const some = heads
+      .slice(i, i + READ_AT_ONCE)
+      .map((head) => (isWanted(head) ? source.get(head.id) : Promise.resolve(head)));
     for (const task of await Promise.all(some)) if (task !== undefined) tasks.push(task);
   }
   return tasks;
 }
 
-function table(tasks: readonly TaskRecord[], { isOfAll }: { readonly isOfAll: boolean }): string[] {
+function table(tasks: readonly Listed[], { isOfAll }: { readonly isOfAll: boolean }): string[] {
   const width = process.stdout.columns ?? 120;
   if (!isOfAll) return formatTable(HEADINGS, tasks.map(rowOf), { width, lessWanted: LESS_WANTED });
   const rows = tasks.map((task) => [oneLine(task.tenant, 20), ...rowOf(task)]);
   return formatTable(['TENANT', ...HEADINGS], rows, { width, lessWanted: LESS_WANTED.map((column) => column + 1) });
 }
 
-function rowOf(task: TaskRecord): string[] {
+function rowOf(task: Listed): string[] {
   const now = Date.now();
-  const { id, status, agent, createdAt, startedAt, endedAt, inputs } = task;
+  const { id, agent, createdAt, startedAt, endedAt, activity, inputs = [] } = task;
+  const status = (activity?.questions ?? 0) > 0 ? 'asking' : task.status;
   const took = startedAt === undefined ? '' : inWords((endedAt ?? now) - startedAt);
   return [
     shortId(id),
@@ -107,7 +114,9 @@ function rowOf(task: TaskRecord): string[] {
     oneLine(agent, 20),
     inWords(now - createdAt),
     took,
-    oneLine(inputs.map(wordsOf).join(' ⏎ '), MAX_INPUT_CHARACTERS),
+    `${activity?.turns ?? ''}`,
+    `${activity?.calls ?? ''}`,
+    oneLine(task.title ?? inputs.map(wordsOf).join(' ⏎ '), MAX_TITLE_CHARACTERS),
   ];
 }
 

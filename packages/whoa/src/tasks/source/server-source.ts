@@ -1,7 +1,7 @@
 import { createTaskClient, type TaskClient } from '@whoa/server/task-client';
 import type { PageRequest } from '@whoa/tasks';
-import { UsageError } from '../command.ts';
-import { commandName } from '../terminal/command-name.ts';
+import { UsageError } from '../../command.ts';
+import { commandName } from '../../terminal/command-name.ts';
 import { createAllTenantsSource } from './all-tenants.ts';
 import type { TaskSource } from './task-source.ts';
 import { TOKEN_VARIABLE } from './token-variable.ts';
@@ -34,6 +34,12 @@ function sourceOf(client: TaskClient): TaskSource {
       return client.cancel(id, { mode: preset, undo, ...(reason && { reason }) });
     },
     cancelCall: (id, callId, reason) => client.cancelCall(id, callId, reason ? { reason } : {}),
+    approve: (id, { callId, asked, answer: { decision, why } }) => {
+      const approved = decision === 'yes' || decision === 'always';
+      const remember = decision === 'always' || decision === 'never';
+      return client.approve(id, callId, { approved, asked, remember, ...(!approved && why && { why }) });
+    },
+    steer: (id, message) => client.steer(id, message),
     async follow(id, { onEntry, token: stopping }) {
       const seen = client.follow(id, stopping && { signal: stopping.signal });
       for await (const one of seen) {

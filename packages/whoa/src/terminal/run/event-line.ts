@@ -1,9 +1,10 @@
 import type { CallResult, RunEvent, StopLevel } from '@whoa/core';
 import { toText } from '@whoa/core';
-import type { Style } from './boundary.ts';
-import type { Screen } from './screen.ts';
-import { inWords } from './text/durations.ts';
-import { oneLine } from './text/plain-text.ts';
+import { toDetailsView } from '@whoa/core/view';
+import type { Style } from '../boundary.ts';
+import type { Screen } from '../screen.ts';
+import { inWords } from '../text/durations.ts';
+import { oneLine } from '../text/plain-text.ts';
 
 const MAX_CHARACTERS = 200;
 const ROOM_FOR_THE_REST = 24;
@@ -32,18 +33,20 @@ export function eventLine(event: RunEvent, screen: Pick<Screen, 'style' | 'colum
     case 'call-end':
       return describeEnd(event.result, screen);
     case 'call-waiting':
-      return screen.style('yellow', `⧗ ${event.tool} must not be cut in half: waiting, at most ${untilOf(event)}`);
+      return screen.style('yellow', `⧗ ${event.tool} must not be interrupted: waiting, at most ${untilOf(event)}`);
     case 'turn-retry':
       return screen.style(
         'yellow',
         `↻ trying again in ${inWords(event.delayMs)}: ${oneLine(event.error, MAX_CHARACTERS)}`,
       );
+    case 'steer-delivered':
+      return `${screen.style('magenta', '»')} ${oneLine(toText(event.message.content), screen.columns - 4)}`;
     case 'level-change':
       return screen.style('yellow', `■ ${STOPPING[event.level]}`);
     case 'undo-start':
-      return `${screen.style('cyan', '↶')} undoing ${event.tool}`;
+      return `${screen.style('cyan', '↶')} undoing ${event.tool} (${event.callId})`;
     case 'undo-end':
-      return `${screen.style(event.state === 'undone' ? 'green' : 'red', '↶')} ${event.tool} ${event.state === 'undone' ? 'undone' : `undo ${event.state}`}`;
+      return `${screen.style(event.state === 'undone' ? 'green' : 'red', '↶')} ${event.tool} (${event.callId}) ${event.state === 'undone' ? 'undone' : `undo ${event.state}`}`;
     case 'events-skipped':
       return screen.style('dim', `… ${event.count} events were too fast to show`);
     default:
@@ -64,11 +67,14 @@ function describeEnd(result: CallResult, screen: Pick<Screen, 'style' | 'columns
   const { sign, style } = ENDS[isError && state === 'finished' ? 'failed' : state];
   const took = startedAt === undefined ? '' : ` ${inWords(endedAt - startedAt)}`;
   const words = state === 'finished' ? '' : ` ${state.replace('-', ' ')}`;
-  const why =
-    isError && state !== 'interrupted'
-      ? `: ${oneLine(toText(result.content).replace('Not started: ', ''), screen.columns - 30)}`
-      : '';
+  const why = isError && state !== 'interrupted' ? `: ${oneLine(errorOf(result), screen.columns - 30)}` : '';
   return `${screen.style(style, sign)} ${tool}${words}${screen.style('dim', `${took}${why}`)}`;
+}
+
+/** Why a call failed. The output of a command is shown below its end, so its exit is enough. */
+function errorOf({ content, details }: CallResult): string {
+  const view = toDetailsView(details, content);
+  return (view.kind === 'output' ? view.exit : undefined) ?? toText(content).replace('Not started: ', '');
 }
 
 function untilOf({ until, at }: { readonly until: number; readonly at: number }): string {

@@ -1,4 +1,5 @@
 import type { StopMode } from '@whoa/core';
+import type { ApprovalAnswer } from '@whoa/core/approval';
 import type {
   ListFilter,
   ListPage,
@@ -9,13 +10,21 @@ import type {
   TaskRecord,
   WorkerPage,
 } from '@whoa/tasks';
+import { isLost } from '../local-tasks.ts';
 import type { FollowOptions } from './follow-task.ts';
-import { isLost } from './local-tasks.ts';
 
 interface CancelRequest {
   readonly reason: string | undefined;
   readonly mode: StopMode;
   readonly undo: boolean;
+}
+
+/** An answer to the question about one call. */
+interface QuestionAnswer {
+  readonly callId: string;
+  /** The position of the question in the journal. */
+  readonly asked: number;
+  readonly answer: ApprovalAnswer;
 }
 
 /** Where a command finds its tasks: in a store or on a server. */
@@ -26,6 +35,9 @@ export interface TaskSource extends AsyncDisposable {
   list(filter: Omit<ListFilter, 'tenant'>): Promise<ListPage>;
   cancel(id: string, request: CancelRequest): Promise<StoreCancelReceipt>;
   cancelCall(id: string, callId: string, reason: string | undefined): Promise<SendReceipt>;
+  /** Answers a question that the journal holds. */
+  approve(id: string, answer: QuestionAnswer): Promise<SendReceipt | { readonly answer: 'not-asked' }>;
+  steer(id: string, message: string): Promise<SendReceipt>;
   /** Reads a task's journal until the task has ended, or until a callback returns `stop`. */
   follow(id: string, options: FollowOptions): Promise<TaskRecord>;
   counts(): Promise<readonly TaskCounts[]>;

@@ -52,6 +52,8 @@ export function createAllTenantsSource({ list, open }: Tenants, any: TaskSource)
     counts: async () => (await inTurns(await readTenants(), (tenant) => open(tenant).counts())).flat(),
     cancel: async (id, request) => (await sourceOf(id)).cancel(id, request),
     cancelCall: async (id, callId, reason) => (await sourceOf(id)).cancelCall(id, callId, reason),
+    approve: async (id, answer) => (await sourceOf(id)).approve(id, answer),
+    steer: async (id, message) => (await sourceOf(id)).steer(id, message),
     follow: async (id, options) => (await sourceOf(id)).follow(id, options),
     settleLost: async (task) => open(task.tenant).settleLost(task),
   };

@@ -1,16 +1,19 @@
 import { type RunEvent, type StopLevel, type StopMode, type Tool, toText } from '@whoa/core';
 import { systemClock } from '@whoa/core/embed';
-import { shortId } from '../tasks/local-tasks.ts';
-import { commandName } from './command-name.ts';
+import { shortId } from '../../tasks/local-tasks.ts';
+import { commandName } from '../command-name.ts';
+import type { Screen } from '../screen.ts';
+import { oneLine } from '../text/plain-text.ts';
+import { detailsLines } from './details-lines.ts';
 import { describeInput, eventLine } from './event-line.ts';
 import { LevelDeadlines } from './level-deadlines.ts';
-import type { Screen } from './screen.ts';
-import { oneLine } from './text/plain-text.ts';
 
 export interface RunViewOptions {
   readonly tools: readonly Tool[];
   /** The mode of the first Ctrl-C. */
   readonly first?: StopMode | undefined;
+  /** Show all output of calls, not only the last lines. */
+  readonly isFull?: boolean;
 }
 
 interface ShownCall {
@@ -26,13 +29,15 @@ export class RunView {
   readonly #screen: Screen;
   readonly #tools: readonly Tool[];
   readonly #deadlines: LevelDeadlines;
+  readonly #isFull: boolean;
   readonly #calls = new Map<string, ShownCall>();
   #level: StopLevel | undefined;
   #nextAt: number | undefined;
   #taskId = '';
 
-  constructor(screen: Screen, { tools, first }: RunViewOptions) {
+  constructor(screen: Screen, { tools, first, isFull = false }: RunViewOptions) {
     this.#screen = screen;
+    this.#isFull = isFull;
     this.#tools = tools;
     this.#deadlines = new LevelDeadlines(first);
   }
@@ -42,11 +47,13 @@ export class RunView {
     return this.#level;
   }
 
-  begin(taskId: string): void {
+  /** Starts to show a task. `isQuiet` does not name it. */
+  begin(taskId: string, { isQuiet = false }: { readonly isQuiet?: boolean } = {}): void {
     this.#taskId = shortId(taskId);
+    this.#showStatus();
+    if (isQuiet) return;
     const ways = `Ctrl-C stops it, and so does: ${commandName()} cancel ${this.#taskId}`;
     this.#screen.note(this.#screen.style('dim', `task ${this.#taskId} · ${ways}`));
-    this.#showStatus();
   }
 
   show(event: RunEvent): void {
@@ -55,7 +62,10 @@ export class RunView {
     if (event.type === 'text') screen.say(event.text);
     this.#follow(event);
     const line = event.type === 'level-change' ? this.#describeStop(event) : eventLine(event, screen);
-    if (line !== undefined) screen.note(line);
+    if (line !== undefined) screen.note(event.type === 'call-waiting' ? line + this.#yellow(this.#wayOut()) : line);
+    if (event.type === 'call-end') {
+      for (const detail of detailsLines(event.result, screen, { isFull: this.#isFull })) screen.note(detail);
+    }
     if (event.type === 'run-end') screen.status(undefined);
     else if (line !== undefined || event.type === 'turn-start' || event.type === 'approval-answer') this.#showStatus();
   }
@@ -104,6 +114,11 @@ export class RunView {
     return `: ${WAITING[level](names)}${most} · Ctrl-C again ${NEXT[level]}`;
   }
 
+  /** Describes how to leave without a call that must finish. */
+  #wayOut(): string {
+    return ` · Ctrl-C ${this.#level === 'drain' ? 'twice more' : 'again'} exits without it`;
+  }
+
   #isProtected(tool: string): boolean {
     return this.#tools.find(({ name }) => name === tool)?.whenCancelled === 'finish';
   }
@@ -124,7 +139,7 @@ const STOPPING = { drain: 'stopping', abort: 'stopping now', kill: 'killing' } a
 const WAITING = {
   drain: (names: string) => `waiting for ${names}`,
   abort: (names: string) => `interrupting ${names}`,
-  kill: (names: string) => `${names} must not be cut in half`,
+  kill: (names: string) => `${names} must not be interrupted`,
 } as const;
 const NEXT = { drain: 'interrupts it', abort: 'kills it', kill: 'exits without it' } as const;
 

@@ -1,5 +1,5 @@
-import { UsageError } from '../command.ts';
-import { loadConfig } from '../config/load.ts';
+import { UsageError } from '../../command.ts';
+import { loadConfig } from '../../config/load.ts';
 import { createStoreSource } from './store-source.ts';
 import type { TaskSource } from './task-source.ts';
 
@@ -9,6 +9,12 @@ interface SourceWishes {
   readonly tenant?: string | undefined;
   readonly 'all-tenants'?: boolean;
 }
+
+/** The options that choose a task source. */
+export const SOURCE_HELP = `  --tenant NAME   the tenant of the task; defaults to 'local', the tenant of 'whoa run' and 'whoa acp'
+  --all-tenants   look for the task in every tenant
+  --server URL    use this 'whoa serve' instead of the store, with the token in WHOA_TOKEN
+  --config FILE   the configuration file, which may name another store`;
 
 /** Opens the server of `--server`, otherwise the store of the configuration. */
 export async function openTaskSource(wishes: SourceWishes): Promise<TaskSource> {

@@ -1,7 +1,7 @@
 import type { RunEvent } from '@whoa/core';
 import { expect, test } from 'vitest';
+import { inWords } from '../text/durations.ts';
 import { eventLine } from './event-line.ts';
-import { inWords } from './text/durations.ts';
 
 const screen = { columns: 60, style: (_: unknown, text: string) => text };
 const line = (event: object): string | undefined => eventLine({ runId: 'r', at: 0, ...event } as RunEvent, screen);

@@ -1,24 +1,24 @@
 import { CancellationToken, formatStopReport, type RunEvent, type StopReport } from '@whoa/core';
 import { wordsOf } from '@whoa/core/internal';
 import { isFinalStatus, type JournalEntry, type TaskRecord } from '@whoa/tasks';
-import { type Command, EXIT, type Own, readArguments } from '../command.ts';
-import { findTask } from '../tasks/find-task.ts';
-import { shortId } from '../tasks/local-tasks.ts';
-import { openTaskSource } from '../tasks/open-task-source.ts';
-import { createLostCheck } from '../tasks/task-source.ts';
-import { commandName } from '../terminal/command-name.ts';
-import { eventLine } from '../terminal/event-line.ts';
-import { Screen } from '../terminal/screen.ts';
+import { type Command, EXIT, type Own, readArguments } from '../../command.ts';
+import { findTask } from '../../tasks/find-task.ts';
+import { shortId } from '../../tasks/local-tasks.ts';
+import { openTaskSource, SOURCE_HELP } from '../../tasks/source/open-task-source.ts';
+import { createLostCheck } from '../../tasks/source/task-source.ts';
+import { commandName } from '../../terminal/command-name.ts';
+import { detailsLines } from '../../terminal/run/details-lines.ts';
+import { eventLine } from '../../terminal/run/event-line.ts';
+import { Screen } from '../../terminal/screen.ts';
+import { oneLine } from '../../terminal/text/plain-text.ts';
 
 const help = `whoa watch TASK [options]
 
 Shows what a task has done so far and follows it until it ends. TASK is an id or the beginning of one. Ctrl-C stops watching, not
 the task.
 
-  --tenant NAME   the tenant of the task; defaults to 'local', the tenant of 'whoa run' and 'whoa acp'
-  --all-tenants   look for the task in every tenant
-  --server URL    use this 'whoa serve' instead of the store, with the token in WHOA_TOKEN
-  --config FILE   the configuration file, which may name another store
+  --output KIND   short: the last lines of what calls print and change, the default; full: everything
+${SOURCE_HELP}
   --json          print one JSON object per line
 
 Exit code: 0 success or still running, 1 failed or lost, 130 cancelled.`;
@@ -26,14 +26,16 @@ Exit code: 0 success or still running, 1 failed or lost, 130 cancelled.`;
 const OPTIONS = {
   tenant: { type: 'string' },
   'all-tenants': { type: 'boolean', default: false },
+  output: { type: 'string', values: ['short', 'full'] },
   server: { type: 'string' },
   config: { type: 'string' },
 } as const;
 
-export const watchCommand: Command = { help, run };
+export const watchCommand: Command = { help, options: OPTIONS, completes: 'tasks', run };
 
 async function run(args: readonly string[], own: Own): Promise<number> {
   const { values, positionals } = readArguments(args, OPTIONS, 1);
+  const isFull = values.output === 'full';
   const source = own(await openTaskSource(values));
   const token = own(new CancellationToken({ name: 'whoa watch' }));
   const stop = (): void => {
@@ -43,7 +45,7 @@ async function run(args: readonly string[], own: Own): Promise<number> {
   if (!values.json) screen.status(() => 'asking the store');
   const { id } = await findTask(source, positionals[0]);
   process.once('SIGINT', stop);
-  const timeline = new Timeline(screen);
+  const timeline = new Timeline(screen, { id, isFull });
   if (!values.json) screen.status(() => `${shortId(id)} is running`);
   const isLostForGood = createLostCheck(source);
   let wasLost = false;
@@ -70,13 +72,17 @@ async function run(args: readonly string[], own: Own): Promise<number> {
 /** Prints a task's journal, each entry with its time since the start. */
 class Timeline {
   readonly #screen: Screen;
+  readonly #id: string;
+  readonly #isFull: boolean;
   #startedAt: number | undefined;
   #hasWords = false;
   /** The text of the current turn so far. */
   #words = '';
 
-  constructor(screen: Screen) {
+  constructor(screen: Screen, { id, isFull }: { readonly id: string; readonly isFull: boolean }) {
     this.#screen = screen;
+    this.#id = shortId(id);
+    this.#isFull = isFull;
   }
 
   show({ at: writtenAt, event }: JournalEntry): void {
@@ -92,10 +98,19 @@ class Timeline {
     if (cut.type === 'journal-cut') {
       this.#line(at, `… the journal is full: ${cut.entries} entries, ${cut.bytes} bytes left out so far`);
     }
+    const asked = event as { readonly type?: string; readonly question?: { readonly title?: string } };
+    if (asked.type === 'approval-question') {
+      this.#line(
+        at,
+        `? ${oneLine(asked.question?.title ?? '', 200)} · to answer: ${commandName()} approve ${this.#id}`,
+      );
+    }
     const line = told.type === 'run-start' ? `▪ ${told.agent} begins` : eventLine(told, this.#screen);
     // 'whoa cancel --call' takes this id.
     const id = told.type === 'call-start' ? this.#screen.style('dim', `  (${told.callId})`) : '';
     if (line !== undefined) this.#line(at, line + id);
+    if (told.type !== 'call-end') return;
+    for (const detail of detailsLines(told.result, this.#screen, { isFull: this.#isFull })) this.#screen.line(detail);
   }
 
   end(task: TaskRecord, isLost: boolean): void {

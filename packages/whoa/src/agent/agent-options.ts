@@ -1,0 +1,72 @@
+import { statSync } from 'node:fs';
+import { SANDBOX_KINDS } from '@whoa/tools';
+import { readCount, readDuration, UsageError } from '../command.ts';
+
+/** The options of commands that run an agent in this terminal. */
+export const AGENT_OPTIONS = {
+  model: { type: 'string' },
+  agent: { type: 'string' },
+  config: { type: 'string' },
+  cwd: { type: 'string' },
+  sandbox: { type: 'string', values: SANDBOX_KINDS as readonly string[] },
+  yes: { type: 'boolean', default: false },
+  timeout: { type: 'string' },
+  'max-turns': { type: 'string' },
+  'max-calls': { type: 'string' },
+  'max-tokens': { type: 'string' },
+  output: { type: 'string', values: ['short', 'full'] },
+} as const;
+
+export const AGENT_HELP = `  --model NAME    anthropic:NAME, openai:NAME, compatible:URL:NAME or scripted:FILE
+  --agent NAME    an agent of the configuration
+  --config FILE   the configuration file; defaults to whoa.config.ts in your configuration folder
+  --cwd FOLDER    work in this folder; other paths on the command line are relative to it
+  --sandbox KIND  what commands may access. workspace: write to this folder only, no network, none of your keys;
+                  read-only: write nowhere; none: everything that you can access. Defaults to workspace where
+                  bubblewrap works, otherwise none. MCP servers run outside the sandbox
+  --yes           ask only about protected paths and calls that a rule of the configuration asks about; without a
+                  terminal it needs --sandbox
+  --timeout TIME  stop a prompt that takes longer, such as 90s, 5m or 1h
+  --max-turns N, --max-calls N, --max-tokens N
+                  stop a prompt that needs more replies, calls or model tokens
+  --output KIND   short: the last lines of what calls print and change, the default; full: everything`;
+
+const MAX_BUDGET = 1_000_000_000;
+
+interface BudgetWords {
+  readonly timeout?: string | undefined;
+  readonly 'max-turns'?: string | undefined;
+  readonly 'max-calls'?: string | undefined;
+  readonly 'max-tokens'?: string | undefined;
+}
+
+/** The limits of one prompt. */
+export interface PromptBudgets {
+  readonly deadlineMs?: number;
+  readonly maxTurns?: number;
+  readonly maxCalls?: number;
+  readonly maxModelTokens?: number;
+}
+
+/** Reads the limits from the command line. */
+export function readBudgets(words: BudgetWords): PromptBudgets {
+  const read = (option: keyof BudgetWords): number | undefined => {
+    const text = words[option];
+    return text === undefined ? undefined : readCount(`--${option}`, text, { max: MAX_BUDGET });
+  };
+  const [maxTurns, maxCalls, maxModelTokens] = [read('max-turns'), read('max-calls'), read('max-tokens')];
+  return {
+    ...(words.timeout !== undefined && { deadlineMs: readDuration('--timeout', words.timeout) }),
+    ...(maxTurns !== undefined && { maxTurns }),
+    ...(maxCalls !== undefined && { maxCalls }),
+    ...(maxModelTokens !== undefined && { maxModelTokens }),
+  };
+}
+
+/** Works in another folder, as if the command had been started there. */
+export function enterFolder(folder: string | undefined): void {
+  if (folder === undefined) return;
+  const isFolder = statSync(folder, { throwIfNoEntry: false })?.isDirectory() ?? false;
+  if (!isFolder) throw new UsageError(`--cwd: there is no folder '${folder}'`);
+  process.chdir(folder);
+}

@@ -1,0 +1,40 @@
+import { type Command, type CommandEntry, EXIT, type Own, readArguments, UsageError } from '../command.ts';
+import { type CompletedCommand, SHELLS } from '../completions/shells.ts';
+import { Screen } from '../terminal/screen.ts';
+
+const NAMES = Object.keys(SHELLS);
+
+const help = `whoa completions SHELL
+
+Prints a script that makes your shell complete commands, options and task ids. SHELL is bash, zsh or fish.
+
+  bash   echo 'source <(whoa completions bash)' >> ~/.bashrc
+  zsh    echo 'source <(whoa completions zsh)' >> ~/.zshrc
+  fish   whoa completions fish > ~/.config/fish/completions/whoa.fish`;
+
+/** The command that describes all commands, itself included, to a shell. */
+export function createCompletionsCommand(commands: Readonly<Record<string, CommandEntry>>): Command {
+  return { help, options: {}, completes: NAMES, run: (args, own) => run(args, own, commands) };
+}
+
+async function run(
+  args: readonly string[],
+  own: Own,
+  commands: Readonly<Record<string, CommandEntry>>,
+): Promise<number> {
+  const { values, positionals } = readArguments(args, {}, 1);
+  const shell = NAMES.find((name) => name === positionals[0]);
+  if (shell === undefined) throw new UsageError(`expected one of ${NAMES.join(', ')}; use: whoa completions bash`);
+  const screen = own(new Screen());
+  const script = SHELLS[shell]!(await Promise.all(Object.entries(commands).map(completed)));
+  if (values.json) screen.data({ type: 'completions', shell, script });
+  else screen.line(script);
+  return EXIT.success;
+}
+
+const FLAG = { type: 'boolean' } as const;
+
+async function completed([name, { summary, load, isProtocol }]: [string, CommandEntry]): Promise<CompletedCommand> {
+  const { options, completes = [] } = await load();
+  return { name, summary, options: { ...options, ...(!isProtocol && { json: FLAG }), help: FLAG }, completes };
+}

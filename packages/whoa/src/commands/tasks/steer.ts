@@ -1,0 +1,44 @@
+import type { SendReceipt } from '@whoa/tasks';
+import { type Command, EXIT, type Own, readArguments } from '../../command.ts';
+import { findTask } from '../../tasks/find-task.ts';
+import { shortId } from '../../tasks/local-tasks.ts';
+import { openTaskSource, SOURCE_HELP } from '../../tasks/source/open-task-source.ts';
+import { Screen } from '../../terminal/screen.ts';
+import { readPrompt } from '../../terminal/text/read-prompt.ts';
+
+const help = `whoa steer TASK "message" [options]
+
+Says something to a task that runs, in any terminal, editor or worker. Its agent reads it before its next step. TASK is an id or
+the beginning of one. Standard input that is not a terminal is the message, or is added to it.
+
+${SOURCE_HELP}
+  --json          print one JSON object per line
+
+Exit code: 0 if the message was sent, 1 if the task has ended or does not take messages any more.`;
+
+const OPTIONS = {
+  tenant: { type: 'string' },
+  'all-tenants': { type: 'boolean', default: false },
+  server: { type: 'string' },
+  config: { type: 'string' },
+} as const;
+
+export const steerCommand: Command = { help, options: OPTIONS, completes: 'tasks', run };
+
+async function run(args: readonly string[], own: Own): Promise<number> {
+  const { values, positionals } = readArguments(args, OPTIONS, Infinity);
+  const source = own(await openTaskSource(values));
+  const screen = own(new Screen());
+  const { id } = await findTask(source, positionals[0]);
+  const message = await readPrompt(positionals.slice(1), { what: 'message', use: 'whoa steer TASK "message"' });
+  const receipt = await source.steer(id, message);
+  if (values.json) screen.data({ type: 'receipt', id, ...receipt });
+  else screen.line(`${shortId(id)} ${describe(receipt)}`);
+  return receipt.answer === 'accepted' ? EXIT.success : EXIT.failed;
+}
+
+function describe(receipt: SendReceipt): string {
+  if (receipt.answer === 'accepted') return 'reads the message before its next step';
+  if (receipt.answer === 'too-late') return `takes no more messages: it is ${receipt.status}`;
+  return receipt.answer === 'full' ? 'has too many unread messages; try again' : 'is no longer in the store';
+}

@@ -1,0 +1,38 @@
+import { createHash, randomUUID } from 'node:crypto';
+import { realpathSync } from 'node:fs';
+import type { TaskStore } from '@whoa/tasks';
+import { UsageError } from '../command.ts';
+import { findTask } from './find-task.ts';
+import { LOCAL_TENANT } from './local-tasks.ts';
+import { listTasks } from './source/task-source.ts';
+
+const MAX_LISTED = 1_000;
+const KEY_CHARACTERS = 12;
+
+/** Names a new conversation. The name says which folder it belongs to. */
+export function createConversationName(folder: string): string {
+  return `${folderPrefix(folder)}${randomUUID()}`;
+}
+
+/** Returns the conversation of a task, or of the last task in a folder if no task is given. */
+export async function findConversation(store: TaskStore, folder: string, given: string | undefined): Promise<string> {
+  const source = {
+    get: (id: string) => store.get({ tenant: LOCAL_TENANT, id }),
+    list: (filter: object) => store.list({ ...filter, tenant: LOCAL_TENANT }),
+  };
+  if (given !== undefined) {
+    const { id, conversation } = await findTask(source, given);
+    if (conversation === undefined) throw new UsageError(`--continue: ${id} belongs to no conversation`);
+    return conversation;
+  }
+  const prefix = folderPrefix(folder);
+  const { tasks } = await listTasks(source, { limit: MAX_LISTED });
+  const last = tasks.find(({ conversation }) => conversation?.startsWith(prefix));
+  if (last?.conversation !== undefined) return last.conversation;
+  throw new UsageError('--continue: nothing was run in this folder yet, or it was too long ago');
+}
+
+function folderPrefix(folder: string): string {
+  const key = createHash('sha256').update(realpathSync(folder)).digest('hex').slice(0, KEY_CHARACTERS);
+  return `folder-${key}-`;
+}

@@ -1,0 +1,27 @@
+import { formatStopReport, type StopReport } from '@whoa/core';
+import type { TaskRecord } from '@whoa/tasks';
+import { shortId } from '../../tasks/local-tasks.ts';
+import type { Screen } from '../screen.ts';
+import { inWords } from '../text/durations.ts';
+import { oneLine } from '../text/plain-text.ts';
+
+/** Prints how a run of this terminal ended. */
+export function tellEnd(task: TaskRecord, screen: Screen): void {
+  const { id, status, outcome } = task;
+  screen.status(undefined);
+  screen.endLine();
+  const took = task.startedAt === undefined ? 0 : (task.endedAt ?? 0) - task.startedAt;
+  if (status === 'success') {
+    const { inputTokens = 0, outputTokens = 0 } = outcome?.usage ?? {};
+    const spent = `${inputTokens} tokens in, ${outputTokens} out`;
+    screen.note(screen.style('dim', `✔ ${shortId(id)} done in ${inWords(took)} · ${spent}`));
+  } else if (status === 'failed') {
+    screen.note(
+      `${screen.style('red', '✘ failed:')} ${oneLine(outcome?.error?.message ?? 'no reason was given', 2_000)}`,
+    );
+  } else if (outcome?.stop !== undefined) {
+    screen.note(formatStopReport(outcome.stop as unknown as StopReport));
+  } else {
+    screen.note('Cancelled before it began.');
+  }
+}
