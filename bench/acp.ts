@@ -8,7 +8,7 @@ import { percentile, report } from './measure/measure.ts';
 const ROUNDS = 200;
 const WARM_UP = 20;
 const MAX_CANCEL_MS = 50;
-const AGENT = join(import.meta.dirname, '../packages/acp/test/agent.ts');
+const AGENT = join(import.meta.dirname, '../test/acp/agent.ts');
 
 function start(): { stream: acp.Stream; stop: () => void } {
   const args = ['--conditions=@whoa/source', '--no-warnings', AGENT];

@@ -27,6 +27,8 @@ for (const folder of readdirSync(join(root, 'packages'))) {
   const [manifestPath, readmePath] = [`packages/${folder}/package.json`, `packages/${folder}/README.md`];
   const manifest = JSON.parse(read(manifestPath)) as Record<string, unknown>;
   const { name, version, description, keywords, license, ...rest } = manifest;
+  // Nobody finds or installs what is not published.
+  if (manifest['private'] === true) continue;
   if (keywords === undefined) problems.push(`${manifestPath} has no keywords: nobody would find it`);
   const origin = {
     homepage: `${address}/tree/main/packages/${folder}#readme`,

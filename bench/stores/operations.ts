@@ -10,7 +10,11 @@ export const OPERATIONS: Record<string, (store: TaskStore, id: string) => Promis
   get: (store, id) => store.get({ tenant: 'bench', id }),
   beat: (store, id) => store.beat({ domain: 0, session: claimOf(id).session, count: 1 }),
   append: (store, id) =>
-    store.append(claimOf(id), { after: 0, events: [{ type: 'text', text: 'a hundred and some bytes' }] }),
+    store.append(claimOf(id), {
+      after: 0,
+      events: [{ type: 'text', text: 'a hundred and some bytes' }],
+      activity: { turns: 1, calls: 0, questions: 0, usage: { inputTokens: 1_234, outputTokens: 56, complete: true } },
+    }),
   send: (store, id) => store.send({ tenant: 'bench', id }, { type: 'cancel-call', callId: 'c' }),
   cancel: (store, id) => store.cancel({ tenant: 'bench', id }),
   finish: (store, id) => store.finish(claimOf(id), { status: 'success', answer: 'done' }),

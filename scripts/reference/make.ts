@@ -19,7 +19,8 @@ interface Entry {
 
 function readEntries(folder: string): Entry[] {
   const text = readFileSync(join(root, 'packages', folder, 'package.json'), 'utf8');
-  const { name, exports } = JSON.parse(text) as { name: string; exports: Exports };
+  // What is private has no entries.
+  const { name, exports = {} } = JSON.parse(text) as { name: string; exports?: Exports };
   return Object.entries(exports)
     .flatMap(([key, target]) => {
       const source = typeof target === 'string' ? undefined : target[SOURCE];

@@ -1,0 +1,88 @@
+// The console can be used by everyone: checked with axe-core in both themes and at the width of a phone.
+import { createRequire } from 'node:module';
+import type { Page } from 'playwright-core';
+import { afterAll, beforeAll, expect, test, vi } from 'vitest';
+import { type ConsoleRig, startConsole } from './console.ts';
+
+const AXE = createRequire(import.meta.url).resolve('axe-core/axe.min.js');
+
+let rig: ConsoleRig;
+let stopped: string;
+let waiting: string;
+beforeAll(async () => {
+  rig = await startConsole();
+  stopped = await rig.start('coder', 'Fix the flaky retry test in packages/queue');
+  waiting = await rig.start('editor', 'Remove the old deploy scripts');
+  await rig.start('booker', 'Book a room for six', { conversation: 'room-204' });
+  await rig.start('failing', 'Read the tariff tables');
+  const isAtWork = async (): Promise<boolean> => (await rig.client.get(stopped))?.activity?.calls === 7;
+  await vi.waitUntil(isAtWork, { timeout: 60_000 });
+  await rig.client.cancel(stopped, { mode: 'kill', reason: 'wrong branch' });
+  const isStopped = async (): Promise<boolean> => (await rig.client.get(stopped))?.status === 'cancelled';
+  await vi.waitUntil(isStopped, { timeout: 60_000 });
+}, 180_000);
+afterAll(async () => {
+  await rig?.[Symbol.asyncDispose]();
+});
+
+interface Violation {
+  readonly id: string;
+  readonly impact: string;
+  readonly nodes: readonly { readonly target: readonly string[]; readonly failureSummary: string }[];
+}
+
+async function findings(page: Page): Promise<readonly string[]> {
+  await page.addScriptTag({ path: AXE }).catch(async () => {
+    // The content security policy refuses scripts that are added to the page; the browser itself may run one.
+    await page.evaluate(await import('node:fs').then(({ readFileSync }) => readFileSync(AXE, 'utf8')));
+  });
+  const { violations } = await page.evaluate(() =>
+    (globalThis as unknown as { axe: { run(): Promise<{ violations: readonly Violation[] }> } }).axe.run(),
+  );
+  return violations
+    .filter(({ impact }) => impact === 'serious' || impact === 'critical')
+    .flatMap(({ id, nodes }) =>
+      nodes.map(({ target, failureSummary }) => `${id}: ${target.join(' ')}: ${failureSummary}`),
+    );
+}
+
+const pages: readonly [name: string, path: () => string, isThere: (page: Page) => Promise<void>][] = [
+  ['list', () => '', (page) => page.getByRole('table').waitFor()],
+  ['task', () => `tasks/${stopped}`, (page) => page.getByText('Turn 2', { exact: true }).waitFor()],
+  ['report', () => `tasks/${stopped}/report`, (page) => page.getByRole('heading', { name: /^Stopped/ }).waitFor()],
+  ['approval', () => `tasks/${waiting}`, (page) => page.getByRole('button', { name: 'Yes' }).waitFor()],
+  ['approvals', () => 'approvals', (page) => page.getByRole('button', { name: 'Yes' }).waitFor()],
+  ['conversation', () => 'conversations/room-204', (page) => page.getByText('Oak is booked').first().waitFor()],
+  ['empty', () => '?q=nothing-has-these-words', (page) => page.getByText('Nothing matches').waitFor()],
+];
+
+for (const theme of ['light', 'dark'] as const) {
+  for (const width of [1_280, 390]) {
+    test(`no serious finding, ${theme}, ${width} wide`, async () => {
+      for (const [name, path, isThere] of pages) {
+        const page = await rig.open(path(), { theme, width });
+        await isThere(page);
+        expect.soft(await findings(page), name).toEqual([]);
+        const overflow = await page.evaluate(() => document.documentElement.scrollWidth - innerWidth);
+        expect.soft(overflow, `${name} is wider than its window`).toBeLessThanOrEqual(0);
+        await page.context().close();
+      }
+    });
+  }
+}
+
+test('everything can be reached with the keyboard, Stop first of all', async () => {
+  const page = await rig.open(`tasks/${waiting}`);
+  await page.getByRole('button', { name: 'Yes' }).waitFor();
+  const reached: string[] = [];
+  for (let press = 0; press < 60; press++) {
+    await page.keyboard.press('Tab');
+    reached.push(await page.evaluate(() => (document.activeElement as HTMLElement | null)?.innerText?.trim() ?? ''));
+  }
+  expect(reached).toContain('Skip to the content');
+  expect(reached).toContain('Yes');
+  expect(reached).toContain('Stop');
+  await page.getByRole('button', { name: 'Stop', exact: true }).focus();
+  await page.keyboard.press('Enter');
+  await expect.poll(async () => (await rig.client.get(waiting))?.status).toBe('cancelled');
+});

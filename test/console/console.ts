@@ -1,0 +1,115 @@
+// A real Redis, a server, workers and a browser, for tests and pictures of the console.
+import { execFileSync } from 'node:child_process';
+import { join } from 'node:path';
+import { createToken } from '@whoa/server';
+import { createTaskClient, type TaskClient } from '@whoa/server/task-client';
+import type { Browser, Page } from 'playwright-core';
+import { startRedis } from '../servers/redis.ts';
+import { type Child, startProgram } from '../tasks/child.ts';
+import { launchBrowser } from '../web/chat-page.ts';
+
+export interface ConsoleRig extends AsyncDisposable {
+  readonly browser: Browser;
+  readonly url: string;
+  readonly token: string;
+  readonly client: TaskClient;
+  readonly location: string;
+  /** Opens a page of the console, logged in. Errors and policy violations of the page are kept in `complaints`. */
+  open(path: string, options?: OpenOptions): Promise<Page>;
+  readonly complaints: readonly string[];
+  /** Kills the server and starts another at the same port. */
+  restartServer(whileAway?: () => Promise<void>): Promise<void>;
+  start(agent: string, input: string, more?: object): Promise<string>;
+}
+
+interface OpenOptions {
+  readonly theme?: 'light' | 'dark';
+  readonly width?: number;
+  readonly height?: number;
+}
+
+/** Builds the page as it is shipped. */
+function buildConsole(): void {
+  const cwd = join(import.meta.dirname, '../..');
+  // Test runners set it to something else, and React would be built for development.
+  const env = { ...process.env, NODE_ENV: 'production' };
+  execFileSync(join(cwd, 'node_modules/.bin/vite'), ['build', 'packages/console', '--logLevel', 'error'], { cwd, env });
+}
+
+/** Starts everything. */
+export async function startConsole({ workers = 1 } = {}): Promise<ConsoleRig> {
+  buildConsole();
+  const stack = new AsyncDisposableStack();
+  const redis = stack.use(await startRedis());
+  const location = JSON.stringify({ backend: 'redis', url: redis.url });
+  const { token, sha256 } = createToken();
+  const server = { child: program('console-server', [location, '0', sha256]), port: '' };
+  server.port = `${(await server.child.hear<Listening>(({ type }) => type === 'listening')).port}`;
+  stack.defer(() => end(server.child));
+  for (let worker = 0; worker < workers; worker++) {
+    const child = program('console-worker', [location]);
+    await child.hear<Listening>(({ type }) => type === 'serving');
+    stack.defer(() => end(child));
+  }
+  const browser = await launchBrowser();
+  stack.defer(() => browser.close());
+  const url = `http://127.0.0.1:${server.port}`;
+  const client = createTaskClient({ url, token });
+  const complaints: string[] = [];
+
+  return {
+    browser,
+    url,
+    token,
+    client,
+    location,
+    complaints,
+    async open(path, { theme = 'light', width = 1280, height = 900 } = {}) {
+      const context = await browser.newContext({
+        colorScheme: theme,
+        viewport: { width, height },
+        reducedMotion: 'reduce',
+      });
+      const page = await context.newPage();
+      page.on('pageerror', (error) => complaints.push(`${error.message}`));
+      page.on('console', (message) => {
+        // The browser itself reports requests that failed, which tests cause.
+        if (message.type() === 'error' && !/Failed to load resource/.test(message.text()))
+          complaints.push(message.text());
+      });
+      page.on('dialog', (dialog) => {
+        complaints.push(`dialog: ${dialog.message()}`);
+        dialog.dismiss().catch(() => {});
+      });
+      await context.request.post(`${url}/v1/login`, { data: { token }, headers: { origin: url } });
+      await page.goto(`${url}/console/${path}`);
+      return page;
+    },
+    async restartServer(whileAway) {
+      await end(server.child, 'SIGKILL');
+      await whileAway?.();
+      server.child = program('console-server', [location, server.port, sha256]);
+      await server.child.hear<Listening>(({ type }) => type === 'listening');
+    },
+    async start(agent, input, more = {}) {
+      const receipt = await client.create({ agent, input, ...more });
+      if (!('task' in receipt)) throw new Error(`not created: ${receipt.answer}`);
+      return receipt.task.id;
+    },
+    [Symbol.asyncDispose]: () => stack.disposeAsync(),
+  };
+}
+
+interface Listening {
+  readonly type: string;
+  readonly port?: number;
+}
+
+function program(name: string, args: readonly string[]): Child {
+  return startProgram(join(import.meta.dirname, `programs/${name}.ts`), args);
+}
+
+async function end(child: Child, signal: NodeJS.Signals = 'SIGTERM'): Promise<void> {
+  child.process.kill(signal);
+  await child.ended;
+}

@@ -1,0 +1,103 @@
+// Hostile strings through every field of the console: they are shown, and nothing else happens.
+import { afterAll, beforeAll, expect, test } from 'vitest';
+import { hostileStrings } from '../hostile-strings.ts';
+import { openStore } from '../tasks/open-store.ts';
+import { type ConsoleRig, startConsole } from './console.ts';
+
+let rig: ConsoleRig;
+beforeAll(async () => {
+  rig = await startConsole();
+}, 120_000);
+afterAll(async () => {
+  await rig?.[Symbol.asyncDispose]();
+});
+
+/** What markup would leave behind: elements that the console never makes, and attributes that run code. */
+const findIntruders = (): readonly string[] =>
+  [...document.querySelectorAll('#root *')].flatMap((element) => {
+    const isForeign = /^(script|iframe|object|embed|img|image|video|audio|link|meta|base|style|foreignobject)$/i.test(
+      element.tagName,
+    );
+    const handlers = [...element.attributes].filter(
+      ({ name, value }) => /^on/i.test(name) || /^\s*(javascript|data|vbscript):/i.test(value),
+    );
+    return isForeign || handlers.length > 0 ? [element.outerHTML.slice(0, 200)] : [];
+  });
+
+test(`${hostileStrings.length} strings as words, inputs and details of calls`, async () => {
+  const id = await rig.start('hostile', 'Everything at once');
+  await expect.poll(async () => (await rig.client.get(id))?.status, { timeout: 120_000 }).toBe('success');
+  const page = await rig.open(`tasks/${id}`);
+  await page
+    .getByText('Done.')
+    .first()
+    .waitFor({ state: 'attached' })
+    .catch(() => {});
+  const calls = (await rig.client.get(id))!.activity!.calls;
+  expect(calls).toBeGreaterThanOrEqual(500);
+  // Walk down the page and open every call on the way.
+  const opened = await page.evaluate(async () => {
+    const seen = new Set<string>();
+    const pause = (): Promise<void> => new Promise((resolve) => requestAnimationFrame(() => setTimeout(resolve, 0)));
+    for (let still = 0; still < 40; ) {
+      const closed = [...document.querySelectorAll<HTMLElement>('article.call')].filter(
+        ({ id: callId }) => !seen.has(callId),
+      );
+      for (const card of closed) {
+        seen.add(card.id);
+        const button = card.querySelector<HTMLElement>('button[aria-expanded=false]');
+        button?.click();
+        card.querySelectorAll<HTMLElement>('input[type=radio]').forEach((radio) => {
+          radio.click();
+        });
+      }
+      still = closed.length === 0 ? still + 1 : 0;
+      scrollBy(0, 600);
+      await pause();
+    }
+    return seen.size;
+  });
+  expect(opened).toBeGreaterThanOrEqual(500);
+  expect(await page.evaluate(findIntruders)).toEqual([]);
+  expect(rig.complaints).toEqual([]);
+});
+
+test(`${hostileStrings.length} strings as titles, conversations, agents, reasons, questions and tenants`, async () => {
+  const usable = hostileStrings.filter((text) => text.isWellFormed() && !text.includes('\0') && text.length > 0);
+  const short = usable.map((text) => text.slice(0, 150)).filter((text) => text.isWellFormed());
+  await using store = openStore(rig.location);
+  const create = async (text: string, index: number): Promise<string[]> => {
+    const agent = text === '*' ? '_' : text;
+    const receipt = await store.create({ tenant: 'acme', agent, input: text, conversation: `${index} ${text}` });
+    if (!('task' in receipt)) return [];
+    const { id } = receipt.task;
+    await store.cancel({ tenant: 'acme', id }, { kind: 'user', message: text, by: text });
+    return [id];
+  };
+  const ids = (await Promise.all(short.map(create))).flat();
+  expect(ids.length).toBeGreaterThanOrEqual(500);
+  const page = await rig.open('');
+  await page.getByRole('table').waitFor();
+  await page.evaluate(async () => {
+    for (let step = 0; step < 60; step++) {
+      scrollBy(0, 500);
+      await new Promise((resolve) => setTimeout(resolve, 20));
+    }
+  });
+  expect(await page.evaluate(findIntruders)).toEqual([]);
+  await page.goto(`${rig.url}/console/conversations`);
+  await page.locator('.side a').first().waitFor();
+  expect(await page.evaluate(findIntruders)).toEqual([]);
+  for (const id of ids.filter((_, index) => index % 40 === 0)) {
+    await page.goto(`${rig.url}/console/tasks/${id}`);
+    await page.getByText('Nothing was said or done').waitFor();
+    await page.getByRole('button', { name: 'Raw JSON' }).click();
+    expect(await page.evaluate(findIntruders)).toEqual([]);
+  }
+  for (const text of short.filter((_, index) => index % 40 === 0)) {
+    await page.goto(`${rig.url}/console/?${new URLSearchParams({ q: text, agent: text, conversation: text })}`);
+    await page.locator('h1').waitFor();
+    expect(await page.evaluate(findIntruders)).toEqual([]);
+  }
+  expect(rig.complaints).toEqual([]);
+});

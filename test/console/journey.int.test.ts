@@ -1,0 +1,192 @@
+// The console as people use it: a real browser, a real server, workers and Redis.
+import { readdirSync, readFileSync } from 'node:fs';
+import { join } from 'node:path';
+import { gzipSync } from 'node:zlib';
+import type { Page } from 'playwright-core';
+import { afterAll, beforeAll, expect, test } from 'vitest';
+import { type ConsoleRig, startConsole } from './console.ts';
+
+const MAX_PAGE_BYTES = 150_000;
+
+let rig: ConsoleRig;
+beforeAll(async () => {
+  rig = await startConsole();
+}, 120_000);
+afterAll(async () => {
+  await rig?.[Symbol.asyncDispose]();
+});
+
+const lastWords = (page: Page): Promise<string> => page.locator('p.say').last().innerText();
+
+test('a person logs in, starts a task, watches it, stops it and reads the report; another one follows', async () => {
+  const context = await rig.browser.newContext();
+  const page = await context.newPage();
+  await page.goto(`${rig.url}/console/conversations/room-204`);
+  await page.getByLabel('Token').fill('wrong-token-wrong-token');
+  await page.getByRole('button', { name: 'Log in' }).click();
+  await page.getByRole('alert').filter({ hasText: 'This token is unknown' }).waitFor();
+  await page.getByLabel('Token').fill(rig.token);
+  await page.getByRole('button', { name: 'Log in' }).click();
+  await page.getByLabel('Agent').selectOption('talker');
+  await page.getByLabel('Message', { exact: true }).fill('Where is my parcel?');
+  await page.getByLabel('Message', { exact: true }).press('Enter');
+  await page.getByText('Oak is free at 4 pm').waitFor();
+  await page.getByRole('link', { name: 'Open the task' }).click();
+  await page.getByRole('heading', { name: 'Where is my parcel?' }).waitFor();
+
+  const second = await rig.open(new URL(page.url()).pathname.replace('/console/', ''));
+  await second.getByText('Oak is free at 4 pm').waitFor();
+  await page.getByLabel('Reason').fill('wrong branch');
+  await page.getByRole('radio', { name: /^now/ }).check();
+  await page.getByRole('button', { name: 'Stop now' }).click();
+  await second.getByRole('link', { name: 'Read the stop report' }).waitFor();
+  const kept = await lastWords(second);
+  const id = decodeURIComponent(new URL(second.url()).pathname.split('/').at(-1)!);
+  const task = await rig.client.get(id);
+  expect(task).toMatchObject({ status: 'cancelled', outcome: { reason: { by: 'ann', message: 'wrong branch' } } });
+  expect(kept.trim()).toBe(task!.outcome!.answer!.trim());
+
+  await page.getByRole('link', { name: 'Read the stop report' }).click();
+  await page.getByRole('heading', { name: /^Stopped after .* Nothing was left behind\.$/ }).waitFor();
+  await page.getByText('“wrong branch”').waitFor();
+  await page.getByText(/reply closed after \d+ characters/).waitFor();
+  expect(new URL(page.url()).pathname).toBe(`/console/tasks/${id}/report`);
+
+  // The token is where scripts cannot read it, and in no address.
+  const secrets = await page.evaluate(
+    () => document.cookie + JSON.stringify([localStorage, sessionStorage]) + location.href,
+  );
+  expect(secrets).not.toContain(rig.token);
+  await context.close();
+});
+
+test('a stop from the list gets harder with each press', async () => {
+  const id = await rig.start('booker', 'Book a room for six');
+  const page = await rig.open('?agent=booker');
+  const row = page.getByRole('row').filter({ hasText: 'Book a room for six' });
+  await expect.poll(async () => (await rig.client.get(id))?.activity?.calls).toBe(2);
+  await row.getByRole('button', { name: /^Stop/ }).click();
+  await row.getByText('cancelled').waitFor();
+  // The booking must not be interrupted: it was waited for.
+  await row.getByRole('link', { name: 'Report' }).click();
+  await page.getByText('Waited for, because it must not be interrupted.').waitFor();
+});
+
+test('tasks are stopped by filter, after a dry run', async () => {
+  const page = await rig.open('?agent=talker');
+  const ids = await Promise.all([1, 2, 3].map((n) => rig.start('talker', `Story ${n}`)));
+  const other = await rig.start('editor', 'Not this one');
+  await page.getByText('Story 3').waitFor();
+  await page.getByRole('button', { name: 'Stop by filter…' }).click();
+  await page.getByText('Dry run: 3 tasks would be stopped.').waitFor();
+  await page.getByRole('combobox', { name: 'Mode' }).selectOption('now');
+  await page.getByRole('button', { name: 'Stop 3 tasks' }).click();
+  await page.getByText('3 stops accepted.').waitFor();
+  for (const id of ids) await expect.poll(async () => (await rig.client.get(id))?.status).toBe('cancelled');
+  expect((await rig.client.get(other))?.status).toBe('running');
+  await rig.client.cancel(other, { mode: 'kill' });
+});
+
+test('one call is stopped, the run goes on, and a message reaches it', async () => {
+  const id = await rig.start('coder', 'Fix the flaky retry test');
+  const page = await rig.open(`tasks/${id}`);
+  await page.getByRole('button', { name: 'Stop this call of bash' }).click();
+  await page
+    .getByText(/^interrupted after/)
+    .first()
+    .waitFor();
+  expect((await rig.client.get(id))?.status).toBe('running');
+  await page.getByLabel('Message to the run').fill('Be quick');
+  await page.getByRole('button', { name: 'Send' }).click();
+  await page.getByText('Sent: it is read at the next boundary.').waitFor();
+  await page.getByRole('radio', { name: /^kill/ }).check();
+  await page.getByRole('button', { name: 'Kill now' }).click();
+  await page.getByRole('link', { name: 'Read the stop report' }).click();
+  await page.getByRole('heading', { name: /abandoned and may still take effect/ }).waitFor();
+});
+
+test('nothing is allowed before its last line was in view', async () => {
+  const id = await rig.start('editor', 'Remove the old deploy scripts');
+  const page = await rig.open(`tasks/${id}`, { height: 320 });
+  const yes = page.getByRole('button', { name: 'Yes' });
+  await yes.waitFor();
+  expect(await yes.isDisabled()).toBe(true);
+  await page.locator('.lines li').last().scrollIntoViewIfNeeded();
+  await expect.poll(() => yes.isDisabled()).toBe(false);
+  expect(await page.locator('.lines').innerText()).toContain('U+202E');
+  await yes.click();
+  await page.getByRole('group', { name: 'edit asks to write' }).waitFor();
+  await page.getByLabel('Words for the model').fill('leave that file alone');
+  await page.getByRole('button', { name: 'No' }).click();
+  await expect.poll(async () => (await rig.client.get(id))?.status).toBe('success');
+  const page2 = await rig.open(`tasks/${id}`);
+  await page2.getByText('not approved: no effect').waitFor();
+});
+
+test('a picture is drawn, what only claims to be one is not, and the same input starts again', async () => {
+  const id = await rig.start('painter', 'Paint it red');
+  const page = await rig.open(`tasks/${id}`);
+  await page.locator('canvas').first().waitFor();
+  const red = (): Promise<readonly number[]> =>
+    page.evaluate(() => [...(document.querySelector('canvas')?.getContext('2d')?.getImageData(0, 0, 1, 1).data ?? [])]);
+  await expect.poll(red).toEqual([255, 0, 0, 255]);
+  await page.getByText('image/svg+xml: it cannot be shown').waitFor();
+  await page.getByRole('button', { name: 'Start again' }).click();
+  await page.waitForURL((url) => !url.pathname.endsWith(id));
+  await page.getByRole('heading', { name: 'Paint it red' }).waitFor();
+});
+
+test('a newer message replaces the reply to the one before, which keeps what was said', async () => {
+  const page = await rig.open('conversations/room-205');
+  const send = async (words: string): Promise<void> => {
+    await page.getByLabel('Message', { exact: true }).fill(words);
+    await page.getByRole('button', { name: 'Send' }).click();
+  };
+  await page.getByLabel('Agent').selectOption('talker');
+  await send('Where is my parcel?');
+  await page.getByText('Oak is free at 4 pm').waitFor();
+  await page.getByRole('radio', { name: 'replace' }).check();
+  await send('Never mind, book a room');
+  await page.getByText('Never mind, book a room').first().waitFor();
+  await page.getByRole('img', { name: 'interrupted here' }).first().waitFor();
+  await page.getByRole('button', { name: 'Stop' }).click();
+  await page.getByRole('link', { name: 'Stop report' }).waitFor();
+});
+
+test('a server that restarts is waited for: nothing is missing and nothing is shown twice', async () => {
+  const id = await rig.start('talker', 'Tell me everything');
+  const page = await rig.open(`tasks/${id}`);
+  await page.getByText('Oak is free at 4 pm').waitFor();
+  await rig.restartServer(() => page.getByText('connection lost, trying again').waitFor());
+  await page.getByText('nothing missed, nothing twice').waitFor();
+  await page.getByText('success', { exact: true }).first().waitFor();
+  expect((await lastWords(page)).trim()).toBe((await rig.client.get(id))!.outcome!.answer!.trim());
+});
+
+test('what cannot be shown says what to do', async () => {
+  const page = await rig.open('tasks/t0-none');
+  await page.getByText('No such task').waitFor();
+  await page.goto(`${rig.url}/console/nothing/here`);
+  await page.getByText('No such page').waitFor();
+  await page.goto(`${rig.url}/console/?q=no-such-words`);
+  await page.getByText('Nothing matches').waitFor();
+  await page.getByRole('button', { name: 'Remove all filters' }).click();
+  await page.getByRole('table').waitFor();
+});
+
+test('the page is small, and loads nothing from elsewhere', async () => {
+  const folder = join(import.meta.dirname, '../../packages/server/console');
+  const files = readdirSync(folder, { recursive: true, withFileTypes: true }).filter((one) => one.isFile());
+  const bytes = files.reduce(
+    (sum, { parentPath, name }) => sum + gzipSync(readFileSync(join(parentPath, name))).length,
+    0,
+  );
+  expect(bytes).toBeLessThan(MAX_PAGE_BYTES);
+  const response = await fetch(`${rig.url}/console/`);
+  expect(response.headers.get('content-security-policy')).toContain("default-src 'self'");
+  expect(await response.text()).not.toMatch(/<script(?![^>]*src=)|<style|https?:/);
+});
+
+test('no page reported an error', () => {
+  expect(rig.complaints).toEqual([]);
+});
