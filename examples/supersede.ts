@@ -36,7 +36,7 @@ const availability = defineTool({
 
 const book = defineTool({
   name: 'calendar_book',
-  description: 'Books a meeting. Must not be cut in half.',
+  description: 'Books a meeting. Must not be interrupted.',
   inputSchema: z.object({ at: z.string() }),
   whenCancelled: 'finish',
   timeoutMs: 10_000,
@@ -74,7 +74,7 @@ const agent = createAgent({
   hooks: {
     'call-start': ({ callId }) => say(`  … ${callId}`),
     'call-end': ({ result }) => say(`  ${result.state === 'finished' ? '✓' : '–'} ${result.callId}: ${result.state}`),
-    'call-waiting': ({ callId }) => say(`  ! the cancel waits for ${callId}: it must not be cut in half`),
+    'call-waiting': ({ callId }) => say(`  ! the cancel waits for ${callId}: it must not be interrupted`),
     'level-change': ({ level, reason }) => say(`  ■ ${level}: ${reason.kind}`),
   },
 });

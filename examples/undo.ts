@@ -6,7 +6,7 @@ import { exampleModel } from './shared/model.ts';
 
 const booked = new Set<string>();
 
-/** Must not be cut in half, and can be taken back. */
+/** Must not be interrupted, and can be taken back. */
 const book = defineTool({
   name: 'book',
   description: 'Books a hotel, a flight or a car.',

@@ -1,18 +1,29 @@
-// 500 hostile texts through every field of every command, on a terminal: nothing but our own styles is obeyed by it.
+// Every hostile string through every field of every command, on a terminal: nothing but our own styles is obeyed by it.
 import { spawnSync } from 'node:child_process';
-import { readdirSync, readFileSync } from 'node:fs';
+import { mkdtempSync, rmSync } from 'node:fs';
+import { tmpdir } from 'node:os';
 import { join } from 'node:path';
-import { createVirtualWorld } from '@whoa/core/testing';
-import { expect, onTestFinished, test } from 'vitest';
-import { hostileText, obeyedIn } from '../hostile-text.ts';
+import { afterAll, expect, onTestFinished, test } from 'vitest';
+import { COMMANDS } from '../../packages/whoa/src/command-table.ts';
+import { hostileStrings as TEXTS } from '../hostile-strings.ts';
+import { obeyedIn } from '../hostile-text.ts';
 import { BIN, createHome, type Home } from './terminal.ts';
 
-const world = createVirtualWorld({ seed: 20_261 });
-const TEXTS = Array.from({ length: 500 }, () => hostileText(() => world.random()));
-/** Arguments cannot hold NUL, and a lone half of a character becomes another one. */
-const ARGUMENT = TEXTS.join(' ').replaceAll('\0', '').toWellFormed();
+const MAX_ARGUMENT_TEXT = 1_000;
+/** Arguments cannot hold NUL, a lone half of a character becomes another one, and Linux takes 128 KiB at most. */
+const ARGUMENT = TEXTS.filter((text) => text.length < MAX_ARGUMENT_TEXT)
+  .join(' ')
+  .replaceAll('\0', '')
+  .toWellFormed();
 /** Short enough for the name of a file; all of them in turn would be too long. */
 const PATH = ARGUMENT.replaceAll('/', '').slice(0, 60);
+
+/** Runs many commands in one process. */
+const MANY = join(import.meta.dirname, 'wrong-commands.ts');
+
+/** Many commands are started: they share what was compiled. */
+const COMPILED = mkdtempSync(join(tmpdir(), 'hostile-compiled-'));
+afterAll(() => rmSync(COMPILED, { recursive: true }));
 
 function home(script: unknown, files: Readonly<Record<string, string>> = {}): Home {
   const made = createHome({ 'script.json': JSON.stringify(script), ...files });
@@ -21,12 +32,12 @@ function home(script: unknown, files: Readonly<Record<string, string>> = {}): Ho
 }
 
 /** Runs the command on a terminal; returns everything that the terminal got. */
-function onTerminal({ folder, env }: Home, args: readonly string[]): string {
-  const quoted = [...BIN, ...args].map((arg) => `'${arg.replaceAll("'", `'\\''`)}'`).join(' ');
+function onTerminal({ folder, env }: Home, args: readonly string[], program: readonly string[] = BIN): string {
+  const quoted = [...program, ...args].map((arg) => `'${arg.replaceAll("'", `'\\''`)}'`).join(' ');
   folder.write('command.sh', `stty -echo columns 120; ${quoted}`);
   const { stdout } = spawnSync('script', ['-qec', 'bash command.sh', '/dev/null'], {
     cwd: folder.path,
-    env: { ...env, TERM: 'xterm-256color', FORCE_COLOR: '1' },
+    env: { ...env, TERM: 'xterm-256color', FORCE_COLOR: '1', XDG_CACHE_HOME: COMPILED, NODE_DISABLE_COMPILE_CACHE: '' },
     input: '',
     encoding: 'utf8',
     maxBuffer: 100_000_000,
@@ -41,9 +52,9 @@ function expectInert(output: string, ...words: string[]): void {
 }
 
 test('names of tools, inputs, results, words and errors of a model: run, watch, tasks', () => {
-  const calls = TEXTS.slice(0, 200).map((text) => ({ call: text, input: { command: text, path: text } }));
-  const known = TEXTS.slice(200, 260).map((text) => ({ call: 'read', input: { path: text } }));
-  const own = home([[...TEXTS.slice(260), ...calls], known, [{ fail: TEXTS.join(' ') }]]);
+  const calls = TEXTS.map((text) => ({ call: text, input: { command: text, path: text } }));
+  const known = TEXTS.map((text) => ({ call: 'read', input: { path: text } }));
+  const own = home([[...TEXTS, ...calls], known, [{ fail: TEXTS.join(' ') }]]);
   const prompt = ARGUMENT.slice(0, 20_000);
   expectInert(
     onTerminal(own, ['run', '--yes', '--sandbox', 'none', '--model', 'scripted:script.json', '--', prompt]),
@@ -51,7 +62,7 @@ test('names of tools, inputs, results, words and errors of a model: run, watch, 
     '✘',
   );
   const tasks = onTerminal(own, ['tasks']);
-  expectInert(tasks, '<U+001B>', 'failed');
+  expectInert(tasks, 'failed');
   const id = /t0-[\w-]+/.exec(tasks)![0];
   expectInert(onTerminal(own, ['watch', id]), '<U+001B>', '✘');
   expectInert(onTerminal(own, ['watch', id, '--json']), String.raw`\u001b`);
@@ -72,6 +83,55 @@ test('the reason of a cancel: cancel, and the run it stops', async () => {
   expectInert(onTerminal(own, ['cancel', id]), 'already ended');
 });
 
+test('a question and a steer: approve, watch, and the run that asks', async () => {
+  const own = home([[{ call: 'bash', input: { command: TEXTS.join(' ') } }], ['Done.']]);
+  const [first, second] = [own.openTerminal(), own.openTerminal()];
+  for (const [terminal, file] of [
+    [first, 'asked'],
+    [second, 'approving'],
+  ] as const)
+    terminal.record(own.folder.at(file));
+  first.type("whoa run --sandbox none --model scripted:script.json 'Go.'; echo exit:$?\n");
+  await first.waitFor(/page 1 of/);
+  const id = /t0-[\w-]+/.exec(own.whoa(['tasks']).stdout)![0];
+  second.type(`whoa approve ${id}\n`);
+  await second.waitFor(/page 1 of/);
+  expectInert(onTerminal(own, ['approve', id, '--json']), String.raw`\u001b`);
+  expectInert(own.whoa(['approve', id]).stdout, '<U+001B>', 'answer it with');
+  expectInert(onTerminal(own, ['steer', id, '--', ARGUMENT.slice(0, 20_000)]));
+  second.type('n\n');
+  await second.waitFor(/bash: denied/);
+  await first.waitFor(/exit:/);
+  for (const file of ['asked', 'approving']) expectInert(ownOnly(own.folder.read(file)), '<U+001B>');
+  expectInert(onTerminal(own, ['watch', id, '--output', 'full']), '<U+001B>', 'to answer: whoa approve');
+});
+
+/** What a terminal got, without the modes that shells and our line editor set. */
+function ownOnly(output: string): string {
+  return output.replaceAll('\u001b[?2004l\r', '').replaceAll(/\[\?2004[hl]/g, '[0m');
+}
+
+test('a chat: what a model says and asks for, what is pasted, and the reason of a stop', async () => {
+  const calls = TEXTS.slice(0, 300).map((text) => ({ call: text, input: { command: text } }));
+  const own = home([[...TEXTS, ...calls], ['Once more.'], [{ waitMs: 300_000 }]]);
+  const terminal = own.openTerminal();
+  terminal.type('whoa chat --yes --sandbox none --model scripted:script.json; echo exit:$?\n');
+  await terminal.waitFor(/›$/);
+  terminal.record(own.folder.at('seen'));
+  // Pasted as a terminal does it: without escapes. Its clipboard is small.
+  const some = TEXTS.filter((text, index) => index % 12 === 0 && text.length < 100).join(' ');
+  terminal.paste(some.replaceAll('\u001b', '').replaceAll('\0', '').toWellFormed());
+  terminal.press('Enter');
+  await terminal.waitFor(/Once more\.\n✔ .*\n›$/);
+  terminal.type('Again.\n');
+  const [id = ''] = own.whoa(['tasks', '--status', 'running']).stdout.match(/t0-[\w-]+/) ?? [];
+  expect(own.whoa(['cancel', id, '--mode', 'now', '--reason', ARGUMENT.slice(0, 10_000)]).status).toBe(0);
+  await terminal.waitFor(/settled\n›$/);
+  terminal.press('C-d');
+  await terminal.waitFor(/exit:0/);
+  expectInert(ownOnly(own.folder.read('seen')), 'Stopped after', '<U+001B>', '<U+202E>');
+});
+
 /** Every option and argument of every command, given as nobody should. */
 const WRONG: readonly (readonly [string, ...string[]])[] = [
   ['a command', ARGUMENT],
@@ -82,6 +142,12 @@ const WRONG: readonly (readonly [string, ...string[]])[] = [
   ['--model', 'run', '--sandbox', 'none', '--model', ARGUMENT, 'Go.'],
   ['--agent', 'run', '--sandbox', 'none', '--model', 'scripted:script.json', '--agent', ARGUMENT, 'Go.'],
   ['--sandbox', 'run', '--sandbox', ARGUMENT, 'Go.'],
+  ['--cwd', 'run', '--cwd', PATH, 'Go.'],
+  ['--timeout', 'run', '--timeout', ARGUMENT, 'Go.'],
+  ['--max-turns', 'run', '--max-turns', ARGUMENT, 'Go.'],
+  ['--max-calls', 'run', '--max-calls', ARGUMENT, 'Go.'],
+  ['--max-tokens', 'run', '--max-tokens', ARGUMENT, 'Go.'],
+  ['--output', 'run', '--output', ARGUMENT, 'Go.'],
   ['a script', 'run', '--sandbox', 'none', '--model', `scripted:${PATH}`, 'Go.'],
   ['an address', 'run', '--sandbox', 'none', '--model', `compatible:http://${ARGUMENT}`, 'Go.'],
   ['--config', 'run', '--config', PATH, 'Go.'],
@@ -102,8 +168,31 @@ const WRONG: readonly (readonly [string, ...string[]])[] = [
   ['a task to cancel', 'cancel', ARGUMENT],
   ['a task to watch', 'watch', ARGUMENT],
   ['--tenant of watch', 'watch', 'x', '--tenant', ARGUMENT],
+  ['--output of watch', 'watch', 'x', '--output', ARGUMENT],
   ['--server of watch', 'watch', 'x', '--server', ARGUMENT],
   ['--config of watch', 'watch', 'x', '--config', PATH],
+  ['a task to continue', 'run', '--continue', ARGUMENT, 'Go.', '--sandbox', 'none', '--model', 'scripted:script.json'],
+  ['--model of chat', 'chat', '--model', ARGUMENT],
+  ['--agent of chat', 'chat', '--agent', ARGUMENT],
+  ['--config of chat', 'chat', '--config', PATH],
+  ['--cwd of chat', 'chat', '--cwd', PATH],
+  ['--sandbox of chat', 'chat', '--sandbox', ARGUMENT],
+  ['--timeout of chat', 'chat', '--timeout', ARGUMENT],
+  ['--max-turns of chat', 'chat', '--max-turns', ARGUMENT],
+  ['--max-calls of chat', 'chat', '--max-calls', ARGUMENT],
+  ['--max-tokens of chat', 'chat', '--max-tokens', ARGUMENT],
+  ['--output of chat', 'chat', '--output', ARGUMENT],
+  ['a task to approve', 'approve', ARGUMENT],
+  ['--question of approve', 'approve', 'x', '--yes', '--question', ARGUMENT],
+  ['--why of approve', 'approve', 'x', '--no', '--question', 'q', '--why', ARGUMENT],
+  ['--tenant of approve', 'approve', 'x', '--tenant', ARGUMENT],
+  ['--server of approve', 'approve', 'x', '--server', ARGUMENT],
+  ['--config of approve', 'approve', 'x', '--config', PATH],
+  ['a task to steer', 'steer', ARGUMENT, 'hi'],
+  ['--tenant of steer', 'steer', 'x', 'hi', '--tenant', ARGUMENT],
+  ['--server of steer', 'steer', 'x', 'hi', '--server', ARGUMENT],
+  ['--config of steer', 'steer', 'x', 'hi', '--config', PATH],
+  ['a shell', 'completions', ARGUMENT],
   ['--config of doctor', 'doctor', '--config', PATH],
   ['--delay', 'echo', '--delay', ARGUMENT],
   ['--sandbox of acp', 'acp', '--sandbox', ARGUMENT],
@@ -127,30 +216,47 @@ const WRONG: readonly (readonly [string, ...string[]])[] = [
   ['--host of worker', 'worker', '--health-port', '0', '--host', ARGUMENT],
   ['--watchdog of worker', 'worker', '--watchdog', ARGUMENT],
   ['--config of worker', 'worker', '--config', PATH],
+  ['--port of console', 'console', '--port', ARGUMENT],
+  ['--config of console', 'console', '--config', PATH],
   ['--port of demo', 'demo', '--port', ARGUMENT],
   ['a kind of new', 'new', ARGUMENT],
   ['a name of new', 'new', 'tool', ARGUMENT],
   ['--folder of new', 'new', 'tool', 'fine', '--folder', PATH],
 ];
 
-test.each(WRONG)('%s that is wrong is told without being obeyed', (_, ...args) => {
+/** These keep standard output for their protocol, so nothing can come after them in a process. */
+const PROTOCOLS = ['acp', 'echo'];
+const isProtocol = (row: (typeof WRONG)[number]): boolean => PROTOCOLS.includes(row[1]!);
+const ALONE = WRONG.filter(isProtocol);
+const TOGETHER = WRONG.filter((row) => !isProtocol(row));
+
+test.each([
+  ['on a terminal', []],
+  ['as JSON', ['--json']],
+])('everything that is wrong is told without being obeyed, %s', (_, more) => {
   const own = home([['Done.']]);
-  expectInert(onTerminal(own, args));
-  expectInert(onTerminal(own, [...args, '--json']));
+  own.folder.write('wrong.json', JSON.stringify(TOGETHER.map((row) => [...row, ...more])));
+  const [file = '', condition = ''] = BIN;
+  const output = onTerminal(own, [own.folder.at('wrong.json')], [file, condition, MANY]);
+  expectInert(output);
+  const said = output.split(/^=== /m).slice(1);
+  expect(said).toHaveLength(TOGETHER.length);
+  const silent = said.map((one) => one.split('\n')).filter(([, ...lines]) => lines.join('').trim() === '');
+  expect(silent.map(([name]) => name)).toEqual([]);
 });
 
-test('no option of a command is left out', () => {
-  const folder = join(import.meta.dirname, '../../packages/whoa/src/commands');
-  for (const file of readdirSync(folder).filter((name) => !name.includes('.test.'))) {
-    const command = file.slice(0, -3);
-    const given = new Set(WRONG.filter((row) => row[1] === command).flatMap((row) => row.slice(2)));
-    const options = readFileSync(join(folder, file), 'utf8').matchAll(/'?([\w-]+)'?: \{ type: 'string'/g);
+test.each([...ALONE, ['a command', ARGUMENT]])('%s that is wrong is told without being obeyed', (_, ...args) => {
+  expectInert(onTerminal(home([['Done.']]), args));
+});
+
+test('no option of a command is left out', async () => {
+  for (const [name, { load }] of Object.entries(COMMANDS)) {
+    const given = new Set(WRONG.filter((row) => row[1] === name).flatMap((row) => row.slice(2)));
+    const { options } = await load();
+    const texts = Object.keys(options).filter((option) => options[option]!.type === 'string');
     // A reason has a test of its own.
-    const names = [...options].map(([, name]) => `--${name}`).filter((name) => name !== '--reason');
-    expect(
-      names.filter((name) => !given.has(name)),
-      command,
-    ).toEqual([]);
+    const missing = texts.filter((option) => option !== 'reason' && !given.has(`--${option}`));
+    expect(missing, name).toEqual([]);
   }
 });
 

@@ -1,5 +1,6 @@
 import { spawnSync } from 'node:child_process';
 import { mkdirSync, statSync } from 'node:fs';
+import { type AddressInfo, createServer } from 'node:net';
 import { DatabaseSync } from 'node:sqlite';
 import { expect, onTestFinished, test } from 'vitest';
 import { BIN, createHome, type Home } from './terminal.ts';
@@ -29,6 +30,16 @@ test.each<[string[], RegExp]>([
     ['tasks', '--limit', '99999999'],
     /^whoa tasks: --limit: expected a whole number from 1 to 10000, got '99999999'\n$/,
   ],
+  [['tasks', '--limit', '-1'], /^whoa tasks: --limit: expected a whole number from 1 to 10000, got '-1'\n$/],
+  [['tasks', '--limit'], /^whoa tasks: --limit: expected a value; if it begins with a dash, write --limit=VALUE\n$/],
+  [['run', '--yes=no', 'x'], /^whoa run: --yes: takes no value\n$/],
+  [['run', '--cwd', 'nowhere', 'x'], /^whoa run: --cwd: there is no folder 'nowhere'\n$/],
+  [['run', '--timeout', 'soon', 'x'], /^whoa run: --timeout: expected a duration such as 90s, 5m or 1h, got 'soon'\n$/],
+  [['run', '--timeout', '0', 'x'], /^whoa run: --timeout: expected a duration/],
+  [['run', '--max-turns', '0', 'x'], /^whoa run: --max-turns: expected a whole number from 1 to/],
+  [['acp', '--json'], /^whoa acp: --json: its standard output is for the editor\n$/],
+  [['echo', '--json'], /^whoa echo: --json: its standard output is for the editor\n$/],
+  [['help', 'nothing'], /^whoa: unknown command 'nothing'; use one of run, /],
   [['run', '--config', '.', 'x'], /^whoa run: --config: .* is not a file\n$/],
 ])('%j is refused in one line', (args, words) => {
   const { status, stderr, stdout } = home().whoa(args);
@@ -44,6 +55,29 @@ test.each([
 ])('a configuration that cannot be loaded is named: %s', (text, words) => {
   const { status, stderr } = home({ 'broken.config.ts': text }).whoa([...RUN, '--config', 'broken.config.ts']);
   expect(stderr).toMatch(words);
+  expect(status).toBe(2);
+});
+
+test.each(['ts', 'mjs'])('a syntax error in a configuration (%s) is told with its line', (kind) => {
+  const own = home({ [`broken.config.${kind}`]: "export default {\n  model: 'x',,\n};\n" });
+  const { status, stderr } = own.whoa([...RUN, '--config', `broken.config.${kind}`]);
+  expect(stderr).toMatch(/broken\.config\.\w+ cannot be loaded: Unexpected token .*, in line 2\n$/);
+  expect(status).toBe(2);
+});
+
+test.each([[['help', 'run']], [['--help', 'run']], [['run', '--help']], [['run', '-h', '--json']]])(
+  '%j prints the help of the command',
+  (args) => {
+    const { status, stdout } = home().whoa(args);
+    expect(stdout).toMatch(/^whoa run \[options\] "prompt"\n/);
+    expect(status).toBe(0);
+  },
+);
+
+test('a store without an address is a mistake in the configuration', () => {
+  const own = home({ 'config/whoa/whoa.config.ts': "export default { store: { backend: 'redis' } };" });
+  const { status, stderr } = own.whoa(['tasks']);
+  expect(stderr).toMatch(/^whoa tasks: the store of the configuration is not valid: store\.url: expected the address/);
   expect(status).toBe(2);
 });
 
@@ -65,6 +99,16 @@ test('a task store that another process holds is named, after a wait', () => {
   holder.exec('BEGIN EXCLUSIVE');
   const { status, stderr } = own.whoa(['tasks']);
   expect(stderr).toMatch(/^whoa tasks: another process has locked .*tasks\.db; try again/);
+  expect(status).toBe(1);
+});
+
+test.each(['serve', 'console', 'demo'])('%s says what to do when its port is taken', async (command) => {
+  const taken = createServer();
+  await new Promise<void>((resolve) => taken.listen(0, '127.0.0.1', resolve));
+  const { port } = taken.address() as AddressInfo;
+  const { status, stderr } = home().whoa([command, '--port', `${port}`]);
+  await new Promise((resolve) => taken.close(resolve));
+  expect(stderr).toContain(`port ${port} is in use; use --port 0 to choose a free port`);
   expect(status).toBe(1);
 });
 
@@ -151,7 +195,7 @@ test('a list of tasks fits a narrow terminal', async () => {
   terminal.type('clear; whoa tasks');
   terminal.press('Enter');
   const seen = await terminal.waitFor(/success/);
-  expect(seen).toMatch(/TASK\s+STATUS\s+INPUT\nt0-[\w-]+\s+success\s+How\?/);
+  expect(seen).toMatch(/TASK\s+STATUS\s+TITLE\nt0-[\w-]+\s+success\s+How\?/);
 });
 
 test("Ctrl-C goes on where 'whoa cancel' has begun", async () => {

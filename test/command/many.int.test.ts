@@ -25,7 +25,7 @@ async function setUp() {
     const serving = startCommand(home, ['serve', '--port', '0'], { WHOA_TOKEN: TOKEN });
     return (await serving.waitFor({ type: 'listening' }))['url'] as string;
   };
-  return { home, acme, local, statuses, server };
+  return { home, store, acme, local, statuses, server };
 }
 
 const idsIn = (stdout: string): unknown[] =>
@@ -124,4 +124,23 @@ test('hints can be pasted where the command was started with npx', () => {
   expect(home.whoa(['cancel', 'nope'], npx).stderr).toContain("'npx whoa tasks' lists them");
   expect(home.whoa(['tasks'], npx).stderr).toContain("'npx whoa run' creates tasks");
   expect(home.whoa(['tasks']).stderr).toContain("'whoa run' creates tasks");
+});
+
+test.each(['a store', 'a server'])('in %s: a list shows what tasks were asked, have done and ask for', async (kind) => {
+  const { home, store, local, server } = await setUp();
+  const request = { session: 's', claim: 'c', worker: 'w', leaseMs: 600_000 };
+  await store.claim(local, request);
+  const by = { id: local, epoch: 1, session: 's', claim: 'c' };
+  const activity = { turns: 3, calls: 12, questions: 1 };
+  await store.append(by, { after: 0, events: ['a'], activity });
+  await store.create({ tenant: 'local', agent: 'b', input: { order: 7 } });
+  const where = kind === 'a store' ? [] : ['--server', await server()];
+  const list = (...args: string[]) => home.whoa(['tasks', ...where, ...args], { env: { WHOA_TOKEN: TOKEN } }).stdout;
+  expect(list()).toMatch(/^TASK +STATUS +AGENT +AGE +TOOK +TURNS +CALLS +TITLE\n/);
+  expect(list()).toMatch(/asking +a +\S+ \S+ +\S+ \S+ +3 +12 +Go\.$/m);
+  // A task without a title shows its input.
+  expect(list()).toMatch(/init +b .* {"order":7}$/m);
+  expect(list('--json')).toContain('"title":"Go."');
+  await store.append(by, { after: 1, events: [], activity: { ...activity, questions: 0 } });
+  expect(list()).toMatch(/running +a .* 3 +12 +Go\.$/m);
 });

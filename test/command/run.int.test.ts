@@ -128,7 +128,7 @@ test('Ctrl-C three times exits even while a call may not be cut', async () => {
   start(terminal, '--agent whole');
   await terminal.waitFor(/▸ deaf/);
   terminal.press('C-c');
-  await terminal.waitFor(/must not be cut in half/);
+  await terminal.waitFor(/must not be interrupted: waiting, at most .* · Ctrl-C twice more exits without it/);
   terminal.press('C-c');
   await terminal.waitFor(/stopping now/);
   terminal.press('C-c');
@@ -147,7 +147,7 @@ test('a cancel from another terminal stops the run, which prints the report and 
   const seen = await first.waitFor(/exit:130/);
   expect(seen).toMatch(/Stopped after .* \(user: wrong branch, by \S+, via whoa cancel\); nothing was left behind/);
   const other = await second.waitFor(/exit:0/);
-  expect(other).toMatch(/running +assistant/);
+  expect(other).toMatch(/TOOK +TURNS +CALLS +TITLE\n.*running +assistant .* s +1 +1 +Is all/);
   expect(other).toMatch(/is being stopped[\s\S]*Stopped after .* \(user: wrong branch[\s\S]*settled/);
   expect(alive(own)).toEqual([]);
   expectEnd(own.whoa(['cancel', id]), {
@@ -212,6 +212,38 @@ test('what was typed before a question does not answer it, neither whole lines n
   expect(own.folder.list().filter((name) => /^(one|two|three)$/.test(name))).toEqual(['two']);
 });
 
+test('what is typed while it works is not shown, and a run in the background goes on', async () => {
+  const own = home([
+    [{ call: 'bash', input: { command: 'echo begun; until [ -e go ]; do sleep 0.1; done' } }],
+    ['Done.'],
+  ]);
+  const terminal = own.openTerminal();
+  start(terminal);
+  await terminal.waitFor(/bash: begun · \d s/);
+  terminal.type('garbled\ngarbled');
+  await terminal.waitFor(/bash: begun · [2-9] s/);
+  own.folder.write('go', '');
+  expect(await terminal.waitFor(/exit:0/)).not.toContain('garbled');
+  terminal.type('clear; whoa run --yes --sandbox none --model scripted:script.json Go. > out & wait; echo "$?:exit"\n');
+  await terminal.waitFor(/0:exit/);
+  expect(own.folder.read('out')).toBe('Done.\n');
+});
+
+test('Ctrl-Z suspends a run, and it goes on in the foreground', async () => {
+  const own = home([
+    [{ call: 'bash', input: { command: 'echo begun; until [ -e go ]; do sleep 0.1; done' } }],
+    ['Done.'],
+  ]);
+  const terminal = own.openTerminal();
+  start(terminal);
+  await terminal.waitFor(/bash: begun/);
+  terminal.press('C-z');
+  await terminal.waitFor(/Stopped/);
+  own.folder.write('go', '');
+  terminal.type('fg; echo "exit:$?"\n');
+  await terminal.waitFor(/Done\.[\s\S]*exit:0/);
+});
+
 test("--yes where no sandbox works asks once, in words, and takes no 'yes' that was typed before", async () => {
   // In a home folder no sandbox works.
   const own = home([[{ call: 'bash', input: { command: 'touch ran' } }], ['Done.']]);
@@ -255,7 +287,7 @@ test('what other calls do is shown when the question is answered, not over it', 
   start(terminal, '');
   await terminal.waitFor(/why not:$/);
   // A second and more: neither the end of the other call nor a sign of life may touch the question.
-  expect(own.whoa(['tasks']).stdout).toContain('running');
+  expect(own.whoa(['tasks']).stdout).toContain('asking');
   expect(terminal.see()).toMatch(/│ {3}\+x\n[\s\S]*│ path: a\.txt\n.*\n.*why not:$/);
   terminal.type('y\n');
   expect(await terminal.waitFor(/exit:0/)).toMatch(/why not: y\n[\s\S]*✔ ls[\s\S]*✔ write/);
@@ -315,6 +347,63 @@ test('a failed run exits with 1 and says why; a prompt may come from a pipe', ()
   expectEnd(failed, { status: 1, stdout: 'So \n', stderr: 'the model is on fire' });
 });
 
+test('what calls print and change is shown below them: its end, or all of it, and where a long one is kept', async () => {
+  const script = [
+    [{ call: 'bash', input: { command: "printf 'line %s\\n' $(seq 30); exit 3" } }],
+    [{ call: 'write', input: { path: 'a.txt', content: 'one\n2\n' } }],
+    [{ call: 'grep', input: { pattern: 'one', glob: '*.txt' } }],
+    [{ call: 'bash', input: { command: 'seq 100000' } }],
+    ['Done.'],
+  ];
+  const own = home(script);
+  own.folder.write('a.txt', 'one\ntwo\n');
+  const terminal = own.openTerminal({ columns: 110, rows: 60 });
+  start(terminal);
+  const seen = await terminal.waitFor(/exit:0/);
+  expect(seen).toMatch(/✘ bash .*: exit code 3\n {2}│ … 22 more lines; --output full shows them\n {2}│ line 23\n/);
+  expect(seen).toMatch(/✔ write .*\n {2}│ changed a\.txt \+1 -1\n {2}│ 1 {3}one\n {2}│ 2 - two\n {2}│ 2 \+ 2\n/);
+  expect(seen).toMatch(/✔ grep .*\n {2}│ 1 match of one in 1 file\n {2}│ a\.txt:1: one\n/);
+  const [, log = ''] = /all of it: (\S+)/.exec(seen)!;
+  expect(readFileSync(log, 'utf8')).toMatch(/^1\n2\n[\s\S]*\n100000\n$/);
+  expect(terminal.seeStyled().join('\n')).toMatch(/\[31m\S*2 - two[\s\S]*\[32m\S*2 \+ 2/);
+  const watched = own.whoa(['watch', 't0', '--output', 'full']).stdout;
+  expect(watched).toMatch(/│ line 1\n {2}│ line 2\n[\s\S]*│ 2 \+ 2\n/);
+  expect(own.whoa(['watch', 't0']).stdout).toContain('… 22 more lines');
+});
+
+/** The result line of a run. */
+function resultOf({ stdout }: End): Record<string, unknown> {
+  return JSON.parse(stdout.trim().split('\n').at(-1)!) as Record<string, unknown>;
+}
+
+test('what is piped in joins the prompt, and --cwd is the folder of the agent', () => {
+  const own = home([[{ call: 'ls', input: {} }], ['Fine.']]);
+  own.folder.write('site/page.html', '');
+  own.whoa(['run', '--cwd', 'site', '--model', 'scripted:../script.json', 'review this'], { input: '+ a line\n' });
+  const { inputs } = JSON.parse(own.whoa(['tasks', '--json']).stdout) as { inputs: unknown };
+  expect(inputs).toEqual(['review this\n\n+ a line']);
+  expect(own.whoa(['watch', 't0', '--json']).stdout).toContain('page.html');
+});
+
+test('--timeout and the budgets stop a run that needs more, and say which', () => {
+  const own = home([[{ call: 'ls', input: {} }]], {
+    'slow.json': JSON.stringify([[{ waitMs: 300_000 }]]),
+  });
+  const run = (...args: string[]) => resultOf(own.whoa(['run', '--json', '--model', 'scripted:script.json', ...args]));
+  expect(run('--max-turns', '2', 'Go.')).toMatchObject({
+    status: 'cancelled',
+    reason: { kind: 'budget', message: 'the run reached its maxTurns of 2' },
+  });
+  expect(run('--max-calls', '3', 'Go.')).toMatchObject({ reason: { message: 'the run reached its maxCalls of 3' } });
+  expect(run('--max-tokens', '1', 'Go.')).toMatchObject({
+    reason: { message: 'the run reached its maxModelTokens of 1' },
+  });
+  expect(run('--model', 'scripted:slow.json', '--timeout', '300ms', 'Go.')).toMatchObject({
+    status: 'cancelled',
+    reason: { kind: 'deadline', message: 'the run took longer than 300 ms' },
+  });
+});
+
 test('with --json every line is an object, and the last one is the result', () => {
   const own = home([['Fine.']]);
   const { stdout, stderr } = own.whoa(['run', '--json', '--model', 'scripted:script.json', 'How?']);
@@ -359,6 +448,48 @@ test('a model behind HTTP is asked, and its connection is closed by Ctrl-C', asy
   expect(await terminal.waitFor(/exit:130/)).toMatch(/reply closed after 10 characters/);
   await provider.waitForQuiet();
   expect(provider.requests).toHaveLength(1);
+});
+
+test('--continue remembers the last run in this folder, or that of a task, and stopped ones too', async () => {
+  const provider = await startLoopbackProvider({
+    script: [
+      { parts: [{ text: ['My name is ', { stall: true }, 'never said'] }] },
+      { parts: [{ text: ['Ann, I said.'] }] },
+      { parts: [{ text: ['Still Ann.'] }] },
+    ],
+  });
+  onTestFinished(() => provider.close());
+  const own = home([]);
+  const terminal = own.openTerminal();
+  const model = `compatible:${provider.url}:tiny:1b`;
+  terminal.type(`whoa run --model ${model} 'What is your name?'; echo "exit:$?"\n`);
+  await terminal.waitFor(/My name is/);
+  terminal.press('C-c');
+  await terminal.waitFor(/exit:130/);
+  // The provider runs in this process, so don't block it.
+  terminal.type(`clear; whoa run --continue --model ${model} 'Your name?'; echo "exit:$?"\n`);
+  const [, id = ''] = /whoa cancel (\S+)/.exec(await terminal.waitFor(/Ann, I said\.[\s\S]*exit:0/))!;
+  const asked = JSON.stringify(provider.requests[1]);
+  for (const words of ['What is your name?', 'My name is ', 'Your name?']) expect(asked).toContain(words);
+  own.folder.write('other/file', '');
+  terminal.type(`clear; whoa run --cwd other --continue --model ${model} x; echo "exit:$?"\n`);
+  expect(await terminal.waitFor(/exit:2/)).toContain('--continue: nothing was run in this folder yet');
+  terminal.type(`clear; whoa run --cwd other --continue ${id} --model ${model} 'And now?'; echo "exit:$?"\n`);
+  await terminal.waitFor(/Still Ann\.[\s\S]*exit:0/);
+  expect(JSON.stringify(provider.requests[2])).toContain('Ann, I said.');
+});
+
+test('a conversation whose run has not ended is not continued', async () => {
+  const own = home(SLOW);
+  const terminal = own.openTerminal();
+  start(terminal);
+  await terminal.waitFor(/bash: begun/);
+  const { status, stderr } = own.whoa(['run', '--continue', '--model', 'scripted:script.json', 'And?']);
+  expect(stderr).toMatch(/--continue: t0-\S+ of this conversation has not ended; use 'whoa steer' or 'whoa cancel'/);
+  expect(status).toBe(2);
+  terminal.press('C-c');
+  terminal.press('C-c');
+  await terminal.waitFor(/exit:130/);
 });
 
 test('a missing key names its variable; a configuration in the folder is not loaded', () => {

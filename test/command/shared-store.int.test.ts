@@ -78,7 +78,7 @@ describe.each(Object.entries(STORES))('with %s', (_, open) => {
     expect(task).toMatchObject({ status: 'running', inputs: ['Is all well?'] });
     // Without it, everybody looks into a file of their own.
     expect(bob.whoa(['cancel', task.id]).stderr).toContain('there is no task');
-    expect(existsSync(ann.folder.at('state'))).toBe(false);
+    expect(existsSync(ann.folder.at('state/whoa/tasks.db'))).toBe(false);
 
     const cancel = bob.whoa(['cancel', task.id, '--reason', 'lunch', ...shared]);
     expect(cancel.stdout).toMatch(

@@ -26,6 +26,10 @@ export interface Home extends Disposable {
 export interface Terminal {
   type(text: string): void;
   press(...keys: string[]): void;
+  /** Pastes as a terminal does for programs that want pastes marked. */
+  paste(text: string): void;
+  /** Writes every byte that the terminal gets from now on to a file. */
+  record(file: string): void;
   /** What is seen, without what is empty. */
   see(): string;
   /** Every line, with the escapes that colour it. */
@@ -87,6 +91,8 @@ function openTerminal(
   return {
     type: (text) => tmux('send-keys', '-l', text) && undefined,
     press: (...keys) => tmux('send-keys', ...keys) && undefined,
+    record: (file) => tmux('pipe-pane', `cat > '${file}'`) && undefined,
+    paste: (text) => tmux('set-buffer', text) + tmux('paste-buffer', '-p') && undefined,
     see,
     seeStyled: () => tmux('capture-pane', '-pe').split('\n').slice(0, rows),
     async waitFor(pattern) {

@@ -16,6 +16,7 @@ declare const store: import('@whoa/tasks').TaskStore;
 declare const task: import('@whoa/tasks').TaskRef;
 declare const id: string;
 declare const taskId: string;
+declare const sha256: string;
 declare const channel: import('@whoa/tasks/compat').EventChannel;
 
 declare const from: string;

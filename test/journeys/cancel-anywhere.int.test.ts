@@ -19,7 +19,7 @@ import {
 import { prepareMessages } from '@whoa/core/model';
 import { expect, test } from 'vitest';
 import { z } from 'zod';
-import { formats, loopbackModel } from '../providers.ts';
+import { formats, loopbackModel } from '../ai-sdk/providers.ts';
 
 const levels: Record<StopLevel, StopMode> = {
   drain: { drainMs: 100, abortMs: 100 },

@@ -7,8 +7,8 @@ import { type Answer, startLoopbackProvider, type WireFormat } from '@whoa/ai-sd
 import { createAgent, defineTool, type Message } from '@whoa/core';
 import { expect, test } from 'vitest';
 import { z } from 'zod';
+import { loopbackModel, spoken } from '../ai-sdk/providers.ts';
 import { ROOT } from '../docs/pages.ts';
-import { loopbackModel, spoken } from '../providers.ts';
 
 const types: Record<WireFormat, string> = {
   chat: "import('openai').OpenAI.Chat.Completions.ChatCompletionCreateParamsStreaming",

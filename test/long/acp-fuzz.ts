@@ -1,5 +1,5 @@
 // 100,000 broken and misplaced frames to real agent processes: npm run long -- acp-fuzz [seed].
-import { fuzz } from '../../packages/acp/test/fuzz.ts';
+import { fuzz } from '../acp/fuzz.ts';
 
 const seed = Number(process.argv[2] ?? Date.now() % 1_000_000);
 const started = performance.now();

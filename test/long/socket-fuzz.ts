@@ -1,5 +1,5 @@
 // 100,000 broken and misplaced frames over real WebSockets: npm run long -- socket-fuzz [seed].
-import { fuzzSockets } from '../../packages/server/test/socket-fuzz.ts';
+import { fuzzSockets } from '../server/socket-fuzz.ts';
 
 const seed = Number(process.argv[2] ?? Date.now() % 1_000_000);
 const started = performance.now();

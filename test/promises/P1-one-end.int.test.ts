@@ -78,7 +78,7 @@ const restarts = [
 ];
 
 test.concurrent.each(restarts)(
-  'an ended task on $name is the same after a crash of the server, and nobody can end it again',
+  'an ended task on $name is the same after a crash of the server, and cannot be ended again',
   async (kind) => {
     await using shared = await kind.open();
     const tenant = 'acme';

@@ -69,7 +69,7 @@ test.concurrent.each(sharedStores())(
   },
 );
 
-test('bells that somebody rings who may not even read the tables stop no task: a worker believes the store', async () => {
+test('forged notifications stop no task: a worker believes only the store', async () => {
   await using fixture = await openFixture([{ parts: [{ call: 'wait', id: 'w' }] }]);
   const [location] = sharedStores(['Postgres']);
   const where = await location!.open();
@@ -111,7 +111,7 @@ test('bells that somebody rings who may not even read the tables stop no task: a
   await worker.ended;
 });
 
-test('push messages that somebody forged, or sent again, stop no task: a worker believes the store', async () => {
+test('forged or repeated push messages stop no task: a worker believes only the store', async () => {
   await using fixture = await openFixture(({ said, results }) =>
     results === 0 ? { parts: [{ call: 'wait', id: said }] } : undefined,
   );

@@ -43,7 +43,7 @@ test('a run that is cancelled in the tick that started it asks no model and call
 });
 
 test.concurrent.each(sharedStores())(
-  'on $name a task that is cancelled before anybody took it is never begun',
+  'on $name a task that is cancelled before a worker took it never starts',
   async (location) => {
     await using fixture = await openFixture([{ parts: [{ call: 'look', id: 'l' }] }]);
     const where = await location.open();

@@ -3,7 +3,7 @@
 import type { CancelReason } from '@whoa/core';
 import { checkHistory } from '@whoa/core/testing';
 import { describe, expect, test } from 'vitest';
-import { openTestServer } from '../mcp-server.ts';
+import { openTestServer } from '../tools/mcp-server.ts';
 import { openFixture } from './fixture.ts';
 import { commandSurface, startCommand } from './surfaces/command.ts';
 import { createLocalAgent, runSurface } from './surfaces/run.ts';

@@ -10,8 +10,8 @@ import { checkHistory, createRecorder } from '@whoa/core/testing';
 import { createLsTool } from '@whoa/tools';
 import { expect, test } from 'vitest';
 import { z } from 'zod';
+import { formats } from '../ai-sdk/providers.ts';
 import { BIN } from '../command/terminal.ts';
-import { formats } from '../providers.ts';
 import { openStore } from '../tasks/open-store.ts';
 import { openFixture, until } from './fixture.ts';
 import { LOCAL, openLocal, startCommand } from './surfaces/command.ts';
@@ -20,7 +20,7 @@ import { followTask, sharedStores, startWorker } from './surfaces/task.ts';
 
 const plain = { description: 'A tool.', inputSchema: z.object({}), effects: 'read' as const };
 
-test('a deadline fires though everybody but its listener has let go of the token, and however often garbage is collected', async () => {
+test('a deadline fires even if only its listener still references the token, however often garbage is collected', async () => {
   let fired = 0;
   const start = (): void => {
     const token = new CancellationToken({ name: 'forgotten' }).child('child');

@@ -5,7 +5,7 @@ import { join } from 'node:path';
 import { type Agent, type AgentOptions, createAgent, defineTool, type Tool } from '@whoa/core';
 import { createRecorder } from '@whoa/core/testing';
 import { z } from 'zod';
-import { loopbackModel } from '../providers.ts';
+import { loopbackModel } from '../ai-sdk/providers.ts';
 
 /** What the tools do is written here, one JSON object a line. */
 export const EFFECTS = 'effects.log';

@@ -119,7 +119,10 @@ export class SimulatedHistory {
         entries.push(...piece);
       }
       this.entries.push({ seen: 'journal', id, entries });
-      const { agent, status, outcome } = (await this.#store.get({ tenant, id })) ?? {};
+      const { agent, status, outcome, activity } = (await this.#store.get({ tenant, id })) ?? {};
+      const counted = JSON.stringify([activity?.turns ?? 0, activity?.calls ?? 0]);
+      const written = JSON.stringify(countsIn(entries));
+      if (counted !== written) this.#broken('P5', `${id}: it counts ${counted} turns and calls, and has ${written}`);
       const isSaid = JSON.stringify(entries).includes(JSON.stringify(outcome?.answer ?? ''));
       if (agent === 'assistant' && status === 'success' && !isSaid) {
         this.#broken('P5', `${id}: what it answered last is not in its journal`);
@@ -210,4 +213,12 @@ export class SimulatedHistory {
   #broken(promise: Violation['promise'], what: string): void {
     this.violations.push({ promise, what });
   }
+}
+
+/** How many turns a journal has, and how many calls those asked for. */
+function countsIn(entries: readonly JournalEntry[]): [turns: number, calls: number] {
+  type Turn = { readonly type: string; readonly message: { readonly content: readonly { readonly type: string }[] } };
+  const turns = (entries as unknown as readonly { event: Turn }[]).filter(({ event }) => event.type === 'turn-end');
+  const parts = turns.flatMap(({ event }) => event.message.content);
+  return [turns.length, parts.filter(({ type }) => type === 'call').length];
 }

@@ -239,4 +239,16 @@ export const plantedBugs: readonly PlantedBug[] = [
     'return this.#lease.hasSlept ? this.#askAwake() : undefined;',
     'return undefined;',
   ),
+  one(
+    'a worker counts its turns from the start again',
+    'run/journal/activity.ts',
+    'this.#turns = before?.turns ?? 0;',
+    'this.#turns = 0 * (before?.turns ?? 0);',
+  ),
+  one(
+    'what a task did is not kept',
+    'operations/work.ts',
+    'alreadyThere || activity === undefined ?',
+    'alreadyThere || activity !== undefined ?',
+  ),
 ];

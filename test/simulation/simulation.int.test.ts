@@ -12,6 +12,7 @@ const QUICK = [
   'a lane is closed while something is ready in it',
   'a lane is not opened again',
   'no fence',
+  'a worker counts its turns from the start again',
 ];
 
 test('300 histories with faults keep every promise', async () => {

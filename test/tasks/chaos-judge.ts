@@ -79,8 +79,7 @@ function* faultsOfEnd(task: TaskRecord, life: Life): Generator<string> {
   const isReplaced =
     (isTalk && (kind === 'superseded' || kind === 'steered' || kind === 'merged')) ||
     (isRefusable && kind === 'rejected');
-  if (task.status === 'cancelled' && !wasAsked && !isReplaced)
-    yield `it was cancelled (${kind}), and nobody asked for it`;
+  if (task.status === 'cancelled' && !wasAsked && !isReplaced) yield `it was cancelled (${kind}) without a request`;
   if (task.status === 'success' && fails) yield 'it succeeded, and was asked to fail';
   if (task.status === 'failed' && !fails && !isWornOut(task)) yield `it failed: ${JSON.stringify(task.outcome?.error)}`;
 }
@@ -156,7 +155,7 @@ async function journalOf(store: TaskStore, id: string): Promise<JournalEntry[]> 
   }
 }
 
-/** Each line is one write, so none is cut in half. */
+/** Each line is one write, so none is partial. */
 function readLog(path: string): Logged {
   const [entries, ends] = [new Map<string, string[]>(), new Map<string, string[]>()];
   const crashes: string[] = [];

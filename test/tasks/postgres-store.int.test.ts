@@ -402,7 +402,7 @@ test('the stores of one process hear through one connection, which goes with the
   await expect.poll(() => ask(listening), SOON).toEqual([{ count: 0 }]);
 });
 
-test('nothing is rung before it is committed, many changes are rung together, and only where somebody listens', async () => {
+test('changes are notified after the commit, many at once, and only if a client listens', async () => {
   const schema = newSchema();
   await using store = createPostgresStore({ url: server.url, schema });
   await using listening = createPostgresStore({ url: server.url, schema });

@@ -57,7 +57,7 @@ test('a message that is held back costs the same however many are held back befo
   expect(await commandsOf(say)).toBe(first);
 });
 
-test('tasks of agents that nobody serves cost those who serve others nothing', async () => {
+test('tasks of agents without workers cost the workers of other agents nothing', async () => {
   await using store = createRedisStore({ url: server.url });
   const request = { domain: 0, worker: 'w', leaseMs: 60_000, number: 1, agents: ['mine'], limit: 10 };
   let takes = 0;

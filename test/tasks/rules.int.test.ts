@@ -1,8 +1,8 @@
 import { createPostgresStore } from '@whoa/tasks';
 import { Redis } from 'ioredis';
 import { expect, test } from 'vitest';
+import { toLua } from '../../packages/tasks/src/rules/literals.ts';
 import { ADMISSION_TABLE, LIMITS } from '../../packages/tasks/src/rules/rules.ts';
-import { toLua } from '../../packages/tasks/src/rules/to-lua.ts';
 import { STATUS_TABLE } from '../../packages/tasks/src/status.ts';
 import { qualify } from '../../packages/tasks/src/stores/postgres/layout.ts';
 import { SCRIPTS } from '../../packages/tasks/src/stores/redis/scripts.ts';

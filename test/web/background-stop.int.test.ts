@@ -166,7 +166,7 @@ describe.each(storeKinds)('$name', (location) => {
     await chat.say('next');
   });
 
-  test('a page that reads nothing stops the background, and nobody else sees it', async () => {
+  test('a page that reads nothing stops the background, and no other page sees it', async () => {
     await using chat = await openChat(location);
     await chat.say('start');
     await until(() => chat.fixture.processes().length > 0);
@@ -182,7 +182,7 @@ describe.each(storeKinds)('$name', (location) => {
   });
 });
 
-test('a scope that nobody knows, and a run in the background, are refused in words', async () => {
+test('an unknown scope, and a run in the background, are refused with a message', async () => {
   await using chat = await openChat(storeKinds[0]!);
   expect(await chat.ask('chat/c/stop', { scope: 'everything' })).toMatchObject({ status: 400 });
   for (const more of [{ runId: 'r' }, { messageId: 'm' }, { rollback: true }])

@@ -1,0 +1,180 @@
+// A chat on a real terminal: several turns, steering, stopping, leaving.
+import { startLoopbackProvider } from '@whoa/ai-sdk/testing';
+import { expect, onTestFinished, test } from 'vitest';
+import { createHome, type Home, type Terminal } from './terminal.ts';
+
+const WAIT = { call: 'bash', input: { command: 'echo begun; until [ -e go ]; do sleep 0.1; done' } };
+
+function home(script: unknown): Home {
+  const made = createHome({ 'script.json': JSON.stringify(script) });
+  onTestFinished(() => made[Symbol.dispose]());
+  return made;
+}
+
+/** Starts a chat and waits for its prompt. */
+async function start(terminal: Terminal, options = '--yes', model = 'scripted:script.json'): Promise<void> {
+  terminal.type(`whoa chat --model ${model} --sandbox none ${options}; echo "exit:$?"\n`);
+  await terminal.waitFor(/Ctrl-D leaves[\s\S]*›$/);
+}
+
+interface Told {
+  readonly status: string;
+  readonly conversation: string;
+  readonly inputs: unknown;
+}
+
+function tasksOf(own: Home): Told[] {
+  const lines = own.whoa(['tasks', '--json']).stdout.trim().split('\n');
+  return lines.map((line) => JSON.parse(line) as Told);
+}
+
+test('several turns share one history, which a later chat continues', async () => {
+  const texts = ['I am Ann.', 'Ann, I said.', 'Still Ann.'];
+  const provider = await startLoopbackProvider({ script: texts.map((text) => ({ parts: [{ text: [text] }] })) });
+  onTestFinished(() => provider.close());
+  const own = home([]);
+  const terminal = own.openTerminal();
+  const model = `compatible:${provider.url}:tiny:1b`;
+  await start(terminal, '', model);
+  terminal.type('Who are you?\n');
+  await terminal.waitFor(/› Who are you\?\n[\s\S]*I am Ann\.\n✔ .*\n›$/);
+  terminal.type('Who?\n');
+  await terminal.waitFor(/Ann, I said\.\n✔ .*\n›$/);
+  terminal.press('C-d');
+  expect(await terminal.waitFor(/exit:0/)).toContain("'whoa chat --continue' goes on with this conversation.");
+  terminal.type('clear\n');
+  await start(terminal, '--continue', model);
+  expect(terminal.see()).toContain('The conversation so far has 4 messages.');
+  terminal.type('And now?\n');
+  await terminal.waitFor(/Still Ann\.\n✔ .*\n›$/);
+  const asked = JSON.stringify(provider.requests[2]);
+  for (const words of ['Who are you?', 'I am Ann.', 'Who?', 'Ann, I said.', 'And now?']) expect(asked).toContain(words);
+  terminal.press('C-c');
+  await terminal.waitFor(/Ctrl-C again leaves/);
+  terminal.press('C-c');
+  await terminal.waitFor(/exit:0/);
+});
+
+test('what is typed while it works is shown apart, and steers the run', async () => {
+  const own = home([[WAIT], ['All is well.']]);
+  const terminal = own.openTerminal();
+  await start(terminal);
+  terminal.type('Go.\n');
+  await terminal.waitFor(/bash: begun/);
+  terminal.type('be bri');
+  await terminal.waitFor(/\n› be bri$/);
+  terminal.press('BSpace');
+  terminal.type('ief');
+  terminal.press('Enter');
+  await terminal.waitFor(/\n› be brief\n/);
+  own.folder.write('go', '');
+  expect(await terminal.waitFor(/All is well\.\n✔ .*\n›$/)).toMatch(/✔ bash .*\n[\s\S]*» be brief\n/);
+  const tasks = tasksOf(own);
+  expect(tasks.filter(({ status }) => status === 'success')).toMatchObject([{ inputs: ['Go.'] }]);
+  expect(new Set(tasks.map(({ conversation }) => conversation)).size).toBe(1);
+});
+
+test.each(['Escape', 'C-c'])('%s stops the run and not the chat', async (key) => {
+  const own = home([[WAIT], ['Once more.']]);
+  const terminal = own.openTerminal();
+  await start(terminal);
+  terminal.type('Go.\n');
+  await terminal.waitFor(/bash: begun/);
+  terminal.press(key);
+  await terminal.waitFor(/waiting for bash, \d+ s at most · Ctrl-C again interrupts it/);
+  // A message to a run that is being stopped is for the next one.
+  terminal.type('Never mind.\n');
+  terminal.press(key);
+  const seen = await terminal.waitFor(/Once more\.\n✔ .*\n›$/);
+  expect(seen).toMatch(/Stopped after .* \(user, by \S+, via Ctrl-C\); nothing was left behind/);
+  expect(tasksOf(own).map(({ status }) => status)).toEqual(['success', 'cancelled']);
+});
+
+test('a question is asked in between, what was typed before it is kept, and does not answer it', async () => {
+  const own = home([
+    ['Let me see. ', { waitMs: 4_000 }, { call: 'bash', input: { command: 'touch made' } }],
+    ['Done.'],
+  ]);
+  const terminal = own.openTerminal();
+  await start(terminal, '');
+  terminal.type('Go.\n');
+  await terminal.waitFor(/Let me see/);
+  terminal.type('y');
+  await terminal.waitFor(/command: touch made[\s\S]*why not:$/);
+  terminal.press('Enter');
+  await terminal.waitFor(/Done\.\n✔ .*\n› y$/);
+  expect(own.folder.list()).not.toContain('made');
+  terminal.press('C-u');
+  await terminal.waitFor(/\n›$/);
+  terminal.press('C-d');
+  await terminal.waitFor(/exit:0/);
+});
+
+test('a cancel from another terminal stops the run and not the chat', async () => {
+  const own = home([[WAIT], ['Once more.']]);
+  const terminal = own.openTerminal();
+  await start(terminal);
+  terminal.type('Go.\n');
+  const [, id = ''] = /whoa cancel (\S+)/.exec(await terminal.waitFor(/bash: begun/))!;
+  expect(own.whoa(['cancel', id, '--mode', 'now']).status).toBe(0);
+  await terminal.waitFor(/via whoa cancel[\s\S]*\n›$/);
+  terminal.type('Again.\n');
+  await terminal.waitFor(/Once more\.\n✔ .*\n›$/);
+});
+
+test('closing the terminal stops the run', async () => {
+  const own = home([[WAIT], ['Once more.']]);
+  const terminal = own.openTerminal();
+  await start(terminal);
+  terminal.type('Go.\n');
+  const [, id = ''] = /whoa cancel (\S+)/.exec(await terminal.waitFor(/bash: begun/))!;
+  terminal.close();
+  const { status, stdout } = own.whoa(['watch', id]);
+  expect(stdout).toContain('(disconnect: ');
+  expect(status).toBe(130);
+});
+
+const DEAF = `
+import { createAgent, defineConfig, defineTool } from 'whoa';
+const any = { '~standard': { version: 1, vendor: 'test', validate: (value) => ({ value }) } };
+const deaf = defineTool({
+  name: 'deaf', description: 'Never returns.', inputSchema: any, inputJsonSchema: {}, effects: 'read',
+  execute: () => new Promise((resolve) => setTimeout(resolve, 60_000, 'late')),
+});
+export default defineConfig({
+  agents: { mine: async ({ model }) => createAgent({ name: 'mine', model: await model(), tools: [deaf] }) },
+});
+`;
+
+test('Ctrl-C three times abandons a deaf call, says so, and the chat goes on', async () => {
+  const own = home([[{ call: 'deaf' }], ['Once more.']]);
+  own.folder.write('config/whoa/whoa.config.mjs', DEAF);
+  const terminal = own.openTerminal();
+  await start(terminal);
+  terminal.type('Go.\n');
+  await terminal.waitFor(/▸ deaf/);
+  for (const hint of [/waiting for deaf, 10 s at most · Ctrl-C/, /interrupting deaf, 2 s at most/, /settled\n›$/]) {
+    terminal.press('C-c');
+    await terminal.waitFor(hint);
+  }
+  expect(terminal.see()).toMatch(/1 abandoned[\s\S]*deaf abandoned/);
+  terminal.type('Again.\n');
+  await terminal.waitFor(/Once more\.\n✔ .*\n›$/);
+});
+
+test('a paste is one message, and hostile characters in it are shown and not obeyed', async () => {
+  const own = home([['Fine.']]);
+  const terminal = own.openTerminal();
+  await start(terminal);
+  terminal.paste('one\ntwo \u202e three');
+  await terminal.waitFor(/› one ⏎ two <U\+202E> three$/);
+  terminal.press('Enter');
+  await terminal.waitFor(/› one\n {2}two <U\+202E> three\n[\s\S]*Fine\.\n✔ .*\n›$/);
+  expect(tasksOf(own)).toMatchObject([{ inputs: ['one\ntwo \u202e three'] }]);
+});
+
+test('without a terminal there is no chat', () => {
+  const { status, stderr } = home([['Fine.']]).whoa(['chat', '--model', 'scripted:script.json']);
+  expect(stderr).toBe('whoa chat: a chat needs a terminal; without one, use: whoa run "prompt"\n');
+  expect(status).toBe(2);
+});
