@@ -46,6 +46,7 @@ export const sidebar: DefaultTheme.SidebarItem[] = [
       page('Cancel by event or checker', '/guides/workers/cancel-tasks'),
       page('Write a store', '/guides/workers/write-a-store'),
     ]),
+    page('Console', '/guides/console'),
     page('Editors', '/guides/editors'),
     page('Your own loop', '/guides/your-own-loop'),
     group('Tools', [
