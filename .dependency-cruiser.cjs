@@ -6,18 +6,20 @@ const packages = {
   tasks: ['core'],
   acp: ['core', 'tools', 'tasks'],
   server: ['core', 'ai-sdk', 'tasks'],
+  console: ['core', 'tasks', 'server'],
   whoa: ['core', 'tools', 'ai-sdk', 'tasks', 'acp', 'server'],
 };
 const coreFolders = {
   stop: [],
   tool: ['stop'],
   approval: ['tool'],
+  view: ['tool'],
   run: ['stop', 'tool'],
   conversation: ['stop', 'tool', 'run'],
   testing: ['stop', 'tool', 'run', 'conversation'],
 };
 /** The folders of packages that are entries: what their index lists is public. */
-const entries = 'approval|client|compat|embed|internal|model|store|task-client|testing';
+const entries = 'approval|client|compat|embed|internal|model|store|task-client|testing|view';
 
 const arrows = (table, where) =>
   Object.entries(table).map(([from, allowed]) => ({
@@ -42,7 +44,7 @@ module.exports = {
       name: 'only-core-testing-asks-node',
       comment: 'The rest of the core runs wherever JavaScript does.',
       severity: 'error',
-      from: { path: '^packages/core/src/(stop|tool|approval|run|conversation)/', pathNot: '\\.test\\.ts$' },
+      from: { path: '^packages/core/src/(stop|tool|approval|view|run|conversation)/', pathNot: '\\.test\\.ts$' },
       to: { dependencyTypes: ['core'] },
     },
     {
