@@ -1,9 +1,13 @@
+import { join } from 'node:path';
 import { defineConfig } from 'vitest/config';
 
 // Tests read the sources through this condition, so they need no build.
 const conditions = ['@whoa/source'];
 const shared = { resolve: { conditions }, ssr: { resolve: { conditions } } };
 const setupFiles = ['test/setup.ts'];
+
+// Tests start hundreds of processes from the same sources: compiled once, they start in a third of the time.
+process.env['NODE_COMPILE_CACHE'] ??= join(import.meta.dirname, '.cache/compiled');
 
 export default defineConfig({
   test: {

@@ -24,7 +24,6 @@ for i in "\${!names[@]}"; do sleep 0.7; echo "ok $((i + 1)) - \${names[i]}"; don
 
 const home = createHome({ 'script.json': JSON.stringify(SCRIPT), 'shop/run-tests.sh': TESTS });
 home.env['WHOA_MODEL'] = 'scripted:../script.json';
-delete home.env['NODE_DISABLE_COMPILE_CACHE'];
 home.whoa(['tasks']);
 const agent = home.openTerminal({ columns: COLUMNS, rows: 18 });
 const other = home.openTerminal({ columns: COLUMNS, rows: 8 });

@@ -143,8 +143,7 @@ test('a missing key is told in the editor, with the variable to set', async () =
 test('compiled code is kept before an editor can kill the command, in the folder of the person', async () => {
   const own = home([['Fine.']]);
   const cache = own.folder.at('cache');
-  const { NODE_DISABLE_COMPILE_CACHE: _, ...rest } = own.env;
-  const env = { ...rest, XDG_CACHE_HOME: cache };
+  const env = { ...own.env, XDG_CACHE_HOME: cache, NODE_COMPILE_CACHE: '' };
   const editor = edit({ ...own, env }, ['acp', '--model', 'scripted:script.json']);
   await editor.start();
   editor.child.kill('SIGKILL');

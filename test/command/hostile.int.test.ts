@@ -1,9 +1,7 @@
 // Every hostile string through every field of every command, on a terminal: nothing but our own styles is obeyed by it.
 import { spawnSync } from 'node:child_process';
-import { mkdtempSync, rmSync } from 'node:fs';
-import { tmpdir } from 'node:os';
 import { join } from 'node:path';
-import { afterAll, expect, onTestFinished, test } from 'vitest';
+import { expect, onTestFinished, test } from 'vitest';
 import { COMMANDS } from '../../packages/whoa/src/command-table.ts';
 import { hostileStrings as TEXTS } from '../hostile-strings.ts';
 import { obeyedIn } from '../hostile-text.ts';
@@ -21,10 +19,6 @@ const PATH = ARGUMENT.replaceAll('/', '').slice(0, 60);
 /** Runs many commands in one process. */
 const MANY = join(import.meta.dirname, 'wrong-commands.ts');
 
-/** Many commands are started: they share what was compiled. */
-const COMPILED = mkdtempSync(join(tmpdir(), 'hostile-compiled-'));
-afterAll(() => rmSync(COMPILED, { recursive: true }));
-
 function home(script: unknown, files: Readonly<Record<string, string>> = {}): Home {
   const made = createHome({ 'script.json': JSON.stringify(script), ...files });
   onTestFinished(() => made[Symbol.dispose]());
@@ -37,7 +31,7 @@ function onTerminal({ folder, env }: Home, args: readonly string[], program: rea
   folder.write('command.sh', `stty -echo columns 120; ${quoted}`);
   const { stdout } = spawnSync('script', ['-qec', 'bash command.sh', '/dev/null'], {
     cwd: folder.path,
-    env: { ...env, TERM: 'xterm-256color', FORCE_COLOR: '1', XDG_CACHE_HOME: COMPILED, NODE_DISABLE_COMPILE_CACHE: '' },
+    env: { ...env, TERM: 'xterm-256color', FORCE_COLOR: '1' },
     input: '',
     encoding: 'utf8',
     maxBuffer: 100_000_000,

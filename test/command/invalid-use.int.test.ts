@@ -127,7 +127,7 @@ test('a home that cannot be written to is named, with what to do', () => {
 test('whatever the umask, nothing that is kept can be read or changed by others', () => {
   const own = home();
   const command = [...BIN, ...RUN];
-  const env = { ...own.env, XDG_CACHE_HOME: own.folder.at('cache'), NODE_DISABLE_COMPILE_CACHE: '' };
+  const env = { ...own.env, XDG_CACHE_HOME: own.folder.at('cache'), NODE_COMPILE_CACHE: '' };
   const { status } = spawnSync('sh', ['-c', 'umask 000; exec "$@"', 'sh', ...command], { cwd: own.folder.path, env });
   expect(status).toBe(0);
   const folders = ['state', 'state/whoa', 'cache', 'cache/whoa', 'cache/whoa/compiled', 'state/whoa/tasks.db'];

@@ -47,7 +47,7 @@ export function createHome(files: Readonly<Record<string, string>> = {}): Home {
     XDG_STATE_HOME: folder.at('state'),
     XDG_CONFIG_HOME: folder.at('config'),
     TMUX_TMPDIR: folder.path,
-    NODE_DISABLE_COMPILE_CACHE: '1',
+    NODE_COMPILE_CACHE: process.env['NODE_COMPILE_CACHE'] ?? '',
     LANG: 'C.UTF-8',
   };
   mkdirSync(folder.at('config/whoa'), { recursive: true, mode: 0o700 });

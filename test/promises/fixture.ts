@@ -46,9 +46,6 @@ export type Answers = readonly Answer[] | ((asked: Asked) => Answer | undefined)
 /** What the model says when it has nothing else to say. */
 export const DONE = 'All done.';
 
-/** Processes of a scene start from compiled code: there are many of them. */
-export const codeCache = { NODE_COMPILE_CACHE: join(import.meta.dirname, '../../node_modules/.cache/scenes') } as const;
-
 const LOOK_MS = 5;
 const WAIT_MS = 30_000;
 let fixtures = 0;
@@ -62,13 +59,12 @@ export async function openFixture(answers: Answers = []): Promise<Fixture> {
       },
   });
   const home = createHome({ 'config/whoa/whoa.config.mjs': configFor(provider.url) });
-  const { NODE_DISABLE_COMPILE_CACHE: _, ...env } = home.env;
   const folder = home.folder.path;
   const mark = `4${String(++fixtures).padStart(3, '0')}.${process.pid}`;
   const effects = (): TimedEffect[] => linesOf(join(folder, EFFECTS)).map((line) => JSON.parse(line) as TimedEffect);
   return {
     provider,
-    home: { ...home, env: { ...env, ...codeCache } },
+    home,
     folder,
     mark,
     tree: `echo begun; setsid sleep ${mark} & timeout ${mark} sleep ${mark} | tail -s ${mark}`,

@@ -6,7 +6,7 @@ import { afterAll } from 'vitest';
 import { type Child, startProgram } from '../../tasks/child.ts';
 import { openStore } from '../../tasks/open-store.ts';
 import { type SharedStoreKind, storeKinds } from '../../tasks/shared-stores.ts';
-import { codeCache, type Fixture, merged, until } from '../fixture.ts';
+import { type Fixture, merged, until } from '../fixture.ts';
 import { machineTime } from '../test-agent.ts';
 import type { End, Performance, Surface } from './surface.ts';
 
@@ -88,7 +88,6 @@ export function startWorker(location: string, { provider, folder }: Fixture, { l
   const program = join(import.meta.dirname, '../programs/worker.ts');
   return startProgram(program, [location, provider.url, folder, `${leaseMs}`, `${POLL_MS}`], {
     ...process.env,
-    ...codeCache,
   });
 }
 
