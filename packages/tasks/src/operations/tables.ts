@@ -31,6 +31,8 @@ export interface Conversation extends Omit<ConversationRecord, 'history'> {
 export interface Session {
   readonly id: string;
   readonly worker: string;
+  /** The newest format that its worker can use. */
+  readonly format: number;
   readonly leaseMs: number;
   /** When it expires. Left out while it holds nothing. */
   readonly expiresAt?: number;

@@ -96,7 +96,7 @@ class RedisDriver implements StoreDriver {
   readonly #shards: Shards;
   readonly #calls: Calls;
   readonly #channels: Channels;
-  readonly #common: () => Values;
+  readonly #common: (format: number) => Values;
 
   constructor(options: RedisStoreOptions, rules: StoreRules, shiftMs: () => number) {
     this.generations = generationsOf(options);
@@ -105,12 +105,9 @@ class RedisDriver implements StoreDriver {
     this.#rules = rules;
     this.#tags = Array.from({ length: this.domains }, (_, shard) => tagOf(options.prefix ?? PREFIX, shard));
     // Convert to text once: otherwise the library does it for every operation, while the caller waits.
-    const bounds = [
-      `${Math.ceil(rules.retentionMs)}`,
-      `${Math.ceil(rules.conversationRetentionMs)}`,
-      limitsOf(rules, this.generations),
-    ];
-    this.#common = () => [`${shiftMs()}`, ...bounds];
+    const kept = [`${Math.ceil(rules.retentionMs)}`, `${Math.ceil(rules.conversationRetentionMs)}`];
+    const limits = limitsOf(rules, this.generations);
+    this.#common = (format) => [`${shiftMs()}`, ...kept, `${format} ${limits}`];
     this.#calls = new Calls(options, {
       message: (channel, text) => this.#channels.hear(channel, text),
       lost: (connection) => this.#channels.mend(connection),
@@ -290,7 +287,7 @@ class RedisDriver implements StoreDriver {
   }
 
   #call(script: Script, shard: number, values: Values): Promise<Reply> {
-    return this.#calls.call(script, this.#tags[shard]!, [...this.#common(), ...values]);
+    return this.#calls.call(script, this.#tags[shard]!, (format) => [...this.#common(format), ...values]);
   }
 }
 

@@ -1,5 +1,6 @@
 import { createHash } from 'node:crypto';
 import { StoreSetupError } from '../../errors.ts';
+import { FORMAT, wrongFormat } from '../../rules/format.ts';
 import type { Connection } from './connection/driver.ts';
 import { BATCH } from './sql/batch.ts';
 import { CANCEL } from './sql/cancel.ts';
@@ -10,7 +11,7 @@ import { OVERVIEW, READ } from './sql/read.ts';
 import { SESSION } from './sql/session.ts';
 import { SHOW } from './sql/show.ts';
 import { STAGE } from './sql/stage.ts';
-import { FORMAT, TABLES } from './sql/tables.ts';
+import { TABLES } from './sql/tables.ts';
 import { TAKE } from './sql/take.ts';
 import { WORK } from './sql/work.ts';
 
@@ -52,14 +53,20 @@ SELECT EXISTS (SELECT FROM pg_namespace WHERE nspname = $2) AS functions,
   EXISTS (SELECT FROM pg_class c JOIN pg_namespace n ON n.oid = c.relnamespace WHERE n.nspname = $1 AND c.relname = 'migrations') AS old
 `;
 
+/** A schema, and its database for error messages. */
+export interface SchemaRef {
+  readonly schema: string;
+  readonly server: string;
+}
+
 /** Returns whether the schema exists as this client needs it. Throws if it exists but cannot be used. */
-export async function isLaidOut(connection: Connection, schema: string): Promise<boolean> {
+export async function isLaidOut(connection: Connection, { schema, server }: SchemaRef): Promise<boolean> {
   const names = [schema, functionsOf(schema)];
   const { rows: found } = await connection.query<{ tables: boolean; functions: boolean; old: boolean }>(FIND, names);
   const { tables, functions, old } = found[0]!;
   if (old) {
     throw new StoreSetupError(
-      `schema: '${schema}' is of a version before the first release; drop it, or name another: DROP SCHEMA ${schema} CASCADE`,
+      `${server}: schema '${schema}' is of a version before the first release; drop it, or name another: DROP SCHEMA ${schema} CASCADE`,
     );
   }
   if (!tables) return false;
@@ -69,35 +76,32 @@ export async function isLaidOut(connection: Connection, schema: string): Promise
     [VERSION],
   );
   const layout = rows[0]!;
-  if (layout.format !== FORMAT) {
-    const advice = layout.format > FORMAT ? 'update Whoa' : 'use the version of Whoa that made it';
-    throw new StoreSetupError(
-      `schema: '${schema}' has format ${layout.format}, this version of Whoa has ${FORMAT}; ${advice}`,
-    );
-  }
+  const wrong = wrongFormat(layout.format);
+  if (wrong !== undefined) throw new StoreSetupError(`${server}: schema '${schema}' ${wrong}`);
   if (!functions || layout.digest === null) return false;
   if (layout.digest !== DIGEST) {
     throw new StoreSetupError(
-      `schema: '${functionsOf(schema)}' has other functions than this build of Whoa (${layout.digest}, not ${DIGEST}); use the same build everywhere, or another schema`,
+      `${server}: schema '${functionsOf(schema)}' has other functions than this build of Whoa (${layout.digest}, not ${DIGEST}); use the same build everywhere, or another schema`,
     );
   }
   return true;
 }
 
 /** Creates what is missing. Several processes can call it at once: one does it, the others wait. */
-export async function layOut(connection: Connection, schema: string): Promise<void> {
+export async function layOut(connection: Connection, ref: SchemaRef): Promise<void> {
+  const { schema, server } = ref;
   // On any failure the caller drops the connection, which rolls everything back.
   await connection.query('BEGIN ISOLATION LEVEL READ COMMITTED');
   await connection.query('SELECT pg_advisory_xact_lock(hashtextextended($1, 0))', [`whoa lays out ${schema}`]);
-  if (!(await isLaidOut(connection, schema))) {
+  if (!(await isLaidOut(connection, ref))) {
     await connection.query(`SET LOCAL lock_timeout = ${LOCK_MS}`);
-    await createSchema(connection, schema);
+    await createSchema(connection, schema, server);
     const { rows } = await connection.query<{ tables: boolean }>(FIND, [schema, functionsOf(schema)]);
     if (!rows[0]!.tables) {
       await connection.query(qualify(TABLES, schema));
       await connection.query(qualify('INSERT INTO whoa.layout (format) VALUES ($1)', schema), [FORMAT]);
     }
-    await createSchema(connection, functionsOf(schema));
+    await createSchema(connection, functionsOf(schema), server);
     await connection.query(qualify(FUNCTIONS, schema));
     await connection.query(qualify('INSERT INTO whoa.functions (version, digest) VALUES ($1, $2)', schema), [
       VERSION,
@@ -108,7 +112,7 @@ export async function layOut(connection: Connection, schema: string): Promise<vo
 }
 
 /** Checks first: IF NOT EXISTS needs the permission to create even if there is nothing to create. */
-async function createSchema(connection: Connection, name: string): Promise<void> {
+async function createSchema(connection: Connection, name: string, server: string): Promise<void> {
   const { rowCount } = await connection.query('SELECT FROM pg_namespace WHERE nspname = $1', [name]);
   if (rowCount !== 0) return;
   try {
@@ -116,7 +120,7 @@ async function createSchema(connection: Connection, name: string): Promise<void>
   } catch (error) {
     if ((error as { code?: string }).code !== '42501') throw error;
     throw new StoreSetupError(
-      `schema: '${name}' does not exist and this user may not create it; let an owner of the database do so: CREATE SCHEMA ${name} AUTHORIZATION CURRENT_USER, with the name of this user`,
+      `${server}: schema '${name}' does not exist and this user may not create it; run 'whoa migrate' as a user that may, or let one do: CREATE SCHEMA ${name} AUTHORIZATION CURRENT_USER, with the name of this user`,
       { cause: error },
     );
   }

@@ -1,6 +1,7 @@
 import { setTimeout as wait } from 'node:timers/promises';
 import type { Redis } from 'ioredis';
 import { StoreBusyError, StoreClosedError } from '../../errors.ts';
+import { FORMAT } from '../../rules/format.ts';
 import { UnknownOutcomeError } from '../../unknown-outcome.ts';
 import { settledWithin } from '../settled-within.ts';
 import type { Connection, ConnectionEvents, Reply, Routes, Sent } from './connection/connection.ts';
@@ -41,6 +42,8 @@ export class Calls implements AsyncDisposable {
   #opening: Promise<Routes> | undefined;
   #routes: Routes | undefined;
   #isLaidOut = false;
+  /** As found on connecting. Shards that are still empty get it. */
+  #format = FORMAT;
   #closed = false;
 
   constructor(options: RedisStoreOptions, events: ConnectionEvents) {
@@ -49,11 +52,11 @@ export class Calls implements AsyncDisposable {
     this.#timeoutMs = options.timeoutMs ?? TIMEOUT_MS;
   }
 
-  /** Runs a script on the shard whose keys start with `tag`. */
-  async call(script: Script, tag: string, values: Values): Promise<Reply> {
+  /** Runs a script on the shard whose keys start with `tag`. Its values are asked for once the format is known. */
+  async call(script: Script, tag: string, values: (format: number) => Values): Promise<Reply> {
     const { name, isRepeatable } = script;
     const send = (connection: Connection, ms: number): Promise<Sent> =>
-      this.#run(connection, { script, values: [tag, ...values] }, ms);
+      this.#run(connection, { script, values: [tag, ...values(this.#format)] }, ms);
     return (await this.#askAgain({ name, isRepeatable, tag, send })).reply;
   }
 
@@ -200,11 +203,12 @@ export class Calls implements AsyncDisposable {
   async #check(connection: Connection, hasLayout: boolean): Promise<Sent | undefined> {
     const evicts = await checkEviction(connection, this.#options);
     if (evicts !== undefined || !hasLayout) return evicts?.failed;
-    const wrong = await checkLayout(
+    const checked = await checkLayout(
       (script, values) => this.#run(connection, { script, values: [this.#firstTag, ...values] }, this.#timeoutMs),
       this.#options,
     );
-    if (wrong !== undefined) return wrong.failed;
+    if ('failed' in checked) return checked.failed;
+    this.#format = checked.format;
     this.#isLaidOut = true;
     return undefined;
   }

@@ -1,6 +1,6 @@
 import { StoreSetupError } from '../../errors.ts';
+import { FORMAT, wrongFormat } from '../../rules/format.ts';
 import type { Connection, Sent } from './connection/connection.ts';
-import { FORMAT } from './lua/task.ts';
 import { generationsOf, PREFIX, type RedisStoreOptions, tagOf } from './options.ts';
 import { codeOf } from './replies/refusals.ts';
 import { SCRIPTS, type Script } from './scripts.ts';
@@ -11,13 +11,13 @@ const ASK_MS = 2_000;
 type Run = (script: Script, values: readonly (string | number)[]) => Promise<Sent>;
 
 /**
- * Compares the shard layout with what the first client wrote; if none has, writes it. Returns a transport failure, if
- * any. Throws if the layout differs.
+ * Compares the shard layout with what the first client wrote; if none has, writes it. Returns the format, or a transport
+ * failure. Throws if the layout differs.
  */
 export async function checkLayout(
   run: Run,
   { prefix = PREFIX, ...options }: RedisStoreOptions,
-): Promise<{ readonly failed: Sent } | undefined> {
+): Promise<{ readonly failed: Sent } | { readonly format: number }> {
   const shards = generationsOf(options).join(',');
   let sent = await run(SCRIPTS.layout, [0]);
   if ('reply' in sent && (sent.reply as string[])[0] === '') sent = await run(SCRIPTS.layOut, [0, FORMAT, shards]);
@@ -27,10 +27,10 @@ export async function checkLayout(
     throw new StoreSetupError(`The key '${key}' exists and must not: a shard that moves would lose tasks; delete it`);
   }
   const [format, found] = sent.reply as [string, string];
-  if (Number(format) !== FORMAT) throw otherFormat(format, prefix);
+  if (wrongFormat(Number(format)) !== undefined) throw otherFormat(format, prefix);
   // All counts before the last must match.
   if (!`${shards},`.startsWith(`${found},`)) throw otherShards(found, prefix);
-  return undefined;
+  return { format: Number(format) };
 }
 
 /** The error for a client with a different shard count. */
@@ -42,11 +42,9 @@ export function otherShards(found: string, prefix: string): StoreSetupError {
   );
 }
 
-/** The error for tasks that another version stores in a different format. */
+/** The error for a format that this version cannot use. */
 export function otherFormat(format: string, prefix: string): StoreSetupError {
-  return new StoreSetupError(
-    `The tasks ${whereUnder(prefix)} are kept in format ${format}, and this version of @whoa/tasks reads format ${FORMAT}; use the version that wrote them, or another prefix`,
-  );
+  return new StoreSetupError(`The store ${whereUnder(prefix)} ${wrongFormat(Number(format))}`);
 }
 
 function whereUnder(prefix: string): string {

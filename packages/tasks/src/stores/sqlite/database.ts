@@ -1,6 +1,7 @@
 import type { DatabaseSync, SQLInputValue, StatementSync } from 'node:sqlite';
 import { StoreBusyError, StoreSetupError } from '../../errors.ts';
-import { APPLICATION_ID, FORMAT, SCHEMA } from './schema.ts';
+import { FORMAT, wrongFormat } from '../../rules/format.ts';
+import { APPLICATION_ID, SCHEMA } from './schema.ts';
 
 /** How long SQLite waits inside a call, which blocks this process. After that we wait outside. */
 const WAIT_INSIDE_MS = 5;
@@ -14,10 +15,12 @@ export type Value = SQLInputValue;
 
 /** The only user of `node:sqlite`. */
 export class Database {
+  readonly #path: string;
   readonly #sqlite: DatabaseSync;
   readonly #statements = new Map<string, StatementSync>();
 
   constructor(path: string, options: { synchronous: 'NORMAL' | 'FULL' }) {
+    this.#path = path;
     // Load it late: merely importing it makes Node 22 print a warning.
     const sqlite = process.getBuiltinModule('node:sqlite');
     this.#sqlite = new sqlite.DatabaseSync(path, { timeout: WAIT_OPENING_MS });
@@ -29,10 +32,18 @@ export class Database {
       this.close();
       throw new StoreSetupError(`${path} ${wrong}`);
     }
-    const marks = `PRAGMA application_id = ${APPLICATION_ID}; PRAGMA user_version = ${FORMAT}`;
-    const domain = "INSERT OR IGNORE INTO domain (id, tick, state) VALUES (0, 0, '')";
-    this.#sqlite.exec(`${SCHEMA}; ${domain}; ${marks}; COMMIT`);
+    // Don't touch a file of an older format: processes of older versions use it too.
+    if ([0, FORMAT].includes(this.format)) {
+      const marks = `PRAGMA application_id = ${APPLICATION_ID}; PRAGMA user_version = ${FORMAT}`;
+      this.#sqlite.exec(`${SCHEMA}; INSERT OR IGNORE INTO domain (id, tick, state) VALUES (0, 0, ''); ${marks}`);
+    }
+    this.#sqlite.exec('COMMIT');
     this.#sqlite.exec(`PRAGMA busy_timeout = ${WAIT_INSIDE_MS}`);
+  }
+
+  /** The format of the file; 0 before there are tables. */
+  get format(): number {
+    return Number(this.get('PRAGMA user_version')?.['user_version']);
   }
 
   /** Returns the number of the inserted row, if any. */
@@ -60,7 +71,12 @@ export class Database {
 
   /** Runs reads. Each sees a consistent state. They wait only while the file is repaired after a process was killed. */
   read<T>(work: () => T): Promise<T> {
-    return this.#retryWhileBusy(work);
+    return this.#retryWhileBusy(() => {
+      const value = work();
+      // Check afterwards: what was read before the format changed is still right.
+      this.#checkFormat();
+      return value;
+    });
   }
 
   close(): void {
@@ -87,21 +103,23 @@ export class Database {
   }
 
   #wrongFormat(): string | undefined {
-    const format = Number(this.get('PRAGMA user_version')?.['user_version']);
+    const { format } = this;
     const isOurs = this.get('PRAGMA application_id')?.['application_id'] === APPLICATION_ID;
     if (format === 0 && !isOurs) return undefined;
     if (!isOurs) return 'is from before the first release, or of another program; move it away';
-    if (format > FORMAT)
-      return `was written by a newer version (format ${format}, this one knows ${FORMAT}); update Whoa`;
-    return undefined;
+    return wrongFormat(format);
+  }
+
+  #checkFormat(): void {
+    const wrong = this.#wrongFormat();
+    if (wrong !== undefined) throw new StoreSetupError(`${this.#path} ${wrong}`);
   }
 
   #transact<T>(work: () => T): T {
     this.#statement('BEGIN IMMEDIATE').run();
     try {
       // Check inside the transaction: another process may have changed the format since this one opened the file.
-      const wrong = this.#wrongFormat();
-      if (wrong !== undefined) throw new StoreSetupError(`The database ${wrong}`);
+      this.#checkFormat();
       const value = work();
       this.#statement('COMMIT').run();
       return value;

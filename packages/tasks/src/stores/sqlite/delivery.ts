@@ -1,4 +1,5 @@
 import type { DomainState, KeptTask, Lane, Queries, Session, Tables } from '../../operations/tables.ts';
+import { FORMAT } from '../../rules/format.ts';
 import { LIMITS, SETTLE } from '../../rules/rules.ts';
 import { type Database, recordOf } from './database.ts';
 
@@ -159,15 +160,14 @@ function waiterTables(database: Database): Pick<Tables, 'park' | 'unpark' | 'pop
   const unpark = (worker: string): void => void database.run('DELETE FROM waiters WHERE worker = ?', [worker]);
   return {
     park(worker, agents, at) {
-      const known = database.all('SELECT agent FROM waiters WHERE worker = ? AND at > ?', [
-        worker,
-        at - LIMITS.parkedMs / 4,
-      ]);
+      const recent = 'SELECT agent FROM waiters WHERE worker = ? AND at > ? AND format = ?';
+      const known = database.all(recent, [worker, at - LIMITS.parkedMs / 4, FORMAT]);
       const parked = new Set(known.map((row) => row['agent']));
       if (parked.size === agents.length && agents.every((agent) => parked.has(agent))) return;
       unpark(worker);
       for (const agent of agents) {
-        database.run('INSERT OR IGNORE INTO waiters (worker, agent, at) VALUES (?, ?, ?)', [worker, agent, at]);
+        const sql = 'INSERT OR IGNORE INTO waiters (worker, agent, at, format) VALUES (?, ?, ?, ?)';
+        database.run(sql, [worker, agent, at, FORMAT]);
       }
     },
     unpark,

@@ -1,6 +1,3 @@
-/** Increase it when the tables change. */
-export const FORMAT = 1;
-
 /** Files from before the first release have only a `user_version`; ours also have an `application_id`. */
 export const APPLICATION_ID = 0x77686f61;
 
@@ -29,8 +26,9 @@ CREATE TABLE IF NOT EXISTS lanes (
 CREATE INDEX IF NOT EXISTS lanes_in_turn ON lanes (agent, tick);
 CREATE TABLE IF NOT EXISTS worker_sessions (id TEXT PRIMARY KEY, expiresAt REAL, usedAt REAL NOT NULL, record TEXT NOT NULL) WITHOUT ROWID;
 CREATE INDEX IF NOT EXISTS worker_sessions_in_turn ON worker_sessions (expiresAt) WHERE expiresAt IS NOT NULL;
-CREATE TABLE IF NOT EXISTS waiters (worker TEXT NOT NULL, agent TEXT NOT NULL, at REAL NOT NULL, PRIMARY KEY (agent, at, worker)) WITHOUT ROWID;
+CREATE TABLE IF NOT EXISTS waiters (worker TEXT NOT NULL, agent TEXT NOT NULL, at REAL NOT NULL, format INTEGER NOT NULL, PRIMARY KEY (agent, at, worker)) WITHOUT ROWID;
 CREATE INDEX IF NOT EXISTS waiters_of_worker ON waiters (worker);
+CREATE TABLE IF NOT EXISTS steps (name TEXT PRIMARY KEY, place TEXT NOT NULL, isDone INTEGER NOT NULL) WITHOUT ROWID;
 CREATE TABLE IF NOT EXISTS domain (id INTEGER PRIMARY KEY CHECK (id = 0), tick INTEGER NOT NULL, state TEXT NOT NULL);
 CREATE TABLE IF NOT EXISTS inputs (
   owner TEXT NOT NULL, position INTEGER NOT NULL, input TEXT NOT NULL, PRIMARY KEY (owner, position)

@@ -172,11 +172,12 @@ export class Database implements AsyncDisposable {
   }
 
   async #layOut(connection: PooledConnection): Promise<void> {
-    if (!(await isLaidOut(connection, this.schema))) {
+    const ref = { schema: this.schema, server: describeServer(this.#options.url) };
+    if (!(await isLaidOut(connection, ref))) {
       const settings = { operation: 'setup', query_timeout: SETUP_MS };
       const { connection: alone, sockets } = await connectAlone(this.#options, settings);
       try {
-        await layOut(alone, this.schema);
+        await layOut(alone, ref);
       } finally {
         await sockets.endWithin(() => alone.end());
       }

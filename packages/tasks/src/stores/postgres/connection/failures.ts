@@ -1,4 +1,5 @@
 import { StoreBusyError, StoreSetupError } from '../../../errors.ts';
+import { wrongFormat } from '../../../rules/format.ts';
 import { UnknownOutcomeError } from '../../../unknown-outcome.ts';
 
 /** The operation that failed. */
@@ -39,8 +40,9 @@ const SETUP: Readonly<Record<string, string>> = {
   '3D000': 'the database does not exist: create it, or check the url',
   '42501': 'this user lacks a permission: let its owner grant it',
   '57P04': 'the database was dropped',
-  // Raised by our own functions: the message is complete.
+  // Raised by our own functions: a complete message; the format of the tables.
   WH001: '',
+  WH002: '',
 };
 
 /** Nothing was done, and the connection or its server is the cause: another connection may work. */
@@ -56,7 +58,8 @@ export function failureOf(error: unknown, { operation, sent, changes, server }: 
   const setup = code === undefined ? undefined : SETUP[code];
   if (setup !== undefined) {
     const said = (error as Error).message;
-    return new StoreSetupError(`${server}: ${setup === '' ? said : `${setup} (${said})`}`, { cause: error });
+    const words = code === 'WH002' ? `the schema ${wrongFormat(Number(said))}` : `${setup} (${said})`;
+    return new StoreSetupError(`${server}: ${code === 'WH001' ? said : words}`, { cause: error });
   }
   const busy = code === undefined ? undefined : BUSY[code];
   if (isAnswer(error) || !sent || !changes) {

@@ -1,4 +1,4 @@
-import { FORMAT } from './tables.ts';
+import { FORMAT, OLDEST_FORMAT } from '../../../rules/format.ts';
 
 /** The start and end of every query. */
 export const ENTRY: string = `
@@ -10,7 +10,7 @@ $$;
 -- Sets up the transaction for the operations, whatever the defaults of the role. Every setting ends with the
 -- transaction, because a pooler hands the connection to other programs. What was acknowledged is on disk. Every row is
 -- found through an index: a plan made while a table was empty must not scan it once it is full. One plan serves every
--- value. A read-only server is refused for reads too: its data may be out of date. So is a client of another format. A
+-- value. A read-only server is refused for reads too: its data may be out of date. So is a client that cannot use the format. A
 -- client that changes the format locks the table against readers first: running transactions end before, and later ones
 -- see the new format.
 CREATE FUNCTION fn.enter(lock_ms text, tenant_cap text, agent_cap text) RETURNS void LANGUAGE plpgsql AS $$
@@ -25,10 +25,7 @@ BEGIN
       quote_ident(current_user) USING ERRCODE = 'WH001';
   END IF;
   SELECT l.format INTO found FROM whoa.layout l;
-  IF found <> ${FORMAT} THEN
-    RAISE EXCEPTION 'the tables have format %, this version of Whoa has ${FORMAT}; use the same version everywhere', found
-      USING ERRCODE = 'WH001';
-  END IF;
+  IF found NOT BETWEEN ${OLDEST_FORMAT} AND ${FORMAT} THEN RAISE EXCEPTION '%', found USING ERRCODE = 'WH002'; END IF;
   PERFORM set_config('lock_timeout', lock_ms, true), set_config('enable_seqscan', 'off', true),
     set_config('enable_bitmapscan', 'off', true), set_config('plan_cache_mode', 'force_generic_plan', true),
     set_config('jit', 'off', true);

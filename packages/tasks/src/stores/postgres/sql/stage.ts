@@ -1,3 +1,4 @@
+import { FORMAT } from '../../../rules/format.ts';
 import { toSqlTable, toSqlText } from '../../../rules/literals.ts';
 import { LIMITS, SETTLE } from '../../../rules/rules.ts';
 import { STATUS_TABLE } from '../../../status.ts';
@@ -46,11 +47,12 @@ CREATE FUNCTION fn.park(of_worker text, agents text[], now float8) RETURNS void 
 DECLARE
   parked text[];
 BEGIN
-  SELECT array_agg(w.agent) INTO parked FROM whoa.waiters w WHERE w.worker = of_worker AND w.at > now - ${LIMITS.parkedMs / 4};
+  SELECT array_agg(w.agent) INTO parked FROM whoa.waiters w WHERE w.worker = of_worker AND w.at > now - ${LIMITS.parkedMs / 4}
+    AND w.format = ${FORMAT};
   IF parked @> agents AND agents @> parked THEN RETURN; END IF;
   PERFORM fn.unpark(of_worker);
-  INSERT INTO whoa.waiters (worker, agent, at) SELECT DISTINCT of_worker, a.agent, now FROM unnest(agents) AS a (agent)
-  ON CONFLICT DO NOTHING;
+  INSERT INTO whoa.waiters (worker, agent, at, format)
+  SELECT DISTINCT of_worker, a.agent, now, ${FORMAT} FROM unnest(agents) AS a (agent) ON CONFLICT DO NOTHING;
 END $$;
 
 -- Returns the next stage of a task: it waits for its start time, then for its preferred worker, then any worker can

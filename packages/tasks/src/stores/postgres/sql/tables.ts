@@ -1,15 +1,13 @@
-/** How the tables are laid out. Clients of another format would misread them. */
-export const FORMAT = 1;
-
 /**
  * The tables. `whoa.` stands for their schema, `fn.` for that of the functions. Times are milliseconds since 1970 on
  * the database's clock. Messages are `json`, never `jsonb`: they must come back unchanged, and `jsonb` refuses
  * `\u0000`.
  */
 export const TABLES: string = `
--- The format that every client must agree on, in one row, and the versions of the functions.
+-- The format that every client must agree on, in one row; the versions of the functions; how far migrations are.
 CREATE TABLE whoa.layout (format int NOT NULL);
 CREATE TABLE whoa.functions (version int PRIMARY KEY, digest text NOT NULL);
+CREATE TABLE whoa.steps (name text COLLATE "C" PRIMARY KEY, place text NOT NULL, is_done boolean NOT NULL);
 
 -- Names are always compared byte by byte: with two collations no index would be used. Where a task is found (ready in
 -- its lane, later, queued, held by a session, told) follows from its columns: one row to lock, and nothing beside it
@@ -68,9 +66,10 @@ CREATE TABLE whoa.history (
   PRIMARY KEY (tenant, conversation, position)
 );
 
--- A worker's session. It expires only while it holds tasks, and only beats extend it.
+-- A worker's session. It expires only while it holds tasks, and only beats extend it. Its format is the newest that the
+-- worker can use.
 CREATE TABLE whoa.sessions (
-  id text COLLATE "C" PRIMARY KEY, worker text NOT NULL, lease_ms float8 NOT NULL, expires_at float8,
+  id text COLLATE "C" PRIMARY KEY, worker text NOT NULL, format int NOT NULL, lease_ms float8 NOT NULL, expires_at float8,
   is_over boolean NOT NULL DEFAULT false, had_suspect boolean NOT NULL DEFAULT false,
   take_number int NOT NULL DEFAULT 0, took text[] NOT NULL DEFAULT '{}', used_at float8 NOT NULL
 ) WITH (fillfactor = 50);
@@ -82,7 +81,7 @@ CREATE TABLE whoa.crowded (
 );
 -- Workers that wait for tasks of an agent.
 CREATE TABLE whoa.waiters (
-  agent text COLLATE "C", at float8, worker text COLLATE "C", PRIMARY KEY (agent, at, worker)
+  agent text COLLATE "C", at float8, worker text COLLATE "C", format int NOT NULL, PRIMARY KEY (agent, at, worker)
 );
 CREATE INDEX waiters_of_worker ON whoa.waiters (worker);
 -- What the database remembers about time, in one row.

@@ -34,7 +34,7 @@ end
 local waiting = redis.call('ZRANGE', tag .. 'waiters:*', now - ${LIMITS.parkedMs}, '+inf', 'BYSCORE', 'LIMIT', 0, limit)
 for _, worker in ipairs(waiting) do
   local noted = redis.call('HGET', tag .. 'waiting', worker)
-  if noted then waiters[#waiters + 1] = { worker, string.match(noted, '^%S+ (.*)$') } end
+  if noted then waiters[#waiters + 1] = { worker, string.match(noted, '^%S+ %S+ (.*)$') } end
 end
 return { sessions, waiters, tostring(now) }
 `;

@@ -42,7 +42,7 @@ local function ring(agent)
     local worker = popped[1]
     if not worker then return end
     local noted = redis.call('HGET', tag .. 'waiting', worker)
-    if noted then unpark(worker, cjson.decode(string.match(noted, '^%S+ (.*)$'))) end
+    if noted then unpark(worker, cjson.decode(string.match(noted, '^%S+ %S+ (.*)$'))) end
     if tonumber(popped[2]) >= now - ${LIMITS.parkedMs} then
       redis.call('SPUBLISH', tag .. 'inbox:' .. worker, cjson.encode({ 'work', worker, agent }))
       return

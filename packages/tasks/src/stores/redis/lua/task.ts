@@ -1,3 +1,4 @@
+import { FORMAT, OLDEST_FORMAT } from '../../../rules/format.ts';
 import { toLua } from '../../../rules/literals.ts';
 import { SETTLE } from '../../../rules/rules.ts';
 import { STATUS_TABLE } from '../../../status.ts';
@@ -14,22 +15,21 @@ local function pair(first, second)
 end
 `;
 
-/** The only format that these scripts read and write. */
-export const FORMAT = 1;
-
 /**
- * Refuses to read or write a shard with another format: another process may have changed it meanwhile. A shard
- * learns a new shard count from the first client that writes to it; from then on clients with the old one are refused.
+ * Refuses to read or write a shard whose format this version cannot use: another process may have changed it meanwhile.
+ * A shard learns the format and a new shard count from the first client that writes to it; from then on clients with the
+ * old count are refused.
  */
 export function sameLayout({ canWrite }: { readonly canWrite: boolean }): string {
   return /* lua */ `
 local layout, known = redis.call('HMGET', tag .. 'layout', 'format', 'shards'), string.match(ARGV[4], '%S+$')
-if layout[1] and layout[1] ~= '${FORMAT}' then return redis.error_reply('OTHERFORMAT ' .. layout[1]) end
+local format = tonumber(layout[1] or string.match(ARGV[4], '^%d+'))
+if format < ${OLDEST_FORMAT} or format > ${FORMAT} then return redis.error_reply('OTHERFORMAT ' .. format) end
 if layout[2] ~= known then
   if layout[2] and string.sub(known, 1, #layout[2] + 1) ~= layout[2] .. ',' then
     return redis.error_reply('OTHERSHARDS ' .. layout[2])
   end
-  ${canWrite ? "redis.call('HSET', tag .. 'layout', 'shards', known)" : ''}
+  ${canWrite ? "redis.call('HSET', tag .. 'layout', 'shards', known, 'format', format)" : ''}
 end
 `;
 }
@@ -37,7 +37,7 @@ end
 /** The limits of a store. */
 export const RULES: string = /* lua */ `
 local retention, conversationRetention = tonumber(ARGV[2]), tonumber(ARGV[3])
-local maxAttempts, maxTenant, maxAgent = string.match(ARGV[4], '^(%d+) (%d+) (%d+)')
+local maxAttempts, maxTenant, maxAgent = string.match(ARGV[4], '^%d+ (%d+) (%d+) (%d+)')
 maxAttempts, maxTenant, maxAgent = tonumber(maxAttempts), tonumber(maxTenant), tonumber(maxAgent)
 `;
 

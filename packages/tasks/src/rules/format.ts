@@ -1,0 +1,15 @@
+/** The newest format of stored data that this version can use. A new store gets it; others keep theirs. */
+export const FORMAT: number = 1;
+/** The oldest format that it can use. */
+export const OLDEST_FORMAT: number = 1;
+
+/** Returns why data of a format cannot be used by this version, and what to do; `undefined` if it can be used. */
+export function wrongFormat(found: number): string | undefined {
+  if (found >= OLDEST_FORMAT && found <= FORMAT) return undefined;
+  const own = OLDEST_FORMAT === FORMAT ? `format ${FORMAT}` : `formats ${OLDEST_FORMAT} to ${FORMAT}`;
+  const advice =
+    found > FORMAT
+      ? 'update Whoa'
+      : `first run 'whoa migrate --finish' with a version of Whoa that can use format ${found}`;
+  return `has format ${found}, and this version of Whoa uses ${own}; ${advice}`;
+}
