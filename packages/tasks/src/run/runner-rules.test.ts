@@ -35,6 +35,7 @@ test('a runner refuses settings that cannot work', async () => {
   await expect(made.run(task, { policy: 'wait' as 'queue' })).rejects.toThrow("policy: expected 'replace' or");
   await expect(made.run(task, { signal: {} as AbortSignal })).rejects.toThrow('signal: expected an AbortSignal');
   await expect(made.serve({ concurrency: 0 })).rejects.toThrow('concurrency: expected a whole number from 1, got 0');
+  await expect(made.serve({ agents: 'a' as unknown as [] })).rejects.toThrow('agents: expected a list');
 });
 
 test('conversations on a store refuse settings that cannot work', async () => {

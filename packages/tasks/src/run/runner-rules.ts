@@ -1,7 +1,7 @@
 import { POLICY_RULE, SOURCE_RULES, settings, worldRule } from '@whoa/core/internal';
-import type { RunnerOptions, WorkOptions } from './runner.ts';
+import type { RunnerOptions, ServeOptions, WorkOptions } from './runner.ts';
 
-const { boundedMs, callback, count, having, nonEmptyText, oneOf, required, timeLimitMs } = settings;
+const { boundedMs, callback, count, having, listOf, nonEmptyText, oneOf, required, timeLimitMs } = settings;
 
 const DAY_MS = 86_400_000;
 const beatMs = boundedMs({ max: DAY_MS });
@@ -43,4 +43,4 @@ export const WORK_RULES: settings.Rules<WorkOptions> = {
   ...SOURCE_RULES,
 };
 
-export const CONCURRENCY_RULES: settings.Rules<{ readonly concurrency?: number }> = { concurrency: count() };
+export const SERVE_RULES: settings.Rules<ServeOptions> = { concurrency: count(), agents: listOf(nonEmptyText) };

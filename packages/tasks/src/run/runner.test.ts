@@ -618,6 +618,18 @@ test('a worker that is stopped gracefully lets a call finish before it hands its
   }
 });
 
+test('a worker that serves no agents leaves their tasks to those who claim them by id', async () => {
+  const { runner, store, world } = setUp({ work: () => Promise.resolve({ answer: 'done' }) });
+  await runner.serve({ agents: [] });
+  const receipt = await store.create(TASK);
+  await world.clock.advance(10_000);
+  if (receipt.answer !== 'created') throw new Error(receipt.answer);
+  const { id } = receipt.task;
+  expect(await store.get({ tenant: 'acme', id })).toMatchObject({ status: 'init', stage: 'ready' });
+  expect(await runner.work({ tenant: 'acme', id }, { wait: false })).toMatchObject({ status: 'success' });
+  await runner.stop();
+});
+
 test('a worker that lost its lease stops, publishes nothing and says so', async () => {
   const world = createVirtualWorld();
   const inner = createMemoryStore({ world });

@@ -63,6 +63,16 @@ export interface WorkOptions {
   readonly onEvent?: (event: RunEvent) => unknown;
 }
 
+export interface ServeOptions {
+  /** How many tasks run at once. Defaults to 16. */
+  readonly concurrency?: number;
+  /**
+   * Takes tasks of these agents only. Defaults to all of the runner's. With an empty list it takes only tasks that must
+   * be settled, and frees those of crashed workers: for a queue in front of the store that calls `work`.
+   */
+  readonly agents?: readonly string[];
+}
+
 /** A task that was created and is running. */
 export interface StartedTask extends TaskRef {
   /** Resolves when the task has ended. If it rejects and no caller awaits it, the runner reports a `store-error`. */
@@ -101,7 +111,7 @@ export interface Runner extends AsyncDisposable {
   /** Runs an existing task. Waits until it is ready or its worker's lease ends. Rejects with `LeaseLostError`. */
   work(task: TaskRef, options?: Omit<WorkOptions, 'policy'>): Promise<TaskResponse>;
   /** Takes tasks that no worker holds, including those of crashed workers, `concurrency` at a time. */
-  serve(options?: { readonly concurrency?: number }): Promise<void>;
+  serve(options?: ServeOptions): Promise<void>;
   /**
    * Takes no more tasks, and hands back unfinished ones. `mode` says how calls in progress are stopped; it defaults to
    * `graceful`, and disposing uses `now`. Calling it again can only make the stop harder.

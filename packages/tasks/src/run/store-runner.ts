@@ -23,10 +23,11 @@ import {
   type Runner,
   type RunnerEvent,
   type RunnerOptions,
+  type ServeOptions,
   type StartedTask,
   type WorkOptions,
 } from './runner.ts';
-import { CONCURRENCY_RULES, RUNNER_DEFAULTS, RUNNER_RULES, WORK_RULES } from './runner-rules.ts';
+import { RUNNER_DEFAULTS, RUNNER_RULES, SERVE_RULES, WORK_RULES } from './runner-rules.ts';
 import type { Work } from './work.ts';
 
 /** How a claimed task is run here. */
@@ -152,14 +153,14 @@ class StoreRunner implements Runner {
     }
   }
 
-  async serve(given: { readonly concurrency?: number } = {}): Promise<void> {
-    const { concurrency = 16 } = settings.readSettings<typeof given>(given, CONCURRENCY_RULES);
+  async serve(given: ServeOptions = {}): Promise<void> {
+    const { concurrency = 16, agents } = settings.readSettings<ServeOptions>(given, SERVE_RULES);
     await this.#orders.open();
     this.#shutdown.throwIfCancelled();
     this.#takes?.[Symbol.dispose]();
     this.#takes = new TakeLoop({
       sessions: this.#sessions,
-      agents: Object.keys(this.#options.agents),
+      agents: agents ?? Object.keys(this.#options.agents),
       concurrency,
       live: () => this.#live.size - (this.#options.background?.live ?? 0),
       pollMs: this.#options.pollMs,
