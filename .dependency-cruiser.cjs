@@ -4,6 +4,7 @@ const packages = {
   tools: ['core'],
   'ai-sdk': ['core'],
   tasks: ['core'],
+  bullmq: ['core', 'tasks'],
   acp: ['core', 'tools', 'tasks'],
   server: ['core', 'ai-sdk', 'tasks'],
   console: ['core', 'tasks', 'server'],

@@ -25,6 +25,9 @@ const MANAGERS: readonly Manager[] = [
   { name: 'Yarn', install: [...YARN, 'install'], node: [...YARN, 'node'] },
 ];
 
+/** Peers that a package cannot do without. Yarn does not install them by itself. */
+const PEERS = { bullmq: '6' };
+
 function run([file = '', ...args]: readonly string[], cwd: string): string {
   return execFileSync(file, args, { cwd, encoding: 'utf8', stdio: ['ignore', 'pipe', 'inherit'] });
 }
@@ -35,7 +38,7 @@ function tryWith({ name, install, node }: Manager, { tarballs, entries }: Packed
   mkdirSync(cwd);
   const files = Object.fromEntries([...tarballs].map(([name, file]) => [name, `file:${file}`]));
   // Packages that nobody has published yet ask for each other by version: the files stand in for them.
-  const manifest = { private: true, type: 'module', dependencies: files, resolutions: files };
+  const manifest = { private: true, type: 'module', dependencies: { ...files, ...PEERS }, resolutions: files };
   writeFileSync(join(cwd, 'package.json'), JSON.stringify(manifest));
   writeFileSync(join(cwd, 'imports.mjs'), importAll(entries.filter((entry) => entry !== FOR_PAGES)));
   writeFileSync(join(cwd, 'pnpm-workspace.yaml'), JSON.stringify({ overrides: files }));

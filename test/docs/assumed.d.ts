@@ -13,6 +13,7 @@ declare const createMyDriver: (
   rules: import('@whoa/tasks/store').StoreRules,
 ) => import('@whoa/tasks/store').StoreDriver;
 declare const store: import('@whoa/tasks').TaskStore;
+declare const queue: import('bullmq').Queue;
 declare const task: import('@whoa/tasks').TaskRef;
 declare const id: string;
 declare const taskId: string;

@@ -17,10 +17,12 @@ import { createBackground, createStoreConversations, createRunner, createTaskSto
 import { createCancellationRegistry, createCancelMessage, createEventChannel } from '@whoa/tasks/compat';
 import { createBackgroundTools, createBashTool, createBackgroundProcesses, createContainment, createRoot, detectContainments, createFileTools, createMcpTools } from '@whoa/tools';
 import { listResources, createToolContract } from '@whoa/tools/testing';
+import { createBullmqEngine } from '@whoa/bullmq';
 import { createFileSessions, serveAcp } from '@whoa/acp';
 import { createAccess, createAgUiHandler, createChatHandler, createLogin, createTaskApi, createTokens, listen } from '@whoa/server';
 import { createTaskClient } from '@whoa/server/task-client';
 import { tool } from 'ai';
+import { Queue } from 'bullmq';
 import { defineConfig } from 'whoa';
 import { z } from 'zod';
 
@@ -54,6 +56,7 @@ export const runner = createRunner({ store, agents: { agent } });
 export const started = runner.start({ tenant: 'acme', agent: 'agent', input: 'Hello' });
 export const stored = createStoreConversations({ agent, store, tenant: 'acme' });
 export const storedReply = stored.processMessage('one', 'Hello');
+export const engine = createBullmqEngine({ store, queue: new Queue('agents', { connection: {} }), agents: ['agent'] });
 export const background = createBackground();
 export const storedApprovals = createTaskApprovals();
 export const registry = createCancellationRegistry({ store, tenant: 'acme' });

@@ -1,0 +1,7 @@
+export {
+  type BullmqEngine,
+  type BullmqEngineOptions,
+  createBullmqEngine,
+  type TicketWorkerOptions,
+} from './bullmq-engine.ts';
+export type { Ticket } from './ticket.ts';

@@ -1,0 +1,272 @@
+// BullMQ in front of a store, on a real Redis: the queue says when, the store says what.
+import { type BullmqEngine, createBullmqEngine, type TicketWorkerOptions } from '@whoa/bullmq';
+import { createMemoryStore, createRunner, createTaskStore, type TaskStore, type Work } from '@whoa/tasks';
+import { type Job, Queue } from 'bullmq';
+import { afterAll, beforeAll, expect, test } from 'vitest';
+import { type RedisServer, startRedis } from '../servers/redis.ts';
+import { type Child, startChild } from '../tasks/child.ts';
+
+const TASK = { tenant: 'acme', agent: 'assistant', input: 'hello' };
+
+let redis: RedisServer;
+beforeAll(async () => void (redis = await startRedis({ appendfsync: 'none' })));
+afterAll(() => redis[Symbol.asyncDispose]());
+
+let queues = 0;
+
+interface SetUp {
+  readonly store?: TaskStore;
+  readonly queue?: Queue;
+  readonly work?: Work;
+  readonly worker?: TicketWorkerOptions;
+  readonly reofferMs?: number;
+}
+
+/** An engine that serves a function, unless there is none. */
+async function setUp({ work, worker, reofferMs = 60_000, ...given }: SetUp = {}) {
+  const store = given.store ?? createMemoryStore();
+  const queue =
+    given.queue ?? new Queue(`tickets-${queues++}`, { connection: { host: '127.0.0.1', port: redis.port } });
+  const errors: Error[] = [];
+  queue.on('error', (error) => errors.push(error));
+  const engine = createBullmqEngine({ store, queue, agents: ['assistant'], reofferMs });
+  if (work) {
+    const runner = createRunner({ store: engine.store, agents: { assistant: work } });
+    await engine.serve(runner, { drainDelay: 1, ...worker });
+  }
+  return {
+    store,
+    queue,
+    errors,
+    engine,
+    async [Symbol.asyncDispose]() {
+      await engine[Symbol.asyncDispose]();
+      await queue.close();
+    },
+  };
+}
+
+async function create(engine: BullmqEngine, task: object = {}): Promise<{ tenant: string; id: string }> {
+  const receipt = await engine.store.create({ ...TASK, ...task });
+  if (!('task' in receipt)) throw new Error(receipt.answer);
+  return { tenant: TASK.tenant, id: receipt.task.id };
+}
+
+const POLL = { timeout: 30_000, interval: 10 };
+
+async function statusIs(store: TaskStore, ref: { tenant: string; id: string }, status: string): Promise<void> {
+  await expect.poll(async () => (await store.get(ref))?.status, POLL).toBe(status);
+}
+
+async function ticketIs(queue: Queue, id: string, state: string): Promise<Job> {
+  await expect.poll(() => queue.getJobState(id), POLL).toBe(state);
+  return (await queue.getJob(id)) as Job;
+}
+
+/** Work that counts its starts and ends when told. */
+function heldWork() {
+  const started: unknown[] = [];
+  let end = (): void => {};
+  const ended = new Promise<void>((resolve) => (end = resolve));
+  const work: Work = async ({ task, token, signal }) => {
+    started.push(task.inputs[0]);
+    await Promise.race([ended, new Promise((resolve) => signal.addEventListener('abort', resolve))]);
+    token.throwIfCancelled();
+    return 'done';
+  };
+  return { work, started, end: () => end() };
+}
+
+test('a task runs elsewhere, survives a SIGKILL, is cancelled within milliseconds and ends once', async () => {
+  const store = createTaskStore(redis.url);
+  const from = await setUp({ store, reofferMs: 500 });
+  const children = [1, 2].map(() => startChild('ticket-worker', [redis.url, from.queue.name]));
+  const works = (child: Child): Promise<unknown> => child.hear<{ type: string }>(({ type }) => type === 'working');
+  try {
+    const ref = await create(from.engine);
+    const first = await Promise.any(children.map((child) => works(child).then(() => child)));
+    const second = children.find((child) => child !== first)!;
+    await expect.poll(async () => (await store.get(ref))?.position, POLL).toBeGreaterThan(1);
+    await first[Symbol.asyncDispose]();
+    await works(second);
+    const before = performance.now();
+    expect(await store.cancel(ref, { kind: 'user', by: 'ann' }, { mode: 'now' })).toMatchObject({ answer: 'accepted' });
+    const fired = await second.hear<{ type: string; reason: unknown }>(({ type }) => type === 'fired');
+    const cancelMs = performance.now() - before;
+    expect(fired.reason).toMatchObject({ kind: 'user', by: 'ann' });
+    // About 2 ms on an idle machine; a busy one is no reason to fail.
+    expect(cancelMs).toBeLessThan(2_000);
+    expect(await ticketIs(from.queue, ref.id, 'completed')).toMatchObject({ returnvalue: { status: 'cancelled' } });
+    expect(await store.get(ref)).toMatchObject({ status: 'cancelled', deaths: 1 });
+    expect(second.said.filter((said) => (said as { type: string }).type === 'working')).toHaveLength(1);
+  } finally {
+    for (const child of children) await child[Symbol.asyncDispose]();
+    await from[Symbol.asyncDispose]();
+    await store[Symbol.asyncDispose]();
+  }
+});
+
+test('a rate limit holds while tickets are lost and offered again', async () => {
+  const [max, duration, count] = [2, 200, 10];
+  const starts: number[] = [];
+  const work: Work = () => {
+    starts.push(performance.now());
+    return Promise.resolve('done');
+  };
+  const limited = await setUp({ work, worker: { limiter: { max, duration } }, reofferMs: 20 });
+  const refs = await Promise.all(Array.from({ length: count }, (_, n) => create(limited.engine, { input: n })));
+  await limited.queue.remove(refs.at(-1)!.id);
+  await limited.queue.remove(refs.at(-2)!.id);
+  for (const ref of refs) await statusIs(limited.store, ref, 'success');
+  expect(starts).toHaveLength(count);
+  // The first of each window waits for the end of the one before.
+  expect(starts.at(-1)! - starts[0]!).toBeGreaterThan((count / max - 1) * duration - 20);
+  await limited[Symbol.asyncDispose]();
+});
+
+test('a lost ticket is replaced, and keeps its priority', async () => {
+  const idle = await setUp();
+  const ref = await create(idle.engine, { priority: 7 });
+  const { priority } = (await idle.queue.getJob(ref.id))!;
+  await idle.queue.obliterate({ force: true });
+  expect(await idle.queue.getJobState(ref.id)).toBe('unknown');
+  expect(await idle.engine.reoffer()).toBe(1);
+  expect(await idle.engine.reoffer()).toBe(0);
+  expect(await idle.queue.getJob(ref.id)).toMatchObject({ priority, data: ref });
+  expect(priority).toBe(93);
+  await idle[Symbol.asyncDispose]();
+});
+
+test('tasks that another process created get a ticket, by the one worker that scans', async () => {
+  const { work, started, end } = heldWork();
+  const serving = await setUp({ work, reofferMs: 50 });
+  end();
+  const receipt = await serving.store.create(TASK);
+  await statusIs(serving.store, { tenant: 'acme', id: 'task' in receipt ? receipt.task.id : '' }, 'success');
+  expect(started).toHaveLength(1);
+  await serving[Symbol.asyncDispose]();
+});
+
+test('a doubled ticket starts nothing, and a late one neither', async () => {
+  const { work, started, end } = heldWork();
+  const { store, queue, engine, ...rest } = await setUp({ work });
+  const ref = await create(engine);
+  await expect.poll(() => started, POLL).toHaveLength(1);
+  await queue.add('again', ref, { jobId: 'doubled' });
+  await ticketIs(queue, 'doubled', 'delayed');
+  end();
+  await ticketIs(queue, ref.id, 'completed');
+  await (await queue.getJob('doubled'))!.promote();
+  expect(await ticketIs(queue, 'doubled', 'completed')).toMatchObject({ returnvalue: { status: 'success' } });
+  await queue.add('late', ref, { jobId: 'late' });
+  await ticketIs(queue, 'late', 'completed');
+  await queue.add('forgotten', { tenant: 'acme', id: 't0-none' }, { jobId: 'forgotten' });
+  expect(await ticketIs(queue, 'forgotten', 'completed')).toMatchObject({ returnvalue: { status: 'unknown' } });
+  expect(started).toHaveLength(1);
+  expect((await store.get(ref))?.epoch).toBe(1);
+  await rest[Symbol.asyncDispose]();
+});
+
+test('a task that is cancelled before it starts never starts, and its ticket is gone', async () => {
+  const idle = await setUp();
+  const ref = await create(idle.engine, { notBefore: Date.now() + 3_600_000 });
+  expect(await idle.queue.getJobState(ref.id)).toBe('delayed');
+  expect(await idle.engine.store.cancel(ref)).toMatchObject({ answer: 'accepted', status: 'cancelled' });
+  expect(await idle.queue.getJobState(ref.id)).toBe('unknown');
+  expect(await idle.engine.store.cancel(ref)).toMatchObject({ answer: 'too-late' });
+  expect(await idle.engine.reoffer()).toBe(0);
+  await idle[Symbol.asyncDispose]();
+});
+
+test('closing puts the task and its ticket back, and another engine continues', async () => {
+  const { work, started } = heldWork();
+  const store = createMemoryStore();
+  const first = await setUp({ store, work });
+  const ref = await create(first.engine);
+  await expect.poll(() => started, POLL).toHaveLength(1);
+  await Promise.all([first.engine.close(), first.engine.close('now')]);
+  expect(await store.get(ref)).toMatchObject({ status: 'init', attempts: 0 });
+  expect(await first.queue.getJobState(ref.id)).toBe('prioritized');
+  await expect(first.engine.serve(createRunner({ store, agents: {} }))).rejects.toThrow('was closed');
+  const second = await setUp({ store, queue: first.queue, work: () => Promise.resolve('continued') });
+  await statusIs(store, ref, 'success');
+  await second.engine.close();
+  expect(first.errors).toEqual([]);
+  await first[Symbol.asyncDispose]();
+});
+
+test('the next task of a conversation gets its ticket when the one before has ended', async () => {
+  const { work, started, end } = heldWork();
+  const { engine, store, queue, ...rest } = await setUp({ work });
+  const first = await create(engine, { conversation: 'c', input: 1 });
+  await expect.poll(() => started, POLL).toEqual([1]);
+  const receipt = await engine.store.create({ ...TASK, conversation: 'c', input: 2 }, { policy: 'queue' });
+  const second = { tenant: 'acme', id: 'task' in receipt ? receipt.task.id : '' };
+  expect(await queue.getJobState(second.id)).toBe('unknown');
+  end();
+  await statusIs(store, first, 'success');
+  await statusIs(store, second, 'success');
+  await rest[Symbol.asyncDispose]();
+});
+
+test('a job of a scheduler creates its task once', async () => {
+  const { work, started, end } = heldWork();
+  const { store, queue, ...rest } = await setUp({ work });
+  end();
+  await queue.upsertJobScheduler('nightly', { every: 3_600_000 }, { name: 'assistant', data: { task: TASK } });
+  await expect.poll(async () => (await store.list({ tenant: 'acme' })).tasks[0]?.status, POLL).toBe('success');
+  const [job] = await expect
+    .poll(() => queue.getCompleted(), POLL)
+    .toHaveLength(1)
+    .then(() => queue.getCompleted());
+  await job!.retry('completed');
+  await expect.poll(async () => (await queue.getJob(job!.id!))?.attemptsStarted, POLL).toBe(2);
+  await ticketIs(queue, job!.id!, 'completed');
+  expect(started).toHaveLength(1);
+  expect((await store.list({ tenant: 'acme' })).tasks).toHaveLength(1);
+  await rest[Symbol.asyncDispose]();
+});
+
+test('a job that is no ticket, and a task that fails, end as failed with the reason', async () => {
+  const work = (): Promise<never> => Promise.reject(new Error('no table left'));
+  const { engine, queue, ...rest } = await setUp({ work });
+  await queue.add('mail', { to: 'ann' }, { jobId: 'mail', attempts: 5 });
+  expect((await ticketIs(queue, 'mail', 'failed')).failedReason).toContain('expected { tenant, id } or { task }');
+  await queue.add('bad', { task: { tenant: '', agent: 'assistant', input: 1 } }, { jobId: 'bad', attempts: 5 });
+  expect((await ticketIs(queue, 'bad', 'failed')).failedReason).toContain('tenant: expected');
+  const { id } = await create(engine);
+  expect((await ticketIs(queue, id, 'failed')).failedReason).toContain('no table left');
+  await rest[Symbol.asyncDispose]();
+});
+
+test('a ticket waits while the store is away', async () => {
+  const { work, started, end } = heldWork();
+  const inner = createMemoryStore();
+  let isAway = true;
+  const store = new Proxy(inner, {
+    get(target, name) {
+      const value: unknown = Reflect.get(target, name);
+      if (name === 'get' && isAway) return () => Promise.reject(new Error('the store is away'));
+      return typeof value === 'function' ? (value.bind(target) as unknown) : value;
+    },
+  });
+  const { engine, queue, errors, ...rest } = await setUp({ store, work, reofferMs: 200 });
+  end();
+  const ref = await create(engine);
+  await expect.poll(() => errors.map(({ message }) => message), POLL).toContain('the store is away');
+  isAway = false;
+  await ticketIs(queue, ref.id, 'completed');
+  expect(await inner.get(ref)).toMatchObject({ status: 'success' });
+  expect(started).toHaveLength(1);
+  await rest[Symbol.asyncDispose]();
+});
+
+test('options that cannot work are refused', async () => {
+  const idle = await setUp();
+  const make = (options: object) => () => createBullmqEngine(options as Parameters<typeof createBullmqEngine>[0]);
+  const { store, queue } = idle;
+  expect(make({ store, queue: 'tickets', agents: [] })).toThrow('queue: expected a BullMQ queue');
+  expect(make({ store, queue, agents: [''] })).toThrow('agents');
+  expect(make({ store, queue, agents: [], reofferMs: 0 })).toThrow('reofferMs: expected more than 0');
+  await idle[Symbol.asyncDispose]();
+});
