@@ -70,6 +70,7 @@ export const sidebar: DefaultTheme.SidebarItem[] = [
     page('Redis and Valkey', '/operations/redis'),
     page('Postgres', '/operations/postgres'),
     page('Sizing', '/operations/sizing'),
+    page('Telemetry', '/operations/telemetry'),
   ]),
   section('Reference', [
     page('The command', '/reference/cli'),

@@ -27,6 +27,7 @@ const BODIES: Readonly<Record<string, unknown>> = {
   'get /v1/counts': undefined,
   'get /v1/tenants': undefined,
   'get /v1/workers': undefined,
+  'get /metrics': undefined,
   'get /healthz': undefined,
   'get /readyz': undefined,
   'get /openapi.json': undefined,
@@ -36,13 +37,13 @@ const BODIES: Readonly<Record<string, unknown>> = {
 const PUBLIC = ['/healthz', '/readyz', '/openapi.json', '/v1/login', '/v1/logout'];
 
 const nameOf = ({ method, path }: Route): string => `${method} ${path}`;
-const { routes } = serve({ login: createLogin() }).api;
+const { routes } = serve({ login: createLogin(), metrics: () => SECRET }).api;
 const guarded = routes.filter(({ right }) => right !== 'public');
 
 /** A server that holds an ended task of acme in a conversation, with a secret and a question in its journal, and one more. */
 async function setUp(): Promise<Served & { readonly line: (route: Route) => string }> {
   const store = createMemoryStore();
-  const served = serve({ store, login: createLogin() });
+  const served = serve({ store, login: createLogin(), metrics: () => SECRET });
   const task = { tenant: 'acme', agent: 'secret-agent', input: SECRET, conversation: 'c1', key: SECRET };
   const created = await store.create(task);
   const { id } = (created as { task: { id: string } }).task;

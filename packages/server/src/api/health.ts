@@ -7,9 +7,10 @@ import type { ApiParts } from './http/parts.ts';
 
 /** A store that takes longer to respond is not ready. */
 const READY_MS = 2_000;
+const METRICS_TYPE = 'text/plain; version=0.0.4; charset=utf-8';
 const OK = z.object({ ok: z.literal(true) });
 
-export function healthEndpoints({ store, world }: ApiParts): Endpoint[] {
+export function healthEndpoints({ store, world, metrics }: ApiParts): Endpoint[] {
   const isReady = createReadiness(store, world.clock);
   return [
     defineEndpoint({
@@ -34,7 +35,20 @@ export function healthEndpoints({ store, world }: ApiParts): Endpoint[] {
         });
       },
     }),
+    ...(metrics === undefined ? [] : [metricsEndpoint(metrics)]),
   ];
+}
+
+/** The numbers are those of this process, over all tenants, so only operators may see them. */
+function metricsEndpoint(metrics: () => string): Endpoint {
+  return defineEndpoint({
+    method: 'get',
+    path: '/metrics',
+    right: 'operate',
+    summary: 'The metrics of this process, as Prometheus reads them.',
+    responses: { 200: { description: 'The text format of Prometheus, version 0.0.4.' } },
+    handle: () => new Response(metrics(), { headers: { 'content-type': METRICS_TYPE } }),
+  });
 }
 
 /** Sends a cheap request to the store. One at a time, however many callers want to know. */

@@ -27,6 +27,8 @@ export interface TaskApiOptions {
   readonly agents?: readonly string[];
   /** Lets pages log in. Its `authenticate` must be one of those of `access`. */
   readonly login?: Login;
+  /** Returns the text of `/metrics`, for example `telemetry.metrics`. Without it there is no such route. */
+  readonly metrics?: () => string;
   /** How often a heartbeat is sent on an open stream. Defaults to 15 s. */
   readonly heartbeatMs?: number;
   /** Called with unexpected errors. Clients get no details of them. */
@@ -58,8 +60,8 @@ export interface TaskApi {
  */
 export function createTaskApi(options: TaskApiOptions): TaskApi {
   const { access, onError = () => {}, world = systemWorld } = options;
-  const { store, agents, login, heartbeatMs = HEARTBEAT_MS } = options;
-  const parts: ApiParts = { store, access, world, agents, login, heartbeatMs, onError };
+  const { store, agents, login, metrics, heartbeatMs = HEARTBEAT_MS } = options;
+  const parts: ApiParts = { store, access, world, agents, login, metrics, heartbeatMs, onError };
   const app = new OpenAPIHono<{ Variables: { principal: Principal } }>({
     defaultHook(result) {
       if (!result.success) throw invalid(result.error);

@@ -8,6 +8,7 @@ import {
   createTaskApi,
   type Listening,
 } from '@whoa/server';
+import { createTelemetry } from '@whoa/server/telemetry';
 import { SANDBOX_KINDS } from '@whoa/tools';
 import { agentNames, chooseNames, openAgents } from '../agent/open-agents.ts';
 import { type Command, EXIT, type Own, readArguments, readCount, UsageError } from '../command.ts';
@@ -23,7 +24,7 @@ import { startWorker } from '../worker/start-worker.ts';
 
 const help = `whoa serve [options]
 
-Serves the tasks of your configuration's store over HTTP (/v1, described by /openapi.json), a page that shows and stops them
+Serves the tasks of your configuration's store over HTTP (/v1, described by /openapi.json; /metrics for Prometheus), a page that shows and stops them
 (/console), and a chat for useChat (/api/chat) and for AG-UI clients (/api/ag-ui), until it is stopped. Clients need a token, even on this machine. One is created at the start and shown
 once, unless WHOA_TOKEN or --token-file is set.
 
@@ -84,9 +85,11 @@ async function run(args: readonly string[], own: Own): Promise<number> {
     else screen.note(`✘ ${message}`);
   };
   const open = values.work ? own(await openAgents({ config, model, sandbox, yes })) : undefined;
-  const store = own(values.work ? openStore(config) : openSharedStore(config, 'serve'));
+  const opened = own(values.work ? openStore(config) : openSharedStore(config, 'serve'));
+  const telemetry = own(createTelemetry());
+  const store = telemetry.observeStore(opened);
   if (open !== undefined)
-    own(await startWorker({ ...open, store, concurrency, ladder: config.ladder, screen, asJson }));
+    own(await startWorker({ ...open, store: opened, concurrency, ladder: config.ladder, telemetry, screen, asJson }));
   const shared = { authenticate, origins, hosts: hostsOf(host, origins) };
   const hooks = { 'hook-error': ({ error }: { error: unknown }) => onError(error) };
   const chat = own(createChatHandler({ ...shared, store, agent: chatAgent, api: CHAT, hooks }));
@@ -96,6 +99,7 @@ async function run(args: readonly string[], own: Own): Promise<number> {
     login,
     access: createAccess({ ...shared, onError }),
     agents: agentNames(config),
+    metrics: () => telemetry.metrics(),
     onError,
   });
   const page = createConsoleHandler();

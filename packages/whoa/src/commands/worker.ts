@@ -1,3 +1,4 @@
+import { createTelemetry } from '@whoa/server/telemetry';
 import { SANDBOX_KINDS } from '@whoa/tools';
 import { openAgents } from '../agent/open-agents.ts';
 import { type Command, EXIT, type Own, readArguments, readCount } from '../command.ts';
@@ -5,8 +6,8 @@ import { loadConfig } from '../config/load.ts';
 import { openSharedStore } from '../tasks/local-tasks.ts';
 import { waitForEnd } from '../terminal/interrupts.ts';
 import { Screen } from '../terminal/screen.ts';
-import { serveHealth } from '../worker/health.ts';
 import { watchLoop } from '../worker/loop-watchdog.ts';
+import { healthRoutes, metricsRoutes, serveRoutes } from '../worker/serve-routes.ts';
 import { startWorker, type Worker } from '../worker/start-worker.ts';
 
 const help = `whoa worker [options]
@@ -21,6 +22,8 @@ stopped. It takes over the tasks of workers that died. Calls that no rule decide
   --yes               allow calls that no rule matches; needs --sandbox
   --health-port PORT  serve /healthz (the process works) and /readyz (it takes tasks and the store responds)
   --host HOST         the address of the health port; defaults to 127.0.0.1
+  --metrics-port PORT serve /metrics for Prometheus, to everyone who can reach the port
+  --metrics-host HOST the address of the metrics port; defaults to 127.0.0.1, which other machines cannot reach
   --watchdog SECONDS  a second process kills the worker when its event loop was blocked for this long; defaults to 10, 0 disables it
   --config FILE       the configuration file
   --json              print one JSON object per line, when a task starts and ends
@@ -36,6 +39,8 @@ const OPTIONS = {
   yes: { type: 'boolean', default: false },
   'health-port': { type: 'string' },
   host: { type: 'string', default: '127.0.0.1' },
+  'metrics-port': { type: 'string' },
+  'metrics-host': { type: 'string', default: '127.0.0.1' },
   watchdog: { type: 'string', default: '10' },
   config: { type: 'string' },
 } as const;
@@ -49,10 +54,8 @@ async function run(args: readonly string[], own: Own): Promise<number> {
   const { values } = readArguments(args, OPTIONS);
   const concurrency = readCount('--concurrency', values.concurrency, { max: MAX_CONCURRENCY });
   const watchdogSeconds = readCount('--watchdog', values.watchdog, { min: 0, max: MAX_WATCHDOG });
-  const healthPort =
-    values['health-port'] === undefined
-      ? undefined
-      : readCount('--health-port', values['health-port'], { min: 0, max: MAX_PORT });
+  const healthPort = readPort('--health-port', values['health-port']);
+  const metricsPort = readPort('--metrics-port', values['metrics-port']);
   const { model, sandbox, yes, host, json: asJson } = values;
   const config = await loadConfig(values.config);
   const screen = own(new Screen());
@@ -61,12 +64,21 @@ async function run(args: readonly string[], own: Own): Promise<number> {
   let worker: Worker | undefined;
   const isReady = async (): Promise<boolean> => worker?.isReady() ?? false;
   // Start this before the worker: it is disposed after it, so it still responds while tasks are handed back.
-  const health = healthPort === undefined ? undefined : own(await serveHealth({ host, port: healthPort, isReady }));
+  const serveAt = async (at: string, port: number | undefined, routes: ReturnType<typeof healthRoutes>) =>
+    port === undefined ? undefined : own(await serveRoutes({ host: at, port, routes }));
+  const health = await serveAt(host, healthPort, healthRoutes(isReady));
+  const telemetry = own(createTelemetry());
+  const metrics = await serveAt(
+    values['metrics-host'],
+    metricsPort,
+    metricsRoutes(() => telemetry.metrics()),
+  );
   const open = own(await openAgents({ config, names: values.agent, model, sandbox, yes }));
   const store = own(openSharedStore(config, 'worker'));
-  worker = own(await startWorker({ ...open, store, concurrency, ladder: config.ladder, screen, asJson }));
+  worker = own(await startWorker({ ...open, store, concurrency, ladder: config.ladder, telemetry, screen, asJson }));
   const agents = Object.keys(open.agents);
-  if (asJson) screen.data({ type: 'working', worker: worker.name, agents, ...(health && { health: health.url }) });
+  const urls = { ...(health && { health: health.url }), ...(metrics && { metrics: metrics.url }) };
+  if (asJson) screen.data({ type: 'working', worker: worker.name, agents, ...urls });
   else {
     screen.note(screen.style('dim', open.sandboxShown));
     screen.note(
@@ -75,4 +87,8 @@ async function run(args: readonly string[], own: Own): Promise<number> {
   }
   await ended;
   return EXIT.success;
+}
+
+function readPort(option: string, port: string | undefined): number | undefined {
+  return port === undefined ? undefined : readCount(option, port, { min: 0, max: MAX_PORT });
 }

@@ -1,4 +1,5 @@
 import type { StopMode } from '@whoa/core';
+import type { Telemetry } from '@whoa/server/telemetry';
 import { createRunner, type RunnerEvent, type TaskStore } from '@whoa/tasks';
 import type { OpenAgents } from '../agent/open-agents.ts';
 import { shortId } from '../tasks/local-tasks.ts';
@@ -13,6 +14,7 @@ export interface WorkerOptions extends Pick<OpenAgents, 'agents' | 'approvals'> 
   readonly concurrency: number;
   /** How running calls are stopped before their tasks are handed back. */
   readonly ladder: StopMode | undefined;
+  readonly telemetry: Telemetry;
   readonly screen: Screen;
   readonly asJson: boolean;
 }
@@ -24,14 +26,16 @@ export interface Worker extends AsyncDisposable {
 }
 
 export async function startWorker(options: WorkerOptions): Promise<Worker> {
-  const { store, agents, approvals, concurrency, ladder, screen, asJson } = options;
+  const { store, agents, approvals, concurrency, ladder, telemetry, screen, asJson } = options;
   const tell = (event: RunnerEvent): void => (asJson ? screen.data(dataOf(event)) : screen.note(lineOf(event)));
-  const runner = createRunner({
-    store,
-    agents,
-    approvals,
-    hooks: { any: (event) => event.type !== 'hook-error' && tell(event) },
-  });
+  const runner = createRunner(
+    telemetry.observe({
+      store,
+      agents,
+      approvals,
+      hooks: { any: (event) => event.type !== 'hook-error' && tell(event) },
+    }),
+  );
   let isStopping = false;
   await runner.serve({ concurrency });
   return {

@@ -11,5 +11,6 @@ export interface ApiParts {
   readonly agents: readonly string[] | undefined;
   readonly login: Login | undefined;
   readonly heartbeatMs: number;
+  readonly metrics: (() => string) | undefined;
   readonly onError: (error: unknown) => void;
 }

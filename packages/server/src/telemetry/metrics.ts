@@ -1,0 +1,87 @@
+/** What one metric says, and how it is counted. */
+export interface Metric {
+  readonly kind: 'counter' | 'gauge' | 'histogram';
+  /** As OpenTelemetry writes it: `s`, `By`, or what is counted, in braces. */
+  readonly unit: string;
+  readonly labels: readonly string[];
+  readonly help: string;
+}
+
+/** The name of a metric. */
+export type MetricName =
+  | 'whoa.task.created'
+  | 'whoa.task.running'
+  | 'whoa.task.ended'
+  | 'whoa.task.wait'
+  | 'whoa.task.duration'
+  | 'whoa.task.freed'
+  | 'whoa.ready.oldest'
+  | 'whoa.take.ring'
+  | 'whoa.beat.late'
+  | 'whoa.cancel.requested'
+  | 'whoa.cancel.observed'
+  | 'whoa.cancel.settled'
+  | 'whoa.work.abandoned'
+  | 'whoa.work.late'
+  | 'whoa.process.leftover'
+  | 'whoa.journal.written'
+  | 'whoa.token.used'
+  | 'whoa.store.errors'
+  | 'whoa.webhook.attempts';
+
+/** All metrics. OpenTelemetry, `/metrics`, the docs and the dashboard use these names. */
+export const METRICS: Readonly<Record<MetricName, Metric>> = {
+  'whoa.task.created': counter('{task}', 'Tasks that this process created.', 'agent'),
+  'whoa.task.running': gauge('{task}', 'Tasks that this process holds now.'),
+  'whoa.task.ended': counter(
+    '{task}',
+    'Claims of tasks that ended here: success, failed, cancelled; released or lost if another worker continues.',
+    'agent',
+    'status',
+  ),
+  'whoa.task.wait': histogram('From the time a new task could start until it was taken here.', 'agent'),
+  'whoa.task.duration': histogram('From taking a task to its end here.', 'agent', 'status'),
+  'whoa.task.freed': counter('{task}', 'Tasks that this process freed because their worker had died.'),
+  'whoa.ready.oldest': gauge('s', 'Age of the oldest task in the last take; 0 when no task was left to take.'),
+  'whoa.take.ring': histogram('From the hint that a task is ready until a take brought one.'),
+  'whoa.beat.late': histogram('How much later than a third of its lease a session was renewed.'),
+  'whoa.cancel.requested': counter('{cancel}', 'Cancels that this process sent to the store.', 'answer'),
+  'whoa.cancel.observed': histogram('From a cancel until the worker of the task received it.'),
+  'whoa.cancel.settled': histogram('From a cancel until the end of the task.'),
+  'whoa.work.abandoned': counter('{work}', 'Calls and other work that still ran when the wait for them ended.'),
+  'whoa.work.late': counter('{work}', 'Abandoned calls that returned after all.'),
+  'whoa.process.leftover': counter('{process}', 'Operating-system processes that may have survived a stop.'),
+  'whoa.journal.written': counter('By', 'Bytes of events that this process wrote to journals.'),
+  'whoa.token.used': counter('{token}', 'Model tokens: input or output.', 'agent', 'type'),
+  'whoa.store.errors': counter('{error}', 'Failed requests to the store. They are retried.'),
+  'whoa.webhook.attempts': counter(
+    '{attempt}',
+    'Attempts to deliver a webhook: delivered, failed, or refused.',
+    'result',
+  ),
+};
+
+function counter(unit: string, help: string, ...labels: readonly string[]): Metric {
+  return { kind: 'counter', unit, labels, help };
+}
+
+function gauge(unit: string, help: string): Metric {
+  return { kind: 'gauge', unit, labels: [], help };
+}
+
+/** Times, in seconds. */
+function histogram(help: string, ...labels: readonly string[]): Metric {
+  return { kind: 'histogram', unit: 's', labels, help };
+}
+
+const UNITS: Readonly<Record<string, string>> = { s: '_seconds', By: '_bytes' };
+
+/**
+ * Converts a name to the one in `/metrics`, as OpenTelemetry's exporters do.
+ *
+ * @returns The name, for example `whoa_task_duration_seconds`.
+ */
+export function toPrometheusName(name: MetricName): string {
+  const { kind, unit } = METRICS[name];
+  return `${name.replaceAll('.', '_')}${UNITS[unit] ?? ''}${kind === 'counter' ? '_total' : ''}`;
+}

@@ -1,0 +1,131 @@
+import type { StopReport } from '@whoa/core';
+import type { Clock } from '@whoa/core/embed';
+import type { TaskStore } from '@whoa/tasks';
+import type { Hint } from '@whoa/tasks/store';
+import { isNew, type LiveTasks, type TakeAnswer, waitOf } from './live-tasks.ts';
+import type { Meter } from './meter.ts';
+
+export interface ObserverOptions {
+  readonly tasks: LiveTasks;
+  readonly meter: Meter;
+  readonly clock: Clock;
+  /** Runs a piece of telemetry; its failure affects nothing else. */
+  readonly quietly: (work: () => void) => void;
+  /** Called with the stop report of work that is not an agent. */
+  readonly onStopReport: (report: StopReport, id: string) => void;
+}
+
+/** Returns the same store; everything that passes through it is measured. */
+export function observeStore(store: TaskStore, options: ObserverOptions): TaskStore {
+  const observed = { ...observeDelivery(store, options), ...observeWork(store, options) };
+  const bound = new Map<PropertyKey, unknown>();
+  return new Proxy(store, {
+    get(_target, name) {
+      if (Object.hasOwn(observed, name)) return observed[name as keyof typeof observed];
+      const value: unknown = Reflect.get(store, name, store);
+      if (typeof value !== 'function') return value;
+      if (!bound.has(name)) bound.set(name, value.bind(store));
+      return bound.get(name);
+    },
+  });
+}
+
+/** How tasks reach this worker, and how it keeps them. */
+function observeDelivery(store: TaskStore, { tasks, meter, clock, quietly }: ObserverOptions) {
+  /** When each domain was first told that a task is ready, since its last take. */
+  const rings = new Map<number, number>();
+  const oldest = new Map<number, number>();
+
+  function noteTake(answer: TakeAnswer, { domain, limit, leaseMs }: Parameters<TaskStore['take']>[0], asked: number) {
+    const rungAt = rings.get(domain);
+    if (rungAt !== undefined && rungAt <= asked) {
+      rings.delete(domain);
+      if (answer.tasks.length > 0) meter.time('whoa.take.ring', clock.now() - rungAt);
+    }
+    const ages = answer.tasks.filter(({ task }) => isNew(task)).map(({ task }) => waitOf(task, answer.now));
+    oldest.set(domain, answer.tasks.length < limit ? 0 : Math.max(0, ...ages));
+    meter.set('whoa.ready.oldest', Math.max(...oldest.values()) / 1_000);
+    for (const taken of answer.tasks) tasks.begin(taken, leaseMs, asked);
+  }
+
+  function noteHint(hint: Hint): void {
+    if (hint.type === 'work' && !rings.has(hint.domain)) rings.set(hint.domain, clock.now());
+    if (hint.type === 'cancel' && hint.order !== undefined) tasks.stop(hint.id, hint.order.stop);
+  }
+
+  return {
+    async take(request) {
+      const asked = clock.now();
+      const answer = await store.take(request);
+      if (answer.answer === 'taken') quietly(() => noteTake(answer, request, asked));
+      return answer;
+    },
+    async claim(id, request) {
+      const asked = clock.now();
+      const answer = await store.claim(id, request);
+      if (answer.answer === 'claimed') quietly(() => tasks.begin(answer, request.leaseMs, asked));
+      return answer;
+    },
+    async beat(beat) {
+      const asked = clock.now();
+      const answer = await store.beat(beat);
+      quietly(() => {
+        if (answer.answer !== 'alive') return;
+        tasks.keep(beat.session, asked);
+        for (const { id, ...orders } of answer.orders) tasks.obey(id, orders);
+      });
+      return answer;
+    },
+    async sweep(given) {
+      const swept = await store.sweep(given);
+      quietly(() => meter.add('whoa.task.freed', [], swept.freed));
+      return swept;
+    },
+    watch: (filter, listener) =>
+      store.watch(filter, (hint) => {
+        quietly(() => noteHint(hint));
+        listener(hint);
+      }),
+  } satisfies Partial<TaskStore>;
+}
+
+/** What is written about tasks. */
+function observeWork(store: TaskStore, { tasks, meter, quietly, onStopReport }: ObserverOptions) {
+  return {
+    async create(task, given) {
+      const receipt = await store.create(task, given);
+      if (receipt.answer === 'created') quietly(() => meter.add('whoa.task.created', [task.agent]));
+      return receipt;
+    },
+    async cancel(target, reason, given) {
+      const receipt = await store.cancel(target, reason, given);
+      quietly(() => meter.add('whoa.cancel.requested', [receipt.answer]));
+      return receipt;
+    },
+    async append(claim, batch) {
+      const orders = await store.append(claim, batch);
+      quietly(() => {
+        meter.add('whoa.journal.written', [], bytesOf(batch.events));
+        tasks.obey(claim.id, orders);
+      });
+      return orders;
+    },
+    async release(claim) {
+      const receipt = await store.release(claim);
+      quietly(() => tasks.end(claim.id, 'released'));
+      return receipt;
+    },
+    async finish(claim, outcome) {
+      const receipt = await store.finish(claim, outcome);
+      quietly(() => {
+        if (outcome.stop !== undefined) onStopReport(outcome.stop as unknown as StopReport, claim.id);
+        tasks.end(claim.id, receipt.status, outcome.error);
+      });
+      return receipt;
+    },
+  } satisfies Partial<TaskStore>;
+}
+
+function bytesOf(events: readonly unknown[]): number {
+  return events.reduce<number>((sum, event) => sum + Buffer.byteLength(JSON.stringify(event)), 0);
+}

@@ -1,0 +1,255 @@
+import { SpanStatusCode } from '@opentelemetry/api';
+import { InMemorySpanExporter, type ReadableSpan, SimpleSpanProcessor, TracerProvider } from '@opentelemetry/sdk-trace';
+import { type Agent, createAgent, createAgentTool, defineTool } from '@whoa/core';
+import { createScriptedModel, createVirtualWorld, flushMicrotasks } from '@whoa/core/testing';
+import { createMemoryStore, createRunner, type RunnerOptions } from '@whoa/tasks';
+import { expect, test } from 'vitest';
+import { z } from 'zod';
+import { type Around, alterStore } from '../../../../test/tasks/altered-store.ts';
+import { claimFor } from '../../../../test/tasks/claimed.ts';
+import { METRICS, type MetricName, toPrometheusName } from './metrics.ts';
+import { createTelemetry, type TelemetryOptions } from './telemetry.ts';
+import type { TelemetryLog } from './work-counts.ts';
+
+const TASK = { tenant: 'acme', agent: 'assistant', input: 'hello', conversation: 'c1' };
+const NOTHING = z.object({}).loose();
+const look = defineTool({
+  name: 'look',
+  description: 'Looks.',
+  inputSchema: NOTHING,
+  effects: 'read',
+  execute: () => Promise.resolve('seen'),
+});
+
+/** A runner whose spans are kept by the real SDK. */
+function setUp(
+  work: RunnerOptions['agents'][string],
+  options: TelemetryOptions & Pick<RunnerOptions, 'hooks'> & { readonly around?: Around } = {},
+) {
+  const world = createVirtualWorld();
+  const exporter = new InMemorySpanExporter();
+  const tracerProvider = new TracerProvider({ spanProcessors: [new SimpleSpanProcessor({ exporter })] });
+  const logs: TelemetryLog[] = [];
+  const { hooks, around = (_name, call) => call(), ...rest } = options;
+  const telemetry = createTelemetry({ tracerProvider, world, onLog: (log) => logs.push(log), ...rest });
+  const store = createMemoryStore({ world });
+  const runner = createRunner(
+    telemetry.observe({
+      store: alterStore(store, around),
+      agents: { assistant: work },
+      world,
+      ...(hooks && { hooks }),
+    }),
+  );
+  const spans = () => exporter.getFinishedSpans();
+  return { world, telemetry, store, runner, logs, spans };
+}
+
+const agentWith = (options: Partial<Parameters<typeof createAgent>[0]>): Agent =>
+  createAgent({ name: 'assistant', model: createScriptedModel([['Hi.']]), ...options } as Parameters<
+    typeof createAgent
+  >[0]);
+
+const nameOf = (span: ReadableSpan): string => span.name;
+const parentOf = (span: ReadableSpan, all: readonly ReadableSpan[]): string | undefined =>
+  all.find((one) => one.spanContext().spanId === span.parentSpanContext?.spanId)?.name;
+
+/** The value of a series in the text for Prometheus. */
+function readValue(text: string, name: MetricName, rest = ''): number | undefined {
+  const line = text.split('\n').find((one) => one.startsWith(`${toPrometheusName(name)}${rest} `));
+  return line === undefined ? undefined : Number(line.split(' ').at(-1));
+}
+
+test('a task, its run, its calls and the runs inside them are one tree of spans, named by the conventions', async () => {
+  const helper = agentWith({
+    name: 'helper',
+    model: createScriptedModel([[{ call: 'look' }], ['Found.']]),
+    tools: [look],
+  });
+  const ask = createAgentTool(helper, { name: 'ask', description: 'Asks the helper.' });
+  const model = createScriptedModel([[{ call: 'ask', input: { task: 'Look.' } }], ['All is well.']]);
+  const { runner, spans } = setUp(agentWith({ model, tools: [ask] }));
+  const { id } = await runner.run(TASK);
+  await runner.stop();
+  const all = spans();
+  expect(all.map((span) => [nameOf(span), parentOf(span, all)])).toEqual([
+    ['execute_tool look', 'invoke_agent helper'],
+    ['invoke_agent helper', 'execute_tool ask'],
+    ['execute_tool ask', 'invoke_agent assistant'],
+    ['invoke_agent assistant', 'whoa.task assistant'],
+    ['whoa.task assistant', undefined],
+  ]);
+  expect(new Set(all.map((span) => span.spanContext().traceId)).size).toBe(1);
+  expect(all[0]!.attributes).toMatchObject({
+    'gen_ai.operation.name': 'execute_tool',
+    'gen_ai.tool.name': 'look',
+    'gen_ai.tool.call.id': expect.any(String) as string,
+    'whoa.call.state': 'finished',
+  });
+  expect(all[3]!.attributes).toMatchObject({
+    'gen_ai.operation.name': 'invoke_agent',
+    'gen_ai.agent.name': 'assistant',
+    'gen_ai.conversation.id': 'c1',
+    'gen_ai.usage.output_tokens': expect.any(Number) as number,
+    'whoa.run.status': 'success',
+  });
+  expect(all[4]!.attributes).toMatchObject({
+    'whoa.task.id': id,
+    'whoa.tenant': 'acme',
+    'whoa.task.status': 'success',
+  });
+  // Nothing that a user, a model or a tool wrote.
+  expect(JSON.stringify(all.map(({ name, attributes, events }) => [name, attributes, events]))).not.toMatch(
+    /hello|seen|well/,
+  );
+});
+
+test('a cancel is timed from the request to the end, and what it leaves behind is counted', async () => {
+  const started = Promise.withResolvers<void>();
+  const back = Promise.withResolvers<string>();
+  const execute = (): Promise<string> => {
+    started.resolve();
+    return back.promise;
+  };
+  const deaf = defineTool({
+    name: 'deaf',
+    description: 'Never listens.',
+    inputSchema: NOTHING,
+    effects: 'read',
+    execute,
+  });
+  const model = createScriptedModel([[{ call: 'deaf' }]]);
+  const { world, runner, store, telemetry, spans, logs } = setUp(agentWith({ model, tools: [deaf] }));
+  const { id, response } = await runner.start(TASK);
+  await started.promise;
+  await world.clock.advance(1_000);
+  await telemetry.observeStore(store).cancel({ tenant: 'acme', id }, { message: 'enough' }, { mode: 'now' });
+  await world.clock.advance(60_000);
+  expect((await response).status).toBe('cancelled');
+  const text = telemetry.metrics();
+  expect(readValue(text, 'whoa.cancel.requested', '{answer="accepted"}')).toBe(1);
+  expect(text).toContain('whoa_cancel_observed_seconds_count 1');
+  expect(text).toContain('whoa_cancel_settled_seconds_count 1');
+  expect(readValue(text, 'whoa.work.abandoned')).toBe(1);
+  expect(readValue(text, 'whoa.work.late')).toBe(0);
+  const cancels = spans().filter(({ name }) => name === 'whoa.cancel');
+  expect(cancels.map((span) => parentOf(span, spans()))).toEqual(['invoke_agent assistant', 'whoa.task assistant']);
+  expect(cancels[0]!.events.map(({ name }) => name)).toEqual(['whoa.level.abort', 'whoa.level.kill']);
+  expect(cancels[0]!.attributes).toMatchObject({ 'whoa.cancel.kind': 'user', 'whoa.stop.clean': false });
+  back.resolve('after all');
+  await flushMicrotasks();
+  expect(readValue(telemetry.metrics(), 'whoa.work.late')).toBe(1);
+  expect(logs.map(({ event, taskId }) => [event, taskId])).toEqual([
+    ['work-abandoned', id],
+    ['work-late', id],
+  ]);
+  await runner.stop('now');
+});
+
+test('a task that was cancelled before its start, twice and after its end is counted as what it was', async () => {
+  const { runner, store, telemetry } = setUp(() => Promise.resolve('done'));
+  const seen = telemetry.observeStore(store);
+  const created = (await seen.create(TASK)) as { task: { id: string } };
+  const ref = { tenant: 'acme', id: created.task.id };
+  for (let i = 0; i < 2; i++) await seen.cancel(ref);
+  await runner.run(TASK);
+  await runner.stop();
+  const text = telemetry.metrics();
+  expect(readValue(text, 'whoa.cancel.requested', '{answer="accepted"}')).toBe(1);
+  expect(readValue(text, 'whoa.cancel.requested', '{answer="too-late"}')).toBe(1);
+  expect(readValue(text, 'whoa.task.ended', '{agent="assistant",status="success"}')).toBe(1);
+  expect(text).toContain('whoa_cancel_settled_seconds_count 0');
+});
+
+test('failed work is an error by its code, without its message', async () => {
+  const fails = (): Promise<never> =>
+    Promise.reject(Object.assign(new Error('the password is x'), { code: 'NO_ROOM' }));
+  const { runner, spans, logs } = setUp(fails);
+  await runner.run(TASK);
+  await runner.stop();
+  const [span] = spans();
+  expect(span).toMatchObject({ name: 'whoa.task assistant', status: { code: SpanStatusCode.ERROR } });
+  expect(span!.attributes).toMatchObject({ 'error.type': 'NO_ROOM', 'whoa.task.status': 'failed' });
+  expect(JSON.stringify([span!.attributes, logs])).not.toContain('password');
+  expect(logs).toEqual([{ level: 'warn', event: 'task-failed', taskId: expect.any(String) as string }]);
+});
+
+test('a refused input ends its span', () => {
+  const { telemetry, spans } = setUp(() => Promise.resolve('unused'));
+  expect(() => telemetry.observeAgent(agentWith({})).run(undefined as never)).toThrow('input');
+  expect(spans()).toMatchObject([{ name: 'invoke_agent assistant', status: { code: SpanStatusCode.ERROR } }]);
+});
+
+test('rings, waits, beats, freed and lost tasks are measured where they happen', async () => {
+  let isDown = false;
+  const end = Promise.withResolvers<string>();
+  const { world, runner, store, telemetry, logs } = setUp(() => end.promise, {
+    around: (name, call) => (isDown && name === 'beat' ? Promise.reject(new Error('down')) : call()),
+  });
+  const tenant = 'acme';
+  const left = (await store.create({ tenant, agent: 'assistant', input: 'left' })) as { task: { id: string } };
+  await claimFor(store, left.task.id, { worker: 'dead', leaseMs: 1_000 });
+  await runner.serve({ concurrency: 4 });
+  // Now it waits for a ring.
+  await world.clock.advance(1);
+  await store.create({ tenant, agent: 'assistant', input: 'later', notBefore: world.clock.now() + 2_000 });
+  await store.create({ tenant, agent: 'assistant', input: 'now' });
+  await world.clock.advance(40_000);
+  const text = telemetry.metrics();
+  expect(readValue(text, 'whoa.task.running')).toBe(3);
+  expect(readValue(text, 'whoa.task.freed')).toBe(1);
+  expect(text).toContain('whoa_task_wait_seconds_count{agent="assistant"} 2');
+  expect(text).toMatch(/whoa_take_ring_seconds_count [1-9]/);
+  expect(Number(/whoa_beat_late_seconds_count (\d+)/.exec(text)![1])).toBeGreaterThan(2);
+  expect(text).toContain('whoa_beat_late_seconds_sum 0\n');
+  isDown = true;
+  await world.clock.advance(60_000);
+  const after = telemetry.metrics();
+  expect(readValue(after, 'whoa.task.ended', '{agent="assistant",status="lost"}')).toBeGreaterThanOrEqual(3);
+  expect(readValue(after, 'whoa.store.errors')).toBeGreaterThan(0);
+  expect(logs.filter(({ event }) => event === 'task-lost').length).toBeGreaterThanOrEqual(3);
+  end.resolve('too late');
+  await runner.stop('kill');
+  expect(readValue(telemetry.metrics(), 'whoa.task.running')).toBe(0);
+});
+
+test('a tracer, a logger and hooks that throw disturb nothing, and are warned of once', async () => {
+  const warnings: Error[] = [];
+  const listeners = process.listeners('warning');
+  process.removeAllListeners('warning');
+  process.on('warning', (warning) => warnings.push(warning));
+  const broken = {
+    getTracer: () => ({
+      startSpan: () => {
+        throw new Error('the tracer failed');
+      },
+    }),
+  } as unknown as TracerProvider;
+  const heard: string[] = [];
+  const { runner, telemetry } = setUp(agentWith({}), {
+    tracerProvider: broken,
+    onLog: () => Promise.reject(new Error('the logger failed')),
+    hooks: { 'task-end': ({ status }) => heard.push(status), any: ({ type }) => heard.push(type) },
+  });
+  expect((await runner.run(TASK)).status).toBe('success');
+  telemetry.log({ level: 'info', event: 'store-error' });
+  await runner.stop();
+  await new Promise((resolve) => setImmediate(resolve));
+  process.removeAllListeners('warning');
+  for (const listener of listeners) process.on('warning', listener as never);
+  expect(heard).toEqual(['task-start', 'success', 'task-end']);
+  expect(warnings).toHaveLength(1);
+});
+
+test('the text is valid for Prometheus, whatever agents are called, and their number is bounded', async () => {
+  const { store, telemetry } = setUp(() => Promise.resolve('unused'));
+  const seen = telemetry.observeStore(store);
+  for (const agent of ['a"b\\c\nd', 'é\u{1f600}', 'x'.repeat(150)]) await seen.create({ ...TASK, agent });
+  for (let i = 0; i < 1_100; i++) telemetry.count('whoa.webhook.attempts', `result ${i}`);
+  const text = telemetry.metrics();
+  expect(readValue(text, 'whoa.task.created', '{agent="a\\"b\\\\c\\nd"}')).toBe(1);
+  expect(readValue(text, 'whoa.webhook.attempts', '{result="other"}')).toBe(100);
+  for (const line of text.trimEnd().split('\n'))
+    expect(line).toMatch(/^(# (HELP|TYPE) whoa_\w+ .+|whoa_\w+(\{(\w+="([^"\\]|\\.)*",?)+\})? -?[\d.e+-]+)$/u);
+  for (const name of Object.keys(METRICS) as MetricName[]) expect(text).toContain(`# TYPE ${toPrometheusName(name)} `);
+});

@@ -1,0 +1,266 @@
+import {
+  type Context,
+  context,
+  type MeterProvider,
+  metrics,
+  type Span,
+  SpanKind,
+  type Tracer,
+  type TracerProvider,
+  trace,
+} from '@opentelemetry/api';
+import type { Agent, RunEvent } from '@whoa/core';
+import { systemClock, type World } from '@whoa/core/embed';
+import { type HookError, type Hooks, reportFailure } from '@whoa/core/internal';
+import type { RunnerEvent, RunnerOptions, TaskStore, Work } from '@whoa/tasks';
+import { LiveTasks } from './live-tasks.ts';
+import { Meter } from './meter.ts';
+import type { MetricName } from './metrics.ts';
+import { observeStore } from './observed-store.ts';
+import { agentSpan, codeOf, fail, RunSpans } from './run-spans.ts';
+import { type TelemetryLog, WorkCounts } from './work-counts.ts';
+
+/** Options of telemetry. All have defaults. */
+export interface TelemetryOptions {
+  /** Defaults to the one that is registered with OpenTelemetry. */
+  readonly tracerProvider?: TracerProvider;
+  /** Defaults to the one that is registered with OpenTelemetry when the telemetry is created. */
+  readonly meterProvider?: MeterProvider;
+  /** Called with things that went wrong. For your own logger. */
+  readonly onLog?: (log: TelemetryLog) => unknown;
+  readonly world?: Pick<World, 'clock'>;
+}
+
+/** Measures agents, runners and stores. It only observes: it cannot delay or fail what it measures. */
+export interface Telemetry extends AsyncDisposable {
+  /** Returns options of a runner that is measured: `createRunner(telemetry.observe({ store, agents }))`. */
+  observe<Options extends RunnerOptions>(options: Options): Options;
+  /** Returns the same store, measured. Use it for everything but a runner, for example `createTaskApi`. */
+  observeStore(store: TaskStore): TaskStore;
+  /** Returns the same agent, measured. Its sub-agents are included. */
+  observeAgent(agent: Agent): Agent;
+  /** Counts one more. For parts of Whoa. */
+  count(name: MetricName, ...labels: readonly string[]): void;
+  log(log: TelemetryLog): void;
+  /** Returns all metrics of this process in the text format of Prometheus. */
+  metrics(): string;
+}
+
+/** How long sending the last spans and metrics may take. */
+const FLUSH_MS = 2_000;
+const SCOPE = '@whoa/server';
+
+/**
+ * Creates telemetry: OpenTelemetry spans and metrics where an SDK is registered, and in any case the text for
+ * Prometheus.
+ *
+ * @returns The telemetry. Dispose it to send what OpenTelemetry still holds, and to leave it.
+ *
+ * @example
+ * ```ts
+ * import { createTelemetry } from '@whoa/server/telemetry';
+ * import { createRunner } from '@whoa/tasks';
+ *
+ * const telemetry = createTelemetry();
+ * const runner = createRunner(telemetry.observe({ store, agents: { assistant: agent } }));
+ * await runner.serve();
+ * console.log(telemetry.metrics());
+ * ```
+ */
+export function createTelemetry(options: TelemetryOptions = {}): Telemetry {
+  return new ObservingTelemetry(options);
+}
+
+class ObservingTelemetry implements Telemetry {
+  readonly #options: TelemetryOptions;
+  readonly #tracer: Tracer;
+  readonly #meter: Meter;
+  readonly #tasks: LiveTasks;
+  readonly #counts: WorkCounts;
+  /** Runs of agents that are tasks: their stop reports are read at the end of the run. */
+  readonly #agentTasks = new WeakSet<object>();
+  #hasWarned = false;
+
+  constructor(options: TelemetryOptions) {
+    this.#options = options;
+    this.#tracer = (options.tracerProvider ?? trace).getTracer(SCOPE);
+    this.#meter = new Meter((options.meterProvider ?? metrics).getMeter(SCOPE));
+    this.#counts = new WorkCounts(this.#meter, (log) => this.log(log));
+    this.#tasks = new LiveTasks({ tracer: this.#tracer, meter: this.#meter, clock: this.#clock });
+  }
+
+  get #clock() {
+    return this.#options.world?.clock ?? systemClock;
+  }
+
+  observe<Options extends RunnerOptions>(options: Options): Options {
+    const { hooks, agents } = options;
+    const any = (event: RunnerEvent | HookError): unknown => {
+      this.#quietly(() => this.#noteRunner(event));
+      return hooks?.any?.(event);
+    };
+    return {
+      ...options,
+      store: this.observeStore(options.store),
+      agents: Object.fromEntries(Object.entries(agents).map(([name, work]) => [name, this.#observeWork(work)])),
+      hooks: extend(hooks, { any }),
+    };
+  }
+
+  observeStore(store: TaskStore): TaskStore {
+    return observeStore(store, {
+      tasks: this.#tasks,
+      meter: this.#meter,
+      clock: this.#clock,
+      quietly: (work) => this.#quietly(work),
+      onStopReport: (report, id) => {
+        const live = this.#tasks.get(id);
+        if (live !== undefined && !this.#agentTasks.has(live))
+          this.#counts.noteStop(report, { agent: live.head.agent, taskId: id });
+      },
+    });
+  }
+
+  observeAgent(agent: Agent): Agent {
+    const { name, tools, ledger } = agent;
+    return {
+      name,
+      tools,
+      ledger,
+      run: (input, given = {}) => {
+        const { onEvent, runIn } = this.#beginRun(agent, given.id);
+        const any = (event: RunEvent): unknown => {
+          this.#quietly(() => onEvent(event));
+          return given.hooks?.any?.(event);
+        };
+        return runIn(() => agent.run(input, { ...given, hooks: extend(given.hooks, { any }) }));
+      },
+    };
+  }
+
+  count(name: MetricName, ...labels: readonly string[]): void {
+    this.#quietly(() => this.#meter.add(name, labels));
+  }
+
+  log(log: TelemetryLog): void {
+    this.#quietly(() => {
+      const answer = this.#options.onLog?.(log);
+      if (answer instanceof Promise) answer.catch((error: unknown) => this.#warn(error));
+    });
+  }
+
+  metrics(): string {
+    return this.#meter.toText();
+  }
+
+  async [Symbol.asyncDispose](): Promise<void> {
+    const { tracerProvider = trace.getTracerProvider(), meterProvider = metrics.getMeterProvider() } = this.#options;
+    const { promise, resolve } = Promise.withResolvers<void>();
+    const timer = this.#clock.setTimer(FLUSH_MS, resolve);
+    const flushed = Promise.all([flush(tracerProvider), flush(meterProvider)]).catch((error) => this.#warn(error));
+    // A receiver that does not respond must not delay the end.
+    await Promise.race([flushed, promise]);
+    timer[Symbol.dispose]();
+    this.#meter[Symbol.dispose]();
+  }
+
+  #observeWork(work: Work): Work {
+    if (typeof work === 'function') return (given) => this.#inTask(given.task.id, () => work(given));
+    if ('run' in work) return this.observeAgent(work);
+    return {
+      hold: (given) => this.#inTask(given.task.id, () => work.hold(given)),
+      ...(work.settle !== undefined && {
+        settle: (given) => this.#inTask(given.task.id, () => work.settle!(given)),
+      }),
+    };
+  }
+
+  #inTask<T>(id: string, work: () => T): T {
+    const live = this.#tasks.get(id);
+    return live === undefined ? work() : context.with(live.context, work);
+  }
+
+  /** Starts the span of a run. The run of a task is inside the span of the task. */
+  #beginRun(
+    { name }: Agent,
+    runId = '',
+  ): {
+    onEvent: (event: RunEvent) => void;
+    runIn: <T>(run: () => T) => T;
+  } {
+    const taskId = runId.slice(0, runId.lastIndexOf('.'));
+    const live = this.#tasks.get(taskId);
+    if (live !== undefined) this.#agentTasks.add(live);
+    const parent = live?.context ?? context.active();
+    const conversation = live?.head.conversation;
+    const [title, attributes] = agentSpan(name, {
+      ...(conversation !== undefined && { 'gen_ai.conversation.id': conversation }),
+    });
+    let within: Context | undefined;
+    let span: Span | undefined;
+    let spans: RunSpans | undefined;
+    this.#quietly(() => {
+      span = this.#tracer.startSpan(title, { kind: SpanKind.INTERNAL, attributes }, parent);
+      within = trace.setSpan(parent, span);
+      if (span.isRecording()) spans = new RunSpans({ tracer: this.#tracer, context: within });
+    });
+    const onEvent = (event: RunEvent): void => {
+      this.#counts.noteRun(event, { agent: name, ...(live && { taskId }) });
+      spans?.note(event);
+    };
+    const runIn = <T>(run: () => T): T => {
+      try {
+        return context.with(within ?? parent, run);
+      } catch (error) {
+        // The input was refused, so there is no run that would end the span.
+        if (span !== undefined) fail(span, codeOf(error));
+        span?.end();
+        throw error;
+      }
+    };
+    return { onEvent, runIn };
+  }
+
+  #noteRunner(event: RunnerEvent | HookError): void {
+    if (event.type === 'store-error') {
+      this.#meter.add('whoa.store.errors');
+      this.log({ level: 'error', event: 'store-error', value: codeOf(event.error) });
+    }
+    if (event.type !== 'task-end') return;
+    const { id: taskId, status } = event;
+    if (status === 'failed') this.log({ level: 'warn', event: 'task-failed', taskId });
+    if (status !== 'lost') return;
+    const agent = this.#tasks.end(taskId, 'lost')?.agent;
+    this.log({ level: 'warn', event: 'task-lost', taskId, ...(agent !== undefined && { agent }) });
+  }
+
+  /** An SDK, a processor or a logger that throws must not disturb what is measured. The first failure is reported. */
+  #quietly(work: () => void): void {
+    try {
+      work();
+    } catch (error) {
+      this.#warn(error);
+    }
+  }
+
+  #warn(error: unknown): void {
+    if (!this.#hasWarned) reportFailure(undefined, 'telemetry', error);
+    this.#hasWarned = true;
+  }
+}
+
+/** Sends what a provider of an SDK still holds. The interface of OpenTelemetry has no method for it. */
+async function flush(provider: object): Promise<void> {
+  type Flushable = { forceFlush?: () => Promise<void>; getDelegate?: () => Flushable };
+  const given = provider as Flushable;
+  const real = given.getDelegate?.() ?? given;
+  await real.forceFlush?.();
+}
+
+/** Adds a hook. The others stay, also those that are methods of a class. */
+function extend<Event extends { readonly type: string }>(
+  hooks: Hooks<Event> | undefined,
+  own: Partial<Hooks<Event>>,
+): Hooks<Event> {
+  return Object.assign(Object.create(hooks ?? null) as object, own) as Hooks<Event>;
+}

@@ -1,0 +1,71 @@
+import type { RunEvent, StopReport } from '@whoa/core';
+import type { Meter } from './meter.ts';
+
+/** Something an operator may want to read: ids, names and numbers, and nothing that a user or a model wrote. */
+export interface TelemetryLog {
+  readonly level: 'info' | 'warn' | 'error';
+  readonly event:
+    | 'task-failed'
+    | 'task-lost'
+    | 'work-abandoned'
+    | 'work-late'
+    | 'process-leftover'
+    | 'store-error'
+    | 'webhook-failed';
+  readonly taskId?: string;
+  readonly agent?: string;
+  /** How many, or the code of an error. */
+  readonly value?: number | string;
+}
+
+/** What a log is about. */
+type About = Pick<TelemetryLog, 'taskId'> & { readonly agent: string };
+
+/** Counts what runs used, and what they left behind. */
+export class WorkCounts {
+  readonly #meter: Meter;
+  readonly #log: (log: TelemetryLog) => void;
+
+  constructor(meter: Meter, log: (log: TelemetryLog) => void) {
+    this.#meter = meter;
+    this.#log = log;
+  }
+
+  noteRun(event: RunEvent, about: About, isNested = false): void {
+    if (event.type === 'call-nested') this.noteRun(event.event as RunEvent, about, true);
+    else if (event.type === 'work-abandoned' || (event.type === 'call-end' && event.result.state === 'unknown')) {
+      this.#noteAbandoned(1, about);
+    } else if (event.type === 'call-late') {
+      this.#meter.add('whoa.work.late');
+      this.#log({ level: 'warn', event: 'work-late', ...about });
+    } else if (event.type === 'run-end' && !isNested) {
+      // What sub-agents used and left is in the outcome of their parent.
+      const { outcome } = event;
+      this.#meter.add('whoa.token.used', [about.agent, 'input'], outcome.usage.inputTokens);
+      this.#meter.add('whoa.token.used', [about.agent, 'output'], outcome.usage.outputTokens);
+      if (outcome.status === 'cancelled') this.#noteLeftovers(outcome.stop, about);
+    }
+  }
+
+  /** For work that is not an agent, the report is all that is known. */
+  noteStop(report: StopReport, about: About): void {
+    this.#noteAbandoned(
+      report.calls.filter(({ state }) => state === 'unknown').length + (report.abandoned?.length ?? 0),
+      about,
+    );
+    this.#noteLeftovers(report, about);
+  }
+
+  #noteAbandoned(value: number, about: About): void {
+    if (value === 0) return;
+    this.#meter.add('whoa.work.abandoned', [], value);
+    this.#log({ level: 'warn', event: 'work-abandoned', ...about, value });
+  }
+
+  #noteLeftovers({ calls }: StopReport, about: About): void {
+    const value = calls.reduce((sum, { survivors = 0 }) => sum + survivors, 0);
+    if (value === 0) return;
+    this.#meter.add('whoa.process.leftover', [], value);
+    this.#log({ level: 'warn', event: 'process-leftover', ...about, value });
+  }
+}
