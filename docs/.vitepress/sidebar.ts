@@ -45,6 +45,7 @@ export const sidebar: DefaultTheme.SidebarItem[] = [
       page('Tasks over HTTP', '/guides/workers/http'),
       page('Cancel by event or checker', '/guides/workers/cancel-tasks'),
       page('BullMQ in front', '/guides/workers/bullmq'),
+      page('Other engines', '/guides/workers/engines'),
       page('Write a store', '/guides/workers/write-a-store'),
     ]),
     page('Console', '/guides/console'),
