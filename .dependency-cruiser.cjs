@@ -20,7 +20,7 @@ const coreFolders = {
   testing: ['stop', 'tool', 'run', 'conversation'],
 };
 /** The folders of packages that are entries: what their index lists is public. */
-const entries = 'approval|client|compat|embed|internal|model|store|task-client|telemetry|testing|view';
+const entries = 'approval|client|compat|embed|internal|model|store|task-client|telemetry|testing|view|webhooks';
 
 const arrows = (table, where) =>
   Object.entries(table).map(([from, allowed]) => ({

@@ -72,6 +72,7 @@ export const sidebar: DefaultTheme.SidebarItem[] = [
     page('Postgres', '/operations/postgres'),
     page('Sizing', '/operations/sizing'),
     page('Telemetry', '/operations/telemetry'),
+    page('Webhooks', '/operations/webhooks'),
   ]),
   section('Reference', [
     page('The command', '/reference/cli'),

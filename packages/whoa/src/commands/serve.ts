@@ -20,6 +20,7 @@ import { commandName } from '../terminal/command-name.ts';
 import { waitForEnd } from '../terminal/interrupts.ts';
 import { Screen } from '../terminal/screen.ts';
 import { oneLine } from '../terminal/text/plain-text.ts';
+import { startWebhooks } from '../worker/start-webhooks.ts';
 import { startWorker } from '../worker/start-worker.ts';
 
 const help = `whoa serve [options]
@@ -90,6 +91,8 @@ async function run(args: readonly string[], own: Own): Promise<number> {
   const store = telemetry.observeStore(opened);
   if (open !== undefined)
     own(await startWorker({ ...open, store: opened, concurrency, ladder: config.ladder, telemetry, screen, asJson }));
+  const webhooks = await startWebhooks({ config, store: opened, telemetry, screen, asJson });
+  if (webhooks !== undefined) own(webhooks);
   const shared = { authenticate, origins, hosts: hostsOf(host, origins) };
   const hooks = { 'hook-error': ({ error }: { error: unknown }) => onError(error) };
   const chat = own(createChatHandler({ ...shared, store, agent: chatAgent, api: CHAT, hooks }));

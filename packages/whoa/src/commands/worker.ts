@@ -8,6 +8,7 @@ import { waitForEnd } from '../terminal/interrupts.ts';
 import { Screen } from '../terminal/screen.ts';
 import { watchLoop } from '../worker/loop-watchdog.ts';
 import { healthRoutes, metricsRoutes, serveRoutes } from '../worker/serve-routes.ts';
+import { startWebhooks } from '../worker/start-webhooks.ts';
 import { startWorker, type Worker } from '../worker/start-worker.ts';
 
 const help = `whoa worker [options]
@@ -76,6 +77,8 @@ async function run(args: readonly string[], own: Own): Promise<number> {
   const open = own(await openAgents({ config, names: values.agent, model, sandbox, yes }));
   const store = own(openSharedStore(config, 'worker'));
   worker = own(await startWorker({ ...open, store, concurrency, ladder: config.ladder, telemetry, screen, asJson }));
+  const webhooks = await startWebhooks({ config, store, telemetry, screen, asJson });
+  if (webhooks !== undefined) own(webhooks);
   const agents = Object.keys(open.agents);
   const urls = { ...(health && { health: health.url }), ...(metrics && { metrics: metrics.url }) };
   if (asJson) screen.data({ type: 'working', worker: worker.name, agents, ...urls });

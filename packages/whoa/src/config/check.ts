@@ -8,6 +8,7 @@ const MAX_LEVEL_MS = 3_600_000;
 const AGENT = 'createAgent({ … }) or a function that returns one';
 const LADDER = "expected 'graceful', 'now', 'kill' or { drainMs: 5_000, abortMs: 2_000 }";
 const SANDBOX = "expected 'workspace', 'read-only', 'none', or { kind: 'workspace', network: … }";
+const WEBHOOKS = "expected [{ url: 'https://…', secret: 'whsec_…' }]";
 const RULES = "expected [{ decision: 'allow', tool: 'bash', command: 'npm test' }]";
 
 const agents = z
@@ -68,6 +69,16 @@ const rule = strict(
   'expected command or path, not both',
 );
 
+const webhook = strict(
+  {
+    url: text,
+    secret: z.union([text, z.array(text, "expected 'whsec_…', or a list of the new and the old one")]),
+    events: z.array(oneOf(['success', 'failed', 'cancelled'])).optional(),
+    allowPrivateAddresses: z.boolean('expected true or false').optional(),
+  },
+  WEBHOOKS,
+);
+
 const CONFIG = strict(
   {
     model: example("'anthropic:claude-sonnet-4-5'"),
@@ -78,6 +89,7 @@ const CONFIG = strict(
     ladder: ladder.optional(),
     sandbox: sandbox.optional(),
     approvals: z.array(rule, RULES).optional(),
+    webhooks: z.array(webhook, WEBHOOKS).optional(),
   } satisfies Record<keyof WhoaConfig, z.ZodType>,
   'expected an object',
 );
@@ -90,7 +102,8 @@ export function checkConfig(given: object, file: string): void {
 
 /** Returns the path of a field, and what is wrong with it. */
 function describe(issue: z.core.$ZodIssue): readonly string[] {
-  const path = issue.path.map((part) => (typeof part === 'number' ? `rule ${part + 1}` : String(part)));
+  const entry = issue.path[0] === 'approvals' ? 'rule' : 'entry';
+  const path = issue.path.map((part) => (typeof part === 'number' ? `${entry} ${part + 1}` : String(part)));
   // The last alternative is the one with fields.
   const inner = issue.code === 'invalid_union' ? issue.errors.at(-1)?.[0] : undefined;
   return [...path, ...(inner === undefined ? [issue.message] : describe(inner))];

@@ -3,6 +3,7 @@ import type { Agent, StopMode, Tool } from '@whoa/core';
 import type { Approve } from '@whoa/core/approval';
 import type { Cleanup } from '@whoa/core/embed';
 import type { Model } from '@whoa/core/model';
+import type { Webhook } from '@whoa/server/webhooks';
 import type { TaskStore, TaskStoreConfig } from '@whoa/tasks';
 import type { SandboxKind, SandboxOptions } from '@whoa/tools';
 import type { ApprovalRule } from '../approvals/rules.ts';
@@ -45,6 +46,8 @@ export interface WhoaConfig {
   readonly sandbox?: SandboxKind | Omit<SandboxOptions, 'workspace'>;
   /** Which calls are allowed without asking, which need an approval, and which are denied. */
   readonly approvals?: readonly ApprovalRule[];
+  /** Where `serve` and `worker` report ended tasks. */
+  readonly webhooks?: readonly Webhook[];
 }
 
 /**

@@ -1,0 +1,121 @@
+// Webhooks on the stores that processes share, and by the command.
+import { mkdtempSync, rmSync } from 'node:fs';
+import { tmpdir } from 'node:os';
+import { join } from 'node:path';
+import { createTaskStore, type TaskRecord, type TaskStore, type TaskStoreConfig } from '@whoa/tasks';
+import { expect, onTestFinished, test } from 'vitest';
+import { isGenuine } from '../../examples/verify-webhook.ts';
+import { createWebhooks } from '../../packages/server/src/webhooks/webhooks.ts';
+import { startCommand } from '../command/process.ts';
+import { createHome } from '../command/terminal.ts';
+import { startPostgres } from '../servers/postgres.ts';
+import { startRedis } from '../servers/redis.ts';
+import { claimFor } from '../tasks/claimed.ts';
+import { startHookReceiver } from './hook-receiver.ts';
+
+const SECRET = `whsec_${Buffer.from('s'.repeat(32)).toString('base64')}`;
+const TASK = { agent: 'assistant', input: 'hello' };
+
+const STORES: readonly [string, () => Promise<TaskStoreConfig>][] = [
+  ['sqlite', () => Promise.resolve({ backend: 'sqlite', file: join(openFolder(), 'tasks.db') })],
+  ['redis', async () => ({ backend: 'redis', url: (await owned(startRedis())).url })],
+  ['postgres', async () => ({ backend: 'postgres', url: (await owned(startPostgres())).url })],
+];
+
+function openFolder(): string {
+  const folder = mkdtempSync(join(tmpdir(), 'whoa-'));
+  onTestFinished(() => rmSync(folder, { recursive: true, force: true }));
+  return folder;
+}
+
+async function owned<T extends AsyncDisposable>(starting: Promise<T>): Promise<T> {
+  const thing = await starting;
+  onTestFinished(() => thing[Symbol.asyncDispose]());
+  return thing;
+}
+
+async function create(store: TaskStore, tenant = 'acme'): Promise<{ tenant: string; id: string }> {
+  const receipt = await store.create({ ...TASK, tenant });
+  return { tenant, id: (receipt as { task: TaskRecord }).task.id };
+}
+
+test.each(STORES)('%s tells two processes of ends in a third, and each is reported once', async (_name, config) => {
+  const receiver = await startHookReceiver();
+  const given = await config();
+  const open = (): Promise<TaskStore> => owned(Promise.resolve(createTaskStore(given)));
+  const store = await open();
+  // One that ended before anyone watched, also before the store was first used by the others.
+  const before = await create(store);
+  await store.cancel(before);
+  const attempted = Promise.withResolvers<void>();
+  let attempts = 0;
+  for (let i = 0; i < 2; i++) {
+    const webhooks = createWebhooks({
+      store: await open(),
+      webhooks: [{ url: receiver.url, secret: SECRET, allowPrivateAddresses: true }],
+      onAttempt: () => ++attempts === 3 && attempted.resolve(),
+    });
+    onTestFinished(() => webhooks[Symbol.asyncDispose]());
+    await webhooks.start();
+  }
+  const finished = await create(store);
+  await store.finish(await claimFor(store, finished.id, { worker: 'w' }), { status: 'success' });
+  // The first task of its tenant.
+  const cancelled = await create(store, 'globex');
+  await store.cancel(cancelled, { message: 'never mind' });
+  await attempted.promise;
+  expect(receiver.hooks).toHaveLength(3);
+  const ids = new Set(receiver.hooks.map(({ event }) => event.data['id']));
+  expect(ids).toEqual(new Set([before.id, finished.id, cancelled.id]));
+});
+
+test('a worker sends the webhooks of its configuration, and the example of the docs accepts them', async () => {
+  const receiver = await startHookReceiver((index) => ({ status: index === 0 ? 503 : 204 }));
+  const home = createHome({
+    'script.json': JSON.stringify([['All is well.']]),
+    'config/whoa/whoa.config.ts': `
+      import { defineConfig } from 'whoa';
+      export default defineConfig({
+        webhooks: [{ url: '${receiver.url}?key=hidden', secret: process.env.HOOK_SECRET, allowPrivateAddresses: true }],
+      });
+    `,
+  });
+  onTestFinished(() => home[Symbol.dispose]());
+  const args = ['--sandbox', 'none', '--yes', '--model', 'scripted:script.json'];
+  const server = startCommand(home, ['serve', '--port', '0', '--work', ...args], { HOOK_SECRET: SECRET });
+  const { url, token } = (await server.waitFor({ type: 'listening' })) as { url: string; token: string };
+  const headers = { authorization: `Bearer ${token}`, 'content-type': 'application/json' };
+  const body = JSON.stringify({ agent: 'assistant', input: 'Is all well?' });
+  const response = await fetch(`${url}/v1/tasks`, { method: 'POST', headers, body });
+  const { id } = ((await response.json()) as { task: TaskRecord }).task;
+  const failed = await server.waitFor({ type: 'webhook', result: 'failed' });
+  expect(failed).toMatchObject({
+    taskId: id,
+    attempt: 1,
+    url: new URL(receiver.url).host,
+    error: 'the response was 503',
+  });
+  await server.waitFor({ type: 'webhook', result: 'delivered' });
+  const [, hook] = receiver.hooks;
+  expect(hook!.event).toMatchObject({ type: 'task.success', data: { id } });
+  expect(isGenuine(hook!.headers, hook!.body, SECRET)).toBe(true);
+  expect(isGenuine(hook!.headers, `${hook!.body} `, SECRET)).toBe(false);
+  expect(isGenuine(hook!.headers, hook!.body, `whsec_${Buffer.from('x'.repeat(32)).toString('base64')}`)).toBe(false);
+  expect(isGenuine({ ...hook!.headers, 'webhook-timestamp': '1' }, hook!.body, SECRET)).toBe(false);
+  const metrics = await (await fetch(`${url}/metrics`, { headers })).text();
+  expect(metrics).toContain('whoa_webhook_attempts_total{result="failed"} 1\n');
+  expect(metrics).toContain('whoa_webhook_attempts_total{result="delivered"} 1\n');
+  server.kill('SIGTERM');
+  expect(await server.closed).toEqual([0, null]);
+});
+
+test('a worker says what is wrong with a webhook', async () => {
+  const home = createHome({
+    'script.json': '[["Hi."]]',
+    'config/whoa/whoa.config.ts': `export default { webhooks: [{ url: 'https://example.com', secret: 'short' }] };`,
+  });
+  onTestFinished(() => home[Symbol.dispose]());
+  const worker = startCommand(home, ['worker', '--sandbox', 'none', '--yes', '--model', 'scripted:script.json']);
+  expect((await worker.closed)[0]).toBe(2);
+  expect(JSON.stringify(worker.lines)).toContain('webhooks[0].secret: expected whsec_');
+});
