@@ -67,6 +67,17 @@ test('tasks of agents without workers cost the workers of other agents nothing',
   expect(await commandsOf(take)).toBe(alone);
 });
 
+test('the end of a plain task takes the short path', async () => {
+  await using store = createRedisStore({ url: server.url });
+  const ends: (() => Promise<unknown>)[] = [];
+  for (let i = 0; i < 2; i++) {
+    const { by } = await running(store);
+    ends.push(() => store.finish(by, { status: 'success' }));
+  }
+  // The script, the clock, the layout, the task; then seven changes and a message.
+  expect(await commandsOf(() => ends.pop()!())).toBe(11);
+});
+
 test('a small task that has ended takes at most 2 KB', async () => {
   await using store = createRedisStore({ url: server.url });
   const usedMemory = async (): Promise<number> => Number(/^used_memory:(\d+)/mu.exec(await redis.info('memory'))![1]);

@@ -13,9 +13,10 @@ if ARGV[11] == '' and ARGV[12] == '' and ARGV[13] == '' and ARGV[15] == '' and A
   local key, ready, lanes = tag .. 'task:' .. id, tag .. 'ready:' .. pair(agent, tenant), tag .. 'lanes:' .. agent
   local oldest = redis.call('LINDEX', tag .. 'ended', 0)
   local isClear = not oldest or tonumber(string.match(oldest, '^%d+')) > now
+  local waiting = redis.call('ZCARD', ready)
   -- Nothing to remove, no task with that id, no worker to notify, and below the limit.
   if isClear and redis.call('EXISTS', key, tag .. 'waiters:' .. agent) == 0
-    and redis.call('ZCARD', ready) < tonumber(ARGV[10]) then
+    and waiting < tonumber(ARGV[10]) then
     local flat = {
       'tenant', tenant, 'agent', agent, 'status', 'init', 'createdAt', now, 'stage', 'ready', 'stageAt', now, 'input', ARGV[8],
     }
@@ -27,6 +28,7 @@ if ARGV[11] == '' and ARGV[12] == '' and ARGV[13] == '' and ARGV[15] == '' and A
     if not redis.call('ZSCORE', lanes, tenant) then
       redis.call('ZADD', lanes, redis.call('HINCRBY', tag .. 'domain', 'tick', 1), tenant)
     end
+    if waiting == 0 then redis.call('ZADD', tag .. 'queues', 0, pair(agent, tenant)) end
     redis.call('SPUBLISH', tag .. 'changes:' .. tenant, cjson.encode({ 'status', id, tenant, '', '' }))
     return { 'new', tostring(now), 'ready', tostring(now) }
   end
@@ -44,7 +46,7 @@ local found = redis.call('HMGET', key, 'status', 'epoch', 'session', 'claim', 't
 local isOwn = found[1] == 'running' and found[2] == ARGV[6] and found[3] == ARGV[7] and found[4] == ARGV[8]
 local isAlone = not found[9] and not found[10] and not found[11] and not found[12]
 local status = (${toLua({ success: STATUS_TABLE.running.success, failed: STATUS_TABLE.running.failed })})[ARGV[9]]
-if isOwn and isAlone and status and ARGV[10] == '' and ARGV[11] == '' and string.sub(ARGV[4], -4) == ' 0 0' then
+if isOwn and isAlone and status and ARGV[10] == '' and ARGV[11] == '' and string.match(ARGV[4], '^%d+ %d+ 0 0 ') then
   local id, tenant, forgetAt = ARGV[5], found[5], now + ARGV[2]
   local outcome = '{"status":"' .. status .. '"' .. (ARGV[12] == '{}' and '}' or ',' .. string.sub(ARGV[12], 2))
   if #outcome <= 64 then
