@@ -22,6 +22,36 @@ export interface TenantPage {
   readonly next?: string;
 }
 
+/** Names of a tenant's conversations that are kept, in byte order. */
+export interface ConversationPage {
+  readonly conversations: readonly string[];
+  readonly next?: string;
+}
+
+/** The deliveries that can be paused: all tasks of one agent, or all tasks of one tenant. */
+export type PauseTarget = { readonly agent: string } | { readonly tenant: string };
+
+/** The tasks of one tenant that are ready for one agent. Under `*`, those that any worker can settle. */
+export interface Queue {
+  readonly agent: string;
+  readonly tenant: string;
+  /** How many tasks are ready: for many, at least this many. */
+  readonly ready: number;
+  /** Since when the oldest of them has been ready. */
+  readonly oldestAt: number;
+}
+
+/** A page of queues that are not empty. Their order is up to the store. */
+export interface QueuePage {
+  readonly queues: readonly Queue[];
+  /** How many tasks each agent has running. */
+  readonly running: Readonly<Record<string, number>>;
+  readonly paused: readonly PauseTarget[];
+  /** The store's clock. */
+  readonly now: number;
+  readonly next?: string;
+}
+
 /** A worker as the store last saw it. */
 interface WorkerRecord {
   readonly worker: string;

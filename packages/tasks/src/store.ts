@@ -14,7 +14,15 @@ import type {
   TakeRequest,
   TaskLoad,
 } from './delivery.ts';
-import type { PageRequest, TaskCounts, TenantPage, WorkerPage } from './overview.ts';
+import type {
+  ConversationPage,
+  PageRequest,
+  PauseTarget,
+  QueuePage,
+  TaskCounts,
+  TenantPage,
+  WorkerPage,
+} from './overview.ts';
 import type { FinalStatus, TaskStatus } from './status.ts';
 import type {
   ConversationRecord,
@@ -106,6 +114,23 @@ export interface TaskStore extends AsyncDisposable {
   tenants(page?: PageRequest): Promise<TenantPage>;
   /** Lists the workers that hold or wait for tasks. For operators: it crosses tenants. */
   workers(options?: { readonly limit?: number }): Promise<WorkerPage>;
+  /** Lists the queues that are not empty, and what is paused. For operators: it crosses tenants. */
+  queues(page?: PageRequest): Promise<QueuePage>;
+  /** Lists the names of a tenant's conversations. */
+  conversations(page: PageRequest & { readonly tenant: string }): Promise<ConversationPage>;
+
+  /**
+   * Stops or resumes the delivery of an agent's or a tenant's tasks. Tasks that run go on, new ones are accepted and
+   * wait, and cancels work as always.
+   */
+  pause(target: PauseTarget, isPaused: boolean): Promise<void>;
+  /** Removes an ended task with its journal, or an idle conversation with its history, before its retention ends. */
+  remove(target: TaskRef | ConversationRef): Promise<RemoveReceipt>;
+  /**
+   * Lists ended tasks past their retention, which a store with `archive` keeps until they are removed. Oldest first, at
+   * most `limit`. For operators: it crosses tenants.
+   */
+  expired(options?: { readonly limit?: number }): Promise<readonly TaskRef[]>;
 
   /**
    * Reports changes, at least once each. Don't trust a hint, only the order it carries. Resolves once it is listening.
@@ -113,6 +138,9 @@ export interface TaskStore extends AsyncDisposable {
    */
   watch(filter: WatchFilter, listener: (hint: Hint) => void): Promise<AsyncDisposable>;
 }
+
+/** `live`: nothing was removed, because it has not ended yet. `unknown`: there is no such task or conversation. */
+export type RemoveReceipt = { readonly answer: 'removed' | 'live' | 'unknown' };
 
 /** Options of a request that can be repeated when its response was lost, and then counts once. */
 export interface Repeatable {
@@ -255,27 +283,4 @@ export interface PushedOrder {
   readonly claim: string;
   readonly orderNumber: number;
   readonly stop: StopOrder;
-}
-
-/** Options that every store accepts. */
-export interface StoreOptions {
-  /**
-   * The number of shards. It is stored on the first connect. To increase it, pass the old number too: `[1, 16]`. Then
-   * new tasks are spread over 16 shards, and existing data stays where it is.
-   */
-  readonly shards?: number | readonly number[];
-  /** A task fails when its workers crashed this many times without progress. */
-  readonly maxAttempts?: number;
-  /** How long a task is kept after it ends. */
-  readonly retentionMs?: number;
-  /** How long an idle conversation's history is kept. */
-  readonly conversationRetentionMs?: number;
-  /** The maximum size of one task's journal. */
-  readonly maxJournalBytes?: number;
-  /** How many tasks of one tenant may be ready for one agent. Beyond that, `create` returns `full`. */
-  readonly maxReady?: number;
-  /** How many tasks of one tenant may run at once. Exact on one shard; several shards divide the limit. */
-  readonly maxRunningPerTenant?: number;
-  /** How many tasks of one agent may run at once. Exact on one shard; several shards divide the limit. */
-  readonly maxRunningPerAgent?: number;
 }

@@ -1,3 +1,4 @@
+import type { PauseTarget } from '../overview.ts';
 import { LIMITS } from '../rules/rules.ts';
 import type { TaskOutcome } from '../task.ts';
 import { hintOf, type KeptTask, type Lane, laneOf, type Moment } from './tables.ts';
@@ -68,15 +69,21 @@ export function end(task: KeptTask, outcome: NonNullable<KeptTask['outcome']>, m
 }
 
 /** Call it when a task no longer runs: tasks that waited because of a limit can be taken now. */
-export function freeSlot({ tenant, agent }: KeptTask, { tables, now, rules }: Moment): void {
-  if (rules.maxRunningPerTenant !== undefined) {
-    for (const waiting of tables.readyAgents(tenant)) {
-      tables.openLane({ agent: waiting, tenant });
-      ring({ agent: waiting }, { tables, now });
+export function freeSlot({ tenant, agent }: KeptTask, moment: Moment): void {
+  const { rules } = moment;
+  if (rules.maxRunningPerTenant !== undefined) resume({ tenant }, moment);
+  if (rules.maxRunningPerAgent !== undefined) resume({ agent }, moment);
+}
+
+/** Lets workers take tasks of a tenant or an agent again. */
+export function resume(target: PauseTarget, { tables, now }: Pick<Moment, 'tables' | 'now'>): void {
+  if ('tenant' in target) {
+    for (const agent of tables.readyAgents(target.tenant)) {
+      tables.openLane({ agent, tenant: target.tenant });
+      ring({ agent }, { tables, now });
     }
-  }
-  if (rules.maxRunningPerAgent !== undefined && tables.firstLane([agent]) !== undefined) {
-    ring({ agent }, { tables, now });
+  } else if (tables.firstLane([target.agent]) !== undefined) {
+    ring(target, { tables, now });
   }
 }
 

@@ -1,5 +1,5 @@
 import type { Json } from '@whoa/core';
-import type { SeenWaiter } from '../overview.ts';
+import type { PauseTarget, Queue, SeenWaiter } from '../overview.ts';
 import { toActivity } from '../rules/activity.ts';
 import { SETTLE } from '../rules/rules.ts';
 import type { TaskStatus } from '../status.ts';
@@ -91,6 +91,9 @@ export interface Tables {
 
   /** Removes what an older task with the same id may have left. */
   clear(id: string): void;
+  /** Removes an ended task. */
+  removeTask(task: KeptTask): void;
+  removeConversation(ref: ConversationRef): void;
   addEntries(id: string, entries: readonly JournalEntry[]): void;
   /** Returns the total size of the given entries that exist. */
   bytesOf(id: string, positions: readonly number[]): number;
@@ -113,6 +116,8 @@ export interface Tables {
   /** Returns the agents for which tasks of a tenant are ready. */
   readyAgents(tenant: string): readonly string[];
   countHeldOf(of: { readonly tenant: string } | { readonly agent: string }, limit: number): number;
+  isPaused(target: PauseTarget): boolean;
+  setPaused(target: PauseTarget, isPaused: boolean): void;
   /** Returns tasks in `later` whose time has come. */
   due(now: number, limit: number): readonly KeptTask[];
   nextLater(): number | undefined;
@@ -149,6 +154,18 @@ export interface Queries {
   sessions(limit: number): readonly Session[];
   /** Lists workers that have waited for tasks since a given time. */
   waiters(since: number, limit: number): readonly SeenWaiter[];
+  /** Lists queues after a given one. */
+  queues(after: Lane | undefined, limit: number): readonly Queue[];
+  paused(limit: number): readonly PauseTarget[];
+  /** Counts the running tasks of each agent. */
+  runningByAgent(): Readonly<Record<string, number>>;
+  conversations(request: {
+    readonly tenant: string;
+    readonly after: string;
+    readonly limit: number;
+  }): readonly string[];
+  /** Lists tasks that ended up to a given time, oldest first. */
+  endedUntil(at: number, limit: number): readonly KeptTask[];
   entries(id: string, range: { readonly after: number; readonly limit: number }): readonly JournalEntry[];
   /** Removes a few old tasks, conversations and sessions; constant work each time. */
   forget(before: { readonly endedAt: number; readonly changedAt: number; readonly usedAt: number }): void;

@@ -5,7 +5,7 @@ import { isFinalStatus, nextStatus } from '../status.ts';
 import { admitGathered } from './create.ts';
 import { loadOf, ordersFor } from './orders.ts';
 import { makeReady } from './stage.ts';
-import { headOf, hintOf, type KeptTask, type Lane, type Moment, type Session } from './tables.ts';
+import { headOf, hintOf, type KeptTask, type Lane, laneOf, type Moment, type Session } from './tables.ts';
 import { visit } from './visit.ts';
 
 /** Takes ready tasks for a session, fairly across tenants. */
@@ -57,15 +57,16 @@ function takeReady(request: Required<TakeRequest>, moment: Moment): KeptTask[] {
   const taken: KeptTask[] = [];
   const { maxRunningPerAgent = Infinity, maxRunningPerTenant = Infinity } = rules;
   const isOpen = (agent: string): boolean =>
-    maxRunningPerAgent === Infinity || tables.countHeldOf({ agent }, maxRunningPerAgent) < maxRunningPerAgent;
+    !tables.isPaused({ agent }) &&
+    (maxRunningPerAgent === Infinity || tables.countHeldOf({ agent }, maxRunningPerAgent) < maxRunningPerAgent);
+  const isFull = ({ tenant }: Lane): boolean =>
+    tables.isPaused({ tenant }) || tables.countHeldOf({ tenant }, maxRunningPerTenant) >= maxRunningPerTenant;
   let agents = [SETTLE, ...request.agents.filter(isOpen)];
   while (taken.length < request.limit) {
     const lane = tables.firstLane(agents);
     if (lane === undefined) break;
     const isSettled = lane.agent === SETTLE;
-    const isFull =
-      !isSettled && tables.countHeldOf({ tenant: lane.tenant }, maxRunningPerTenant) >= maxRunningPerTenant;
-    const task = isFull ? undefined : tables.firstReady(lane);
+    const task = !isSettled && isFull(lane) ? undefined : tables.firstReady(lane);
     if (task === undefined) {
       tables.closeLane(lane);
       continue;
@@ -137,12 +138,18 @@ export function applyClaim(id: string, request: Required<ClaimRequest>, moment: 
     admitGathered(found, moment);
     return applyClaim(id, request, moment);
   }
-  if (found.stage === 'queue') return { answer: 'waiting' };
+  if (found.stage === 'queue' || isPaused(found, tables)) return { answer: 'waiting' };
   const until = waitsUntil(found);
   if (until !== undefined && until > now) return { answer: 'waiting', until };
   const held = hold(found, request, moment);
   noteHeld({ ...request }, moment, {});
   return { answer: 'claimed', ...withLoads([held], request.maxBytes, moment)[0]! };
+}
+
+/** A task that only has to be settled is delivered all the same. */
+function isPaused(task: KeptTask, tables: Moment['tables']): boolean {
+  const { agent, tenant } = laneOf(task);
+  return agent !== SETTLE && (tables.isPaused({ agent }) || tables.isPaused({ tenant }));
 }
 
 /** A task in `later` that only waits for its preferred worker can be claimed; the others have to wait. */

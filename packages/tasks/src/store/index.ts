@@ -1,9 +1,10 @@
 // For authors of stores.
 
 // Write a store: a driver, wrapped by the store that checks arguments.
-export { createCheckedStore, createStoreRules } from '../stores/checked/checked-store.ts';
+export { createCheckedStore } from '../stores/checked/checked-store.ts';
+export { createStoreRules } from '../stores/store-rules.ts';
 export type { StoreDriver, StoreRules } from '../stores/driver.ts';
-export type { StoreOptions } from '../store.ts';
+export type { StoreOptions } from '../store-options.ts';
 
 // What a driver receives and returns.
 export type { ClaimRef, Orders } from '../delivery.ts';

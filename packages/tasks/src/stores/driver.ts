@@ -13,7 +13,7 @@ import type {
   TakeRequest,
   TaskLoad,
 } from '../delivery.ts';
-import type { SeenWorkers } from '../overview.ts';
+import type { PauseTarget, Queue, SeenWorkers } from '../overview.ts';
 import type { TaskStatus } from '../status.ts';
 import type {
   CreateReceipt,
@@ -22,6 +22,7 @@ import type {
   ListFilter,
   ListPage,
   ReleaseReceipt,
+  RemoveReceipt,
   SendReceipt,
   StoreCancelReceipt,
   WatchFilter,
@@ -71,17 +72,54 @@ export interface StoreDriver extends AsyncDisposable {
   tenants(request: { readonly after: string; readonly limit: number }): Promise<readonly string[]>;
   /** Lists sessions that hold tasks, and waiting workers: at most `limit` of each. */
   workers(request: { readonly limit: number }): Promise<SeenWorkers>;
+  /** Lists queues after a given one, and what is paused. */
+  queues(request: QueuesRequest): Promise<SeenQueues>;
+  /** Lists a tenant's conversations after a given one, in byte order. */
+  conversations(request: {
+    readonly tenant: string;
+    readonly after: string;
+    readonly limit: number;
+  }): Promise<readonly string[]>;
+  pause(target: PauseTarget, isPaused: boolean): Promise<void>;
+  remove(target: TaskRef | ConversationRef): Promise<RemoveReceipt>;
+  expired(request: { readonly limit: number }): Promise<readonly TaskRef[]>;
   watch(filter: WatchFilter, listener: (hint: Hint) => void): Promise<AsyncDisposable>;
+}
+
+export interface QueuesRequest {
+  readonly after?: Pick<Queue, 'agent' | 'tenant'>;
+  readonly limit: number;
+}
+
+/** Queues as a driver finds them; at most `limit` of each list. */
+export interface SeenQueues {
+  readonly queues: readonly Queue[];
+  readonly running: Readonly<Record<string, number>>;
+  readonly paused: readonly PauseTarget[];
+  readonly now: number;
 }
 
 /** The fields that decide where a task is stored. */
 export type ShardedTask = Pick<NewTask, 'tenant' | 'conversation' | 'concurrency' | 'key'>;
 
-/** The limits of a store. */
-export interface StoreRules {
+/** How long records are kept, as held by the store. */
+export interface Retention {
+  /** When ended tasks are hidden and removed: never, if they are archived. */
+  retentionMs: number;
+  conversationRetentionMs: number;
+  /** When ended tasks can be archived. */
+  expiresMs: number;
+}
+
+/** What the store holds for all its clients. `archive` is 1 or 0. */
+export type StoredSettings = Readonly<Partial<Record<StoredSetting, number>>>;
+export type StoredSetting = 'retentionMs' | 'conversationRetentionMs' | 'archive';
+
+/** The limits of a store. The retention changes when a client learns what the store holds. */
+export interface StoreRules extends Retention {
   readonly maxAttempts: number;
-  readonly retentionMs: number;
-  readonly conversationRetentionMs: number;
+  /** What the client asks the store to hold. */
+  readonly given: StoredSettings;
   readonly maxJournalBytes: number;
   readonly maxReady: number;
   readonly maxRunningPerTenant?: number;

@@ -73,6 +73,7 @@ const SHARED: settings.Rules<MemoryStoreOptions> = {
   maxAttempts: count(),
   retentionMs: keptMs,
   conversationRetentionMs: keptMs,
+  archive: flag,
   maxJournalBytes: count(),
   maxReady: count(),
   maxRunningPerTenant: count(),

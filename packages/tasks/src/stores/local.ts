@@ -1,5 +1,6 @@
 import { applyCancel, applyCancelConversation, applySend, applyWatch } from '../operations/cancel.ts';
 import { applyCreate } from '../operations/create.ts';
+import { applyPause, applyRemove } from '../operations/operate.ts';
 import { loadOf } from '../operations/orders.ts';
 import { applyBeat, applyHeld, applySweep } from '../operations/session.ts';
 import { headOf, type KeptTask, type Moment, type Queries, type Tables } from '../operations/tables.ts';
@@ -30,9 +31,7 @@ export interface Engine extends AsyncDisposable {
 
 /** Creates a driver from an engine: every method is one operation in one transaction. */
 export function createLocalDriver(engine: Engine, rules: StoreRules): StoreDriver {
-  const { retentionMs, conversationRetentionMs } = rules;
-
-  const isForgotten = (task: KeptTask): boolean => (task.endedAt ?? Infinity) + retentionMs <= engine.now();
+  const isForgotten = (task: KeptTask): boolean => (task.endedAt ?? Infinity) + rules.retentionMs <= engine.now();
 
   /** Hides tasks past their retention, whether or not they have been removed yet. */
   const tables: Tables & Queries = {
@@ -56,8 +55,8 @@ export function createLocalDriver(engine: Engine, rules: StoreRules): StoreDrive
       transact((moment) => {
         const { now } = moment;
         tables.forget({
-          endedAt: now - retentionMs,
-          changedAt: now - conversationRetentionMs,
+          endedAt: now - rules.retentionMs,
+          changedAt: now - rules.conversationRetentionMs,
           usedAt: now - SESSION_RETENTION_MS,
         });
         return applyCreate(request, moment);
@@ -91,12 +90,44 @@ export function createLocalDriver(engine: Engine, rules: StoreRules): StoreDrive
       });
     },
     conversation: (ref) => engine.query(() => shownConversation(ref, tables)),
+    ...operatorMethods(engine, { tables, transact, rules }),
+    watch: (filter, listener) => engine.watch(filter, listener),
+    [Symbol.asyncDispose]: () => engine[Symbol.asyncDispose](),
+  };
+}
+
+type OperatorMethod = 'counts' | 'tenants' | 'workers' | 'queues' | 'conversations' | 'pause' | 'remove' | 'expired';
+
+interface OperatorParts {
+  readonly tables: Tables & Queries;
+  readonly transact: <T>(work: (moment: Moment) => T) => Promise<T>;
+  readonly rules: StoreRules;
+}
+
+/** What operators ask of a store. */
+function operatorMethods(
+  engine: Engine,
+  { tables, transact, rules }: OperatorParts,
+): Pick<StoreDriver, OperatorMethod> {
+  return {
     counts: ({ tenant, limit }) =>
       engine.query(() => byStatus((status) => tables.countStatus({ tenant, status }, limit))),
     tenants: ({ after, limit }) => engine.query(() => tables.tenants(after, limit)),
     workers: ({ limit }) => engine.query(() => seenWorkers(limit, { tables, now: engine.now() })),
-    watch: (filter, listener) => engine.watch(filter, listener),
-    [Symbol.asyncDispose]: () => engine[Symbol.asyncDispose](),
+    queues: ({ after, limit }) =>
+      engine.query(() => ({
+        queues: tables.queues(after, limit),
+        running: tables.runningByAgent(),
+        paused: tables.paused(limit),
+        now: engine.now(),
+      })),
+    conversations: (request) => engine.query(() => tables.conversations(request)),
+    pause: (target, isPaused) => transact((moment) => applyPause(target, isPaused, moment)),
+    remove: (target) => transact((moment) => applyRemove(target, moment)),
+    expired: ({ limit }) =>
+      engine.query(() =>
+        tables.endedUntil(engine.now() - rules.expiresMs, limit).map(({ tenant, id }) => ({ tenant, id })),
+      ),
   };
 }
 

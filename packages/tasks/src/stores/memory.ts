@@ -1,13 +1,16 @@
 import type { Json } from '@whoa/core';
 import { systemWorld, type World } from '@whoa/core/embed';
 import type { Conversation, DomainState, KeptTask, Queries, Session, Tables } from '../operations/tables.ts';
+import type { PauseTarget } from '../overview.ts';
 import { LIMITS } from '../rules/rules.ts';
-import type { Hint, StoreOptions, TaskStore } from '../store.ts';
+import type { Hint, TaskStore } from '../store.ts';
+import type { StoreOptions } from '../store-options.ts';
 import type { ConversationRef, JournalEntry } from '../task.ts';
-import { createCheckedStore, createStoreRules } from './checked/checked-store.ts';
+import { createCheckedStore } from './checked/checked-store.ts';
 import type { ListRequest } from './driver.ts';
 import { createLocalDriver } from './local.ts';
 import { TaskIndexes } from './memory/index-tables.ts';
+import { createStoreRules } from './store-rules.ts';
 import { Watchers } from './watchers.ts';
 
 export interface MemoryStoreOptions extends Omit<StoreOptions, 'shards'> {
@@ -66,6 +69,8 @@ class MemoryTables {
   readonly #sent = new Map<string, Map<string, number>>();
   /** Ended tasks, earliest end first: a map keeps insertion order. */
   readonly #ended = new Map<string, number>();
+  /** Targets as JSON. */
+  readonly #paused = new Set<string>();
   #domain: DomainState | undefined;
   #hints: Hint[] = [];
 
@@ -88,7 +93,12 @@ class MemoryTables {
       for (const message of said) history.push(JSON.parse(message) as Json);
     },
     clearHistory: (ref) => this.#histories.delete(keyOf(ref)),
-    clear: (id) => this.#clear(id),
+    clear: (id) => {
+      this.#clear(id);
+      this.#inputs.delete(id);
+    },
+    removeTask: (task) => this.#removeTask(task),
+    removeConversation: (ref) => this.#removeConversation(keyOf(ref)),
     sent: (id, nonce) => this.#sent.get(id)?.get(nonce),
     saveSent: (id, { nonce, number }) => {
       const sent = this.#sent.get(id) ?? new Map<string, number>();
@@ -132,6 +142,24 @@ class MemoryTables {
         .slice(0, limit);
     },
     sessions: (limit) => [...this.#sessions.values()].filter((one) => one.expiresAt !== undefined).slice(0, limit),
+    conversations: ({ tenant, after, limit }) => {
+      const names = [...this.#conversations.values()].filter((one) => one.tenant === tenant);
+      return names
+        .map(({ conversation }) => conversation)
+        .filter((name) => compareBytes(name, after) > 0)
+        .toSorted(compareBytes)
+        .slice(0, limit);
+    },
+    endedUntil: (at, limit) => {
+      const ended = [...this.#ended].filter(([, endedAt]) => endedAt <= at).slice(0, limit);
+      return ended.map(([id]) => this.#tasks.get(id)!);
+    },
+    isPaused: (target) => this.#paused.has(JSON.stringify(target)),
+    setPaused: (target, isPaused) => {
+      if (isPaused) this.#paused.add(JSON.stringify(target));
+      else this.#paused.delete(JSON.stringify(target));
+    },
+    paused: (limit) => [...this.#paused].slice(0, limit).map((text) => JSON.parse(text) as PauseTarget),
     entries: (id, { after, limit }) => {
       const journal = this.#journals.get(id) ?? [];
       // Gaps only move entries towards the start, so the search can begin here.
@@ -161,7 +189,19 @@ class MemoryTables {
   #clear(id: string): void {
     this.#journals.delete(id);
     this.#sent.delete(id);
-    this.#inputs.delete(id);
+  }
+
+  #removeTask({ id, tenant, inputsOf }: KeptTask): void {
+    this.#ended.delete(id);
+    this.#byTenant.get(tenant)?.delete(id);
+    this.#tasks.delete(id);
+    this.#clear(id);
+    this.#inputs.delete(inputsOf);
+  }
+
+  #removeConversation(key: string): void {
+    this.#conversations.delete(key);
+    this.#histories.delete(key);
   }
 
   #list({ tenant, status, conversation, limit, after }: ListRequest): KeptTask[] {
@@ -177,18 +217,12 @@ class MemoryTables {
   #forget({ endedAt, changedAt, usedAt }: Parameters<Queries['forget']>[0]): void {
     for (const [id, at] of first(this.#ended)) {
       if (at > endedAt) break;
-      const task = this.#tasks.get(id);
-      this.#ended.delete(id);
-      this.#byTenant.get(task?.tenant ?? '')?.delete(id);
-      this.#tasks.delete(id);
-      this.#clear(id);
-      if (task !== undefined) this.#inputs.delete(task.inputsOf);
+      this.#removeTask(this.#tasks.get(id)!);
     }
     for (const [key, conversation] of first(this.#conversations)) {
       if (conversation.changedAt > changedAt) break;
       if (conversation.current !== undefined || conversation.gathering !== undefined) continue;
-      this.#conversations.delete(key);
-      this.#histories.delete(key);
+      this.#removeConversation(key);
     }
     for (const [id, session] of first(this.#sessions)) {
       if (session.expiresAt === undefined && session.usedAt <= usedAt) this.#sessions.delete(id);

@@ -1,6 +1,6 @@
 import { systemWorld, type World } from '@whoa/core/embed';
 import type { TaskStore } from '../store.ts';
-import { createCheckedStore, createStoreRules } from './checked/checked-store.ts';
+import { createCheckedStore } from './checked/checked-store.ts';
 import { checkDuration, checkLimit } from './checked/checks.ts';
 import { Database } from './postgres/connection/database.ts';
 import { checkSchema } from './postgres/layout.ts';
@@ -13,6 +13,7 @@ import {
   STATEMENT_TIMEOUT_MS,
 } from './postgres/options.ts';
 import { PostgresDriver } from './postgres/store-driver.ts';
+import { createStoreRules, toRetention } from './store-rules.ts';
 import { Watchers } from './watchers.ts';
 
 export type { PostgresStoreOptions } from './postgres/options.ts';
@@ -39,6 +40,8 @@ export function createPostgresStore(options: PostgresStoreOptions = {}): TaskSto
     url,
     schema,
     maxConnections: checkLimit('maxConnections', options.maxConnections ?? MAX_CONNECTIONS),
+    given: rules.given,
+    onSettings: (held) => Object.assign(rules, toRetention(held)),
     caps: { tenant: rules.maxRunningPerTenant, agent: rules.maxRunningPerAgent },
   });
   const watchers = new Watchers();

@@ -23,13 +23,14 @@ import type {
   WatchFilter,
 } from '../store.ts';
 import type { ConversationRecord, ConversationRef, JournalEntry, TaskCommand, TaskRecord, TaskRef } from '../task.ts';
-import { createCheckedStore, createStoreRules } from './checked/checked-store.ts';
+import { createCheckedStore } from './checked/checked-store.ts';
 import type {
   CreateRequest,
   DriverBatch,
   End,
   ListRequest,
   ReadRequest,
+  Retention,
   ShardedTask,
   StopRequest,
   StoreDriver,
@@ -48,7 +49,7 @@ import {
   TIMEOUT_MS,
   tagOf,
 } from './redis/options.ts';
-import { countsOf, tenantsOf, workersOf } from './redis/replies/overview-replies.ts';
+import { OverviewCalls } from './redis/overview-calls.ts';
 import { pageOf } from './redis/replies/pages.ts';
 import { conversationOf, entriesOf } from './redis/replies/read-replies.ts';
 import {
@@ -66,6 +67,7 @@ import {
   takeAnswerOf,
 } from './redis/replies/replies.ts';
 import { SCRIPTS, type Script } from './redis/scripts.ts';
+import { createStoreRules, toRetention } from './store-rules.ts';
 
 /**
  * Creates a store in Redis or Valkey, for any number of machines. It connects on first use.
@@ -87,11 +89,11 @@ export function openRedisStore(options: RedisStoreOptions, shiftMs: () => number
 
 type Values = readonly (string | number)[];
 
-class RedisDriver implements StoreDriver {
+class RedisDriver extends OverviewCalls implements StoreDriver {
   readonly name: string = 'redis';
   readonly domains: number;
   readonly generations: readonly number[];
-  readonly #rules: StoreRules;
+  protected readonly rules: StoreRules;
   readonly #tags: readonly string[];
   readonly #shards: Shards;
   readonly #calls: Calls;
@@ -99,16 +101,24 @@ class RedisDriver implements StoreDriver {
   readonly #common: (format: number) => Values;
 
   constructor(options: RedisStoreOptions, rules: StoreRules, shiftMs: () => number) {
+    super();
     this.generations = generationsOf(options);
     this.domains = this.generations.at(-1)!;
     this.#shards = new Shards(this.generations);
-    this.#rules = rules;
+    this.rules = rules;
     this.#tags = Array.from({ length: this.domains }, (_, shard) => tagOf(options.prefix ?? PREFIX, shard));
     // Convert to text once: otherwise the library does it for every operation, while the caller waits.
-    const kept = [`${Math.ceil(rules.retentionMs)}`, `${Math.ceil(rules.conversationRetentionMs)}`];
     const limits = limitsOf(rules, this.generations);
+    let kept: Values = [];
+    const useRetention = (retention: Retention): void => {
+      Object.assign(rules, retention);
+      kept = [rules.retentionMs, rules.conversationRetentionMs].map((ms) => `${Math.ceil(ms)}`);
+    };
+    useRetention(rules);
     this.#common = (format) => [`${shiftMs()}`, ...kept, `${format} ${limits}`];
     this.#calls = new Calls(options, {
+      given: rules.given,
+      settings: (found) => useRetention(toRetention(found)),
       message: (channel, text) => this.#channels.hear(channel, text),
       lost: (connection) => this.#channels.mend(connection),
       slotGone: (connection) => this.#channels.mend(connection),
@@ -122,7 +132,7 @@ class RedisDriver implements StoreDriver {
     for (const shards of isNamed ? this.generations.slice(0, -1) : []) {
       const id = createTaskId({ tenant, conversation, concurrency, key }, { nonce, shards });
       const values = [id, tenant, conversation ?? '', concurrency?.key ?? ''];
-      if ((await this.#run(SCRIPTS.isHere, id, values)) === 'here') return shards;
+      if ((await this.run(SCRIPTS.isHere, id, values)) === 'here') return shards;
     }
     return this.domains;
   }
@@ -130,10 +140,10 @@ class RedisDriver implements StoreDriver {
   async create(request: CreateRequest): Promise<CreateReceipt> {
     const { id, tenant, agent, input, nonce, conversation = '', key = '', worker = '', priority } = request;
     const { notBefore = '', deadline = '', title = '', concurrency, policy, holdMs } = request;
-    const about = [id, tenant, agent, input, nonce, this.#rules.maxReady, conversation, key, worker, priority];
+    const about = [id, tenant, agent, input, nonce, this.rules.maxReady, conversation, key, worker, priority];
     const when = [notBefore, concurrency?.key ?? '', concurrency?.limit ?? '', policy, holdMs];
     const isOfBefore = this.generations.length > 1 && createTaskId(request, { nonce, shards: this.domains }) !== id;
-    const reply = await this.#run(SCRIPTS.create, id, [...about, ...when, isOfBefore ? 1 : 0, deadline, title]);
+    const reply = await this.run(SCRIPTS.create, id, [...about, ...when, isOfBefore ? 1 : 0, deadline, title]);
     if ((reply as readonly Reply[])[0] === 'gone') {
       throw new StoreBusyError('The conversation or key was removed during the request; nothing changed, try again');
     }
@@ -148,9 +158,7 @@ class RedisDriver implements StoreDriver {
 
   async claim(id: string, request: Required<ClaimRequest>): Promise<ClaimAnswer> {
     const { session, worker, leaseMs, claim, maxBytes } = request;
-    return claimAnswerOf(
-      await this.#run(SCRIPTS.claim, id, [id, session, worker, Math.ceil(leaseMs), claim, maxBytes]),
-    );
+    return claimAnswerOf(await this.run(SCRIPTS.claim, id, [id, session, worker, Math.ceil(leaseMs), claim, maxBytes]));
   }
 
   readonly load: StoreDriver['load'] = async (claim) => loadOf((await this.#own(SCRIPTS.load, claim, []))[1]!);
@@ -167,7 +175,7 @@ class RedisDriver implements StoreDriver {
 
   async append(claim: ClaimRef, batch: DriverBatch): Promise<Orders> {
     const { after, events, replaces, done, progress, activity = '' } = batch;
-    const { maxJournalBytes } = this.#rules;
+    const { maxJournalBytes } = this.rules;
     const about = [after, maxJournalBytes, progress ? 1 : 0, activity, done.length, replaces.length];
     const reply = await this.#own(SCRIPTS.append, claim, [...about, ...done, ...replaces, ...events]);
     const [answer, found, told] = reply as [string, Reply, readonly string[] | null];
@@ -195,41 +203,34 @@ class RedisDriver implements StoreDriver {
     const asked = [level, abortMs, killMs, undo ? 1 : 0, JSON.stringify(reason), isDated];
     const reply =
       'id' in target
-        ? this.#run(SCRIPTS.cancel, target.id, [target.id, target.tenant, ...asked])
-        : this.#talk(SCRIPTS.cancelConversation, target, asked);
+        ? this.run(SCRIPTS.cancel, target.id, [target.id, target.tenant, ...asked])
+        : this.talk(SCRIPTS.cancelConversation, target, asked);
     return cancelReceiptOf(await reply);
   }
 
   async send({ tenant, id }: TaskRef, command: TaskCommand, nonce: string): Promise<SendReceipt> {
-    return sendReceiptOf(await this.#run(SCRIPTS.send, id, [id, tenant, nonce, JSON.stringify(command)]));
+    return sendReceiptOf(await this.run(SCRIPTS.send, id, [id, tenant, nonce, JSON.stringify(command)]));
   }
 
   async get({ tenant, id }: TaskRef): Promise<TaskRecord | undefined> {
-    const reply = await this.#run(SCRIPTS.get, id, [id, tenant]);
+    const reply = await this.run(SCRIPTS.get, id, [id, tenant]);
     return reply === null ? undefined : recordOf(reply);
   }
 
   async list({ tenant, status, conversation, limit, after }: ListRequest): Promise<ListPage> {
     const values = [tenant, status ?? '', conversation ?? '', limit + 1, after?.createdAt ?? '', after?.id ?? ''];
     const shards = conversation === undefined ? undefined : this.#shards.ofConversation({ tenant, conversation });
-    return pageOf(await this.#callAll(SCRIPTS.list, values, shards), limit);
+    return pageOf(await this.callAll(SCRIPTS.list, values, shards), limit);
   }
 
   async read({ tenant, id }: TaskRef, { after, limit, watchMs }: ReadRequest): Promise<readonly JournalEntry[]> {
     const script = watchMs === undefined ? SCRIPTS.read : SCRIPTS.readAlong;
-    return entriesOf(await this.#run(script, id, [id, tenant, after, limit, Math.ceil(watchMs ?? 0)]));
+    return entriesOf(await this.run(script, id, [id, tenant, after, limit, Math.ceil(watchMs ?? 0)]));
   }
 
   async conversation(ref: ConversationRef): Promise<ConversationRecord | undefined> {
-    return conversationOf(await this.#talk(SCRIPTS.conversation, ref, []), ref);
+    return conversationOf(await this.talk(SCRIPTS.conversation, ref, []), ref);
   }
-
-  readonly counts: StoreDriver['counts'] = async ({ tenant, limit }) =>
-    countsOf(await this.#callAll(SCRIPTS.counts, [tenant]), limit);
-  readonly tenants: StoreDriver['tenants'] = async ({ after, limit }) =>
-    tenantsOf(await this.#callAll(SCRIPTS.tenants, [after, limit]), limit);
-  readonly workers: StoreDriver['workers'] = async ({ limit }) =>
-    workersOf(await this.#callAll(SCRIPTS.workers, [limit]));
 
   async watch(filter: WatchFilter, listener: (hint: Hint) => void): Promise<AsyncDisposable> {
     return this.#channels.watch(await this.#channelsFor(filter), filter, listener);
@@ -247,7 +248,7 @@ class RedisDriver implements StoreDriver {
     const inAll = (name: string, shards: readonly number[] = all): ChannelRef[] =>
       shards.map((domain) => ({ channel: this.#tags[domain]! + name, tag: this.#tags[domain]!, domain }));
     if (worker !== undefined) return inAll(`inbox:${worker}`);
-    const owner = tenant ?? (id === undefined ? undefined : await this.#run(SCRIPTS.tenantOf, id, [id]));
+    const owner = tenant ?? (id === undefined ? undefined : await this.run(SCRIPTS.tenantOf, id, [id]));
     if (owner === undefined) throw new TypeError('watch: expected a tenant, a worker or a task to watch');
     if (id !== undefined) return inAll(`changes:${String(owner)}`, [this.#shards.ofId(id)]);
     const shards =
@@ -263,13 +264,13 @@ class RedisDriver implements StoreDriver {
 
   /** Runs an operation of the claim's holder. */
   async #own(script: Script, { id, epoch, session, claim }: ClaimRef, values: Values): Promise<readonly Reply[]> {
-    const reply = (await this.#run(script, id, [id, epoch, session, claim, ...values])) as readonly Reply[];
+    const reply = (await this.run(script, id, [id, epoch, session, claim, ...values])) as readonly Reply[];
     if (reply[0] === 'lost') throw new LeaseLostError(id, epoch);
     return reply;
   }
 
   /** Asks the oldest shard that a conversation can be in first. */
-  async #talk(script: Script, ref: ConversationRef, values: Values): Promise<Reply> {
+  protected async talk(script: Script, ref: ConversationRef, values: Values): Promise<Reply> {
     let reply: Reply = null;
     for (const shard of this.#shards.ofConversation(ref)) {
       reply = await this.#call(script, shard, [ref.tenant, ref.conversation, ...values]);
@@ -278,11 +279,11 @@ class RedisDriver implements StoreDriver {
     return reply;
   }
 
-  #run(script: Script, id: string, values: Values): Promise<Reply> {
+  protected run(script: Script, id: string, values: Values): Promise<Reply> {
     return this.#call(script, this.#shards.ofId(id), values);
   }
 
-  #callAll(script: Script, values: Values, shards: Iterable<number> = this.#tags.keys()): Promise<Reply[]> {
+  protected callAll(script: Script, values: Values, shards: Iterable<number> = this.#tags.keys()): Promise<Reply[]> {
     return Promise.all(Array.from(shards, (shard) => this.#call(script, shard, values)));
   }
 

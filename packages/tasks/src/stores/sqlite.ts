@@ -1,11 +1,14 @@
 import { type Clock, systemClock, type World } from '@whoa/core/embed';
-import type { Hint, StoreOptions, TaskStore, WatchFilter } from '../store.ts';
-import { createCheckedStore, createStoreRules } from './checked/checked-store.ts';
+import type { Hint, TaskStore, WatchFilter } from '../store.ts';
+import type { StoreOptions } from '../store-options.ts';
+import { createCheckedStore } from './checked/checked-store.ts';
+import type { StoredSettings } from './driver.ts';
 import { createLocalDriver, type Engine } from './local.ts';
 import { Database, isBusy } from './sqlite/database.ts';
 import { getDefaultPath, prepareFile } from './sqlite/database-file.ts';
 import { ChangeNotifier } from './sqlite/notifier.ts';
 import { changesAfter, createTables, lastChange, MAX_CHANGES, type SqliteTables } from './sqlite/tables.ts';
+import { createStoreRules, toRetention } from './store-rules.ts';
 import { Watchers } from './watchers.ts';
 
 export interface SqliteStoreOptions extends Omit<StoreOptions, 'shards'> {
@@ -33,7 +36,9 @@ const POLL_MS = 1_000;
  */
 export function createSqliteStore(options: SqliteStoreOptions = {}): TaskStore {
   const rules = createStoreRules(options);
-  return createCheckedStore(createLocalDriver(new SqliteEngine(options), rules), { rules, world: options.world });
+  const engine = new SqliteEngine(options);
+  Object.assign(rules, toRetention(engine.holdSettings(rules.given)));
+  return createCheckedStore(createLocalDriver(engine, rules), { rules, world: options.world });
 }
 
 class SqliteEngine implements Engine {
@@ -65,6 +70,10 @@ class SqliteEngine implements Engine {
     this.#pollMs = pollMs;
     // Use the wall clock, which all processes of a machine share. A monotonic clock starts again in each process.
     this.now = world === undefined ? () => Date.now() : () => world.clock.now();
+  }
+
+  holdSettings(given: StoredSettings): StoredSettings {
+    return this.#database.holdSettings(given);
   }
 
   async transact<T>(work: () => T): Promise<T> {

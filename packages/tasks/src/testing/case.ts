@@ -1,7 +1,8 @@
 import assert from 'node:assert/strict';
 import type { ClaimAnswer, ClaimRef, ClaimRequest, Orders, TaskLoad } from '../delivery.ts';
 import type { TaskStatus } from '../status.ts';
-import type { StoreOptions, TaskStore } from '../store.ts';
+import type { TaskStore } from '../store.ts';
+import type { StoreOptions } from '../store-options.ts';
 import type { NewTask, TaskHead, TaskRecord, TaskRef } from '../task.ts';
 
 /** What a case works with: a fresh store, and time that passes when told. */

@@ -1,4 +1,5 @@
-import type { StoreOptions, TaskStore } from '../store.ts';
+import type { TaskStore } from '../store.ts';
+import type { StoreOptions } from '../store-options.ts';
 import { type CaseContext, type ContractCase, withOwned } from './case.ts';
 import { conversationCases } from './contract/conversation/conversation.ts';
 import { historyCases } from './contract/conversation/history.ts';
@@ -16,6 +17,7 @@ import { createCases } from './contract/record/create.ts';
 import { formatCases } from './contract/record/format.ts';
 import { headCases } from './contract/record/head.ts';
 import { nonceCases } from './contract/record/nonces.ts';
+import { operateCases } from './contract/record/operate.ts';
 import { overviewCases } from './contract/record/overview.ts';
 import { repeatCases } from './contract/record/repeat.ts';
 import { sizeCases } from './contract/record/sizes.ts';
@@ -62,6 +64,7 @@ export const storeContract: readonly ContractCase[] = [
   ...visibilityCases,
   ...watchCases,
   ...overviewCases,
+  ...operateCases,
   ...sizeCases,
   ...formatCases,
 ];

@@ -17,7 +17,6 @@ import type {
 } from '../../delivery.ts';
 import { StoreClosedError } from '../../errors.ts';
 import { createTaskId, refOfKey } from '../../id.ts';
-import { type PageRequest, type TaskCounts, type TenantPage, toWorkerPage, type WorkerPage } from '../../overview.ts';
 import { toTitle } from '../../rules/new-task.ts';
 import { DEFAULTS, LIMITS, SIZES } from '../../rules/rules.ts';
 import type {
@@ -33,7 +32,6 @@ import type {
   Repeatable,
   SendReceipt,
   StoreCancelReceipt,
-  StoreOptions,
   TaskStore,
   WatchFilter,
 } from '../../store.ts';
@@ -60,42 +58,8 @@ import {
   parsed,
   positionOf,
 } from './checked-arguments.ts';
-import {
-  checkBytes,
-  checkClaim,
-  checkCount,
-  checkDuration,
-  checkLimit,
-  checkName,
-  checkRef,
-  checkSize,
-} from './checks.ts';
-
-/**
- * Validates the limits of a store and fills in defaults.
- *
- * @returns The limits for `createCheckedStore`.
- * @throws RangeError when a limit is invalid. The message names the option.
- */
-export function createStoreRules(options: StoreOptions): StoreRules {
-  const { maxRunningPerTenant, maxRunningPerAgent } = options;
-  return {
-    maxAttempts: checkLimit('maxAttempts', options.maxAttempts ?? DEFAULTS.maxAttempts),
-    retentionMs: checkDuration('retentionMs', options.retentionMs ?? DEFAULTS.retentionMs),
-    conversationRetentionMs: checkDuration(
-      'conversationRetentionMs',
-      options.conversationRetentionMs ?? DEFAULTS.conversationRetentionMs,
-    ),
-    maxJournalBytes: checkBytes('maxJournalBytes', options.maxJournalBytes ?? DEFAULTS.maxJournalBytes),
-    maxReady: checkCount('maxReady', options.maxReady ?? DEFAULTS.maxReady),
-    ...(maxRunningPerTenant !== undefined && {
-      maxRunningPerTenant: checkCount('maxRunningPerTenant', maxRunningPerTenant),
-    }),
-    ...(maxRunningPerAgent !== undefined && {
-      maxRunningPerAgent: checkCount('maxRunningPerAgent', maxRunningPerAgent),
-    }),
-  };
-}
+import { CheckedOverview } from './checked-overview.ts';
+import { checkClaim, checkCount, checkDuration, checkLimit, checkName, checkRef, checkSize } from './checks.ts';
 
 /**
  * Wraps a driver in the store that callers use: it checks arguments, fills in defaults, and bounds what is passed in.
@@ -109,7 +73,7 @@ export function createCheckedStore(
   return new CheckedStore(driver, rules, world);
 }
 
-class CheckedStore implements TaskStore {
+class CheckedStore extends CheckedOverview implements TaskStore {
   readonly name: string;
   readonly domains: number;
   readonly maxJournalBytes: number;
@@ -118,6 +82,7 @@ class CheckedStore implements TaskStore {
   #closed = false;
 
   constructor(driver: StoreDriver, { maxJournalBytes }: StoreRules, world: World) {
+    super();
     this.name = driver.name;
     this.domains = driver.domains;
     this.maxJournalBytes = maxJournalBytes;
@@ -129,7 +94,7 @@ class CheckedStore implements TaskStore {
     task: NewTask,
     { policy = 'replace', nonce = this.#world.createId() }: CreateOptions = {},
   ): Promise<CreateReceipt> {
-    const driver = this.#open();
+    const driver = this.open();
     checkTask(task);
     checkName('nonce', nonce);
     const { holdMs = 0, priority = 0 } = task;
@@ -143,7 +108,7 @@ class CheckedStore implements TaskStore {
   }
 
   async take(request: TakeRequest): Promise<TakeAnswer> {
-    const driver = this.#open();
+    const driver = this.open();
     this.#checkSession(request);
     checkRequest(request);
     checkCount('number', request.number);
@@ -153,46 +118,46 @@ class CheckedStore implements TaskStore {
   }
 
   async claim(id: string, request: ClaimRequest): Promise<ClaimAnswer> {
-    const driver = this.#open();
+    const driver = this.open();
     checkName('id', id);
     checkRequest(request);
     return driver.claim(id, { ...request, maxBytes: request.maxBytes ?? DEFAULTS.maxBytes });
   }
 
   async load(claim: ClaimRef): Promise<TaskLoad> {
-    return this.#open().load(checkClaim(claim));
+    return this.open().load(checkClaim(claim));
   }
 
   async beat(beat: Beat): Promise<BeatAnswer> {
     this.#checkSession(beat);
-    return this.#open().beat({ ...beat, confirmed: beat.confirmed ?? [] });
+    return this.open().beat({ ...beat, confirmed: beat.confirmed ?? [] });
   }
 
   async held(session: SessionRef): Promise<readonly HeldTask[]> {
     this.#checkSession(session);
-    return this.#open().held(session);
+    return this.open().held(session);
   }
 
   async sweep({ domain = 0, limit = LIMITS.maxMoved }: { domain?: number; limit?: number } = {}): Promise<SweepAnswer> {
     this.#checkDomain(domain);
-    return this.#open().sweep({ domain, limit: Math.min(checkLimit('limit', limit), LIMITS.maxMoved) });
+    return this.open().sweep({ domain, limit: Math.min(checkLimit('limit', limit), LIMITS.maxMoved) });
   }
 
   async append(claim: ClaimRef, batch: Batch): Promise<Orders> {
     const { after, events, replaces = [], done = [], progress = false } = batch;
     const activity = batch.activity && keepActivity(batch.activity, claim);
     const texts = events.map(jsonOf);
-    return this.#open().append(checkClaim(claim), { after, events: texts, replaces, done, progress, activity });
+    return this.open().append(checkClaim(claim), { after, events: texts, replaces, done, progress, activity });
   }
 
   async release(claim: ClaimRef): Promise<ReleaseReceipt> {
-    return this.#open().release(checkClaim(claim));
+    return this.open().release(checkClaim(claim));
   }
 
   async finish(claim: ClaimRef, { history, said = [], ...outcome }: TaskOutcome): Promise<FinishReceipt> {
     const messages = [...(history ?? []), ...said].map(jsonOf);
     const end = { outcome: boundOutcome(outcome), said: messages, anew: history !== undefined };
-    return this.#open().finish(checkClaim(claim), end);
+    return this.open().finish(checkClaim(claim), end);
   }
 
   async cancel(
@@ -205,7 +170,7 @@ class CheckedStore implements TaskStore {
     const { at, ...undated } = parsed(createReason(reason, 0));
     const dated = reason.at === undefined ? undated : { ...undated, at };
     const stop = { level, abortMs: Math.ceil(abortAt), killMs: Math.ceil(killAt), undo, reason: dated };
-    return this.#open().cancel(target, stop);
+    return this.open().cancel(target, stop);
   }
 
   async send(
@@ -217,12 +182,12 @@ class CheckedStore implements TaskStore {
     checkName('nonce', nonce);
     const kept = sendable(command);
     checkSize('command', jsonOf(kept), SIZES.inputBytes);
-    return withNonce(nonce, this.#open().send(task, parsed(kept), nonce));
+    return withNonce(nonce, this.open().send(task, parsed(kept), nonce));
   }
 
   async get(task: TaskRef): Promise<TaskRecord | undefined> {
     checkRef(task);
-    return this.#open().get(task);
+    return this.open().get(task);
   }
 
   async find(ref: KeyRef): Promise<TaskRecord | undefined> {
@@ -236,7 +201,7 @@ class CheckedStore implements TaskStore {
   async list({ cursor, ...filter }: ListFilter): Promise<ListPage> {
     checkName('tenant', filter.tenant);
     const limit = checkLimit('limit', filter.limit ?? DEFAULTS.listLimit);
-    return this.#open().list({ ...filter, limit, ...(cursor !== undefined && { after: positionOf(cursor) }) });
+    return this.open().list({ ...filter, limit, ...(cursor !== undefined && { after: positionOf(cursor) }) });
   }
 
   async read(
@@ -246,35 +211,16 @@ class CheckedStore implements TaskStore {
     checkRef(task);
     checkLimit('limit', limit);
     if (watchMs !== undefined) checkDuration('watchMs', watchMs);
-    return this.#open().read(task, { after: Math.max(0, after), limit, ...(watchMs !== undefined && { watchMs }) });
+    return this.open().read(task, { after: Math.max(0, after), limit, ...(watchMs !== undefined && { watchMs }) });
   }
 
   async conversation(ref: ConversationRef): Promise<ConversationRecord | undefined> {
     checkRef(ref);
-    return this.#open().conversation(ref);
-  }
-
-  async counts({ tenant }: { readonly tenant: string }): Promise<TaskCounts> {
-    checkName('tenant', tenant);
-    const limit = DEFAULTS.maxCounted;
-    return { tenant, statuses: await this.#open().counts({ tenant, limit }), limit };
-  }
-
-  async tenants({ limit = DEFAULTS.listLimit, cursor = '' }: PageRequest = {}): Promise<TenantPage> {
-    checkLimit('limit', limit);
-    if (cursor !== '') checkName('cursor', cursor);
-    const found = await this.#open().tenants({ after: cursor, limit: limit + 1 });
-    const tenants = found.slice(0, limit);
-    return found.length > limit ? { tenants, next: tenants.at(-1)! } : { tenants };
-  }
-
-  async workers({ limit = DEFAULTS.workersLimit }: { readonly limit?: number } = {}): Promise<WorkerPage> {
-    checkLimit('limit', limit);
-    return toWorkerPage(await this.#open().workers({ limit: limit + 1 }), limit);
+    return this.open().conversation(ref);
   }
 
   async watch(filter: WatchFilter, listener: (hint: Hint) => void): Promise<AsyncDisposable> {
-    return this.#open().watch(filter, listener);
+    return this.open().watch(filter, listener);
   }
 
   async [Symbol.asyncDispose](): Promise<void> {
@@ -283,7 +229,7 @@ class CheckedStore implements TaskStore {
     await this.#driver[Symbol.asyncDispose]();
   }
 
-  #open(): StoreDriver {
+  protected open(): StoreDriver {
     if (this.#closed) throw new StoreClosedError();
     return this.#driver;
   }

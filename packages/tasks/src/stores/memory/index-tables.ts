@@ -1,4 +1,5 @@
 import { type KeptTask, type Lane, laneOf, type Queries, type Tables } from '../../operations/tables.ts';
+import type { Queue } from '../../overview.ts';
 import { SETTLE } from '../../rules/rules.ts';
 import { Groups, Schedule } from './ordered.ts';
 
@@ -24,6 +25,8 @@ type Indexed = Pick<
   | 'unpark'
   | 'popWaiter'
   | 'waiters'
+  | 'queues'
+  | 'runningByAgent'
 >;
 
 /** Finds tasks by stage. */
@@ -98,7 +101,19 @@ export class TaskIndexes {
         .filter(([, { at }]) => at >= since)
         .slice(0, limit)
         .map(([worker, { agents }]) => ({ worker, agents: [...agents] })),
+    runningByAgent: () => Object.fromEntries(this.#held.counts('agent ')),
+    queues: (after, limit) => this.#queues(after === undefined ? '' : keyOfLane(after), limit),
   };
+
+  #queues(after: string, limit: number): Queue[] {
+    const keys = [...this.#priorities.keys()].filter((key) => key > after).toSorted();
+    return keys.slice(0, limit).map((key) => {
+      const [agent, tenant] = JSON.parse(key) as [string, string];
+      const first = [...this.#priorities.get(key)!.keys()].map((priority) => this.#ready.first(`${key} ${priority}`));
+      const oldestAt = Math.min(...first.map((id) => this.#found(id)!.stageAt!));
+      return { agent, tenant, ready: this.operations.countReady({ agent, tenant }, Infinity), oldestAt };
+    });
+  }
 
   #tell({ id, session, told }: KeptTask): void {
     if (told) this.#told.add(session!, id);

@@ -47,6 +47,12 @@ export class Schedule<T> {
 export class Groups {
   readonly #groups = new Map<string, Set<string>>();
 
+  /** Returns the sizes of the groups whose names start so, by the rest of their names. */
+  counts(prefix: string): [string, number][] {
+    const found = [...this.#groups].filter(([group]) => group.startsWith(prefix));
+    return found.map(([group, ids]) => [group.slice(prefix.length), ids.size]);
+  }
+
   add(group: string, id: string): void {
     const ids = this.#groups.get(group) ?? new Set();
     this.#groups.set(group, ids.add(id));

@@ -87,7 +87,7 @@ export function finishBatch(functions: DatabaseFunctions): Batcher<Finish, Final
  */
 export function cancelBatch(
   functions: DatabaseFunctions,
-  { ownChannel, retentionMs }: { readonly ownChannel: string; readonly retentionMs: number },
+  { ownChannel, retentionMs }: { readonly ownChannel: string; readonly retentionMs: () => number },
 ): Batcher<Cancel, StoreCancelReceipt | undefined> {
   const ask = async (
     requests: readonly Cancel[],

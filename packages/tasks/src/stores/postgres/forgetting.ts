@@ -10,13 +10,14 @@ const SESSION_RETENTION_MS = 24 * 3_600_000;
 /** Removes records past their retention in the background, so that creating a task does not wait for it. */
 export class Forgetting implements AsyncDisposable {
   readonly #functions: DatabaseFunctions;
-  readonly #values: readonly number[];
+  readonly #values: readonly unknown[];
   #created = 0;
   #forgetting: Promise<void> | undefined;
 
-  constructor(functions: DatabaseFunctions, { retentionMs, conversationRetentionMs }: StoreRules) {
+  constructor(functions: DatabaseFunctions, rules: StoreRules) {
     this.#functions = functions;
-    this.#values = [retentionMs, conversationRetentionMs, SESSION_RETENTION_MS, MAX_FORGOTTEN];
+    const kept = [() => rules.retentionMs, () => rules.conversationRetentionMs];
+    this.#values = [...kept, SESSION_RETENTION_MS, MAX_FORGOTTEN];
   }
 
   countCreated(): void {

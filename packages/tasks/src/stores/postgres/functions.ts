@@ -9,6 +9,7 @@ export interface FunctionCall {
   /** The store's method, for errors. */
   readonly operation: string;
   readonly name: string;
+  /** A function is called when the database is connected: then it is known what the store holds. */
   readonly values: readonly unknown[];
   /** The database notifies listeners itself, with the commit. */
   readonly isRung?: boolean;

@@ -1,13 +1,14 @@
 import { createHash } from 'node:crypto';
 import { StoreSetupError } from '../../errors.ts';
 import { FORMAT, wrongFormat } from '../../rules/format.ts';
+import type { StoredSettings } from '../driver.ts';
 import type { Connection } from './connection/driver.ts';
 import { BATCH } from './sql/batch.ts';
 import { CANCEL } from './sql/cancel.ts';
 import { CREATE } from './sql/create.ts';
 import { ENTRY } from './sql/entry.ts';
 import { QUEUE } from './sql/queue.ts';
-import { OVERVIEW, READ } from './sql/read.ts';
+import { OPERATE, OVERVIEW, READ } from './sql/read.ts';
 import { SESSION } from './sql/session.ts';
 import { SHOW } from './sql/show.ts';
 import { STAGE } from './sql/stage.ts';
@@ -19,7 +20,9 @@ import { WORK } from './sql/work.ts';
 const VERSION = 1;
 
 const SCHEMA_NAME = /^[a-z_][a-z0-9_]{0,56}$/;
-const FUNCTIONS = [ENTRY, SHOW, STAGE, QUEUE, CREATE, TAKE, SESSION, WORK, CANCEL, BATCH, READ, OVERVIEW].join('\n');
+const FUNCTIONS = [ENTRY, SHOW, STAGE, QUEUE, CREATE, TAKE, SESSION, WORK, CANCEL, BATCH, READ, OVERVIEW, OPERATE].join(
+  '\n',
+);
 /** Detects definitions that change without a new version: they would replace the functions that other processes use. */
 const DIGEST = createHash('sha256').update(FUNCTIONS).digest('hex').slice(0, 16);
 
@@ -109,6 +112,26 @@ export async function layOut(connection: Connection, ref: SchemaRef): Promise<vo
     ]);
   }
   await connection.query('COMMIT');
+}
+
+/** Writes the settings that a client gives. Returns what the store holds then. */
+export async function holdSettings(
+  connection: Connection,
+  schema: string,
+  given: StoredSettings,
+): Promise<StoredSettings> {
+  const read = async (): Promise<StoredSettings> => {
+    const sql = qualify('SELECT name, value FROM whoa.settings', schema);
+    const { rows } = await connection.query<{ name: string; value: number }>(sql);
+    return Object.fromEntries(rows.map(({ name, value }) => [name, value]));
+  };
+  const held = await read();
+  const changed = Object.entries(given).filter(([name, value]) => held[name as keyof StoredSettings] !== value);
+  if (changed.length === 0) return held;
+  const save = `INSERT INTO whoa.settings AS s (name, value) SELECT * FROM unnest($1::text[], $2::float8[])
+    ON CONFLICT (name) DO UPDATE SET value = excluded.value`;
+  await connection.query(qualify(save, schema), [changed.map(([name]) => name), changed.map(([, value]) => value)]);
+  return read();
 }
 
 /** Checks first: IF NOT EXISTS needs the permission to create even if there is nothing to create. */

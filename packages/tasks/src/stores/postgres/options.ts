@@ -1,5 +1,5 @@
 import type { World } from '@whoa/core/embed';
-import type { StoreOptions } from '../../store.ts';
+import type { StoreOptions } from '../../store-options.ts';
 
 export interface PostgresStoreOptions extends Omit<StoreOptions, 'shards'> {
   /** `postgres://user:password@host:5432/database?sslmode=verify-full`. Defaults to the `PG…` environment variables. */

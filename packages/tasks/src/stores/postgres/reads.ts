@@ -1,11 +1,9 @@
-import type { SeenWorkers } from '../../overview.ts';
-import type { TaskStatus } from '../../status.ts';
 import type { ListPage } from '../../store.ts';
 import type { ConversationRecord, ConversationRef, JournalEntry, TaskRecord, TaskRef } from '../../task.ts';
 import type { ListRequest, ReadRequest, StoreRules } from '../driver.ts';
 import { type DatabaseFunctions, MAX_INT } from './functions.ts';
 import { headOf, present, recordOf, type ShownHead, type ShownRecord } from './rows.ts';
-import { checkNames, checkText } from './text.ts';
+import { checkNames } from './text.ts';
 
 /** Read queries. They hide tasks past their retention, whether or not they have been removed yet. */
 export class Reads {
@@ -19,7 +17,7 @@ export class Reads {
 
   async get({ tenant, id }: TaskRef): Promise<TaskRecord | undefined> {
     checkNames({ tenant, id });
-    const values = [tenant, id, this.#rules.retentionMs];
+    const values = [tenant, id, () => this.#rules.retentionMs];
     const found = await this.#functions.read<ShownRecord | null>('get', 'get_task', values);
     return found === null ? undefined : recordOf(found);
   }
@@ -41,27 +39,13 @@ export class Reads {
     if (watchMs !== undefined) {
       await this.#functions.call({ operation: 'read', name: 'read_along', values: [tenant, id, watchMs] });
     }
-    const values = [tenant, id, Math.min(after, MAX_INT), limit, this.#rules.retentionMs];
+    const values = [tenant, id, Math.min(after, MAX_INT), limit, () => this.#rules.retentionMs];
     return this.#functions.read('read', 'read_journal', values);
-  }
-
-  async counts({ tenant, limit }: { tenant: string; limit: number }): Promise<Readonly<Record<TaskStatus, number>>> {
-    checkNames({ tenant });
-    return this.#functions.read('counts', 'count_tasks', [tenant, limit]);
-  }
-
-  async tenants({ after, limit }: { after: string; limit: number }): Promise<readonly string[]> {
-    checkText('cursor', after);
-    return this.#functions.read('tenants', 'list_tenants', [after, limit]);
-  }
-
-  workers({ limit }: { limit: number }): Promise<SeenWorkers> {
-    return this.#functions.read('workers', 'list_workers', [limit]);
   }
 
   async conversation({ tenant, conversation }: ConversationRef): Promise<ConversationRecord | undefined> {
     checkNames({ tenant, conversation });
-    const values = [tenant, conversation, this.#rules.conversationRetentionMs];
+    const values = [tenant, conversation, () => this.#rules.conversationRetentionMs];
     const found = await this.#functions.read<ConversationRecord | null>('conversation', 'get_conversation', values);
     return found === null ? undefined : (present(found) as ConversationRecord);
   }

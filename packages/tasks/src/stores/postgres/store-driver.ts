@@ -32,6 +32,7 @@ import type { Database } from './connection/database.ts';
 import { Forgetting } from './forgetting.ts';
 import { checkClaim, DatabaseFunctions, MAX_INT } from './functions.ts';
 import type { ChangeNotifier } from './notify/notifier.ts';
+import { Overview } from './overview.ts';
 import { Reads } from './reads.ts';
 import {
   ordersOf,
@@ -60,10 +61,12 @@ export class PostgresDriver implements StoreDriver {
   readonly #options: PostgresDriverOptions;
   readonly #functions: DatabaseFunctions;
   readonly #reads: Reads;
+  readonly #overview: Overview;
   readonly #forgetting: Forgetting;
   readonly #creates: Batcher<CreateRequest, CreateReceipt | undefined>;
   readonly #finishes: Batcher<Finish, FinalStatus | undefined>;
   readonly #cancels: Batcher<Cancel, StoreCancelReceipt | undefined>;
+  readonly #retentionMs = (): number => this.#options.rules.retentionMs;
   /** The tenant that was served last, so that the next take starts with the one after it. */
   #lastTenant = '';
 
@@ -72,10 +75,11 @@ export class PostgresDriver implements StoreDriver {
     const { database, notifier, rules } = options;
     this.#functions = new DatabaseFunctions(database, notifier);
     this.#reads = new Reads(this.#functions, rules);
+    this.#overview = new Overview(this.#functions, rules);
     this.#forgetting = new Forgetting(this.#functions, rules);
     this.#creates = createBatch(this.#functions, Math.min(rules.maxReady, MAX_INT));
     this.#finishes = finishBatch(this.#functions);
-    this.#cancels = cancelBatch(this.#functions, { ownChannel: notifier.channel, retentionMs: rules.retentionMs });
+    this.#cancels = cancelBatch(this.#functions, { ownChannel: notifier.channel, retentionMs: this.#retentionMs });
   }
 
   async create(request: CreateRequest): Promise<CreateReceipt> {
@@ -95,10 +99,11 @@ export class PostgresDriver implements StoreDriver {
       const created = await this.#creates.ask(request);
       if (created !== undefined) return created;
     }
-    const { retentionMs, conversationRetentionMs, maxReady } = this.#options.rules;
+    const { rules } = this.#options;
     const what = [id, tenant, agent, conversation ?? null, key ?? null, worker ?? null, input, holdMs, policy, nonce];
     const when = [priority, notBefore ?? null, concurrency?.key ?? null, concurrency?.limit ?? null];
-    const bounds = [retentionMs, conversationRetentionMs, Math.min(maxReady, MAX_INT), deadline ?? null, title ?? null];
+    const kept = [this.#retentionMs, () => rules.conversationRetentionMs];
+    const bounds = [...kept, Math.min(rules.maxReady, MAX_INT), deadline ?? null, title ?? null];
     type Created = { readonly answer: 'created' | 'duplicate'; readonly task: ShownRecord };
     const answer = await this.#functions.call<Created | Exclude<CreateReceipt, { task: TaskRecord }>>({
       operation: 'create',
@@ -146,7 +151,7 @@ export class PostgresDriver implements StoreDriver {
   async claim(id: string, request: Required<ClaimRequest>): Promise<ClaimAnswer> {
     const { session, worker, leaseMs, claim, maxBytes } = request;
     for (const [name, value] of Object.entries({ id, session, worker, claim })) checkText(name, value);
-    const values = [id, session, worker, leaseMs, claim, maxBytes, this.#options.rules.retentionMs];
+    const values = [id, session, worker, leaseMs, claim, maxBytes, this.#retentionMs];
     type Claimed = { readonly answer: 'claimed'; readonly now: number; readonly tasks: readonly [ShownTaken] };
     type Other = Exclude<ClaimAnswer, { answer: 'claimed' }>;
     const answer = await this.#functions.call<Claimed | Other>({ operation: 'claim', name: 'claim', values: values });
@@ -212,7 +217,7 @@ export class PostgresDriver implements StoreDriver {
     if (ended !== undefined) return { answer: 'finished', status: ended };
     const { status, reason, complete = null, ...rest } = outcome;
     const about = [JSON.stringify(rest), reason === undefined ? null : JSON.stringify(reason), complete];
-    const values = [status, ...about, anew, said, this.#options.rules.retentionMs];
+    const values = [status, ...about, anew, said, this.#retentionMs];
     return present(await this.#functions.callAsWorker<FinishReceipt>('finish', claim, values)) as FinishReceipt;
   }
 
@@ -227,7 +232,7 @@ export class PostgresDriver implements StoreDriver {
       return this.#functions.call({
         operation: 'cancel',
         name: 'cancel_task',
-        values: [tenant, id, ...asked, this.#options.rules.retentionMs],
+        values: [tenant, id, ...asked, this.#retentionMs],
       });
     }
     const { tenant, conversation } = target;
@@ -242,7 +247,7 @@ export class PostgresDriver implements StoreDriver {
   send({ tenant, id }: TaskRef, command: TaskCommand, nonce: string): Promise<SendReceipt> {
     checkNames({ tenant, id });
     checkText('nonce', nonce);
-    const values = [tenant, id, JSON.stringify(command), nonce, this.#options.rules.retentionMs];
+    const values = [tenant, id, JSON.stringify(command), nonce, this.#retentionMs];
     return this.#functions.call({ operation: 'send', name: 'send', values: values });
   }
 
@@ -250,9 +255,14 @@ export class PostgresDriver implements StoreDriver {
   readonly list: StoreDriver['list'] = (filter) => this.#reads.list(filter);
   readonly read: StoreDriver['read'] = (task, options) => this.#reads.read(task, options);
   readonly conversation: StoreDriver['conversation'] = (ref) => this.#reads.conversation(ref);
-  readonly counts: StoreDriver['counts'] = (request) => this.#reads.counts(request);
-  readonly tenants: StoreDriver['tenants'] = (request) => this.#reads.tenants(request);
-  readonly workers: StoreDriver['workers'] = (request) => this.#reads.workers(request);
+  readonly counts: StoreDriver['counts'] = (request) => this.#overview.counts(request);
+  readonly tenants: StoreDriver['tenants'] = (request) => this.#overview.tenants(request);
+  readonly workers: StoreDriver['workers'] = (request) => this.#overview.workers(request);
+  readonly queues: StoreDriver['queues'] = (request) => this.#overview.queues(request);
+  readonly conversations: StoreDriver['conversations'] = (request) => this.#overview.conversations(request);
+  readonly expired: StoreDriver['expired'] = (request) => this.#overview.expired(request);
+  readonly pause: StoreDriver['pause'] = (target, isPaused) => this.#overview.pause(target, isPaused);
+  readonly remove: StoreDriver['remove'] = (target) => this.#overview.remove(target);
 
   async watch(filter: WatchFilter, listener: (hint: Hint) => void): Promise<AsyncDisposable> {
     for (const [name, value] of Object.entries(filter)) if (typeof value === 'string') checkText(name, value);

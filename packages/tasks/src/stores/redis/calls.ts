@@ -3,6 +3,7 @@ import type { Redis } from 'ioredis';
 import { StoreBusyError, StoreClosedError } from '../../errors.ts';
 import { FORMAT } from '../../rules/format.ts';
 import { UnknownOutcomeError } from '../../unknown-outcome.ts';
+import type { StoredSettings } from '../driver.ts';
 import { settledWithin } from '../settled-within.ts';
 import type { Connection, ConnectionEvents, Reply, Routes, Sent } from './connection/connection.ts';
 import { openRoutes } from './connection/routes.ts';
@@ -28,6 +29,13 @@ interface Ask {
   send(connection: Connection, ms: number): Promise<Sent>;
 }
 
+interface CallEvents extends ConnectionEvents {
+  /** What the client asks the store to hold. */
+  readonly given: StoredSettings;
+  /** What the store holds, before the first request is sent. */
+  settings(found: StoredSettings): void;
+}
+
 /** The result of one attempt: a reply, or why to try again. */
 type Tried =
   | { readonly reply: Reply; readonly on: Connection }
@@ -36,7 +44,7 @@ type Tried =
 /** Sends operations to the server of their shard, and reports exactly what is known about their outcome. */
 export class Calls implements AsyncDisposable {
   readonly #options: RedisStoreOptions;
-  readonly #events: ConnectionEvents;
+  readonly #events: CallEvents;
   readonly #timeoutMs: number;
   readonly #slots = new Map<string, number>();
   #opening: Promise<Routes> | undefined;
@@ -46,13 +54,13 @@ export class Calls implements AsyncDisposable {
   #format = FORMAT;
   #closed = false;
 
-  constructor(options: RedisStoreOptions, events: ConnectionEvents) {
+  constructor(options: RedisStoreOptions, events: CallEvents) {
     this.#options = options;
     this.#events = events;
     this.#timeoutMs = options.timeoutMs ?? TIMEOUT_MS;
   }
 
-  /** Runs a script on the shard whose keys start with `tag`. Its values are asked for once the format is known. */
+  /** Runs a script on the shard whose keys start with `tag`. Its values are asked for once the layout is known. */
   async call(script: Script, tag: string, values: (format: number) => Values): Promise<Reply> {
     const { name, isRepeatable } = script;
     const send = (connection: Connection, ms: number): Promise<Sent> =>
@@ -206,9 +214,11 @@ export class Calls implements AsyncDisposable {
     const checked = await checkLayout(
       (script, values) => this.#run(connection, { script, values: [this.#firstTag, ...values] }, this.#timeoutMs),
       this.#options,
+      this.#events.given,
     );
     if ('failed' in checked) return checked.failed;
     this.#format = checked.format;
+    this.#events.settings(checked.settings);
     this.#isLaidOut = true;
     return undefined;
   }

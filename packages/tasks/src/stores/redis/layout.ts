@@ -1,6 +1,8 @@
 import { StoreSetupError } from '../../errors.ts';
 import { FORMAT, wrongFormat } from '../../rules/format.ts';
+import type { StoredSettings } from '../driver.ts';
 import type { Connection, Sent } from './connection/connection.ts';
+import { STORED } from './lua/layout.ts';
 import { generationsOf, PREFIX, type RedisStoreOptions, tagOf } from './options.ts';
 import { codeOf } from './replies/refusals.ts';
 import { SCRIPTS, type Script } from './scripts.ts';
@@ -11,26 +13,33 @@ const ASK_MS = 2_000;
 type Run = (script: Script, values: readonly (string | number)[]) => Promise<Sent>;
 
 /**
- * Compares the shard layout with what the first client wrote; if none has, writes it. Returns the format, or a transport
- * failure. Throws if the layout differs.
+ * Compares the shard layout with what the first client wrote; if none has, writes it. Returns the format and the settings
+ * that the store holds, or a transport failure. Throws if the layout differs.
  */
 export async function checkLayout(
   run: Run,
   { prefix = PREFIX, ...options }: RedisStoreOptions,
-): Promise<{ readonly failed: Sent } | { readonly format: number }> {
+  given: StoredSettings,
+): Promise<{ readonly failed: Sent } | { readonly format: number; readonly settings: StoredSettings }> {
   const shards = generationsOf(options).join(',');
+  const wanted = STORED.map((name) => `${given[name] ?? ''}`);
+  const isHeld = ([format, , ...held]: string[]): boolean =>
+    format !== '' && wanted.every((value, i) => value === '' || value === held[i]);
   let sent = await run(SCRIPTS.layout, [0]);
-  if ('reply' in sent && (sent.reply as string[])[0] === '') sent = await run(SCRIPTS.layOut, [0, FORMAT, shards]);
+  if ('reply' in sent && !isHeld(sent.reply as string[])) {
+    sent = await run(SCRIPTS.layOut, [0, FORMAT, shards, ...wanted]);
+  }
   if (!('reply' in sent)) return { failed: sent };
   if ((sent.reply as string[])[0] === 'anchor') {
     const key = tagOf(prefix, 0);
     throw new StoreSetupError(`The key '${key}' exists and must not: a shard that moves would lose tasks; delete it`);
   }
-  const [format, found] = sent.reply as [string, string];
+  const [format, found, ...held] = sent.reply as [string, string, ...string[]];
   if (wrongFormat(Number(format)) !== undefined) throw otherFormat(format, prefix);
   // All counts before the last must match.
   if (!`${shards},`.startsWith(`${found},`)) throw otherShards(found, prefix);
-  return { format: Number(format) };
+  const settings = STORED.flatMap((name, i) => (held[i] ? [[name, Number(held[i])]] : []));
+  return { format: Number(format), settings: Object.fromEntries(settings) as StoredSettings };
 }
 
 /** The error for a client with a different shard count. */

@@ -1,6 +1,6 @@
 import type { ConnectionOptions } from 'node:tls';
 import type { World } from '@whoa/core/embed';
-import type { StoreOptions } from '../../store.ts';
+import type { StoreOptions } from '../../store-options.ts';
 import { checkDuration, checkLimit } from '../checked/checks.ts';
 import type { StoreRules } from '../driver.ts';
 

@@ -2,7 +2,17 @@ import { createHash } from 'node:crypto';
 import { CANCEL, CANCEL_CONVERSATION, SEND } from './lua/cancel.ts';
 import { CREATE, FORGET, HERE, IS_HERE } from './lua/create.ts';
 import { LAY_OUT, LAYOUT } from './lua/layout.ts';
-import { COUNTS, TENANTS, WORKERS } from './lua/overview.ts';
+import {
+  CONVERSATIONS,
+  COUNTS,
+  EXPIRED,
+  PAUSE,
+  QUEUES,
+  REMOVE,
+  REMOVE_CONVERSATION,
+  TENANTS,
+  WORKERS,
+} from './lua/overview.ts';
 import { CANCEL_PLAIN, CREATE_PLAIN, FINISH_PLAIN } from './lua/plain.ts';
 import { ADMIT, QUEUE, STOP } from './lua/queue.ts';
 import { CONVERSATION, GET, LIST, READ, READ_ALONG, TENANT_OF } from './lua/read.ts';
@@ -35,6 +45,12 @@ type Operation =
   | 'counts'
   | 'tenants'
   | 'workers'
+  | 'queues'
+  | 'conversations'
+  | 'pause'
+  | 'remove'
+  | 'removeConversation'
+  | 'expired'
   | 'isHere'
   | 'layout'
   | 'layOut';
@@ -90,6 +106,12 @@ export const SCRIPTS: Record<Operation, Script> = {
   counts: reads('counts', COUNTS),
   tenants: reads('tenants', TENANTS),
   workers: reads('workers', WORKERS),
+  queues: reads('queues', QUEUES),
+  conversations: reads('conversations', CONVERSATIONS),
+  pause: repeatable(writesAlways('pause', ...MOVE, PAUSE)),
+  remove: writesAlways('remove', TASK, FORGET, REMOVE),
+  removeConversation: writesAlways('remove', FORGET, REMOVE_CONVERSATION),
+  expired: repeatable(writesAlways('expired', EXPIRED)),
   isHere: repeatable(writesAlways('create', HERE, IS_HERE)),
   layout: repeatable(script('connect', ['#!lua flags=no-writes', LAYOUT])),
   layOut: repeatable(script('connect', ['#!lua flags=allow-oom', LAY_OUT, LAYOUT])),

@@ -1,6 +1,7 @@
 import type { DatabaseSync, SQLInputValue, StatementSync } from 'node:sqlite';
 import { StoreBusyError, StoreSetupError } from '../../errors.ts';
 import { FORMAT, wrongFormat } from '../../rules/format.ts';
+import type { StoredSettings } from '../driver.ts';
 import { APPLICATION_ID, SCHEMA } from './schema.ts';
 
 /** How long SQLite waits inside a call, which blocks this process. After that we wait outside. */
@@ -57,6 +58,15 @@ export class Database {
 
   all(sql: string, values: readonly Value[] = []): Row[] {
     return this.#statement(sql).all(...values);
+  }
+
+  /** Writes the settings that a client gives. Returns what the store holds then. */
+  holdSettings(given: StoredSettings): StoredSettings {
+    for (const [name, value] of Object.entries(given)) {
+      this.run('INSERT OR REPLACE INTO settings (name, value) VALUES (?, ?)', [name, value]);
+    }
+    const held = this.all('SELECT name, value FROM settings').map((row) => [row['name'], row['value']]);
+    return Object.fromEntries(held) as StoredSettings;
   }
 
   /** Returns a number that increases with each call. */

@@ -13,6 +13,8 @@ type Delivery = Pick<
   | 'countReady'
   | 'readyAgents'
   | 'countHeldOf'
+  | 'isPaused'
+  | 'setPaused'
   | 'due'
   | 'nextLater'
   | 'session'
@@ -40,6 +42,11 @@ export function deliveryTables(database: Database, note: (task: KeptTask) => Kep
     ...laneTables(database),
     ...sessionTables(database),
     ...waiterTables(database),
+    isPaused: (target) => database.get('SELECT 1 FROM paused WHERE target = ?', [JSON.stringify(target)]) !== undefined,
+    setPaused: (target, isPaused) => {
+      const sql = isPaused ? 'INSERT OR IGNORE INTO paused (target) VALUES (?)' : 'DELETE FROM paused WHERE target = ?';
+      database.run(sql, [JSON.stringify(target)]);
+    },
     firstReady: ({ agent, tenant }) =>
       task(
         database.get(

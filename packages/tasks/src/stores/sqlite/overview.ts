@@ -1,4 +1,6 @@
-import type { Queries, Session } from '../../operations/tables.ts';
+import type { KeptTask, Lane, Queries, Session } from '../../operations/tables.ts';
+import type { PauseTarget, Queue } from '../../overview.ts';
+import { DEFAULTS } from '../../rules/rules.ts';
 import { type Database, recordOf } from './database.ts';
 
 /** Jumps to the next name in the index each time, however many tasks a tenant has. */
@@ -15,9 +17,62 @@ const WAITERS = `
 SELECT worker, json_group_array(agent) AS agents FROM waiters WHERE at >= ? GROUP BY worker ORDER BY worker LIMIT ?
 `;
 
+/** Jumps to the next queue in the index each time, however many tasks are ready in one. */
+const NEXT_QUEUE = `
+SELECT tenant, lane FROM tasks WHERE stage = 'ready' AND (tenant, lane) > (?, ?) ORDER BY tenant, lane LIMIT 1
+`;
+const FIRST_OF_PRIORITY = `
+SELECT priority, stageAt FROM tasks WHERE stage = 'ready' AND tenant = ? AND lane = ? AND priority < ?
+ORDER BY priority DESC, stageAt, id LIMIT 1
+`;
+const READY = "SELECT 1 FROM tasks WHERE stage = 'ready' AND tenant = ? AND lane = ? LIMIT ?";
+
+type Overview = Pick<
+  Queries,
+  | 'countStatus'
+  | 'tenants'
+  | 'sessions'
+  | 'waiters'
+  | 'queues'
+  | 'runningByAgent'
+  | 'paused'
+  | 'conversations'
+  | 'endedUntil'
+>;
+
 /** Queries for operators. */
-export function overviewTables(database: Database): Pick<Queries, 'countStatus' | 'tenants' | 'sessions' | 'waiters'> {
+export function overviewTables(database: Database): Overview {
   return {
+    queues: (after, limit) => {
+      const queues: Queue[] = [];
+      for (let last: Lane | undefined = after ?? { agent: '', tenant: '' }; queues.length < limit; ) {
+        last = nextQueue(database, last);
+        if (last === undefined) break;
+        const sql = `SELECT count(*) AS number FROM (${READY})`;
+        const ready = Number(database.get(sql, [last.tenant, last.agent, DEFAULTS.maxCounted])?.['number']);
+        queues.push({ ...last, ready, oldestAt: oldestIn(database, last) });
+      }
+      return queues;
+    },
+    runningByAgent: () => {
+      const rows = database.all("SELECT agent, count(*) AS number FROM tasks WHERE stage = 'held' GROUP BY agent");
+      return Object.fromEntries(rows.map((row) => [row['agent'] as string, Number(row['number'])]));
+    },
+    paused: (limit) =>
+      database.all('SELECT target FROM paused ORDER BY target LIMIT ?', [limit]).map((row) => {
+        return JSON.parse(row['target'] as string) as PauseTarget;
+      }),
+    conversations: ({ tenant, after, limit }) =>
+      database
+        .all(
+          'SELECT conversation FROM conversations WHERE tenant = ? AND conversation > ? ORDER BY conversation LIMIT ?',
+          [tenant, after, limit],
+        )
+        .map((row) => row['conversation'] as string),
+    endedUntil: (at, limit) =>
+      database
+        .all('SELECT record FROM tasks WHERE endedAt <= ? ORDER BY endedAt LIMIT ?', [at, limit])
+        .map((row) => recordOf<KeptTask>(row)!),
     countStatus: ({ tenant, status }, limit) => {
       const sql = 'SELECT count(*) AS number FROM (SELECT 1 FROM tasks WHERE tenant = ? AND status = ? LIMIT ?)';
       return Number(database.get(sql, [tenant, status, limit])?.['number']);
@@ -33,4 +88,20 @@ export function overviewTables(database: Database): Pick<Queries, 'countStatus' 
         agents: JSON.parse(row['agents'] as string) as string[],
       })),
   };
+}
+
+function nextQueue(database: Database, { tenant, agent }: Lane): Lane | undefined {
+  const row = database.get(NEXT_QUEUE, [tenant, agent]);
+  return row && { agent: row['lane'] as string, tenant: row['tenant'] as string };
+}
+
+/** Within a priority the index is in order of time. */
+function oldestIn(database: Database, { tenant, agent }: Lane): number {
+  let oldest = Infinity;
+  for (let below: number | undefined = Infinity; below !== undefined; ) {
+    const row = database.get(FIRST_OF_PRIORITY, [tenant, agent, below]);
+    if (row !== undefined) oldest = Math.min(oldest, row['stageAt'] as number);
+    below = row?.['priority'] as number | undefined;
+  }
+  return oldest;
 }

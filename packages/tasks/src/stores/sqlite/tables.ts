@@ -2,6 +2,7 @@ import type { Json } from '@whoa/core';
 import { type Conversation, type KeptTask, laneOf, type Queries, type Tables } from '../../operations/tables.ts';
 import { LIMITS } from '../../rules/rules.ts';
 import type { Hint } from '../../store.ts';
+import type { ConversationRef } from '../../task.ts';
 import { type Database, recordOf, type Value } from './database.ts';
 import { deliveryTables, forgetSessions, keyTables } from './delivery.ts';
 import { journalTables } from './journal.ts';
@@ -70,7 +71,8 @@ export function createTables(database: Database): SqliteTables {
         .map((row) => JSON.parse(row['input'] as string) as Json),
     inputsCount: (owner) =>
       Number(database.get('SELECT count(*) AS number FROM inputs WHERE owner = ?', [owner])?.['number']),
-    clear: (id) => clear(database, id),
+    clear: (id) => clear(database, id, id),
+    removeTask: (task) => removeTask(database, task),
     sent: (id, nonce) =>
       database.get('SELECT number FROM sent WHERE id = ? AND nonce = ?', [id, nonce])?.['number'] as number | undefined,
     saveSent(id, { nonce, number }) {
@@ -108,8 +110,11 @@ export function createTables(database: Database): SqliteTables {
   };
 }
 
-function historyTables(database: Database): Pick<Tables, 'history' | 'addHistory' | 'clearHistory'> {
+function historyTables(
+  database: Database,
+): Pick<Tables, 'history' | 'addHistory' | 'clearHistory' | 'removeConversation'> {
   return {
+    removeConversation: (ref) => removeConversation(database, ref),
     history: ({ tenant, conversation }) =>
       database
         .all('SELECT message FROM history WHERE tenant = ? AND conversation = ? ORDER BY position', [
@@ -177,9 +182,20 @@ function list(database: Database, filter: Parameters<Queries['list']>[0]): KeptT
   return database.all(sql, [...values, limit]).map((row) => recordOf<KeptTask>(row)!);
 }
 
-function clear(database: Database, id: string): void {
+function clear(database: Database, id: string, inputsOf: string): void {
   for (const table of ['journal', 'sent']) database.run(`DELETE FROM ${table} WHERE id = ?`, [id]);
-  database.run('DELETE FROM inputs WHERE owner = ?', [id]);
+  database.run('DELETE FROM inputs WHERE owner = ?', [inputsOf]);
+}
+
+function removeTask(database: Database, { id, inputsOf }: KeptTask): void {
+  database.run('DELETE FROM tasks WHERE id = ?', [id]);
+  clear(database, id, inputsOf);
+}
+
+function removeConversation(database: Database, { tenant, conversation }: ConversationRef): void {
+  for (const table of ['conversations', 'history']) {
+    database.run(`DELETE FROM ${table} WHERE tenant = ? AND conversation = ?`, [tenant, conversation]);
+  }
 }
 
 function forget(database: Database, before: Parameters<Queries['forget']>[0]): void {
@@ -187,18 +203,10 @@ function forget(database: Database, before: Parameters<Queries['forget']>[0]): v
     before.endedAt,
     LIMITS.maxForgotten,
   ]);
-  for (const row of ended) {
-    const { id, inputsOf } = recordOf<KeptTask>(row)!;
-    database.run('DELETE FROM tasks WHERE id = ?', [id]);
-    clear(database, id);
-    if (inputsOf !== id) database.run('DELETE FROM inputs WHERE owner = ?', [inputsOf]);
-  }
+  for (const row of ended) removeTask(database, recordOf<KeptTask>(row)!);
   const idle = 'SELECT tenant, conversation FROM conversations WHERE idleSince <= ? LIMIT ?';
   for (const row of database.all(idle, [before.changedAt, LIMITS.maxForgotten])) {
-    const ref = [row['tenant'] as string, row['conversation'] as string];
-    for (const table of ['conversations', 'history']) {
-      database.run(`DELETE FROM ${table} WHERE tenant = ? AND conversation = ?`, ref);
-    }
+    removeConversation(database, row as { tenant: string; conversation: string });
   }
   forgetSessions(database, before);
 }

@@ -1,7 +1,8 @@
 import { createHash } from 'node:crypto';
 import { setTimeout as wait } from 'node:timers/promises';
 import { StoreClosedError } from '../../../errors.ts';
-import { isLaidOut, layOut, qualify } from '../layout.ts';
+import type { StoredSettings } from '../../driver.ts';
+import { holdSettings, isLaidOut, layOut, qualify } from '../layout.ts';
 import type { ShownHint } from '../notify/hints.ts';
 import { connectAlone, describeServer, isOurOwn, type ServerOptions, settingsOf } from './connect.ts';
 import { ConnectionLimit } from './connection-limit.ts';
@@ -13,6 +14,10 @@ export interface DatabaseOptions extends ServerOptions {
   readonly maxConnections: number;
   /** How many tasks of a tenant and of an agent may run at once. */
   readonly caps: { readonly tenant: number | undefined; readonly agent: number | undefined };
+  /** What the client asks the store to hold. */
+  readonly given: StoredSettings;
+  /** Called with what the store holds, before the first query. */
+  readonly onSettings: (held: StoredSettings) => void;
 }
 
 /** A function of the schema `fn.`, and its arguments. Keep the number of different ones small: each stays prepared. */
@@ -99,7 +104,7 @@ export class Database implements AsyncDisposable {
     try {
       connection = await this.#connect();
       const statement = this.#statement({ name, changes, values });
-      const text = { text: statement.text, values: [...this.#entry, ...values] };
+      const text = { text: statement.text, values: [...this.#entry, ...values.map(toValue)] };
       const isPrepared = this.#mayPrepare && this.#known.get(connection)!.isOwn;
       attempt.sent = true;
       const { rows } = await connection.query<Answer<T>>(isPrepared ? { ...text, name: statement.name } : text);
@@ -182,6 +187,7 @@ export class Database implements AsyncDisposable {
         await sockets.endWithin(() => alone.end());
       }
     }
+    this.#options.onSettings(await holdSettings(connection, this.schema, this.#options.given));
     this.#isReady = true;
   }
 
@@ -200,6 +206,11 @@ export class Database implements AsyncDisposable {
       throw error;
     }
   }
+}
+
+/** A function is called when the database is connected: then it is known what the store holds. */
+function toValue(value: unknown): unknown {
+  return typeof value === 'function' ? (value as () => unknown)() : value;
 }
 
 /** A failure that another connection may not have. */

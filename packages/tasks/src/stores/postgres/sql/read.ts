@@ -117,4 +117,98 @@ BEGIN
     ) w),
     'now', fn.now_ms());
 END $$;
+
+-- Within a priority, tasks are in order of time.
+CREATE FUNCTION fn.oldest_in(of_lane text, of_tenant text) RETURNS float8 LANGUAGE plpgsql STABLE AS $$
+DECLARE
+  oldest float8;
+  next_at float8;
+  below int := 2147483647;
+BEGIN
+  LOOP
+    SELECT t.priority, t.stage_at INTO below, next_at FROM whoa.tasks t
+    WHERE t.stage = 'ready' AND t.lane = of_lane AND t.tenant = of_tenant AND t.priority < below
+    ORDER BY t.priority DESC, t.stage_at, t.id LIMIT 1;
+    EXIT WHEN NOT FOUND;
+    oldest := least(oldest, next_at);
+  END LOOP;
+  RETURN oldest;
+END $$;
+
+-- Jumps to the next queue in the index each time, however many tasks are ready in one.
+CREATE FUNCTION fn.list_queues(after_lane text, after_tenant text, page int, most int) RETURNS json LANGUAGE plpgsql AS $$
+DECLARE
+  queues json[] := '{}';
+  of_lane text COLLATE "C" := after_lane;
+  of_tenant text COLLATE "C" := after_tenant;
+BEGIN
+  WHILE cardinality(queues) < page LOOP
+    SELECT t.lane, t.tenant INTO of_lane, of_tenant FROM whoa.tasks t
+    WHERE t.stage = 'ready' AND (t.lane, t.tenant) > (of_lane, of_tenant) ORDER BY t.lane, t.tenant LIMIT 1;
+    EXIT WHEN NOT FOUND;
+    queues := queues || json_build_object('agent', of_lane, 'tenant', of_tenant, 'oldestAt', fn.oldest_in(of_lane, of_tenant),
+      'ready', (SELECT count(*) FROM (SELECT FROM whoa.tasks t
+        WHERE t.stage = 'ready' AND t.lane = of_lane AND t.tenant = of_tenant LIMIT most) found));
+  END LOOP;
+  RETURN json_build_object('queues', array_to_json(queues), 'now', fn.now_ms(), 'running', (
+    SELECT coalesce(json_object_agg(r.agent, r.number), '{}') FROM (
+      SELECT t.agent, count(*) AS number FROM whoa.tasks t WHERE t.stage = 'held' GROUP BY t.agent) r), 'paused', (
+    SELECT coalesce(json_agg(json_build_object(p.kind, p.name)), '[]') FROM (SELECT * FROM whoa.paused ORDER BY kind, name LIMIT page) p));
+END $$;
+
+CREATE FUNCTION fn.list_conversations(of_tenant text, after text, page int) RETURNS json LANGUAGE plpgsql AS $$
+BEGIN
+  RETURN array_to_json(ARRAY(SELECT c.conversation FROM whoa.conversations c
+    WHERE c.tenant = of_tenant AND c.conversation > after ORDER BY c.conversation LIMIT page));
+END $$;
+
+CREATE FUNCTION fn.list_expired(kept_ms float8, page int) RETURNS json LANGUAGE plpgsql AS $$
+BEGIN
+  RETURN (SELECT coalesce(json_agg(json_build_object('tenant', e.tenant, 'id', e.id)), '[]') FROM (
+    SELECT t.tenant, t.id FROM whoa.tasks t WHERE t.ended_at <= fn.now_ms() - kept_ms ORDER BY t.ended_at LIMIT page) e);
+END $$;
+`;
+
+/** What operators change: deliveries are paused, records are removed. */
+export const OPERATE: string = `
+CREATE FUNCTION fn.pause(of_kind text, of_name text, is_paused boolean) RETURNS json LANGUAGE plpgsql AS $$
+DECLARE
+  now float8 := fn.now_ms();
+BEGIN
+  IF is_paused THEN
+    INSERT INTO whoa.paused (kind, name) VALUES (of_kind, of_name) ON CONFLICT DO NOTHING;
+    RETURN 'true';
+  END IF;
+  DELETE FROM whoa.paused p WHERE p.kind = of_kind AND p.name = of_name;
+  IF of_kind = 'agent' THEN
+    PERFORM fn.ring_waiter(of_name, now);
+  ELSE
+    PERFORM fn.ring_waiter(w.agent, now) FROM (SELECT DISTINCT agent FROM whoa.waiters) w WHERE EXISTS (
+      SELECT FROM whoa.tasks t WHERE t.stage = 'ready' AND t.lane = w.agent AND t.tenant = of_name);
+  END IF;
+  RETURN 'true';
+END $$;
+
+CREATE FUNCTION fn.remove_task(of_tenant text, task_id text, kept_ms float8) RETURNS json LANGUAGE plpgsql AS $$
+DECLARE
+  task whoa.tasks;
+BEGIN
+  SELECT * INTO task FROM whoa.tasks t WHERE t.id = task_id AND t.tenant = of_tenant FOR UPDATE;
+  IF task.id IS NULL OR task.ended_at <= fn.now_ms() - kept_ms THEN RETURN json_build_object('answer', 'unknown'); END IF;
+  IF task.ended_at IS NULL THEN RETURN json_build_object('answer', 'live'); END IF;
+  PERFORM fn.drop_tasks(ARRAY[task_id]);
+  RETURN json_build_object('answer', 'removed');
+END $$;
+
+CREATE FUNCTION fn.remove_conversation(of_tenant text, of_conversation text) RETURNS json LANGUAGE plpgsql AS $$
+DECLARE
+  line whoa.conversations;
+BEGIN
+  SELECT * INTO line FROM whoa.conversations c WHERE c.tenant = of_tenant AND c.conversation = of_conversation FOR UPDATE;
+  IF NOT FOUND THEN RETURN json_build_object('answer', 'unknown'); END IF;
+  IF line.current IS NOT NULL OR line.gathering IS NOT NULL THEN RETURN json_build_object('answer', 'live'); END IF;
+  DELETE FROM whoa.history h WHERE h.tenant = of_tenant AND h.conversation = of_conversation;
+  DELETE FROM whoa.conversations c WHERE c.tenant = of_tenant AND c.conversation = of_conversation;
+  RETURN json_build_object('answer', 'removed');
+END $$;
 `;

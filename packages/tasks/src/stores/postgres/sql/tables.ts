@@ -6,6 +6,8 @@
 export const TABLES: string = `
 -- The format that every client must agree on, in one row; the versions of the functions; how far migrations are.
 CREATE TABLE whoa.layout (format int NOT NULL);
+-- What the store holds for all clients.
+CREATE TABLE whoa.settings (name text PRIMARY KEY, value float8 NOT NULL);
 CREATE TABLE whoa.functions (version int PRIMARY KEY, digest text NOT NULL);
 CREATE TABLE whoa.steps (name text COLLATE "C" PRIMARY KEY, place text NOT NULL, is_done boolean NOT NULL);
 
@@ -79,6 +81,8 @@ CREATE INDEX sessions_idle ON whoa.sessions (used_at) WHERE expires_at IS NULL;
 CREATE TABLE whoa.crowded (
   lane text COLLATE "C", tenant text COLLATE "C", until float8 NOT NULL, PRIMARY KEY (lane, tenant)
 );
+-- Agents and tenants whose tasks are not delivered.
+CREATE TABLE whoa.paused (kind text COLLATE "C", name text COLLATE "C", PRIMARY KEY (kind, name));
 -- Workers that wait for tasks of an agent.
 CREATE TABLE whoa.waiters (
   agent text COLLATE "C", at float8, worker text COLLATE "C", format int NOT NULL, PRIMARY KEY (agent, at, worker)

@@ -83,7 +83,7 @@ BEGIN
 END $$;
 
 -- Returns the tenants with ready tasks in a lane, in order, starting after a given one.
-CREATE FUNCTION fn.tenants_in(of_lane text, after_tenant text, most int) RETURNS text[] LANGUAGE plpgsql STABLE AS $$
+CREATE FUNCTION fn.tenants_in(of_lane text, after_tenant text, most int, paused text[]) RETURNS text[] LANGUAGE plpgsql STABLE AS $$
 DECLARE
   tenants text[] := '{}';
   place text COLLATE "C" := after_tenant;
@@ -92,6 +92,7 @@ BEGIN
     place := (SELECT t.tenant FROM whoa.tasks t WHERE t.stage = 'ready' AND t.lane = of_lane AND t.tenant > place
       ORDER BY t.tenant LIMIT 1);
     EXIT WHEN place IS NULL;
+    CONTINUE WHEN place = ANY (paused);
     tenants := tenants || place;
   END LOOP;
   place := '';
@@ -99,6 +100,7 @@ BEGIN
     place := (SELECT t.tenant FROM whoa.tasks t WHERE t.stage = 'ready' AND t.lane = of_lane AND t.tenant > place
       AND t.tenant <= after_tenant ORDER BY t.tenant LIMIT 1);
     EXIT WHEN place IS NULL;
+    CONTINUE WHEN place = ANY (paused);
     tenants := tenants || place;
   END LOOP;
   RETURN tenants;
@@ -116,11 +118,14 @@ DECLARE
   share int;
   asked int;
   found text[];
+  paused text[] := ARRAY(SELECT p.name FROM whoa.paused p WHERE p.kind = 'tenant');
 BEGIN
+  agents := ARRAY(SELECT a FROM unnest(agents) AS a WHERE NOT EXISTS (SELECT FROM whoa.paused p WHERE p.kind = 'agent' AND p.name = a));
   SELECT coalesce(array_agg(l.lane ORDER BY l.turn, l.place), '{}'), coalesce(array_agg(l.tenant ORDER BY l.turn, l.place), '{}')
   INTO lanes, tenants FROM (
     SELECT a.lane, a.place, n.tenant, n.turn FROM unnest(array_prepend(${toSqlText(SETTLE)}::text, agents)) WITH ORDINALITY AS a (lane, place)
-    CROSS JOIN LATERAL unnest(fn.tenants_in(a.lane, after_tenant, most)) WITH ORDINALITY AS n (tenant, turn)
+    CROSS JOIN LATERAL unnest(fn.tenants_in(a.lane, after_tenant, most,
+      CASE WHEN a.place > 1 THEN paused ELSE '{}' END)) WITH ORDINALITY AS n (tenant, turn)
   ) l;
   WHILE cardinality(lanes) > 0 AND cardinality(picked) < most LOOP
     share := ceil((most - cardinality(picked))::float8 / cardinality(lanes));
@@ -258,7 +263,9 @@ BEGIN
     SELECT s.expires_at INTO until FROM whoa.sessions s WHERE s.id = task.session;
     RETURN json_build_object('answer', 'held', 'until', coalesce(until, now));
   END IF;
-  IF task.stage = 'queue' THEN RETURN json_build_object('answer', 'waiting'); END IF;
+  IF task.stage = 'queue' OR (fn.lane_of(task.agent, task.status, task.stop_undo) <> ${toSqlText(SETTLE)} AND EXISTS (
+    SELECT FROM whoa.paused p WHERE (p.kind, p.name) IN (('agent', task.agent), ('tenant', task.tenant))))
+  THEN RETURN json_build_object('answer', 'waiting'); END IF;
   -- A task that only waits for its preferred worker can be claimed; the others have to wait.
   IF task.stage = 'later' THEN
     until := CASE WHEN task.policy IS NOT NULL OR task.worker IS NULL OR task.deaths > 0 THEN task.stage_at ELSE task.not_before END;

@@ -7,10 +7,11 @@ const KINDS = ['task:', 'outcome:', 'journal:', 'commands:', 'sent:', 'title:'];
 
 /** Removes records past their retention: constant work each time. */
 export const FORGET: string = /* lua */ `
-local function forget(id)
+-- isAsked: before its retention ends.
+local function forget(id, isAsked)
   local found = redis.call('HMGET', tag .. 'task:' .. id, 'status', 'tenant', 'conversation', 'inputsOf', 'forgetAt')
   -- An id that was used again belongs to its new task.
-  if not found[1] or not found[5] or tonumber(found[5]) > now then return end
+  if not found[1] or not found[5] or (tonumber(found[5]) > now and not isAsked) then return end
   local keys = { tag .. 'inputs:' .. (found[4] or id) }
   for _, kind in ipairs({ ${KINDS.map((kind) => `'${kind}'`).join(', ')} }) do keys[#keys + 1] = tag .. kind .. id end
   redis.call('UNLINK', unpack(keys))
@@ -27,6 +28,21 @@ local function forget_some()
     if not forgetAt or tonumber(forgetAt) > now then return end
     redis.call('LPOP', tag .. 'ended')
     forget(id)
+  end
+end
+
+local function forget_conversation(name, tenant, conversation)
+  redis.call('UNLINK', tag .. 'conversation:' .. name, tag .. 'history:' .. name)
+  redis.call('ZREM', tag .. 'conversations:' .. tenant, conversation)
+end
+
+-- Conversations expire by themselves; their names do not.
+local function forget_names()
+  local idle = redis.call('ZRANGEBYSCORE', tag .. 'idle', '-inf', now, 'LIMIT', 0, ${LIMITS.maxForgotten})
+  for _, name in ipairs(idle) do
+    redis.call('ZREM', tag .. 'idle', name)
+    local found = redis.call('HMGET', tag .. 'conversation:' .. name, 'changedAt', 'forgetAt')
+    if not found[1] or (found[2] and tonumber(found[2]) <= now) then forget_conversation(name, split(name)) end
   end
 end
 `;
@@ -64,6 +80,7 @@ end
 local id, tenant, agent, input, nonce, maxReady = unpack(ARGV, 5, 10)
 local conversation, key, worker, priority, notBefore, concurrencyKey, concurrencyLimit, policy, holdMs = unpack(ARGV, 11, 19)
 forget_some()
+if conversation ~= '' then forget_names() end
 local existing = load(id)
 if existing then
   -- Without a key the id is derived from the nonce, so it is the same request.

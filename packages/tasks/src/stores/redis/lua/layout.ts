@@ -1,13 +1,23 @@
+import { toLua } from '../../../rules/literals.ts';
+import type { StoredSetting } from '../../driver.ts';
+
+/** The settings that the store holds. */
+export const STORED: readonly StoredSetting[] = ['retentionMs', 'conversationRetentionMs', 'archive'];
+
 /** How the shards are laid out; kept beside the first of them. */
 export const LAYOUT: string = /* lua */ `
 -- The routing key must never exist: only then does a server that gives the shard away refuse all scripts.
 if redis.call('EXISTS', tag) == 1 then return { 'anchor', '' } end
-local layout = redis.call('HMGET', tag .. 'layout', 'format', 'shards')
-return { layout[1] or '', layout[2] or '' }
+local layout = redis.call('HMGET', tag .. 'layout', 'format', 'shards', ${STORED.map((name) => `'${name}'`).join(', ')})
+for i = 1, ${2 + STORED.length} do layout[i] = layout[i] or '' end
+return layout
 `;
 
 /** Writes the layout, unless another client already has. */
 export const LAY_OUT: string = /* lua */ `
 redis.call('HSETNX', tag .. 'layout', 'format', ARGV[2])
 redis.call('HSETNX', tag .. 'layout', 'shards', ARGV[3])
+for i, name in ipairs(${toLua(STORED)}) do
+  if ARGV[3 + i] ~= '' then redis.call('HSET', tag .. 'layout', name, ARGV[3 + i]) end
+end
 `;

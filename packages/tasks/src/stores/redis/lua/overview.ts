@@ -38,3 +38,77 @@ for _, worker in ipairs(waiting) do
 end
 return { sessions, waiters, tostring(now) }
 `;
+
+/** Lists queues after a given one, and what is paused. */
+export const QUEUES: string = /* lua */ `
+-- Within a priority, tasks are in order of time.
+local function oldest_in(key)
+  local oldest, from = math.huge, '-inf'
+  while true do
+    local first = redis.call('ZRANGE', key, from, '+inf', 'BYSCORE', 'LIMIT', 0, 1, 'WITHSCORES')
+    if not first[1] then return oldest end
+    local score = tonumber(first[2])
+    local rank = math.floor(score / 1e13)
+    oldest, from = math.min(oldest, score - rank * 1e13), string.format('%.0f', (rank + 1) * 1e13)
+  end
+end
+
+local limit, queues = tonumber(ARGV[7]), {}
+local after = ARGV[5] == '' and '-' or '(' .. pair(ARGV[5], ARGV[6])
+for i, name in ipairs(redis.call('ZRANGE', tag .. 'queues', after, '+', 'BYLEX', 'LIMIT', 0, limit)) do
+  local agent, tenant = split(name)
+  local key = tag .. 'ready:' .. name
+  queues[i] = { agent, tenant, tostring(redis.call('ZCARD', key)), string.format('%.0f', oldest_in(key)) }
+end
+return { queues, redis.call('SMEMBERS', tag .. 'paused'), tostring(now), redis.call('HGETALL', tag .. 'running') }
+`;
+
+export const CONVERSATIONS: string = /* lua */ `
+local after = ARGV[6] == '' and '-' or '(' .. ARGV[6]
+return redis.call('ZRANGE', tag .. 'conversations:' .. ARGV[5], after, '+', 'BYLEX', 'LIMIT', 0, ARGV[7])
+`;
+
+/** Stops or resumes the delivery of an agent's or a tenant's tasks. */
+export const PAUSE: string = /* lua */ `
+local kind, name, isPaused = unpack(ARGV, 5, 7)
+redis.call(isPaused == '1' and 'SADD' or 'SREM', tag .. 'paused', kind .. ':' .. name)
+if isPaused == '1' then return 'paused' end
+if kind == 'tenant' then resume_tenant(name) else resume_agent(name) end
+return 'resumed'
+`;
+
+/** Removes an ended task. */
+export const REMOVE: string = /* lua */ `
+local task = load(ARGV[5])
+if not task or task.tenant ~= ARGV[6] then return 'unknown' end
+if not task.endedAt then return 'live' end
+forget(ARGV[5], true)
+return 'removed'
+`;
+
+/** Removes an idle conversation. */
+export const REMOVE_CONVERSATION: string = /* lua */ `
+local name = pair(ARGV[5], ARGV[6])
+local found = redis.call('HMGET', tag .. 'conversation:' .. name, 'changedAt', 'current', 'gathering')
+if not found[1] then return { 'unknown' } end
+if found[2] or found[3] then return { 'live' } end
+forget_conversation(name, ARGV[5], ARGV[6])
+return { 'removed' }
+`;
+
+/** Lists ended tasks past their retention, oldest first. */
+export const EXPIRED: string = /* lua */ `
+local expires, limit, ended = tonumber(ARGV[5]), tonumber(ARGV[6]), tag .. 'ended'
+local found = {}
+for _, entry in ipairs(redis.call('LRANGE', ended, 0, limit - 1)) do
+  local id = string.match(entry, '^%d+ (.*)$')
+  local about = redis.call('HMGET', tag .. 'task:' .. id, 'tenant', 'endedAt')
+  if about[2] and tonumber(about[2]) + expires > now then break end
+  if about[2] then
+    found[#found + 1] = { about[1], id }
+  elseif #found == 0 then
+    redis.call('LPOP', ended)
+  end
+end
+return found
+`;

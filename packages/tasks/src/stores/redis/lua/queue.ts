@@ -71,7 +71,7 @@ local function conversation_named(tenant, conversation)
     found = {}
   end
   known = {
-    name = name, current = found[1] or nil, gathering = found[2] or nil, historyBytes = tonumber(found[3] or 0),
+    name = name, isNew = not found[3], current = found[1] or nil, gathering = found[2] or nil, historyBytes = tonumber(found[3] or 0),
     waiting = redis.call('LRANGE', tag .. 'waiting:' .. name, 0, -1),
   }
   conversations[name] = known
@@ -99,6 +99,11 @@ local function save_conversation(conversation, waiting)
     redis.call('DEL', tag .. 'waiting:' .. name)
     if #waiting > 0 then redis.call('RPUSH', tag .. 'waiting:' .. name, unpack(waiting)) end
   end
+  if conversation.isNew then
+    local tenant, own = split(name)
+    redis.call('ZADD', tag .. 'conversations:' .. tenant, 0, own)
+    conversation.isNew = nil
+  end
   -- Only idle conversations are removed.
   if conversation.current or conversation.gathering then
     gone[#gone + 1] = 'forgetAt'
@@ -110,6 +115,7 @@ local function save_conversation(conversation, waiting)
   redis.call('HSET', key, unpack(flat))
   if #gone > 0 then redis.call('HDEL', key, unpack(gone)) end
   if conversation.current or conversation.gathering then return end
+  redis.call('ZADD', tag .. 'idle', now + conversationRetention, name)
   redis.call('PEXPIRE', key, conversationRetention)
   redis.call('PEXPIRE', history, conversationRetention)
 end

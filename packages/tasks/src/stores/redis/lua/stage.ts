@@ -25,6 +25,8 @@ end
 export const STAGE: string = /* lua */ `
 local function open_lane(agent, tenant)
   local key = tag .. 'lanes:' .. agent
+  -- A lane whose last task was claimed by its id or cancelled is still open.
+  redis.call('ZADD', tag .. 'queues', 0, pair(agent, tenant))
   if redis.call('ZSCORE', key, tenant) then return end
   redis.call('ZADD', key, redis.call('HINCRBY', tag .. 'domain', 'tick', 1), tenant)
 end
@@ -84,20 +86,27 @@ local function give_order(task, kind)
   tell(kind, task)
 end
 
--- Called when a task no longer runs: tasks that waited because of a limit can be taken now.
-local function make_room(task)
-  local capped = tag .. 'capped:' .. task.tenant
-  if maxTenant > 0 then
-    local agents = redis.call('SMEMBERS', capped)
-    if #agents > 0 then redis.call('DEL', capped) end
-    for _, agent in ipairs(agents) do
-      if redis.call('EXISTS', ready_key(agent, task.tenant)) == 1 then
-        open_lane(agent, task.tenant)
-        ring(agent)
-      end
+-- Lets workers take the tasks of a tenant again.
+local function resume_tenant(tenant)
+  local capped = tag .. 'capped:' .. tenant
+  local agents = redis.call('SMEMBERS', capped)
+  if #agents > 0 then redis.call('DEL', capped) end
+  for _, agent in ipairs(agents) do
+    if redis.call('EXISTS', ready_key(agent, tenant)) == 1 then
+      open_lane(agent, tenant)
+      ring(agent)
     end
   end
-  if maxAgent > 0 and redis.call('EXISTS', tag .. 'lanes:' .. task.agent) == 1 then ring(task.agent) end
+end
+
+local function resume_agent(agent)
+  if redis.call('EXISTS', tag .. 'lanes:' .. agent) == 1 then ring(agent) end
+end
+
+-- Called when a task no longer runs: tasks that waited because of a limit can be taken now.
+local function make_room(task)
+  if maxTenant > 0 then resume_tenant(task.tenant) end
+  if maxAgent > 0 then resume_agent(task.agent) end
 end
 
 -- The only function that ends a task. The caller must remove it from its queue.

@@ -8,6 +8,10 @@ import { columnOf } from './task.ts';
 export const HOLD: string = /* lua */ `
 local CLAIMED = ${columnOf('claim')}
 
+local function is_paused(kind, name)
+  return redis.call('SISMEMBER', tag .. 'paused', kind .. ':' .. name) == 1
+end
+
 -- Earlier orders are included, and sent until they are confirmed.
 local function hold(task, session, claim, worker)
   put(task, 'status', CLAIMED[task.status])
@@ -87,13 +91,19 @@ end
 local replies, names = {}, {}
 batch = { held = {}, agents = {} }
 
+local hasPaused = redis.call('EXISTS', tag .. 'paused') == 1
+
 local function is_open(agent)
-  if maxAgent == 0 or agent == '*' then return true end
+  if agent == '*' then return true end
+  if hasPaused and is_paused('agent', agent) then return false end
+  if maxAgent == 0 then return true end
   return tonumber(redis.call('HGET', tag .. 'running', agent) or 0) + (batch.agents[agent] or 0) < maxAgent
 end
 
 local function has_room(lane)
-  if maxTenant == 0 or lane.agent == '*' then return true end
+  if lane.agent == '*' then return true end
+  if hasPaused and is_paused('tenant', lane.tenant) then return false end
+  if maxTenant == 0 then return true end
   local running = redis.call('ZCARD', tag .. 'status:running:' .. lane.tenant)
   return running + redis.call('ZCARD', tag .. 'status:cancelling:' .. lane.tenant) < maxTenant
 end
@@ -101,6 +111,11 @@ end
 local function close_lane(lane)
   redis.call('ZREM', tag .. 'lanes:' .. lane.agent, lane.tenant)
   lane.isClosed = true
+end
+
+local function close_empty(lane)
+  close_lane(lane)
+  redis.call('ZREM', tag .. 'queues', pair(lane.agent, lane.tenant))
 end
 
 ${HOLD_PLAIN}
@@ -151,7 +166,7 @@ local function serve(lanes)
       close_lane(lane)
     else
       popped = redis.call('ZPOPMIN', ready_key(lane.agent, lane.tenant), isLast and limit - #replies or 1)
-      if #popped == 0 then close_lane(lane) else hold_all(popped) end
+      if #popped == 0 then close_empty(lane) else hold_all(popped) end
     end
     first = first + 1
     if lane.isClosed then
@@ -168,7 +183,7 @@ local function serve(lanes)
     local lane = lanes[i]
     if lane.isServed then
       if redis.call('EXISTS', ready_key(lane.agent, lane.tenant)) == 0 then
-        close_lane(lane)
+        close_empty(lane)
       else
         redis.call('ZADD', tag .. 'lanes:' .. lane.agent, tick + i - #lanes, lane.tenant)
       end
@@ -227,6 +242,7 @@ if task.stage == 'held' then
   return { 'held', redis.call('ZSCORE', tag .. 'sessions', task.session) or tostring(now) }
 end
 if task.stage == 'queue' then return { 'waiting' } end
+if lane_of(task) ~= '*' and (is_paused('agent', task.agent) or is_paused('tenant', task.tenant)) then return { 'waiting' } end
 if task.stage == 'later' then
   -- A task that only waits for its preferred worker can be claimed; the others have to wait.
   local until_ = (task.worker and task.deaths == 0) and (task.notBefore or 0) or task.stageAt

@@ -13,6 +13,11 @@ local now = time[1] * 1000 + math.floor(time[2] / 1000) + ARGV[1]
 local function pair(first, second)
   return #first .. ':' .. first .. ':' .. second
 end
+
+local function split(name)
+  local length, rest = string.match(name, '^(%d+):(.*)$')
+  return string.sub(rest, 1, length), string.sub(rest, length + 2)
+end
 `;
 
 /**
@@ -197,7 +202,11 @@ local function save(task)
   end
   local lane = stage == 'ready' and lane_of(task) or nil
   local isMoved = old.stageAt ~= task.stageAt
-  if old.lane and old.lane ~= lane and not old.popped then redis.call('ZREM', ready_key(old.lane, task.tenant), id) end
+  if old.lane and old.lane ~= lane and not old.popped then
+    local ready = ready_key(old.lane, task.tenant)
+    redis.call('ZREM', ready, id)
+    if redis.call('EXISTS', ready) == 0 then redis.call('ZREM', tag .. 'queues', pair(old.lane, task.tenant)) end
+  end
   if lane and (old.lane ~= lane or isMoved) then redis.call('ZADD', ready_key(lane, task.tenant), rank_of(task), id) end
   if old.stage == 'later' and stage ~= 'later' then redis.call('ZREM', tag .. 'later', id) end
   if stage == 'later' and (old.stage ~= 'later' or isMoved) then redis.call('ZADD', tag .. 'later', task.stageAt, id) end

@@ -1,5 +1,6 @@
-import type { SeenWorkers } from '../../../overview.ts';
+import type { PauseTarget, Queue, SeenWorkers } from '../../../overview.ts';
 import { byStatus, STATUS_TABLE, type TaskStatus } from '../../../status.ts';
+import type { SeenQueues } from '../../driver.ts';
 import type { Reply } from '../connection/connection.ts';
 
 const STATUSES = Object.keys(STATUS_TABLE);
@@ -14,10 +15,48 @@ export function countsOf(replies: readonly Reply[], limit: number): Readonly<Rec
 }
 
 /** Merges the first names of all shards. */
-export function tenantsOf(replies: readonly Reply[], limit: number): readonly string[] {
+export function namesOf(replies: readonly Reply[], limit: number): readonly string[] {
   const names = new Set(replies.flatMap((reply) => reply as readonly string[]));
-  const sorted = [...names].toSorted((a, b) => Buffer.compare(Buffer.from(a), Buffer.from(b)));
-  return sorted.slice(0, limit);
+  return [...names].toSorted(compareBytes).slice(0, limit);
+}
+
+/** Adds up the queues of all shards, each of which has them in the order of their names. */
+export function queuesOf(replies: readonly Reply[], limit: number): SeenQueues {
+  type Shard = readonly [readonly (readonly string[])[], paused: readonly string[], now: string, running: string[]];
+  const shards = replies as unknown as readonly Shard[];
+  const queues = new Map<string, Queue>();
+  for (const [agent = '', tenant = '', ready, oldest] of shards.flatMap(([found]) => found)) {
+    const name = `${Buffer.byteLength(agent)}:${agent}:${tenant}`;
+    const known = queues.get(name) ?? { agent, tenant, ready: 0, oldestAt: Infinity };
+    const oldestAt = Math.min(known.oldestAt, Number(oldest));
+    queues.set(name, { ...known, ready: known.ready + Number(ready), oldestAt });
+  }
+  const paused = new Set(shards.flatMap(([, names]) => names));
+  const running: Record<string, number> = {};
+  for (const [, , , flat] of shards) {
+    for (let i = 0; i < flat.length; i += 2) {
+      const [agent, count] = [flat[i]!, Number(flat[i + 1])];
+      if (count > 0) running[agent] = (running[agent] ?? 0) + count;
+    }
+  }
+  return {
+    queues: [...queues]
+      .toSorted(([a], [b]) => compareBytes(a, b))
+      .slice(0, limit)
+      .map(([, queue]) => queue),
+    running,
+    paused: [...paused].toSorted(compareBytes).slice(0, limit).map(toPauseTarget),
+    now: Math.max(...shards.map(([, , now]) => Number(now))),
+  };
+}
+
+function toPauseTarget(text: string): PauseTarget {
+  const [, kind = '', name = ''] = /^(agent|tenant):(.*)$/s.exec(text) ?? [];
+  return kind === 'agent' ? { agent: name } : { tenant: name };
+}
+
+function compareBytes(a: string, b: string): number {
+  return Buffer.compare(Buffer.from(a), Buffer.from(b));
 }
 
 export function workersOf(replies: readonly Reply[]): SeenWorkers {

@@ -1,0 +1,63 @@
+import type { PauseTarget, SeenWorkers } from '../../overview.ts';
+import type { TaskStatus } from '../../status.ts';
+import type { RemoveReceipt } from '../../store.ts';
+import type { ConversationRef, TaskRef } from '../../task.ts';
+import type { QueuesRequest, SeenQueues, StoreRules } from '../driver.ts';
+import type { Reply } from './connection/connection.ts';
+import { countsOf, namesOf, queuesOf, workersOf } from './replies/overview-replies.ts';
+import { SCRIPTS, type Script } from './scripts.ts';
+
+type Values = readonly (string | number)[];
+
+/** What operators ask of the store. */
+export abstract class OverviewCalls {
+  protected abstract readonly rules: StoreRules;
+  /** Runs a script on all shards. */
+  protected abstract callAll(script: Script, values: Values): Promise<Reply[]>;
+  /** Runs a script on the shard of a task. */
+  protected abstract run(script: Script, id: string, values: Values): Promise<Reply>;
+  /** Runs a script on the shard of a conversation. */
+  protected abstract talk(script: Script, ref: ConversationRef, values: Values): Promise<Reply>;
+
+  async counts({ tenant, limit }: { tenant: string; limit: number }): Promise<Readonly<Record<TaskStatus, number>>> {
+    return countsOf(await this.callAll(SCRIPTS.counts, [tenant]), limit);
+  }
+
+  async tenants({ after, limit }: { after: string; limit: number }): Promise<readonly string[]> {
+    return namesOf(await this.callAll(SCRIPTS.tenants, [after, limit]), limit);
+  }
+
+  async workers({ limit }: { limit: number }): Promise<SeenWorkers> {
+    return workersOf(await this.callAll(SCRIPTS.workers, [limit]));
+  }
+
+  async queues({ after, limit }: QueuesRequest): Promise<SeenQueues> {
+    const values = [after?.agent ?? '', after?.tenant ?? '', limit];
+    return queuesOf(await this.callAll(SCRIPTS.queues, values), limit);
+  }
+
+  async conversations(request: { tenant: string; after: string; limit: number }): Promise<readonly string[]> {
+    const { tenant, after, limit } = request;
+    return namesOf(await this.callAll(SCRIPTS.conversations, [tenant, after, limit]), limit);
+  }
+
+  async pause(target: PauseTarget, isPaused: boolean): Promise<void> {
+    const [kind, name] = 'agent' in target ? ['agent', target.agent] : ['tenant', target.tenant];
+    await this.callAll(SCRIPTS.pause, [kind, name, isPaused ? 1 : 0]);
+  }
+
+  async remove(target: TaskRef | ConversationRef): Promise<RemoveReceipt> {
+    const reply =
+      'id' in target
+        ? await this.run(SCRIPTS.remove, target.id, [target.id, target.tenant])
+        : ((await this.talk(SCRIPTS.removeConversation, target, [])) as readonly Reply[])[0];
+    return { answer: reply as RemoveReceipt['answer'] };
+  }
+
+  async expired({ limit }: { limit: number }): Promise<readonly TaskRef[]> {
+    const expiresMs = Math.ceil(this.rules.expiresMs);
+    const shards = await this.callAll(SCRIPTS.expired, [expiresMs, limit]);
+    const found = shards.flatMap((reply) => reply as unknown as readonly (readonly [string, string])[]);
+    return found.slice(0, limit).map(([tenant, id]) => ({ tenant, id }));
+  }
+}
