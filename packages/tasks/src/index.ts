@@ -20,8 +20,24 @@ export type {
 } from './task.ts';
 export { type TaskStatus, isFinalStatus } from './status.ts';
 export type { JournalEvent } from './journal-event.ts';
-export type { CreateReceipt, SendReceipt, StoreCancelReceipt, ListFilter, ListPage } from './store.ts';
-export type { TaskCounts, PageRequest, TenantPage, WorkerPage } from './overview.ts';
+export type {
+  CreateReceipt,
+  SendReceipt,
+  StoreCancelReceipt,
+  RemoveReceipt,
+  ListFilter,
+  ListPage,
+} from './store.ts';
+export type {
+  TaskCounts,
+  PageRequest,
+  TenantPage,
+  WorkerPage,
+  ConversationPage,
+  Queue,
+  QueuePage,
+  PauseTarget,
+} from './overview.ts';
 
 // Runners: run tasks, in this process or in workers.
 export { createRunner } from './run/store-runner.ts';
@@ -29,6 +45,13 @@ export type { Runner, StartedTask, AdoptedTask, RunnerOptions, RunnerEvent } fro
 export type { Work, TaskContext, HeldWork } from './run/work.ts';
 export { createTaskApprovals, type TaskApprovals } from './run/approvals.ts';
 export { createBackground, type Background, createBackgroundKey } from './run/background.ts';
+
+// Operate a store: cancel many tasks, requeue, erase, archive.
+export { cancelTasks, type CancelTasksRequest, type CancelledTasks } from './operate/cancel-tasks.ts';
+export { requeueTask, type RequeueReceipt, listPoisonTasks } from './operate/requeue.ts';
+export { eraseRecords, type EraseTarget, type EraseReceipt } from './operate/erase.ts';
+export { createArchiver, type Archiver, type ArchivedTask } from './operate/archiver.ts';
+export { readFleetLoad, type FleetLoad } from './operate/fleet.ts';
 
 // Follow a task from any process.
 export { followTask, type Followed } from './follow/follow.ts';

@@ -1,0 +1,66 @@
+import type { PauseTarget, Queue } from '../overview.ts';
+import { SETTLE } from '../rules/rules.ts';
+import type { TaskStore } from '../store.ts';
+
+/** One agent, over all tenants. */
+interface AgentLoad {
+  readonly agent: string;
+  readonly ready: number;
+  readonly running: number;
+  /** How long the oldest ready task has waited. */
+  readonly oldestMs: number;
+  /** How many workers wait for its tasks now. */
+  readonly waiting: number;
+  readonly isPaused: boolean;
+  /** Tasks wait, and no worker waits for them or runs any: start one that has this agent. */
+  readonly isUnserved: boolean;
+}
+
+/** The state of a fleet. */
+export interface FleetLoad {
+  readonly agents: readonly AgentLoad[];
+  readonly paused: readonly PauseTarget[];
+  /** Tasks that were cancelled and wait for a worker to settle them. */
+  readonly unsettled: number;
+  /** There are more queues than were read. */
+  readonly more: boolean;
+}
+
+const MAX_QUEUES = 10_000;
+
+/**
+ * Summarises the queues and workers of a store by agent. For operators: it crosses tenants.
+ *
+ * @returns Every agent that has tasks ready or running, or workers.
+ */
+export async function readFleetLoad(store: Pick<TaskStore, 'queues' | 'workers'>): Promise<FleetLoad> {
+  const { queues, running, paused, now, next } = await store.queues({ limit: MAX_QUEUES });
+  const { workers } = await store.workers();
+  const names = new Set([
+    ...queues.map(({ agent }) => agent),
+    ...Object.keys(running),
+    ...workers.flatMap(({ waitsFor }) => waitsFor),
+  ]);
+  const agents = [...names].filter((agent) => agent !== SETTLE).toSorted();
+  return {
+    agents: agents.map((agent) => {
+      const own = queues.filter((queue) => queue.agent === agent);
+      const waiting = workers.filter(({ waitsFor }) => waitsFor.includes(agent)).length;
+      const isPaused = paused.some((target) => 'agent' in target && target.agent === agent);
+      const count = { ready: countReady(own), running: running[agent] ?? 0 };
+      const isUnserved = count.ready > 0 && waiting === 0 && count.running === 0 && !isPaused;
+      return { agent, ...count, oldestMs: oldestOf(own, now), waiting, isPaused, isUnserved };
+    }),
+    paused,
+    unsettled: countReady(queues.filter(({ agent }) => agent === SETTLE)),
+    more: next !== undefined,
+  };
+}
+
+function countReady(queues: readonly Queue[]): number {
+  return queues.reduce((sum, { ready }) => sum + ready, 0);
+}
+
+function oldestOf(queues: readonly Queue[], now: number): number {
+  return queues.reduce((oldest, { oldestAt }) => Math.max(oldest, now - oldestAt), 0);
+}

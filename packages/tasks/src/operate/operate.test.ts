@@ -1,0 +1,238 @@
+import { mkdtempSync, readFileSync, rmSync } from 'node:fs';
+import { tmpdir } from 'node:os';
+import { join } from 'node:path';
+import { createVirtualWorld } from '@whoa/core/testing';
+import { expect, onTestFinished, test } from 'vitest';
+import { createMemoryStore } from '../stores/memory.ts';
+import { bring, claim, create, expire, TENANT } from '../testing/case.ts';
+import { type ArchivedTask, createArchiver } from './archiver.ts';
+import { cancelTasks } from './cancel-tasks.ts';
+import { eraseRecords } from './erase.ts';
+import { readFleetLoad } from './fleet.ts';
+import { listPoisonTasks, requeueTask } from './requeue.ts';
+
+test('live tasks are cancelled in batches, waiting ones first, and a dry run cancels none', async () => {
+  await using store = createMemoryStore();
+  for (let i = 0; i < 3; i++) await create(store);
+  await create(store, { agent: 'writer' });
+  const { by } = await claim(store, (await create(store)).id);
+  await create(store, { tenant: 'other' });
+  const cancelAll = async (dryRun: boolean): Promise<string[]> => {
+    const answers: string[] = [];
+    for (let cursor: string | undefined; ; ) {
+      const page = await cancelTasks(store, { tenant: TENANT, agent: 'assistant', limit: 2, dryRun, cursor });
+      answers.push(...page.tasks.map(({ status, answer }) => `${status} ${answer}`));
+      cursor = page.next;
+      if (cursor === undefined) return answers;
+    }
+  };
+  const waiting = (answer: string): string[] => Array.from({ length: 3 }, () => `init ${answer}`);
+  expect(await cancelAll(true)).toEqual([...waiting('would-cancel'), 'running would-cancel']);
+  expect((await cancelAll(false)).slice(0, 4)).toEqual([...waiting('accepted'), 'running accepted']);
+  expect((await store.counts({ tenant: TENANT })).statuses).toMatchObject({ init: 1, cancelling: 1, cancelled: 3 });
+  expect((await store.counts({ tenant: 'other' })).statuses.init).toBe(1);
+  await store.finish(by, { status: 'cancelled' });
+});
+
+test('a failed task is requeued once, with its input and in its conversation', async () => {
+  await using store = createMemoryStore();
+  const old = await create(store, { conversation: 'c', input: { text: 'hi' }, priority: 3 });
+  expect(await requeueTask(store, { tenant: TENANT, id: old.id })).toEqual({ answer: 'not-failed', status: 'init' });
+  const { by } = await claim(store, old.id);
+  await store.finish(by, { status: 'failed', error: { message: 'no' } });
+  const requeued = await requeueTask(store, { tenant: TENANT, id: old.id });
+  expect(requeued).toMatchObject({
+    answer: 'requeued',
+    task: { inputs: [{ text: 'hi' }], conversation: 'c', priority: 3, status: 'init' },
+  });
+  const again = await requeueTask(store, { tenant: TENANT, id: old.id });
+  expect(again).toMatchObject({ answer: 'already', task: { id: (requeued as { task: { id: string } }).task.id } });
+  expect(await requeueTask(store, { tenant: 'other', id: old.id })).toEqual({ answer: 'unknown' });
+  expect((await store.get({ tenant: TENANT, id: old.id }))?.status).toBe('failed');
+  const { id } = await bring(store, 'success');
+  expect(await requeueTask(store, { tenant: TENANT, id })).toEqual({ answer: 'not-failed', status: 'success' });
+});
+
+test('gathered messages are requeued together if they are text', async () => {
+  const world = createVirtualWorld();
+  await using store = createMemoryStore({ world });
+  for (const inputs of [
+    ['a', 'b'],
+    ['a', 1],
+  ] as const) {
+    const conversation = `${inputs.length} ${inputs[1]}`;
+    let id = '';
+    for (const input of inputs) ({ id } = await create(store, { conversation, input, holdMs: 10 }));
+    await world.clock.advance(20);
+    const { by } = await claim(store, id);
+    await store.finish(by, { status: 'failed' });
+    const receipt = await requeueTask(store, { tenant: TENANT, id });
+    if (inputs[1] === 'b') expect(receipt).toMatchObject({ answer: 'requeued', task: { inputs: ['a\n\nb'] } });
+    else expect(receipt).toEqual({ answer: 'several-inputs' });
+  }
+});
+
+test('tasks whose workers crashed again and again are listed as poison', async () => {
+  const world = createVirtualWorld();
+  await using store = createMemoryStore({ world, maxAttempts: 1 });
+  await bring(store, 'failed');
+  const { id } = await create(store);
+  await claim(store, id, { leaseMs: 1_000 });
+  await expire({ store, advance: (ms) => world.clock.advance(ms) }, 1_000);
+  const { tasks } = await listPoisonTasks(store, { tenant: TENANT });
+  expect(tasks.map((task) => task.id)).toEqual([id]);
+});
+
+test('a fleet is summarised by agent, and an agent without workers is named', async () => {
+  const world = createVirtualWorld();
+  await using store = createMemoryStore({ world });
+  await create(store);
+  await create(store, { tenant: 'other' });
+  await world.clock.advance(500);
+  await claim(store, (await create(store, { agent: 'writer' })).id);
+  await create(store, { agent: 'writer' });
+  await create(store, { agent: 'paused' });
+  await store.pause({ agent: 'paused' }, true);
+  const asked = { domain: 0, session: 's', claim: 'c', number: 1, worker: 'w', leaseMs: 1_000, limit: 1 };
+  await store.take({ ...asked, agents: ['idle'] });
+  const { agents, paused, unsettled, more } = await readFleetLoad(store);
+  const base = { ready: 0, running: 0, oldestMs: 0, waiting: 0, isPaused: false, isUnserved: false };
+  expect(agents).toEqual([
+    { ...base, agent: 'assistant', ready: 2, oldestMs: 500, isUnserved: true },
+    { ...base, agent: 'idle', waiting: 1 },
+    { ...base, agent: 'paused', ready: 1, isPaused: true },
+    { ...base, agent: 'writer', ready: 1, running: 1 },
+  ]);
+  expect({ paused, unsettled, more }).toEqual({ paused: [{ agent: 'paused' }], unsettled: 0, more: false });
+});
+
+test('everything of a tenant is erased: what runs is cancelled and waited for', async () => {
+  const world = createVirtualWorld();
+  await using store = createMemoryStore({ world });
+  for (const status of ['init', 'success', 'failed'] as const) await bring(store, status);
+  const talked = await claim(store, (await create(store, { conversation: 'c' })).id);
+  await store.finish(talked.by, { status: 'success', said: ['hello'] });
+  const { by } = await claim(store, (await create(store, { conversation: 'd' })).id);
+  await create(store, { tenant: 'other', conversation: 'c' });
+  const erasing = eraseRecords(store, { tenant: TENANT }, { world, by: 'ada' });
+  while ((await store.get({ tenant: TENANT, id: by.id }))?.status !== 'cancelling') await Promise.resolve();
+  expect((await store.get({ tenant: TENANT, id: by.id }))?.stop?.reason).toMatchObject({ by: 'ada' });
+  await store.finish(by, { status: 'cancelled' });
+  await world.clock.advance(1_000);
+  const receipt = await erasing;
+  expect(receipt).toMatchObject({
+    tenant: TENANT,
+    cancelled: 2,
+    tasks: 5,
+    conversations: 2,
+    live: [],
+    isComplete: true,
+  });
+  expect(await store.tenants()).toEqual({ tenants: ['other'] });
+  expect((await store.conversations({ tenant: 'other' })).conversations).toEqual(['c']);
+  const again = await eraseRecords(store, { tenant: TENANT }, { world });
+  expect(again).toMatchObject({ tasks: 0, conversations: 0, isComplete: true });
+});
+
+test('one conversation is erased, and the others stay', async () => {
+  await using store = createMemoryStore();
+  for (const conversation of ['a', 'b']) {
+    const { by } = await claim(store, (await create(store, { conversation })).id);
+    await store.finish(by, { status: 'success', said: ['hello'] });
+  }
+  const receipt = await eraseRecords(store, { tenant: TENANT, conversation: 'a' });
+  expect(receipt).toMatchObject({ conversation: 'a', tasks: 1, conversations: 1, isComplete: true });
+  expect((await store.conversations({ tenant: TENANT })).conversations).toEqual(['b']);
+  expect((await store.list({ tenant: TENANT })).tasks.map((task) => task.conversation)).toEqual(['b']);
+});
+
+test('a task that does not end is named in the receipt, and an erasure that is stopped says so', async () => {
+  const world = createVirtualWorld();
+  await using store = createMemoryStore({ world });
+  const { by } = await claim(store, (await create(store)).id);
+  const erasing = eraseRecords(store, { tenant: TENANT }, { world, waitMs: 400 });
+  while ((await store.get({ tenant: TENANT, id: by.id }))?.status !== 'cancelling') await Promise.resolve();
+  await world.clock.advance(2_000);
+  expect(await erasing).toMatchObject({ live: [by.id], isComplete: false });
+  const signal = AbortSignal.abort();
+  expect(await eraseRecords(store, { tenant: TENANT }, { world, signal })).toMatchObject({ isComplete: false });
+});
+
+function createFile(): string {
+  const folder = mkdtempSync(join(tmpdir(), 'archive-'));
+  onTestFinished(() => rmSync(folder, { recursive: true }));
+  return join(folder, 'archive.jsonl');
+}
+
+test('expired tasks are written to a file with their journals, one line each, and removed', async () => {
+  const world = createVirtualWorld();
+  await using store = createMemoryStore({ world, archive: true, retentionMs: 1_000 });
+  const file = createFile();
+  await using archiver = createArchiver({ store, archive: file, world });
+  const { by } = await claim(store, (await create(store, { input: 'line\nbreak' })).id);
+  await store.append(by, { after: 0, events: [{ type: 'note', text: 'a' }] });
+  await store.finish(by, { status: 'success', answer: 'done' });
+  expect(await archiver.archiveNow()).toBe(0);
+  await world.clock.advance(1_001);
+  await bring(store, 'failed');
+  expect(await archiver.archiveNow()).toBe(1);
+  const lines = readFileSync(file, 'utf8').trimEnd().split('\n');
+  const [archived] = lines.map((line) => JSON.parse(line) as ArchivedTask);
+  expect(lines).toHaveLength(1);
+  expect(archived).toMatchObject({
+    task: { id: by.id, inputs: ['line\nbreak'], outcome: { answer: 'done' } },
+    journal: [{ position: 1, event: { text: 'a' } }],
+  });
+  expect(await store.get({ tenant: TENANT, id: by.id })).toBeUndefined();
+});
+
+test('an archiver looks by itself; what cannot be archived stays, is reported, and keeps no other task', async () => {
+  const world = createVirtualWorld();
+  await using store = createMemoryStore({ world, archive: true, retentionMs: 1_000 });
+  const bad = await bring(store, 'failed');
+  const good = await bring(store, 'success');
+  const errors: unknown[] = [];
+  const kept: string[] = [];
+  await using archiver = createArchiver({
+    store,
+    world,
+    everyMs: 5_000,
+    onError: (error) => errors.push(error),
+    archive: ({ task }) => {
+      if (task.id === bad.id && errors.length === 0) return Promise.reject(new Error('disk full'));
+      kept.push(task.id);
+      return Promise.resolve();
+    },
+  });
+  await world.clock.advance(5_001);
+  expect([kept, errors.length]).toEqual([[good.id], 1]);
+  expect(String((errors[0] as AggregateError).errors[0])).toMatch(/disk full/);
+  await world.clock.advance(5_001);
+  expect(kept).toEqual([good.id, bad.id]);
+  expect((await store.tenants()).tenants).toEqual([]);
+  expect(await archiver.archiveNow()).toBe(0);
+});
+
+test('a disposed archiver removes nothing that its function did not finish, and does not wait for ever', async () => {
+  const world = createVirtualWorld();
+  await using store = createMemoryStore({ world, archive: true, retentionMs: 1_000 });
+  await bring(store, 'success');
+  await world.clock.advance(1_001);
+  const started = Promise.withResolvers<AbortSignal>();
+  const archiver = createArchiver({
+    store,
+    world,
+    archive: (_task, { signal }) => {
+      started.resolve(signal);
+      return new Promise(() => {});
+    },
+  });
+  const passing = archiver.archiveNow();
+  const signal = await started.promise;
+  const disposing = archiver[Symbol.asyncDispose]();
+  expect(signal.aborted).toBe(true);
+  await world.clock.advance(5_000);
+  await disposing;
+  expect(await store.expired()).toHaveLength(1);
+  expect(passing).toBeInstanceOf(Promise);
+});

@@ -1,0 +1,62 @@
+import type { Json } from '@whoa/core';
+import { isFinalStatus } from '../status.ts';
+import type { ListPage, TaskStore } from '../store.ts';
+import type { TaskRecord, TaskRef } from '../task.ts';
+
+/** The result of requeueing a task. */
+export type RequeueReceipt =
+  /** `already`: it was requeued before; this is the task that was created then. */
+  | { readonly answer: 'requeued' | 'already'; readonly task: TaskRecord }
+  /** Only failed and cancelled tasks are requeued. */
+  | { readonly answer: 'not-failed'; readonly status: TaskRecord['status'] }
+  /** Several messages were gathered into the task, and they are not all text. Send them again. */
+  | { readonly answer: 'several-inputs' }
+  /** The store or the conversation takes no more tasks now. */
+  | { readonly answer: 'full' }
+  | { readonly answer: 'unknown' };
+
+/**
+ * Creates a task with the input of one that failed or was cancelled. An end is final, so the old task stays as it is.
+ * In a conversation the new task waits for its turn. Requeueing twice creates one task.
+ *
+ * @returns The new task, or why there is none.
+ */
+export async function requeueTask(store: TaskStore, ref: TaskRef): Promise<RequeueReceipt> {
+  const old = await store.get(ref);
+  if (old === undefined) return { answer: 'unknown' };
+  const { tenant, agent, conversation, concurrency, priority, status } = old;
+  if (!isFinalStatus(status) || status === 'success') return { answer: 'not-failed', status };
+  const input = joinInputs(old.inputs);
+  if (input === undefined) return { answer: 'several-inputs' };
+  const key = `requeue ${old.id}`;
+  const receipt = await store.create(
+    { tenant, agent, conversation, concurrency, priority, input, key },
+    { policy: 'queue' },
+  );
+  if (receipt.answer === 'created') return { answer: 'requeued', task: receipt.task };
+  return receipt.answer === 'duplicate' ? { answer: 'already', task: receipt.task } : { answer: 'full' };
+}
+
+function joinInputs(inputs: readonly Json[]): Json | undefined {
+  if (inputs.length === 1) return inputs[0];
+  return inputs.length > 0 && inputs.every((input) => typeof input === 'string') ? inputs.join('\n\n') : undefined;
+}
+
+/**
+ * Lists the poison tasks of a tenant, newest first: those that failed because their workers crashed again and again.
+ * It reads a page of failed tasks and keeps those, so a page can be empty and still have a `next`.
+ *
+ * @returns A page.
+ */
+export async function listPoisonTasks(
+  store: TaskStore,
+  { tenant, limit, cursor }: { readonly tenant: string; readonly limit?: number; readonly cursor?: string },
+): Promise<ListPage> {
+  const page = await store.list({
+    tenant,
+    status: 'failed',
+    ...(limit !== undefined && { limit }),
+    ...(cursor !== undefined && { cursor }),
+  });
+  return { ...page, tasks: page.tasks.filter(({ outcome }) => outcome?.error?.code === 'WORKERS_LOST') };
+}
