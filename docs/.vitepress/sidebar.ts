@@ -67,6 +67,7 @@ export const sidebar: DefaultTheme.SidebarItem[] = [
   ]),
   section('Operations', [
     page('Deploy', '/operations/deploy'),
+    page('Operate', '/operations/operate'),
     page('Choose a store', '/operations/stores'),
     page('Redis and Valkey', '/operations/redis'),
     page('Postgres', '/operations/postgres'),

@@ -220,12 +220,7 @@ export const plantedBugs: readonly PlantedBug[] = [
     'if (claimed.length < limit) tables.park(worker, agents, now);\n  else tables.unpark(worker);',
     '',
   ),
-  one(
-    'a limit on what runs at once is not kept',
-    'operations/take.ts',
-    'const isFull =\n      !isSettled && ',
-    'const isFull =\n      !isSettled && false && ',
-  ),
+  one('a limit on what runs at once is not kept', 'operations/take.ts', '!isSettled && isFull(lane) ?', 'false ?'),
   one(
     'a worker goes on after its lease by its own clock',
     'run/claim/domain-session.ts',

@@ -30,6 +30,22 @@ export const COMMANDS: Readonly<Record<string, CommandEntry>> = {
     summary: 'say something to a task that runs',
     load: async () => (await import('./commands/tasks/steer.ts')).steerCommand,
   },
+  requeue: {
+    summary: 'start failed tasks again',
+    load: async () => (await import('./commands/tasks/requeue.ts')).requeueCommand,
+  },
+  pause: {
+    summary: 'deliver no tasks of an agent or a tenant for now',
+    load: async () => (await import('./commands/tasks/pause.ts')).pauseCommand,
+  },
+  resume: {
+    summary: 'deliver them again',
+    load: async () => (await import('./commands/tasks/pause.ts')).resumeCommand,
+  },
+  erase: {
+    summary: 'remove everything of a tenant or a conversation',
+    load: async () => (await import('./commands/tasks/erase.ts')).eraseCommand,
+  },
   console: {
     summary: 'open a page with your tasks, their timelines and a Stop button',
     load: async () => (await import('./commands/console.ts')).consoleCommand,

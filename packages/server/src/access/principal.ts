@@ -31,7 +31,7 @@ export function toPrincipal(identity: Identity): Principal | undefined {
 
 /** An action that a user may have to account for later. */
 export interface AuditEvent {
-  readonly type: 'cancel' | 'approve' | 'steer';
+  readonly type: 'cancel' | 'approve' | 'steer' | 'pause' | 'requeue' | 'erase';
   readonly at: number;
   readonly actor: string;
   /** The tenant of the actor, if it differs from the target's. */
@@ -47,5 +47,5 @@ export interface AuditEvent {
   readonly answer: string;
 }
 
-/** Called with every cancel, approval and message to a running task. */
+/** Called with every cancel, approval and message to a running task, and with what operators change. */
 export type Audit = (event: AuditEvent) => void;

@@ -27,6 +27,11 @@ const BODIES: Readonly<Record<string, unknown>> = {
   'get /v1/counts': undefined,
   'get /v1/tenants': undefined,
   'get /v1/workers': undefined,
+  'get /v1/fleet': undefined,
+  'get /v1/queues': undefined,
+  'post /v1/pause': { target: { agent: 'assistant' }, paused: true },
+  'post /v1/tasks/{id}/requeue': {},
+  'post /v1/erase': { tenant: 'nobody-has-this-name' },
   'get /metrics': undefined,
   'get /healthz': undefined,
   'get /readyz': undefined,
@@ -164,12 +169,12 @@ test.each(guarded.map((route) => [nameOf(route), route] as const))('%s: who may,
   expect(errors).toEqual([]);
 });
 
-test('an operator sees and stops what belongs to others, and does nothing else to it', async () => {
+test('an operator sees, stops and requeues what belongs to others, and does nothing else to it', async () => {
   const { ask, line } = await setUp();
   for (const route of guarded) {
     const { status } = await ask('operator', `${line(route)}?tenant=acme`, BODIES[nameOf(route)]);
-    const isSeeingOrStopping = route.right === 'read' || route.right === 'cancel';
-    expect(isSeeingOrStopping ? [200, 202, 409] : [400], nameOf(route)).toContain(status);
+    const isAllowed = route.right === 'read' || route.right === 'cancel' || route.path.endsWith('/requeue');
+    expect(isAllowed ? [200, 202, 409] : [400], nameOf(route)).toContain(status);
   }
 });
 

@@ -1,17 +1,14 @@
 import { z } from '@hono/zod-openapi';
 import type { CancelReasonInit } from '@whoa/core';
-import type { ConversationRef, StoreCancelReceipt, TaskRef } from '@whoa/tasks';
+import { type ConversationRef, cancelTasks, type StoreCancelReceipt, type TaskRef } from '@whoa/tasks';
 import type { Principal } from '../access/principal.ts';
 import { askStore } from './http/ask-store.ts';
 import { defineEndpoint, type Endpoint } from './http/endpoint.ts';
 import { HttpError, unknownTask } from './http/http-error.ts';
 import type { ApiParts } from './http/parts.ts';
 import { CANCEL_FIELDS, CANCEL_RECEIPT, type CancelBody, NAME, STATUS, TASK_PARAMS } from './http/schemas.ts';
-import { ofAgent } from './tasks.ts';
 
 const MAX_BULK = 1_000;
-const CANCELLING_AT_ONCE = 16;
-/** Waiting tasks first, so that none of them starts because another was stopped. */
 const LIVE = ['init', 'running', 'cancelling'] as const;
 
 const CANCEL = z.strictObject(CANCEL_FIELDS);
@@ -134,47 +131,17 @@ function cancelManyEndpoint(parts: ApiParts): Endpoint {
     body: MANY,
     responses: { 200: { description: 'The result for each task.', schema: COUNTS } },
     async handle({ principal, tenant, body }) {
-      const { filter, dryRun, limit, cursor } = body;
-      const page = await nextPage(parts, { tenant, ...filter, limit, cursor });
-      const { next } = page;
-      const tasks = ofAgent(page.tasks, filter.agent);
-      const answers = dryRun
-        ? tasks.map(() => 'would-cancel')
-        : await inSome(tasks, async ({ id }) => (await cancel({ tenant, id }, { principal, body, parts })).answer);
-      const results = tasks.map(({ id, status }, index) => ({ id, status, answer: answers[index] }));
-      return Response.json({ dryRun, tasks: results, ...(next !== undefined && { next }) });
+      const { filter, dryRun, limit, cursor, mode, undo } = body;
+      const { all: _all, ...wanted } = filter;
+      const reason = reasonBy(principal, body.reason);
+      const request = { ...wanted, tenant, dryRun, limit, cursor, mode, undo, reason };
+      const { tasks, next } = await askStore(parts.world, () => cancelTasks(parts.store, request));
+      if (!dryRun) {
+        for (const { id, answer } of tasks) {
+          parts.access.record(principal, { type: 'cancel', tenant, target: id, answer });
+        }
+      }
+      return Response.json({ dryRun, tasks, ...(next !== undefined && { next }) });
     },
   });
-}
-
-interface PageRequest {
-  readonly tenant: string;
-  readonly status?: (typeof LIVE)[number] | undefined;
-  readonly conversation?: string | undefined;
-  readonly limit: number;
-  readonly cursor: string | undefined;
-}
-
-/** Reads one page of one status. Its cursor contains the status to continue with. */
-async function nextPage({ store }: ApiParts, { tenant, status, conversation, limit, cursor }: PageRequest) {
-  const [, from, rest] = /^(\w+):(.*)$/.exec(cursor ?? '') ?? [];
-  const now = LIVE.find((one) => one === from) ?? status ?? LIVE[0];
-  const { tasks, next } = await store.list({
-    tenant,
-    status: now,
-    limit,
-    ...(conversation !== undefined && { conversation }),
-    ...(rest && { cursor: rest }),
-  });
-  if (next !== undefined) return { tasks, next: `${now}:${next}` };
-  const following = status === undefined ? LIVE[LIVE.indexOf(now) + 1] : undefined;
-  return { tasks, next: following && `${following}:` };
-}
-
-async function inSome<One, Answer>(all: readonly One[], ask: (one: One) => Promise<Answer>): Promise<Answer[]> {
-  const answers: Answer[] = [];
-  for (let i = 0; i < all.length; i += CANCELLING_AT_ONCE) {
-    answers.push(...(await Promise.all(all.slice(i, i + CANCELLING_AT_ONCE).map(ask))));
-  }
-  return answers;
 }

@@ -14,6 +14,7 @@ import { defineEndpoint, type Endpoint, invalid, mount } from './http/endpoint.t
 import { responseTo } from './http/http-error.ts';
 import type { ApiParts } from './http/parts.ts';
 import { loginEndpoints } from './login.ts';
+import { operateEndpoints } from './operate.ts';
 import { overviewEndpoints } from './overview.ts';
 import { taskEndpoints } from './tasks.ts';
 
@@ -74,6 +75,7 @@ export function createTaskApi(options: TaskApiOptions): TaskApi {
     eventsEndpoint(parts),
     conversationEndpoint(parts),
     ...overviewEndpoints(parts),
+    ...operateEndpoints(parts),
     ...healthEndpoints(parts),
     ...(login === undefined ? [] : loginEndpoints(login)),
     documentEndpoint(() => document),

@@ -1,6 +1,6 @@
 import { z } from '@hono/zod-openapi';
 import type { Json } from '@whoa/core';
-import type { CreateReceipt, ListFilter, TaskHead } from '@whoa/tasks';
+import { type CreateReceipt, type ListFilter, listPoisonTasks, type TaskHead } from '@whoa/tasks';
 import { askStore } from './http/ask-store.ts';
 import { defineEndpoint, type Endpoint } from './http/endpoint.ts';
 import { HttpError, unknownTask } from './http/http-error.ts';
@@ -121,6 +121,10 @@ function listEndpoint({ store }: ApiParts): Endpoint {
         description: 'A page then holds only those of its tasks that have this agent.',
       }),
       conversation: NAME.optional(),
+      poison: z.stringbool().default(false).openapi({
+        description:
+          'Only failed tasks whose workers crashed again and again. A page may then be empty and have a next.',
+      }),
       brief: z.stringbool().default(false).openapi({
         description: 'Leaves out answers, results and stop reports, which may be long.',
       }),
@@ -130,8 +134,9 @@ function listEndpoint({ store }: ApiParts): Endpoint {
     responses: {
       200: { description: 'A page.', schema: z.object({ tasks: z.array(TASK), next: z.string().optional() }) },
     },
-    async handle({ tenant, query: { agent, brief, ...filter } }) {
-      const page = await store.list({ tenant, ...(filter as Omit<ListFilter, 'tenant'>) });
+    async handle({ tenant, query: { agent, brief, poison, ...filter } }) {
+      const wanted = { tenant, ...(filter as Omit<ListFilter, 'tenant'>) };
+      const page = await (poison ? listPoisonTasks(store, wanted) : store.list(wanted));
       const tasks = ofAgent(page.tasks, agent);
       return Response.json({ ...page, tasks: brief ? tasks.map(toBrief) : tasks });
     },
@@ -139,7 +144,7 @@ function listEndpoint({ store }: ApiParts): Endpoint {
 }
 
 /** Stores have no index by agent, so a page is filtered after it was read. */
-export function ofAgent(tasks: readonly TaskHead[], agent: string | undefined): readonly TaskHead[] {
+function ofAgent(tasks: readonly TaskHead[], agent: string | undefined): readonly TaskHead[] {
   return agent === undefined ? tasks : tasks.filter((task) => task.agent === agent);
 }
 

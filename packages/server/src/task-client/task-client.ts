@@ -2,11 +2,17 @@ import type { Json, Policy, StopMode } from '@whoa/core';
 import type {
   ConversationRecord,
   CreateReceipt,
+  EraseReceipt,
+  EraseTarget,
+  FleetLoad,
   Followed,
   ListFilter,
   ListPage,
   NewTask,
   PageRequest,
+  PauseTarget,
+  QueuePage,
+  RequeueReceipt,
   SendReceipt,
   StoreCancelReceipt,
   TaskCounts,
@@ -80,7 +86,11 @@ export interface TaskClient {
    * answers, results and stop reports.
    */
   list(
-    filter?: Omit<ListFilter, 'tenant'> & { readonly agent?: string | undefined; readonly brief?: boolean },
+    filter?: Omit<ListFilter, 'tenant'> & {
+      readonly agent?: string | undefined;
+      readonly brief?: boolean;
+      readonly poison?: boolean;
+    },
   ): Promise<ListPage>;
   cancel(id: string, options?: CancelTaskOptions): Promise<StoreCancelReceipt>;
   /** Stops the current task of a conversation and all waiting tasks. */
@@ -109,6 +119,16 @@ export interface TaskClient {
   tenants(page?: PageRequest): Promise<TenantPage>;
   /** Lists workers of all tenants; needs the right `operate`. */
   workers(options?: { readonly limit?: number }): Promise<WorkerPage>;
+  /** Summarises queues and workers by agent; needs the right `operate`. */
+  fleet(): Promise<FleetLoad>;
+  /** Lists queues with ready tasks, and what is paused; needs the right `operate`. */
+  queues(page?: PageRequest): Promise<QueuePage>;
+  /** Stops or resumes the delivery of an agent's or a tenant's tasks; needs the right `operate`. */
+  pause(target: PauseTarget, isPaused: boolean): Promise<void>;
+  /** Creates a task with the input of one that failed or was cancelled. */
+  requeue(id: string): Promise<RequeueReceipt>;
+  /** Removes everything of a tenant or a conversation; needs the right `operate`. */
+  erase(target: EraseTarget, options?: { readonly waitMs?: number }): Promise<EraseReceipt>;
 }
 
 /**
@@ -165,6 +185,14 @@ export function createTaskClient(options: TaskClientOptions): TaskClient {
     counts: () => send<TaskCounts>('GET', '/v1/counts'),
     tenants: (page = {}) => send.everywhere<TenantPage>('GET', '/v1/tenants', { query: { ...page } }),
     workers: (query = {}) => send.everywhere<WorkerPage>('GET', '/v1/workers', { query: { ...query } }),
+    fleet: () => send.everywhere<FleetLoad>('GET', '/v1/fleet'),
+    queues: (page = {}) => send.everywhere<QueuePage>('GET', '/v1/queues', { query: { ...page } }),
+    pause: async (target, paused) => void (await send.everywhere('POST', '/v1/pause', { body: { target, paused } })),
+    requeue: (id) =>
+      post<RequeueReceipt>(`/v1/tasks/${nameOf(id)}/requeue`, {}).catch(
+        receiptIn<RequeueReceipt>({ 404: 'unknown', 409: 'not-failed' }),
+      ),
+    erase: (target, options = {}) => send.everywhere('POST', '/v1/erase', { body: { ...target, ...options } }),
   };
 }
 
@@ -221,7 +249,7 @@ function receiptIn<Receipt>(answers: Readonly<Record<number, string | undefined>
   return (error) => {
     if (!(error instanceof TaskApiError)) throw error;
     const { status, code, more } = error;
-    if (code === 'not-asked') return { answer: code } as Receipt;
+    if (code === 'not-asked' || code === 'several-inputs') return { answer: code } as Receipt;
     if (code === 'full') return { answer: code, ...more } as Receipt;
     if (!(status in answers) || code === 'no-task-api' || code === 'unknown-route') throw error;
     const answer = answers[status];

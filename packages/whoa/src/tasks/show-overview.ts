@@ -1,4 +1,4 @@
-import type { TaskCounts, TaskStatus, WorkerPage } from '@whoa/tasks';
+import type { FleetLoad, TaskCounts, TaskStatus, WorkerPage } from '@whoa/tasks';
 import { EXIT } from '../command.ts';
 import type { Screen } from '../terminal/screen.ts';
 import { inWords } from '../terminal/text/durations.ts';
@@ -15,16 +15,43 @@ interface Shown {
   readonly json: boolean;
 }
 
-/** Prints how many tasks each tenant has, by status. */
+/** Prints how many tasks each tenant has, by status, and what each agent has to do. */
 export async function showCounts(source: TaskSource, screen: Screen, { json }: Shown): Promise<number> {
   const counts = await source.counts();
+  // A server shows it to operators only.
+  const { agents, paused, unsettled } = await source.fleet().catch(ofNobody);
   screen.status(undefined);
-  if (json) for (const one of counts) screen.data(one);
-  else if (counts.length === 0) screen.note('No tasks.');
-  else
-    for (const line of tableOf(['TENANT', ...STATUSES.map((one) => one.toUpperCase())], counts.map(countsRow)))
-      screen.line(line);
+  if (json) {
+    for (const one of [...counts, ...agents]) screen.data(one);
+    return EXIT.success;
+  }
+  if (counts.length === 0) screen.note('No tasks.');
+  else {
+    const headings = ['TENANT', ...STATUSES.map((one) => one.toUpperCase())];
+    for (const line of tableOf(headings, counts.map(countsRow))) screen.line(line);
+  }
+  if (agents.length > 0) {
+    screen.line('');
+    const headings = ['AGENT', 'READY', 'OLDEST', 'RUNNING', 'WORKERS WAITING', ''];
+    for (const line of tableOf(headings, agents.map(agentRow))) screen.line(line);
+  }
+  for (const target of paused) {
+    const [[kind, name] = ['', '']] = Object.entries(target) as [string, string][];
+    screen.note(`${kind} ${oneLine(name, 80)} is paused`);
+  }
+  if (unsettled > 0) screen.note(`${unsettled} cancelled tasks wait for any worker to settle them`);
   return EXIT.success;
+}
+
+function ofNobody(error: unknown): FleetLoad {
+  if ((error as { status?: number }).status !== 403) throw error;
+  return { agents: [], paused: [], unsettled: 0, more: false };
+}
+
+function agentRow({ agent, ready, oldestMs, running, waiting, isPaused, isUnserved }: FleetLoad['agents'][number]) {
+  const oldest = ready === 0 ? '' : inWords(oldestMs);
+  const state = isPaused ? 'paused' : isUnserved ? 'no worker serves it' : '';
+  return [oneLine(agent, MAX_TENANT_CHARACTERS), `${ready}`, oldest, `${running}`, `${waiting}`, state];
 }
 
 function countsRow({ tenant, statuses, limit }: TaskCounts): string[] {

@@ -21,7 +21,8 @@ last week.
   --limit N             how many tasks; defaults to 20
   --tenant NAME         tasks of this tenant; defaults to 'local', the tenant of 'whoa run' and 'whoa acp'
   --all-tenants         tasks of every tenant
-  --stats               only count the tasks by status
+  --poison              only failed tasks whose workers crashed again and again
+  --stats               only count: tasks by tenant and status, and by agent what is ready and running, and for how long
   --workers             only list the workers of all tenants, the tasks they run and the agents they wait for
   --server URL          use this 'whoa serve' instead of the store, with the token in WHOA_TOKEN
   --config FILE         the configuration file, which may name another store
@@ -35,6 +36,7 @@ const OPTIONS = {
   limit: { type: 'string', default: '20' },
   tenant: { type: 'string' },
   'all-tenants': { type: 'boolean', default: false },
+  poison: { type: 'boolean', default: false },
   stats: { type: 'boolean', default: false },
   workers: { type: 'boolean', default: false },
   server: { type: 'string' },
@@ -56,7 +58,7 @@ async function run(args: readonly string[], own: Own): Promise<number> {
   const { values } = readArguments(args, OPTIONS);
   const limit = readCount('--limit', values.limit, { max: MAX_LIMIT });
   const status = STATUSES.find((one) => one === values.status);
-  const { conversation } = values;
+  const { conversation, poison } = values;
   const source = own(await openTaskSource(values));
   const screen = own(new Screen({ onGone: ({ code }) => process.exit(code === 'EPIPE' ? EXIT.success : EXIT.failed) }));
   if (!values.json) screen.status(() => 'asking the store');
@@ -65,7 +67,7 @@ async function run(args: readonly string[], own: Own): Promise<number> {
     return values.stats ? showCounts(source, screen, values) : showWorkers(source, screen, values);
   }
   await source.freeLost();
-  const filter = { limit, ...(status && { status }), ...(conversation !== undefined && { conversation }) };
+  const filter = { limit, poison, ...(status && { status }), ...(conversation !== undefined && { conversation }) };
   const { tasks: heads, hasMore } = await listTasks(source, filter);
   const tasks = await readTasks(source, heads, (task) => values.json || task.title === undefined);
   screen.status(undefined);

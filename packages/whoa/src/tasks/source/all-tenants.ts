@@ -53,6 +53,7 @@ export function createAllTenantsSource({ list, open }: Tenants, any: TaskSource)
     cancel: async (id, request) => (await sourceOf(id)).cancel(id, request),
     cancelCall: async (id, callId, reason) => (await sourceOf(id)).cancelCall(id, callId, reason),
     approve: async (id, answer) => (await sourceOf(id)).approve(id, answer),
+    requeue: async (id) => (await sourceOf(id)).requeue(id),
     steer: async (id, message) => (await sourceOf(id)).steer(id, message),
     follow: async (id, options) => (await sourceOf(id)).follow(id, options),
     settleLost: async (task) => open(task.tenant).settleLost(task),

@@ -53,6 +53,10 @@ function sourceOf(client: TaskClient): TaskSource {
     },
     counts: async () => [await client.counts()],
     workers: () => client.workers(),
+    fleet: () => client.fleet(),
+    pause: (target, isPaused) => client.pause(target, isPaused),
+    requeue: (id) => client.requeue(id),
+    erase: (target) => client.erase(target),
     // The server's own workers free lost tasks.
     freeLost: () => Promise.resolve(),
     settleLost: () => Promise.resolve(),

@@ -1,5 +1,5 @@
 import { createReason } from '@whoa/core/embed';
-import { createRunner, type TaskStore } from '@whoa/tasks';
+import { createRunner, eraseRecords, listPoisonTasks, readFleetLoad, requeueTask, type TaskStore } from '@whoa/tasks';
 import type { WhoaConfig } from '../../config/config.ts';
 import { userName } from '../../terminal/interrupts.ts';
 import { freeLost, LOCAL_TENANT, openStore } from '../local-tasks.ts';
@@ -27,7 +27,8 @@ function sourceOf(
   return {
     ladder,
     get: (id) => store.get({ tenant, id }),
-    list: (filter) => store.list({ ...filter, tenant }),
+    list: ({ poison = false, ...filter }) =>
+      poison ? listPoisonTasks(store, { ...filter, tenant }) : store.list({ ...filter, tenant }),
     cancel: (id, { reason, mode, undo }) => store.cancel({ tenant, id }, reasonFor(reason), { mode, undo }),
     cancelCall: (id, callId, reason) =>
       store.send({ tenant, id }, { type: 'cancel-call', callId, reason: reasonFor(reason) }),
@@ -40,6 +41,10 @@ function sourceOf(
     follow: (id, options) => followTask(store, { tenant, id }, options),
     counts: async () => [await store.counts({ tenant })],
     workers: () => store.workers(),
+    fleet: () => readFleetLoad(store),
+    pause: (target, isPaused) => store.pause(target, isPaused),
+    requeue: (id) => requeueTask(store, { tenant, id }),
+    erase: (target) => eraseRecords(store, target, { by: userName() }),
     freeLost: () => freeLost(store),
     async settleLost({ id, agent }) {
       const runner = createRunner({ store, agents: { [agent]: () => Promise.resolve(undefined) } });

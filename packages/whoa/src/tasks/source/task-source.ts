@@ -1,8 +1,13 @@
 import type { StopMode } from '@whoa/core';
 import type { ApprovalAnswer } from '@whoa/core/approval';
 import type {
+  EraseReceipt,
+  EraseTarget,
+  FleetLoad,
   ListFilter,
   ListPage,
+  PauseTarget,
+  RequeueReceipt,
   SendReceipt,
   StoreCancelReceipt,
   TaskCounts,
@@ -12,6 +17,11 @@ import type {
 } from '@whoa/tasks';
 import { isLost } from '../local-tasks.ts';
 import type { FollowOptions } from './follow-task.ts';
+
+interface Poison {
+  /** Only tasks whose workers crashed again and again. */
+  readonly poison?: boolean;
+}
 
 interface CancelRequest {
   readonly reason: string | undefined;
@@ -32,7 +42,7 @@ export interface TaskSource extends AsyncDisposable {
   /** The stop mode if the command names none. */
   readonly ladder: StopMode;
   get(id: string): Promise<TaskRecord | undefined>;
-  list(filter: Omit<ListFilter, 'tenant'>): Promise<ListPage>;
+  list(filter: Omit<ListFilter, 'tenant'> & Poison): Promise<ListPage>;
   cancel(id: string, request: CancelRequest): Promise<StoreCancelReceipt>;
   cancelCall(id: string, callId: string, reason: string | undefined): Promise<SendReceipt>;
   /** Answers a question that the journal holds. */
@@ -42,6 +52,10 @@ export interface TaskSource extends AsyncDisposable {
   follow(id: string, options: FollowOptions): Promise<TaskRecord>;
   counts(): Promise<readonly TaskCounts[]>;
   workers(): Promise<WorkerPage>;
+  fleet(): Promise<FleetLoad>;
+  pause(target: PauseTarget, isPaused: boolean): Promise<void>;
+  requeue(id: string): Promise<RequeueReceipt>;
+  erase(target: EraseTarget): Promise<EraseReceipt>;
   /** Frees the tasks of workers that died. */
   freeLost(): Promise<void>;
   /** Writes the end of a cancelled task whose worker died. Nothing runs again. */
@@ -54,7 +68,7 @@ const MAX_PAGE = 1_000;
 /** Returns up to `limit` matching tasks, newest first, and whether there are more. */
 export async function listTasks(
   source: Pick<TaskSource, 'list'>,
-  { limit, ...filter }: Omit<ListFilter, 'tenant' | 'cursor' | 'limit'> & { readonly limit: number },
+  { limit, ...filter }: Omit<ListFilter, 'tenant' | 'cursor' | 'limit'> & Poison & { readonly limit: number },
 ): Promise<{ readonly tasks: readonly TaskHead[]; readonly hasMore: boolean }> {
   const tasks: TaskHead[] = [];
   for (let cursor: string | undefined; ; ) {

@@ -1,0 +1,62 @@
+import type { EraseReceipt } from '@whoa/tasks';
+import { type Command, EXIT, type Own, readArguments, UsageError } from '../../command.ts';
+import { openTaskSource } from '../../tasks/source/open-task-source.ts';
+import { Screen } from '../../terminal/screen.ts';
+import { inWords } from '../../terminal/text/durations.ts';
+import { oneLine } from '../../terminal/text/plain-text.ts';
+
+const help = `whoa erase --tenant NAME [options]
+
+Removes everything of a tenant from the store: tasks, their inputs, answers and journals, conversations and their histories. What
+runs is cancelled and waited for. Prints a receipt. It cannot be undone. Archives and backups are yours to remove.
+
+  --tenant NAME         whose records
+  --conversation NAME   only those of this conversation
+  --yes                 really remove them; without it, this command only counts the tasks
+  --server URL          use this 'whoa serve' instead of the store, with the token in WHOA_TOKEN
+  --config FILE         the configuration file, which may name another store
+  --json                print one JSON object: the receipt
+
+Exit code: 0 if nothing is left, 1 if something is; then run it again.`;
+
+const OPTIONS = {
+  tenant: { type: 'string' },
+  conversation: { type: 'string' },
+  yes: { type: 'boolean', default: false },
+  server: { type: 'string' },
+  config: { type: 'string' },
+} as const;
+
+export const eraseCommand: Command = { help, options: OPTIONS, run };
+
+async function run(args: readonly string[], own: Own): Promise<number> {
+  const { values } = readArguments(args, OPTIONS);
+  const { tenant, conversation, server, config } = values;
+  if (!tenant) throw new UsageError('--tenant: expected the name of a tenant');
+  if (conversation === '') throw new UsageError('--conversation: expected a name');
+  const source = own(await openTaskSource({ tenant, server, config }));
+  const screen = own(new Screen());
+  const of = `${oneLine(tenant, 80)}${conversation === undefined ? '' : `, conversation ${oneLine(conversation, 80)}`}`;
+  if (!values.yes) {
+    const [counts] = await source.counts();
+    const tasks = Object.values(counts?.statuses ?? {}).reduce((sum, one) => sum + one, 0);
+    throw new UsageError(`${of}: this tenant has ${tasks} tasks; add --yes to remove the records for ever`);
+  }
+  if (!values.json) screen.status(() => `erasing ${of}`);
+  const receipt = await source.erase({ tenant, ...(conversation !== undefined && { conversation }) });
+  screen.status(undefined);
+  if (values.json) screen.data({ type: 'receipt', ...receipt });
+  else for (const line of describe(of, receipt)) screen.line(line);
+  return receipt.isComplete ? EXIT.success : EXIT.failed;
+}
+
+function describe(of: string, receipt: EraseReceipt): string[] {
+  const { tasks, conversations, cancelled, live, isComplete, startedAt, endedAt } = receipt;
+  const took = inWords(endedAt - startedAt);
+  const counts = `${tasks} tasks and ${conversations} conversations removed in ${took}, ${cancelled} of them cancelled first`;
+  return [
+    `${of}: ${counts}`,
+    ...(live.length > 0 ? [`still running: ${live.map((id) => oneLine(id, 40)).join(' ')}`] : []),
+    isComplete ? `nothing is left (${new Date(endedAt).toISOString()})` : 'something is left: run it again',
+  ];
+}

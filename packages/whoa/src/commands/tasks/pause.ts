@@ -1,0 +1,62 @@
+import type { PauseTarget } from '@whoa/tasks';
+import { type Command, EXIT, type Own, readArguments, UsageError } from '../../command.ts';
+import { openTaskSource } from '../../tasks/source/open-task-source.ts';
+import { commandName } from '../../terminal/command-name.ts';
+import { Screen } from '../../terminal/screen.ts';
+import { oneLine } from '../../terminal/text/plain-text.ts';
+
+const TARGETS = `  --agent NAME    the tasks of this agent, of every tenant
+  --tenant NAME   the tasks of this tenant, of every agent
+  --server URL    use this 'whoa serve' instead of the store, with the token in WHOA_TOKEN
+  --config FILE   the configuration file, which may name another store
+  --json          print one JSON object`;
+
+const pauseHelp = `whoa pause --agent NAME | --tenant NAME [options]
+
+Stops the delivery of tasks: no worker takes one until 'whoa resume'. Running tasks go on, new ones are accepted and wait, and
+'whoa cancel' works as always.
+
+${TARGETS}`;
+
+const resumeHelp = `whoa resume --agent NAME | --tenant NAME [options]
+
+Lets workers take the tasks of an agent or a tenant again, after 'whoa pause'. 'whoa tasks --stats' shows what is paused.
+
+${TARGETS}`;
+
+const OPTIONS = {
+  agent: { type: 'string' },
+  tenant: { type: 'string' },
+  server: { type: 'string' },
+  config: { type: 'string' },
+} as const;
+
+export const pauseCommand: Command = { help: pauseHelp, options: OPTIONS, run: (args, own) => run(args, own, true) };
+export const resumeCommand: Command = { help: resumeHelp, options: OPTIONS, run: (args, own) => run(args, own, false) };
+
+async function run(args: readonly string[], own: Own, isPaused: boolean): Promise<number> {
+  const { values } = readArguments(args, OPTIONS);
+  const { agent, tenant, server, config } = values;
+  const source = own(await openTaskSource({ server, config }));
+  const screen = own(new Screen());
+  const target = readTarget({ agent, tenant });
+  await source.pause(target, isPaused);
+  const [[kind, name] = ['', '']] = Object.entries(target) as [string, string][];
+  if (values.json) screen.data({ type: isPaused ? 'paused' : 'resumed', ...target });
+  else if (!isPaused) screen.line(`tasks of ${kind} ${oneLine(name, 80)} are delivered again`);
+  else {
+    screen.line(`tasks of ${kind} ${oneLine(name, 80)} wait until: ${commandName()} resume --${kind} ${quoted(name)}`);
+  }
+  return EXIT.success;
+}
+
+function readTarget({ agent, tenant }: { agent?: string | undefined; tenant?: string | undefined }): PauseTarget {
+  if ((agent === undefined) === (tenant === undefined)) throw new UsageError('expected one of --agent and --tenant');
+  if (agent === '' || tenant === '') throw new UsageError('expected a name');
+  return agent === undefined ? { tenant: tenant! } : { agent };
+}
+
+/** A name that can be pasted into a shell. */
+function quoted(name: string): string {
+  return /^[\w.@:/-]+$/.test(name) ? name : `'${oneLine(name, 80).replaceAll("'", "'\\''")}'`;
+}

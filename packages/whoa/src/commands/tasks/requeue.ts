@@ -1,0 +1,90 @@
+import type { RequeueReceipt } from '@whoa/tasks';
+import { type Command, EXIT, type Own, readArguments, UsageError } from '../../command.ts';
+import { findTask } from '../../tasks/find-task.ts';
+import { shortId } from '../../tasks/local-tasks.ts';
+import { openTaskSource, SOURCE_HELP } from '../../tasks/source/open-task-source.ts';
+import { listTasks, type TaskSource } from '../../tasks/source/task-source.ts';
+import { Screen } from '../../terminal/screen.ts';
+
+const help = `whoa requeue TASK... [options]
+whoa requeue --failed [options]
+
+Creates a new task with the input of each that failed or was cancelled; the old ones stay as they are. A task is requeued once,
+however often you ask. TASK is an id or the beginning of one.
+
+  --failed        every failed task; or, with --poison, those whose workers crashed again and again
+  --poison        only those
+  --dry-run       list the tasks and requeue nothing
+${SOURCE_HELP}
+  --json          print one JSON object per line
+
+Exit code: 0 if all were requeued, 1 if one could not be.`;
+
+const OPTIONS = {
+  failed: { type: 'boolean', default: false },
+  poison: { type: 'boolean', default: false },
+  'dry-run': { type: 'boolean', default: false },
+  tenant: { type: 'string' },
+  'all-tenants': { type: 'boolean', default: false },
+  server: { type: 'string' },
+  config: { type: 'string' },
+} as const;
+const MAX_ALL = 100_000;
+
+export const requeueCommand: Command = { help, options: OPTIONS, completes: 'tasks', run };
+
+async function run(args: readonly string[], own: Own): Promise<number> {
+  const { values, positionals } = readArguments(args, OPTIONS, Infinity);
+  const isMany = values.failed || values.poison;
+  if (isMany && positionals.length > 0) throw new UsageError('expected task ids or --failed, not both');
+  if (!isMany && positionals.length === 0) throw new UsageError('expected a task, or --failed');
+  const source = own(await openTaskSource(values));
+  const screen = own(new Screen());
+  const ids = isMany ? await findFailed(source, values.poison) : await findAll(source, positionals);
+  if (values['dry-run']) {
+    for (const id of ids) {
+      if (values.json) screen.data({ type: 'would-requeue', id });
+      else screen.line(id);
+    }
+    if (!values.json) screen.note(`${ids.length} tasks would be requeued`);
+    return EXIT.success;
+  }
+  let failures = 0;
+  for (const id of ids) {
+    const receipt = await source.requeue(id);
+    if (!('task' in receipt)) failures++;
+    if (values.json) screen.data({ type: 'receipt', id, ...receipt });
+    else screen.line(describe(id, receipt));
+  }
+  if (!values.json && ids.length === 0) screen.note('No such tasks.');
+  return failures === 0 ? EXIT.success : EXIT.failed;
+}
+
+function describe(id: string, receipt: RequeueReceipt): string {
+  switch (receipt.answer) {
+    case 'requeued':
+      return `${shortId(id)} → ${receipt.task.id}`;
+    case 'already':
+      return `${shortId(id)} → ${receipt.task.id} (it was requeued before)`;
+    case 'not-failed':
+      return `${shortId(id)} is not requeued: it is ${receipt.status}`;
+    case 'several-inputs':
+      return `${shortId(id)} is not requeued: several messages were gathered into it; send them again yourself`;
+    case 'full':
+      return `${shortId(id)} is not requeued: too many tasks wait; try again later`;
+    case 'unknown':
+      return `${shortId(id)} is no longer in the store`;
+  }
+}
+
+async function findFailed(source: TaskSource, isPoison: boolean): Promise<readonly string[]> {
+  const { tasks } = await listTasks(source, { status: 'failed', limit: MAX_ALL, poison: isPoison });
+  // Oldest first: they have waited longest.
+  return tasks.map(({ id }) => id).toReversed();
+}
+
+async function findAll(source: TaskSource, wanted: readonly string[]): Promise<readonly string[]> {
+  const ids: string[] = [];
+  for (const one of wanted) ids.push((await findTask(source, one)).id);
+  return ids;
+}
