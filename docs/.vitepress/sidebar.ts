@@ -68,6 +68,7 @@ export const sidebar: DefaultTheme.SidebarItem[] = [
   section('Operations', [
     page('Deploy', '/operations/deploy'),
     page('Operate', '/operations/operate'),
+    page('Upgrade', '/operations/upgrade'),
     page('Choose a store', '/operations/stores'),
     page('Redis and Valkey', '/operations/redis'),
     page('Postgres', '/operations/postgres'),

@@ -6,6 +6,10 @@ export { createRedisStore } from './stores/redis.ts';
 export { createPostgresStore } from './stores/postgres.ts';
 export type { TaskStore } from './store.ts';
 
+// Change the format of a store, while processes of two versions use it.
+export { createMigration, OlderWorkersError } from './migration/migration.ts';
+export type { Migration, MigrationOptions, MigrationPlan, MigrationProgress } from './migration/migration.ts';
+
 // Tasks.
 export type {
   NewTask,

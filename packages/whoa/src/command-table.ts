@@ -62,6 +62,10 @@ export const COMMANDS: Readonly<Record<string, CommandEntry>> = {
     summary: 'run the tasks of a shared store',
     load: async () => (await import('./commands/worker.ts')).workerCommand,
   },
+  migrate: {
+    summary: 'bring a store to the format of this version, while it is in use',
+    load: async () => (await import('./commands/migrate.ts')).migrateCommand,
+  },
   acp: {
     summary: 'serve an agent to an editor (Agent Client Protocol)',
     load: async () => (await import('./commands/acp.ts')).acpCommand,

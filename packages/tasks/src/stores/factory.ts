@@ -31,7 +31,7 @@ export type TaskStoreConfig =
  * ```
  */
 export function createTaskStore(config: TaskStoreConfig | string = { backend: 'memory' }): TaskStore {
-  const checked = readConfig(typeof config === 'string' ? configOf(config) : config);
+  const checked = readStoreConfig(config);
   switch (checked.backend) {
     case 'memory':
       return createMemoryStore(checked);
@@ -57,7 +57,8 @@ function configOf(address: string): TaskStoreConfig {
 }
 
 /** Rejects unknown options. A configuration file with `path` instead of `file` would otherwise open the wrong store. */
-function readConfig(given: TaskStoreConfig): TaskStoreConfig {
+export function readStoreConfig(config: TaskStoreConfig | string): TaskStoreConfig {
+  const given = typeof config === 'string' ? configOf(config) : config;
   const backend = required(oneOf(...Object.keys(BACKENDS)));
   const named = settings.readSettings<Pick<TaskStoreConfig, 'backend'>>(given, { backend }, { allowUnknown: true });
   return settings.readSettings<TaskStoreConfig>(given, { backend, ...BACKENDS[named.backend] });

@@ -30,7 +30,8 @@ stopped. It takes over the tasks of workers that died. Calls that no rule decide
   --json              print one JSON object per line, when a task starts and ends
 
 On SIGTERM or Ctrl-C it takes no more tasks, lets running calls finish as the ladder of your configuration says (graceful: 10 s),
-and hands its tasks back to other workers. A second signal ends it immediately; its tasks are taken over when its lease ends.`;
+and hands its tasks back to other workers. A second signal ends it immediately; its tasks are taken over when its lease ends.
+If the store refuses it, because a newer version changed its format, it says so and exits with 1.`;
 
 const OPTIONS = {
   agent: { type: 'string', multiple: true },
@@ -88,7 +89,7 @@ async function run(args: readonly string[], own: Own): Promise<number> {
       `takes tasks for ${agents.join(', ')}, ${concurrency} at once${health ? `; ${health.url}/readyz` : ''}`,
     );
   }
-  await ended;
+  await Promise.race([ended, worker.refused]);
   return EXIT.success;
 }
 

@@ -22,12 +22,21 @@ export interface WorkerOptions extends Pick<OpenAgents, 'agents' | 'approvals'> 
 /** Takes tasks from a store until it is disposed. Then it hands back unfinished tasks. */
 export interface Worker extends AsyncDisposable {
   readonly name: string;
+  /** Rejects when the store refuses this process, and will not get better by itself: its format has changed. */
+  readonly refused: Promise<never>;
   isReady(): Promise<boolean>;
 }
 
 export async function startWorker(options: WorkerOptions): Promise<Worker> {
   const { store, agents, approvals, concurrency, ladder, telemetry, screen, asJson } = options;
-  const tell = (event: RunnerEvent): void => (asJson ? screen.data(dataOf(event)) : screen.note(lineOf(event)));
+  const { promise: refused, reject: refuse } = Promise.withResolvers<never>();
+  refused.catch(() => {});
+  const tell = (event: RunnerEvent): void => {
+    if ('error' in event && (event.error as { code?: unknown } | undefined)?.code === 'STORE_SETUP')
+      refuse(event.error);
+    else if (asJson) screen.data(dataOf(event));
+    else screen.note(lineOf(event));
+  };
   const runner = createRunner(
     telemetry.observe({
       store,
@@ -40,6 +49,7 @@ export async function startWorker(options: WorkerOptions): Promise<Worker> {
   await runner.serve({ concurrency });
   return {
     name: runner.worker,
+    refused,
     isReady: async () => !isStopping && (await answers(store)),
     async [Symbol.asyncDispose]() {
       isStopping = true;

@@ -62,8 +62,16 @@ export interface SchemaRef {
   readonly server: string;
 }
 
-/** Returns whether the schema exists as this client needs it. Throws if it exists but cannot be used. */
-export async function isLaidOut(connection: Connection, { schema, server }: SchemaRef): Promise<boolean> {
+/** What exists of a schema. */
+interface FoundLayout {
+  /** The format of its tables, if there are any. */
+  readonly format: number | undefined;
+  /** It has everything that this client needs. */
+  readonly isComplete: boolean;
+}
+
+/** Finds out what exists of a schema. Throws if it exists but cannot be used. */
+export async function findLayout(connection: Connection, { schema, server }: SchemaRef): Promise<FoundLayout> {
   const names = [schema, functionsOf(schema)];
   const { rows: found } = await connection.query<{ tables: boolean; functions: boolean; old: boolean }>(FIND, names);
   const { tables, functions, old } = found[0]!;
@@ -72,22 +80,22 @@ export async function isLaidOut(connection: Connection, { schema, server }: Sche
       `${server}: schema '${schema}' is of a version before the first release; drop it, or name another: DROP SCHEMA ${schema} CASCADE`,
     );
   }
-  if (!tables) return false;
+  if (!tables) return { format: undefined, isComplete: false };
   const { rows } = await connection.query<{ format: number; digest: string | null }>(
     `SELECT l.format, f.digest FROM "${schema}".layout l
      LEFT JOIN "${schema}".functions f ON f.version = $1`,
     [VERSION],
   );
-  const layout = rows[0]!;
-  const wrong = wrongFormat(layout.format);
+  const { format, digest } = rows[0]!;
+  const wrong = wrongFormat(format);
   if (wrong !== undefined) throw new StoreSetupError(`${server}: schema '${schema}' ${wrong}`);
-  if (!functions || layout.digest === null) return false;
-  if (layout.digest !== DIGEST) {
+  if (!functions || digest === null) return { format, isComplete: false };
+  if (digest !== DIGEST) {
     throw new StoreSetupError(
-      `${server}: schema '${functionsOf(schema)}' has other functions than this build of Whoa (${layout.digest}, not ${DIGEST}); use the same build everywhere, or another schema`,
+      `${server}: schema '${functionsOf(schema)}' has other functions than this build of Whoa (${digest}, not ${DIGEST}); use the same build everywhere, or another schema`,
     );
   }
-  return true;
+  return { format, isComplete: true };
 }
 
 /** Creates what is missing. Several processes can call it at once: one does it, the others wait. */
@@ -96,7 +104,7 @@ export async function layOut(connection: Connection, ref: SchemaRef): Promise<vo
   // On any failure the caller drops the connection, which rolls everything back.
   await connection.query('BEGIN ISOLATION LEVEL READ COMMITTED');
   await connection.query('SELECT pg_advisory_xact_lock(hashtextextended($1, 0))', [`whoa lays out ${schema}`]);
-  if (!(await isLaidOut(connection, ref))) {
+  if (!(await findLayout(connection, ref)).isComplete) {
     await connection.query(`SET LOCAL lock_timeout = ${LOCK_MS}`);
     await createSchema(connection, schema, server);
     const { rows } = await connection.query<{ tables: boolean }>(FIND, [schema, functionsOf(schema)]);

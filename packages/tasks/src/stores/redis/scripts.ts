@@ -2,6 +2,7 @@ import { createHash } from 'node:crypto';
 import { CANCEL, CANCEL_CONVERSATION, SEND } from './lua/cancel.ts';
 import { CREATE, FORGET, HERE, IS_HERE } from './lua/create.ts';
 import { LAY_OUT, LAYOUT } from './lua/layout.ts';
+import { FINISH_FORMAT, HOLDING, OLDER_WORKERS, partOf, STEPS } from './lua/migration.ts';
 import {
   CONVERSATIONS,
   COUNTS,
@@ -52,6 +53,9 @@ type Operation =
   | 'removeConversation'
   | 'expired'
   | 'isHere'
+  | 'steps'
+  | 'olderWorkers'
+  | 'finishFormat'
   | 'layout'
   | 'layOut';
 
@@ -113,6 +117,14 @@ export const SCRIPTS: Record<Operation, Script> = {
   removeConversation: writesAlways('remove', FORGET, REMOVE_CONVERSATION),
   expired: repeatable(writesAlways('expired', EXPIRED)),
   isHere: repeatable(writesAlways('create', HERE, IS_HERE)),
+  steps: reads('migrate', STEPS),
+  olderWorkers: reads('migrate', HOLDING, OLDER_WORKERS),
+  finishFormat: repeatable(writesAlways('migrate', HOLDING, FINISH_FORMAT)),
   layout: repeatable(script('connect', ['#!lua flags=no-writes', LAYOUT])),
   layOut: repeatable(script('connect', ['#!lua flags=allow-oom', LAY_OUT, LAYOUT])),
 };
+
+/** Changes a part of a shard. A part that was done twice was done once. */
+export function createPartScript(fill: string): Script {
+  return repeatable(writes('migrate', partOf(fill)));
+}

@@ -9,7 +9,7 @@ CREATE TABLE whoa.layout (format int NOT NULL);
 -- What the store holds for all clients.
 CREATE TABLE whoa.settings (name text PRIMARY KEY, value float8 NOT NULL);
 CREATE TABLE whoa.functions (version int PRIMARY KEY, digest text NOT NULL);
-CREATE TABLE whoa.steps (name text COLLATE "C" PRIMARY KEY, place text NOT NULL, is_done boolean NOT NULL);
+CREATE TABLE whoa.steps (name text COLLATE "C" PRIMARY KEY, position text NOT NULL, is_done boolean NOT NULL);
 
 -- Names are always compared byte by byte: with two collations no index would be used. Where a task is found (ready in
 -- its lane, later, queued, held by a session, told) follows from its columns: one row to lock, and nothing beside it

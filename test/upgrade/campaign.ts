@@ -1,0 +1,302 @@
+import { execFile } from 'node:child_process';
+import { writeFileSync } from 'node:fs';
+import { join } from 'node:path';
+import { setTimeout as wait } from 'node:timers/promises';
+import type { TaskHead } from '@whoa/tasks';
+import { judgeChaos } from '../tasks/chaos-judge.ts';
+import { type Life, TENANT } from '../tasks/chaos-life.ts';
+import { type Child, startProgram, temporaryFolder } from '../tasks/child.ts';
+import type { SharedStoreKind } from '../tasks/shared-stores.ts';
+import { type Client, startClient } from './client.ts';
+import { marksOf } from './marks.ts';
+import { type Release, thisRelease } from './next-release.ts';
+
+export interface UpgradeReport {
+  readonly tasks: number;
+  readonly ends: Record<string, number>;
+  readonly takenAgain: number;
+  readonly entries: number;
+  readonly seconds: number;
+  readonly violations: readonly string[];
+}
+
+/** Rolls workers from one release to the next, back, and again, under tasks that run all the time; then finishes. */
+export async function runUpgrade(
+  kind: SharedStoreKind,
+  { tasks, next }: { readonly tasks: number; readonly next: Release },
+): Promise<UpgradeReport> {
+  const started = performance.now();
+  using folder = temporaryFolder();
+  await using opened = await kind.open();
+  const { location } = opened;
+  const old = await startClient(thisRelease, location);
+  await old.store.counts({ tenant: TENANT });
+  const fresh = await startClient(next, location);
+  await using upgrade = new Upgrade({ location, folder: folder.path, tasks, clients: [old, fresh], next });
+  await upgrade.play();
+  const judged = await judgeChaos({ store: fresh.store, lives: upgrade.lives, log: upgrade.log });
+  const seconds = Math.round((performance.now() - started) / 1_000);
+  return {
+    tasks: upgrade.lives.size,
+    ends: judged.ends,
+    takenAgain: judged.takenAgain,
+    entries: judged.entries,
+    seconds,
+    violations: [...upgrade.violations, ...judged.violations],
+  };
+}
+
+interface UpgradeOptions {
+  readonly location: string;
+  readonly folder: string;
+  readonly tasks: number;
+  readonly next: Release;
+  /** Of this release, and of the next. */
+  readonly clients: readonly [Client, Client];
+}
+
+/** Beside the tasks that are held all the time. */
+const ROOM = 50;
+const WORKERS = 2;
+const ENDS_MS = 120_000;
+/** Between two short tasks. */
+const LOAD_MS = 10;
+
+class Upgrade implements AsyncDisposable {
+  readonly lives = new Map<string, Life>();
+  readonly violations: string[] = [];
+  readonly log: string;
+  readonly #options: UpgradeOptions;
+  readonly #held = new Set<string>();
+  #workers: Child[] = [];
+  #others: Child[] = [];
+  #clients: readonly Client[];
+  #started = 0;
+  #isOver = false;
+
+  constructor(options: UpgradeOptions) {
+    this.#options = options;
+    this.#clients = options.clients;
+    this.log = join(options.folder, 'log.jsonl');
+    const store = options.location.startsWith('{')
+      ? options.location
+      : JSON.stringify({ backend: 'sqlite', file: options.location });
+    writeFileSync(join(options.folder, 'whoa.config.mjs'), `export default { store: ${store} };`);
+  }
+
+  async play(): Promise<void> {
+    const { tasks, next, clients } = this.#options;
+    this.#workers = Array.from({ length: WORKERS }, () => this.#startWorker(thisRelease));
+    const idle = this.#startWorker(thisRelease, 'idle');
+    this.#others.push(idle);
+    await Promise.all(Array.from({ length: tasks }, (_, i) => this.#create(this.#clients[i % 2]!, 'long')));
+    await this.#allRun();
+    const [first, second] = [...this.#held];
+    const followed = [clients[0].follow(this.#ref(first!)), clients[1].follow(this.#ref(second!))];
+    const load = this.#loadOn();
+    await this.#roll(next);
+    await this.#migrate();
+    for (const [i, id] of [...this.#held].slice(0, tasks / 10).entries()) await this.#cancel(this.#clients[i % 2]!, id);
+    await this.#roll(thisRelease);
+    await this.#isRefusedToFinish();
+    await this.#roll(next);
+    await this.#finish(idle);
+    for (const { process } of this.#workers) process.send('let them end');
+    this.#isOver = true;
+    await load;
+    await this.#until('all tasks have ended', async () => (await this.#live()) === 0);
+    for (const positions of await Promise.all(followed)) {
+      if (positions.some((position, i) => position !== i + 1)) this.violations.push(`followed ${positions.join()}`);
+    }
+  }
+
+  async [Symbol.asyncDispose](): Promise<void> {
+    this.#isOver = true;
+    const all = [...this.#workers, ...this.#others, ...this.#options.clients];
+    await Promise.all(all.map((one) => one[Symbol.asyncDispose]()));
+  }
+
+  /** Replaces the workers one by one: one hands its tasks over, the next is killed. */
+  async #roll(release: Release): Promise<void> {
+    for (const [index, worker] of this.#workers.entries()) {
+      await worker.hear<{ type: string }>(({ type }) => type === 'serving');
+      worker.process.kill(index % 2 === 0 ? 'SIGTERM' : 'SIGKILL');
+      await worker.ended;
+      this.#workers = this.#workers.with(index, this.#startWorker(release));
+    }
+    await this.#allRun();
+  }
+
+  /** Kills the first migration after its first part; the second continues. */
+  async #migrate(): Promise<void> {
+    const killed = await this.#command(['migrate'], { killAt: '"type":"step"' });
+    if (killed.code !== null) this.violations.push(`a migration was not killed: ${JSON.stringify(killed.lines)}`);
+    const plan = await this.#options.clients[1].migrate('run');
+    const isDone = plan.steps.every(({ when, state }) => state === (when === 'before-finish' ? 'done' : 'open'));
+    if (plan.format !== 1 || !isDone) this.violations.push(`migrated: ${JSON.stringify(plan)}`);
+    const marks = new Set(await marksOf(this.#options.location, [...this.#held]));
+    if (marks.size !== 1 || !marks.has('one')) this.violations.push(`marks before the finish: ${[...marks].join()}`);
+  }
+
+  async #isRefusedToFinish(): Promise<void> {
+    const said = await this.#options.clients[1].migrate('finish').then(
+      () => 'done',
+      (error: Error & { code?: string }) => `${error.code} ${error.message}`,
+    );
+    const isNamed = this.#names().some((name) => said.includes(name));
+    if (!said.startsWith('OLDER_WORKERS') || !isNamed) this.violations.push(`a finish under older workers: ${said}`);
+  }
+
+  async #finish(idle: Child): Promise<void> {
+    const { location, clients } = this.#options;
+    const { lines, code } = await this.#command(['migrate', '--finish']);
+    const plan = lines.at(-1) as { format?: number; steps?: { state: string }[] } | undefined;
+    if (code !== 0 || plan?.format !== 2 || !plan.steps?.every(({ state }) => state === 'done'))
+      this.violations.push(`finish: ${code} ${JSON.stringify(lines)}`);
+    this.#clients = [clients[1]];
+    const marks = await marksOf(location, [...this.#held]);
+    if (marks.length !== this.#held.size || marks.includes(null)) this.violations.push('a task was not filled');
+    // Everything of the release before is told so: connected, idle, and new.
+    const told = /has format 2, and this version of Whoa uses format 1; update Whoa/;
+    const late = this.#startWorker(thisRelease);
+    this.#others.push(late);
+    const answers = [
+      clients[0].store.list({ tenant: TENANT }).then(
+        () => '',
+        ({ message }: Error) => message,
+      ),
+      idle.hear<{ type: string; error: string }>(({ type }) => type === 'store-error').then(({ error }) => error),
+      late.hear<{ type: string; error: string }>(({ type }) => type === 'refused').then(({ error }) => error),
+    ];
+    for (const answer of await Promise.all(answers)) if (!told.test(answer)) this.violations.push(`told: ${answer}`);
+    const { task } = await this.#create(clients[1], 'long');
+    await this.#until('a task is taken', async () => (await this.#read(task.id)).status === 'running');
+    const [mark] = await marksOf(location, [task.id]);
+    if (mark !== 'two') this.violations.push(`a task that was taken after the finish has mark ${mark}`);
+  }
+
+  /** Tasks come, end and are cancelled all the time, through processes of either release. */
+  async #loadOn(): Promise<void> {
+    for (let i = 0; !this.#isOver; i++) {
+      const client = this.#clients[i % this.#clients.length]!;
+      const { task } = await this.#create(client, 'short');
+      if (i % 3 === 0) await this.#cancel(client, task.id);
+      await wait(LOAD_MS);
+    }
+  }
+
+  async #create(client: Client, input: 'long' | 'short'): Promise<Life> {
+    try {
+      const receipt = await client.store.create({ tenant: TENANT, agent: 'job', input });
+      if (receipt.answer !== 'created') throw new Error(receipt.answer);
+      const life: Life = {
+        task: receipt.task,
+        fails: false,
+        isTalk: false,
+        isRefusable: false,
+        asked: 0,
+        receipts: [],
+      };
+      this.lives.set(receipt.task.id, life);
+      if (input === 'long') this.#held.add(receipt.task.id);
+      return life;
+    } catch (error) {
+      // A process of this release that was caught by the finish: the next one does it.
+      const [, last] = this.#options.clients;
+      if ((error as { code?: string }).code !== 'STORE_SETUP' || client === last) throw error;
+      return this.#create(last, input);
+    }
+  }
+
+  async #cancel(client: Client, id: string): Promise<void> {
+    const life = this.lives.get(id)!;
+    life.asked++;
+    this.#held.delete(id);
+    try {
+      life.receipts.push(await client.store.cancel(this.#ref(id), { by: 'chaos' }, { mode: 'now' }));
+    } catch (error) {
+      const [, last] = this.#options.clients;
+      if ((error as { code?: string }).code !== 'STORE_SETUP' || client === last) throw error;
+      await this.#cancel(last, id);
+    }
+  }
+
+  #ref(id: string): { tenant: string; id: string } {
+    return { tenant: TENANT, id };
+  }
+
+  async #read(id: string): Promise<Life['task']> {
+    return (await this.#options.clients[1].store.get(this.#ref(id)))!;
+  }
+
+  async #live(): Promise<number> {
+    const { statuses } = await this.#options.clients[1].store.counts({ tenant: TENANT });
+    return statuses.init + statuses.running + statuses.cancelling;
+  }
+
+  #names(): string[] {
+    return this.#workers.map((_, i) => `worker-${this.#started - i}`);
+  }
+
+  async #running(): Promise<readonly TaskHead[]> {
+    const filter = { tenant: TENANT, status: 'running', limit: 10_000 } as const;
+    return (await this.#options.clients[1].store.list(filter)).tasks;
+  }
+
+  /** Every task that is to be held is held by a worker that lives. */
+  async #allRun(): Promise<void> {
+    await Promise.all(this.#workers.map((one) => one.hear<{ type: string }>(({ type }) => type === 'serving')));
+    const names = this.#names();
+    await this.#until('all tasks run', async () => {
+      const running = await this.#running();
+      const held = new Set(running.filter(({ worker }) => names.includes(worker ?? '')).map(({ id }) => id));
+      return [...this.#held].every((id) => held.has(id));
+    });
+  }
+
+  async #until(what: string, isSo: () => Promise<boolean>): Promise<void> {
+    const until = performance.now() + ENDS_MS;
+    while (!(await isSo())) {
+      if (performance.now() > until) throw new Error(`${what}: not within ${ENDS_MS} ms`);
+      await wait(50);
+    }
+  }
+
+  #startWorker({ folder }: Release, kind: 'busy' | 'idle' = 'busy'): Child {
+    const { location, tasks } = this.#options;
+    const name = kind === 'idle' ? 'idle-worker' : `worker-${++this.#started}`;
+    const args = [location, this.log, name, `${tasks + ROOM}`, kind === 'idle' ? 'nothing' : 'job'];
+    return startProgram(join(folder, 'test/upgrade/children/store-worker.ts'), args);
+  }
+
+  /** Runs the command of the next release. */
+  #command(
+    args: readonly string[],
+    { killAt }: { readonly killAt?: string } = {},
+  ): Promise<{ code: number | null; lines: unknown[] }> {
+    const { folder, next } = this.#options;
+    const bin = join(next.folder, 'packages/whoa/src/bin.ts');
+    const flags = [
+      '--conditions=@whoa/source',
+      '--no-warnings',
+      bin,
+      ...args,
+      '--json',
+      '--config',
+      join(folder, 'whoa.config.mjs'),
+    ];
+    return new Promise((resolve) => {
+      const child = execFile(process.execPath, flags, (_error, stdout, stderr) => {
+        const lines = stdout
+          .split('\n')
+          .filter((line) => line.startsWith('{'))
+          .map((line) => JSON.parse(line) as unknown);
+        if (stderr !== '') lines.unshift({ stderr });
+        resolve({ code: child.signalCode === null ? child.exitCode : null, lines });
+      });
+      if (killAt !== undefined) {
+        child.stdout!.on('data', (chunk: string) => chunk.includes(killAt) && child.kill('SIGKILL'));
+      }
+    });
+  }
+}

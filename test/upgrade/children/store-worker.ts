@@ -1,0 +1,66 @@
+// Holds many tasks until it is told to let them end. Writes down which entries were acknowledged, and which ends.
+import { appendFileSync } from 'node:fs';
+import { createRunner, type TaskContext, type TaskStore } from '@whoa/tasks';
+import { openStore } from '../../tasks/open-store.ts';
+
+const [location = '', log = '', worker = '', concurrency = '', agent = ''] = process.argv.slice(2);
+const write = (line: object): void => appendFileSync(log, `${JSON.stringify(line)}\n`);
+const refuse = async (error: unknown): Promise<never> => {
+  await new Promise((sent) => process.send!({ type: 'refused', error: (error as Error).message }, sent));
+  process.exit();
+};
+const gate = Promise.withResolvers<void>();
+
+async function job({ task: { id, epoch, inputs }, token, journal }: TaskContext): Promise<string> {
+  const step = async (entry: string): Promise<void> => {
+    await journal({ type: 'step', entry });
+    write({ type: 'entry', id, entry });
+  };
+  await step(`${epoch}.0`);
+  const stopped = Promise.withResolvers<void>();
+  const listener = token.onCancel(() => stopped.resolve());
+  if (inputs.at(-1) !== 'short') await Promise.race([gate.promise, stopped.promise]);
+  listener[Symbol.dispose]();
+  token.throwIfCancelled();
+  await step(`${epoch}.1`);
+  return 'done';
+}
+
+const store = await open();
+const runner = createRunner({
+  store,
+  worker,
+  agents: { [agent]: job },
+  leaseMs: 3_000,
+  pollMs: 200,
+  hooks: {
+    'task-end': ({ id, status }) => write({ type: 'end', id, status }),
+    'store-error': ({ error }) => process.send?.({ type: 'store-error', error: (error as Error).message }),
+  },
+});
+process.on('uncaughtExceptionMonitor', (error) => write({ type: 'crash', error: String(error.stack) }));
+process.on('message', () => gate.resolve());
+process.once('SIGTERM', () => {
+  runner
+    .stop('now')
+    .then(() => store[Symbol.asyncDispose]())
+    .then(
+      () => process.connected && process.disconnect(),
+      (error: unknown) => write({ type: 'crash', error: String(error) }),
+    );
+});
+try {
+  await runner.serve({ concurrency: Number(concurrency) });
+  process.send?.({ type: 'serving' });
+} catch (error) {
+  await refuse(error);
+}
+
+/** A file is refused when it is opened, a server when it is first asked. */
+async function open(): Promise<TaskStore> {
+  try {
+    return openStore(location, { maxAttempts: 10_000 });
+  } catch (error) {
+    return refuse(error);
+  }
+}
