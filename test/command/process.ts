@@ -24,12 +24,15 @@ export function startCommand(
   args: readonly string[],
   more: Record<string, string> = {},
 ): RunningCommand {
-  const [file = '', ...rest] = BIN;
-  const child = spawn(file, [...rest, ...args, '--json'], {
-    cwd: folder.path,
-    env: { ...env, ...more },
-    stdio: ['ignore', 'pipe', 'pipe'],
-  });
+  return startProcess([...BIN, ...args, '--json'], { cwd: folder.path, env: { ...env, ...more } });
+}
+
+/** Starts a process that prints JSON. It is killed when the test has ended. */
+export function startProcess(
+  [file = '', ...args]: readonly string[],
+  options: { readonly cwd: string; readonly env: Record<string, string> },
+): RunningCommand {
+  const child = spawn(file, args, { ...options, stdio: ['ignore', 'pipe', 'pipe'] });
   const closed = once(child, 'close') as RunningCommand['closed'];
   onTestFinished(async () => {
     child.kill('SIGKILL');
