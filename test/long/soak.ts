@@ -1,0 +1,117 @@
+// A fleet under load for an hour: memory, descriptors, connections and queue age stay flat, and nothing goes wrong.
+//   npm run long -- soak [MINUTES] [redis|postgres]
+import { readdirSync, readFileSync } from 'node:fs';
+import { setTimeout as wait } from 'node:timers/promises';
+import { createTaskStore, type TaskStore, type TaskStoreConfig } from '@whoa/tasks';
+import { Redis } from 'ioredis';
+import pg from 'pg';
+import { startPostgres } from '../servers/postgres.ts';
+import { startRedis } from '../servers/redis.ts';
+import { type Fleet, startFleet } from '../soak/fleet.ts';
+import { playLoad } from '../soak/load.ts';
+import { trendOf } from '../soak/trend.ts';
+
+const PER_SECOND = 4;
+const SAMPLES = 180;
+/** So that the store has as many records after ten minutes as after an hour. */
+const RETENTION_MS = 120_000;
+
+interface Backend extends AsyncDisposable {
+  readonly config: TaskStoreConfig;
+  connections(): Promise<number>;
+  /** What the server itself uses. */
+  bytes(): Promise<number>;
+}
+
+async function openRedis(): Promise<Backend> {
+  const server = await startRedis();
+  const redis = new Redis(server.port, '127.0.0.1');
+  const read = async (section: string, name: string): Promise<number> =>
+    Number(new RegExp(`^${name}:(\\d+)`, 'm').exec(await redis.info(section))![1]);
+  return {
+    config: { backend: 'redis', url: server.url, retentionMs: RETENTION_MS },
+    connections: () => read('clients', 'connected_clients'),
+    bytes: () => read('memory', 'used_memory'),
+    async [Symbol.asyncDispose]() {
+      redis.disconnect();
+      await server[Symbol.asyncDispose]();
+    },
+  };
+}
+
+async function openPostgres(): Promise<Backend> {
+  const server = await startPostgres({ durable: true });
+  const client = new pg.Client({ connectionString: server.url });
+  await client.connect();
+  const read = async (sql: string): Promise<number> => Number((await client.query<{ n: string }>(sql)).rows[0]!.n);
+  return {
+    config: { backend: 'postgres', url: server.url, retentionMs: RETENTION_MS },
+    connections: () => read('SELECT count(*) AS n FROM pg_stat_activity'),
+    bytes: () => read('SELECT pg_database_size(current_database()) AS n'),
+    async [Symbol.asyncDispose]() {
+      await client.end();
+      await server[Symbol.asyncDispose]();
+    },
+  };
+}
+
+function residentBytes(pid: number): number {
+  return 1024 * Number(/^VmRSS:\s+(\d+)/m.exec(readFileSync(`/proc/${pid}/status`, 'utf8'))?.[1]);
+}
+
+/** Reads everything that must stay flat, once. */
+async function sample(fleet: Fleet, backend: Backend, store: TaskStore): Promise<Record<string, number>> {
+  const values: Record<string, number> = {};
+  for (const { name, pid } of fleet.processes) {
+    values[`${name} memory, MB`] = residentBytes(pid) / 1e6;
+    values[`${name} descriptors`] = readdirSync(`/proc/${pid}/fd`).length;
+  }
+  values['connections of the store'] = await backend.connections();
+  values['data of the store, MB'] = (await backend.bytes()) / 1e6;
+  const { queues, now } = await store.queues();
+  values['oldest ready task, ms'] = Math.max(0, ...queues.map(({ oldestAt }) => now - oldestAt));
+  return values;
+}
+
+/** Growth that is no leak, whatever the noise: a connection more, a few pages, a moment of waiting. */
+const MIN_GROWTH: readonly (readonly [RegExp, number])[] = [
+  [/descriptors|connections/, 3],
+  [/memory/, 10],
+  [/data/, 5],
+  [/oldest/, 500],
+];
+
+async function soak(name: string, open: () => Promise<Backend>, minutes: number): Promise<boolean> {
+  await using backend = await open();
+  await using fleet = await startFleet(backend.config, { servers: 2, workers: 3 });
+  await using store = createTaskStore(backend.config);
+  const stopping = new AbortController();
+  const playing = playLoad(fleet, { perSecond: PER_SECOND, signal: stopping.signal });
+  const samples: Record<string, number>[] = [];
+  for (let i = 0; i < SAMPLES && fleet.deaths.length === 0; i++) {
+    await wait((minutes * 60_000) / SAMPLES);
+    samples.push(await sample(fleet, backend, store));
+  }
+  stopping.abort();
+  const report = await playing;
+  const violations = [...report.violations, ...fleet.deaths];
+  const trends = Object.keys(samples[0] ?? {}).map((key) => {
+    const minGrowth = MIN_GROWTH.find(([pattern]) => pattern.test(key))?.[1];
+    return trendOf({ name: key, values: samples.map((one) => one[key] ?? 0) }, minGrowth);
+  });
+  console.log(name, JSON.stringify({ minutes, ...report, violations: violations.length }));
+  for (const { name: key, median, growth, noise, isFlat } of trends) {
+    const figures = [median, growth, noise].map((figure) => figure.toFixed(1));
+    console.log(
+      `  ${isFlat ? 'flat' : 'GROWS'}  ${key}: median ${figures[0]}, growth ${figures[1]}, noise ${figures[2]}`,
+    );
+  }
+  for (const violation of violations.slice(0, 20)) console.log(`  ${violation}`);
+  return violations.length === 0 && trends.every(({ isFlat }) => isFlat);
+}
+
+const [minutes = '60', only] = process.argv.slice(2);
+const backends = { redis: openRedis, postgres: openPostgres };
+const wanted = Object.entries(backends).filter(([name]) => only === undefined || name === only);
+const results = await Promise.all(wanted.map(([name, open]) => soak(name, open, Number(minutes))));
+if (!results.every(Boolean)) process.exitCode = 1;
