@@ -21,6 +21,7 @@ type Kept<Value> = [Value] extends [Json | undefined]
 
 /** Events that are not stored: the end of a run is in the outcome of its task. */
 type NotKept = 'run-end' | 'events-skipped';
+type RunStart = Extract<RunEvent, { type: 'run-start' }>;
 
 /**
  * An event in the journal of a task that runs an agent: an event of its run, or one that the journal itself adds. Text
@@ -28,7 +29,9 @@ type NotKept = 'run-end' | 'events-skipped';
  * writes its own events.
  */
 export type JournalEvent =
-  | Kept<Exclude<RunEvent, { type: NotKept }>>
+  | Kept<Exclude<RunEvent, RunStart | { type: NotKept }>>
+  /** `version`: of the agent that runs the task from here on. */
+  | (Kept<RunStart> & { readonly version?: string })
   /** A call is about to start. If the journal has no more about it, it may have had an effect. */
   | { readonly type: 'call-intent'; readonly callId: string; readonly tool: string }
   /** The end of a call that a lost worker left open. */

@@ -2,6 +2,7 @@ import { createLedger, type Ledger } from '../stop/bounded/ledger.ts';
 import { systemWorld, type World } from '../stop/clock.ts';
 import { ExclusiveKeys } from '../tool/call/exclusive.ts';
 import type { Tool } from '../tool/tool.ts';
+import { versionOf } from './agent-version.ts';
 import { readInput } from './history/given-messages.ts';
 import type { RunInput } from './history/message.ts';
 import { createModelPlanner } from './reply/model-planner.ts';
@@ -12,6 +13,8 @@ import { type AgentOptions, type RunOptions, readAgentOptions, readRunOptions } 
 /** Runs a model or a planner with tools. Create one with `createAgent`. */
 export interface Agent {
   readonly name: string;
+  /** Tasks record it, so that a worker with another version knows what it resumes. */
+  readonly version?: string;
   readonly tools: readonly Tool[];
   /** Work that was abandoned, across all runs. */
   readonly ledger: Ledger;
@@ -45,6 +48,7 @@ export function createAgent(agentOptions: AgentOptions): Agent {
   const agent = { ...options, planner, tools, world, ledger, keys };
   return {
     name,
+    version: options.version ?? versionOf(tools, 'instructions' in options ? options.instructions : undefined),
     tools,
     ledger,
     run(input, given = {}) {

@@ -47,6 +47,11 @@ export type AgentOptions = AgentParts &
 /** The options of an agent except the model or planner. */
 export interface AgentParts {
   readonly name: string;
+  /**
+   * The version of the agent, for tasks that are resumed after a deploy. Defaults to a hash of its instructions and of
+   * the tools as the model sees them. Name it yourself if what matters is elsewhere: in code, in a model.
+   */
+  readonly version?: string;
   readonly tools?: readonly Tool[];
   /** The default mode of `run.cancel()`. Defaults to `graceful`. */
   readonly ladder?: StopMode;
@@ -96,6 +101,7 @@ const AGENT_RULES: Rules<AllAgentOptions> = {
   ...SHARED_RULES,
   ...MODEL_RULES,
   name: required(nonEmptyText),
+  version: nonEmptyText,
   tools: toolsRule,
   planner: having('a planner', 'next'),
   ladder: stopMode,

@@ -9,6 +9,7 @@ import {
   type Run,
   type RunEvent,
   type RunOptions,
+  type Tool,
 } from '@whoa/core';
 import type { World } from '@whoa/core/embed';
 import { type Hooks, NO_USAGE, type RuntimeEvent, toPreset } from '@whoa/core/internal';
@@ -18,7 +19,17 @@ import type { ActivityCounter } from './journal/activity.ts';
 import { describeError } from './journal/entry.ts';
 import type { Journal } from './journal/journal.ts';
 import { outcomeOfRun, saidIn, usedBefore } from './outcome.ts';
-import { fateOf, lostResult, resumeNotice, type Standing, standingOf, wordsIn } from './recovery/resume.ts';
+import {
+  type AgentUpdate,
+  fateOf,
+  lostResult,
+  resumeNotice,
+  type Standing,
+  standingOf,
+  updateOf,
+  wordsIn,
+} from './recovery/resume.ts';
+import type { ResumeRule } from './runner.ts';
 import { messageOf } from './work.ts';
 
 type RunInput = Parameters<Agent['run']>[0];
@@ -26,6 +37,7 @@ type RunInput = Parameters<Agent['run']>[0];
 export interface AgentWork extends RecordedWork {
   readonly agent: Agent;
   readonly past: readonly JournalEntry[];
+  readonly resume: ResumeRule;
   readonly world: World;
 }
 
@@ -75,10 +87,20 @@ export async function runAgent(work: AgentWork): Promise<TaskOutcome> {
   }
   if (standing.messages.length <= 1 && !standing.isWhole)
     return start(work, { input: task.inputs.at(-1) as RunInput, history: before });
-  const results = await closeOpenCalls(standing, work);
+  const update = updateOf(standing, work.agent);
+  const isRefused = update !== undefined && work.resume === 'same-version';
+  const results = await closeOpenCalls(standing, work, isRefused ? [] : work.agent.tools);
   const unknown = results.filter(({ state }) => state === 'unknown');
   const closed = results.map((result): Message => ({ role: 'tool', ...result }));
-  return start(work, { input: resumeNotice(unknown), history: [...before, ...standing.messages, ...closed] });
+  const messages = [...before, ...standing.messages, ...closed];
+  if (!isRefused) return start(work, { input: resumeNotice(unknown, update), history: messages });
+  const error = otherVersion(task, update);
+  return { status: 'failed', error, answer: wordsIn(messages), ...usedBefore(task), ...saidIn(messages, history) };
+}
+
+function otherVersion({ agent }: TaskRecord, { from, to }: AgentUpdate): NonNullable<TaskOutcome['error']> {
+  const message = `it was started by version ${from} of '${agent}', this worker has version ${to}, and resume is 'same-version'; requeue it to start again`;
+  return { message, code: 'AGENT_VERSION' };
 }
 
 async function start(
@@ -100,7 +122,7 @@ async function start(
 /** Throws on an invalid input or history. */
 function begin(work: AgentWork, { input, history }: { input: RunInput; history: Message[] }): Run {
   const { agent, token } = work;
-  const { onEvent, ...options } = record(work);
+  const { onEvent, ...options } = record(work, agent.version);
   return agent.run(input, { ...options, id: runIdOf(work), history, token, hooks: { any: onEvent } });
 }
 
@@ -117,12 +139,13 @@ export async function followRun(run: AdoptedRun, work: RecordedWork): Promise<Ta
 }
 
 /** Returns what records a run in the journal of its task. */
-function record(work: RecordedWork): AdoptOptions & { readonly onEvent: (event: RunEvent) => void } {
+function record(work: RecordedWork, version?: string): AdoptOptions & { readonly onEvent: (event: RunEvent) => void } {
   const boundary = new WaveBoundary(work);
   return {
     onEvent(event) {
       if (event.type === 'wave-start') boundary.reach();
-      if (event.type !== 'run-end') note(work, event);
+      const isStart = event.type === 'run-start' && version !== undefined;
+      if (event.type !== 'run-end') note(work, isStart ? { ...event, version } : event);
       work.onEvent(event);
     },
     beforeTurn: () => work.check(),
@@ -134,6 +157,8 @@ function record(work: RecordedWork): AdoptOptions & { readonly onEvent: (event: 
 
 interface Noted {
   readonly type: string;
+  /** Of the agent whose run starts. */
+  readonly version?: string;
   readonly reason?: { readonly kind: string };
   readonly messages?: unknown;
   readonly message?: unknown;
@@ -198,9 +223,13 @@ function runIdOf({ task }: AgentWork): string {
 /**
  * Gives every call of the last turn one result: safe calls run again, the others get a result that says what is known.
  */
-async function closeOpenCalls(standing: Standing, work: AgentWork): Promise<readonly CallResult[]> {
+async function closeOpenCalls(
+  standing: Standing,
+  work: AgentWork,
+  tools: readonly Tool[],
+): Promise<readonly CallResult[]> {
   const { agent, world, token, journal } = work;
-  const fates = new Map(standing.open.map((call) => [call.id, fateOf(call, agent.tools)]));
+  const fates = new Map(standing.open.map((call) => [call.id, fateOf(call, tools)]));
   const again = standing.open.filter(({ id }) => fates.get(id) === 'again');
   const boundary = new WaveBoundary(work);
   const hooks: Hooks<RuntimeEvent> = {
@@ -211,7 +240,7 @@ async function closeOpenCalls(standing: Standing, work: AgentWork): Promise<read
     },
   };
   const runtime = createRuntime({
-    tools: agent.tools,
+    tools,
     ledger: agent.ledger,
     world,
     hooks,

@@ -8,7 +8,6 @@ import type { TaskStore } from '../store.ts';
 import type { JournalEntry, NumberedCommand, StopOrder, TaskOutcome, TaskRecord } from '../task.ts';
 import type { AdoptedRun } from './adopted-run.ts';
 import { followRun, type RecordedWork, runAgent } from './agent-work.ts';
-import type { TaskApprovals } from './approvals.ts';
 import type { DomainSession, Holder } from './claim/domain-session.ts';
 import { Commands } from './commands.ts';
 import { ActivityCounter } from './journal/activity.ts';
@@ -16,13 +15,14 @@ import { Journal } from './journal/journal.ts';
 import { readJournal } from './journal/read-journal.ts';
 import { outcomeOfWork } from './outcome.ts';
 import { settleTask } from './recovery/settle-task.ts';
+import type { RunnerOptions } from './runner.ts';
 import { isSameStop, ladderOf, setDeadline } from './stop-times.ts';
 import { type HeldContext, isAdopted, isAgent, isHeldWork, type TaskFunction, type Work } from './work.ts';
 
 /** The pause before writing the end of a task is retried while the store is unreachable. */
 const RETRY_MS = 100;
 
-export interface ExecutionOptions {
+export interface ExecutionOptions extends Pick<RunnerOptions, 'approvals' | 'resume'> {
   readonly store: TaskStore;
   readonly work: Work | AdoptedRun;
   readonly leaseMs: number;
@@ -30,7 +30,6 @@ export interface ExecutionOptions {
   readonly session: DomainSession;
   readonly flushMs: number;
   readonly unwatchedFlushMs: number;
-  readonly approvals?: TaskApprovals;
   readonly world: World;
   /** Checks whether the task must stop. If so, its token is cancelled when this resolves. */
   readonly check: (execution: Execution) => Promise<void>;
@@ -199,7 +198,8 @@ export class Execution implements Holder {
     if (isHeldWork(work)) return work.hold(given);
     if (isAdopted(work)) return followRun(work, this.#recorded(history));
     if (!isAgent(work)) return outcomeOfWork(this.#runFunction(work, given), token);
-    const perform = () => runAgent({ ...this.#recorded(history), agent: work, past, world: this.#options.world });
+    const { resume = 'any', world } = this.#options;
+    const perform = () => runAgent({ ...this.#recorded(history), agent: work, past, resume, world });
     return approvals?.during({ id: task.id, publish: (asked) => this.#publish(asked) }, perform) ?? perform();
   }
 

@@ -31,6 +31,7 @@ export const RUNNER_RULES: settings.Rules<RunnerOptions> = {
   cancellationChecker: callback,
   whenCheckerFails: oneOf('ignore', 'cancel'),
   approvals: settings.rule('approvals', settings.isObject),
+  resume: oneOf('any', 'same-version'),
   background: having('a background', 'start', 'during', 'run'),
   hooks: settings.hooks,
   world: worldRule,

@@ -25,6 +25,9 @@ export type RunnerEvent =
   /** A request to the store failed; it is retried. */
   | { readonly type: 'store-error'; readonly error: unknown };
 
+/** Which versions of an agent may resume a task. */
+export type ResumeRule = 'any' | 'same-version';
+
 /** Options of a runner. Only `store` and `agents` are required. */
 export interface RunnerOptions {
   readonly store: TaskStore;
@@ -46,6 +49,12 @@ export interface RunnerOptions {
   /** What to do when the checker fails. The failure is reported either way. */
   readonly whenCheckerFails?: 'ignore' | 'cancel';
   readonly approvals?: TaskApprovals;
+  /**
+   * What happens to a task whose worker was lost when this worker has another version of its agent, as after a deploy.
+   * `any` resumes it and tells the model that its instructions or tools were changed: a deploy must not fail what runs.
+   * `same-version` fails it, with what was done so far. Defaults to `any`.
+   */
+  readonly resume?: ResumeRule;
   /** Keeps work that tasks leave running on purpose. */
   readonly background?: Background;
   readonly hooks?: Hooks<RunnerEvent | HookError>;

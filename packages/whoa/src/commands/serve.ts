@@ -89,8 +89,9 @@ async function run(args: readonly string[], own: Own): Promise<number> {
   const opened = own(values.work ? openStore(config) : openSharedStore(config, 'serve'));
   const telemetry = own(createTelemetry());
   const store = telemetry.observeStore(opened);
+  const { ladder, resume } = config;
   if (open !== undefined)
-    own(await startWorker({ ...open, store: opened, concurrency, ladder: config.ladder, telemetry, screen, asJson }));
+    own(await startWorker({ ...open, store: opened, concurrency, ladder, resume, telemetry, screen, asJson }));
   const webhooks = await startWebhooks({ config, store: opened, telemetry, screen, asJson });
   if (webhooks !== undefined) own(webhooks);
   const shared = { authenticate, origins, hosts: hostsOf(host, origins) };

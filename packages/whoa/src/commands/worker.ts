@@ -77,7 +77,8 @@ async function run(args: readonly string[], own: Own): Promise<number> {
   );
   const open = own(await openAgents({ config, names: values.agent, model, sandbox, yes }));
   const store = own(openSharedStore(config, 'worker'));
-  worker = own(await startWorker({ ...open, store, concurrency, ladder: config.ladder, telemetry, screen, asJson }));
+  const { ladder, resume } = config;
+  worker = own(await startWorker({ ...open, store, concurrency, ladder, resume, telemetry, screen, asJson }));
   const webhooks = await startWebhooks({ config, store, telemetry, screen, asJson });
   if (webhooks !== undefined) own(webhooks);
   const agents = Object.keys(open.agents);

@@ -23,7 +23,8 @@ test('a configuration with everything in it is well', () => {
 });
 
 test.each<[object, string]>([
-  [{ queue: {} }, "unknown field 'queue'; use model, instructions, agents, store, policy, ladder, sandbox, approvals"],
+  [{ queue: {} }, "unknown field 'queue'; use model, instructions, agents, store, policy, ladder, resume, sandbox"],
+  [{ resume: 'never' }, "resume: expected one of any, same-version, got 'never'"],
   [{ model: 7 }, "model: expected a string, such as 'anthropic:claude-sonnet-4-5'"],
   [{ instructions: '' }, "instructions: expected a string, such as 'Answer in French.'"],
   [{ agents: [], model: null }, 'model: expected a string'],

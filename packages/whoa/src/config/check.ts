@@ -87,6 +87,7 @@ const CONFIG = strict(
     store: store.optional(),
     policy: policy.optional(),
     ladder: ladder.optional(),
+    resume: oneOf(['any', 'same-version']).optional(),
     sandbox: sandbox.optional(),
     approvals: z.array(rule, RULES).optional(),
     webhooks: z.array(webhook, WEBHOOKS).optional(),

@@ -42,6 +42,11 @@ export interface WhoaConfig {
    * Defaults to `graceful`, in an editor to `now`.
    */
   readonly ladder?: StopMode;
+  /**
+   * Whether `worker` resumes a task that another version of its agent has begun: `any` does and tells the model,
+   * `same-version` fails it. Defaults to `any`.
+   */
+  readonly resume?: 'any' | 'same-version';
   /** What commands may access; `--sandbox` overrides it. Defaults to `workspace` where bubblewrap works, otherwise to `none`. */
   readonly sandbox?: SandboxKind | Omit<SandboxOptions, 'workspace'>;
   /** Which calls are allowed without asking, which need an approval, and which are denied. */

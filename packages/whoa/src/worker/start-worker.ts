@@ -2,6 +2,7 @@ import type { StopMode } from '@whoa/core';
 import type { Telemetry } from '@whoa/server/telemetry';
 import { createRunner, type RunnerEvent, type TaskStore } from '@whoa/tasks';
 import type { OpenAgents } from '../agent/open-agents.ts';
+import type { WhoaConfig } from '../config/config.ts';
 import { shortId } from '../tasks/local-tasks.ts';
 import type { Screen } from '../terminal/screen.ts';
 import { oneLine } from '../terminal/text/plain-text.ts';
@@ -14,6 +15,7 @@ export interface WorkerOptions extends Pick<OpenAgents, 'agents' | 'approvals'> 
   readonly concurrency: number;
   /** How running calls are stopped before their tasks are handed back. */
   readonly ladder: StopMode | undefined;
+  readonly resume: WhoaConfig['resume'];
   readonly telemetry: Telemetry;
   readonly screen: Screen;
   readonly asJson: boolean;
@@ -28,7 +30,7 @@ export interface Worker extends AsyncDisposable {
 }
 
 export async function startWorker(options: WorkerOptions): Promise<Worker> {
-  const { store, agents, approvals, concurrency, ladder, telemetry, screen, asJson } = options;
+  const { store, agents, approvals, concurrency, ladder, resume, telemetry, screen, asJson } = options;
   const { promise: refused, reject: refuse } = Promise.withResolvers<never>();
   refused.catch(() => {});
   const tell = (event: RunnerEvent): void => {
@@ -42,6 +44,7 @@ export async function startWorker(options: WorkerOptions): Promise<Worker> {
       store,
       agents,
       approvals,
+      ...(resume !== undefined && { resume }),
       hooks: { any: (event) => event.type !== 'hook-error' && tell(event) },
     }),
   );

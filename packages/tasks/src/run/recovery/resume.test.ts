@@ -30,7 +30,13 @@ function tool(name: string, replay: 'safe' | 'never', ran: string[]): Tool {
 /** A task whose worker wrote this much and then died. */
 async function crashed(
   events: readonly Json[],
-  options: { cancelled?: boolean; undo?: boolean; conversation?: string } = {},
+  options: {
+    cancelled?: boolean;
+    undo?: boolean;
+    conversation?: string;
+    version?: string;
+    resume?: 'any' | 'same-version';
+  } = {},
 ) {
   const world = createVirtualWorld();
   const store = createMemoryStore({ world });
@@ -50,8 +56,9 @@ async function crashed(
     },
   };
   const tools = [tool('look', 'safe', ran), tool('pay', 'never', ran)];
-  const agent = createAgent({ name: 'assistant', planner, tools, world });
-  const runner = createRunner({ store, agents: { assistant: agent }, world });
+  const { version, resume } = options;
+  const agent = createAgent({ name: 'assistant', planner, tools, world, ...(version && { version }) });
+  const runner = createRunner({ store, agents: { assistant: agent }, world, ...(resume && { resume }) });
   const response = await runner.work(ref);
   await runner[Symbol.asyncDispose]();
   return { response, record: (await store.get(ref))!, ran, history: seen.at(-1) ?? [], turns: seen.length };
@@ -82,6 +89,56 @@ test('a call that may not be repeated is unknown after a crash, and the model is
   expect(history[2]).toMatchObject({ state: 'unknown', callId: 'c0' });
   expect(JSON.stringify(history[3])).toContain('pay (c0)');
   expect(response.status).toBe('success');
+});
+
+const startOf = (version: string): Json => ({ type: 'run-start', agent: 'assistant', input: INPUT, version });
+
+test('a run of another version of the agent is resumed, and the model is told what changed', async () => {
+  const past = [startOf('v1'), turn('pay', 'fly'), intent('c0'), end('c0', 'pay'), intent('c1')];
+  const { history, response, record } = await crashed(past, { version: 'v2' });
+  expect(response.status).toBe('success');
+  const notice = JSON.stringify(history.at(-1));
+  expect(notice).toContain('instructions or tools were changed');
+  expect(notice).toContain('You no longer have these tools: fly.');
+  expect(record.status).toBe('success');
+});
+
+test('a run of the same version, or of one that is not known, is resumed without a word about it', async () => {
+  for (const [from, version] of [
+    ['v1', 'v1'],
+    [undefined, 'v2'],
+  ]) {
+    const past = [from === undefined ? start : startOf(from), turn('pay'), intent('c0'), end('c0', 'pay')];
+    const { history, response } = await crashed(past, { version: version!, resume: 'same-version' });
+    expect(response.status).toBe('success');
+    expect(JSON.stringify(history)).not.toContain('changed');
+  }
+});
+
+test("with 'same-version' a run of another version fails, with what was done, and nothing runs again", async () => {
+  const past = [startOf('v1'), turn('pay', 'look'), intent('c0'), end('c0', 'pay'), intent('c1')];
+  const options = { version: 'v2', resume: 'same-version', conversation: 'c' } as const;
+  const { response, record, ran, turns } = await crashed(past, options);
+  expect([ran, turns]).toEqual([[], 0]);
+  expect(response.status).toBe('failed');
+  expect(record.outcome?.error?.code).toBe('AGENT_VERSION');
+  expect(record.outcome?.error?.message).toContain('requeue it');
+  expect(record.outcome?.answer).toBe('let me');
+});
+
+test('a run that had done nothing yet starts anew, whatever the version was', async () => {
+  const { response } = await crashed([startOf('v1')], { version: 'v2', resume: 'same-version' });
+  expect(response.status).toBe('success');
+});
+
+test('the journal says which version of the agent runs', async () => {
+  const world = createVirtualWorld();
+  const store = createMemoryStore({ world });
+  const agent = createAgent({ name: 'assistant', planner: { next: () => reply('done') }, world, version: 'v7' });
+  await using runner = createRunner({ store, agents: { assistant: agent }, world });
+  const { id } = await runner.run(TASK);
+  const [first] = await store.read({ tenant: 'acme', id });
+  expect(first?.event).toMatchObject({ type: 'run-start', version: 'v7' });
 });
 
 test('a call that is safe to repeat runs again', async () => {

@@ -1,4 +1,4 @@
-import type { CallResult, CancelReason, Json, Message, RunEvent, StopReport, Tool } from '@whoa/core';
+import type { Agent, CallResult, CancelReason, Json, Message, RunEvent, StopReport, Tool } from '@whoa/core';
 import type { AssistantMessage, UserMessage } from '@whoa/core/embed';
 import { HistoryBuilder, wordsOf } from '@whoa/core/internal';
 import type { JournalEntry, StopOrder } from '../../task.ts';
@@ -32,6 +32,8 @@ export interface Standing {
   readonly isWhole: boolean;
   /** Calls that the journal has only in part. */
   readonly cut: ReadonlySet<string>;
+  /** The version of the agent that ran it last. */
+  readonly version?: string | undefined;
 }
 
 interface Reading {
@@ -40,6 +42,7 @@ interface Reading {
   readonly inputs: Map<string, unknown>;
   readonly cut: Set<string>;
   isWhole: boolean;
+  version?: string | undefined;
 }
 
 /** Events in a journal that do not come from a run. */
@@ -61,7 +64,8 @@ export function standingOf(journal: readonly JournalEntry[]): Standing {
   const partial = wordsOf({ content: history.partial });
   const last = messages.at(-1);
   const complete = open.length === 0 && last?.role === 'assistant' && last.stopReason === 'stop' && partial === '';
-  return { messages, open, results, undone, inputs, cut, partial, complete, isWhole };
+  const { version } = reading;
+  return { messages, open, results, undone, inputs, cut, partial, complete, isWhole, version };
 }
 
 function read(reading: Reading, event: RunEvent | OwnEvent): void {
@@ -72,6 +76,7 @@ function read(reading: Reading, event: RunEvent | OwnEvent): void {
       if (history.messages.length === 1 && !reading.isWhole) history.replace([]);
       history.dropPartial();
       history.apply(event);
+      reading.version = (event as { readonly version?: string }).version;
       break;
     case 'history':
       history.replace(event.messages);
@@ -130,9 +135,33 @@ export function lostResult(call: OpenCall, state: 'unknown' | 'not-started', end
   return { callId: call.id, tool: call.tool, state, content: LOST_WORDS[state], isError: true, endedAt };
 }
 
+/** The agent was changed while its worker was away. */
+export interface AgentUpdate {
+  readonly from: string;
+  readonly to: string;
+  /** Tools that the run has used and that the agent no longer has. */
+  readonly goneTools: readonly string[];
+}
+
+/** Returns what changed since a run was started; `undefined` if its agent is the same, or not known to be another. */
+export function updateOf(
+  { version: from, messages, open }: Standing,
+  { version: to, tools }: Pick<Agent, 'version' | 'tools'>,
+): AgentUpdate | undefined {
+  if (from === undefined || to === undefined || from === to) return undefined;
+  const results = messages.filter((message) => message.role === 'tool');
+  const used = [...results, ...open].map(({ tool }) => tool);
+  const has = new Set(tools.map(({ name }) => name));
+  return { from, to, goneTools: [...new Set(used)].filter((name) => !has.has(name)) };
+}
+
 /** The message to the model when it continues after a crash. */
-export function resumeNotice(unknown: readonly CallResult[]): UserMessage {
+export function resumeNotice(unknown: readonly CallResult[], update?: AgentUpdate): UserMessage {
   const said = ['The process you ran in was restarted; go on from where you were.'];
+  if (update !== undefined) {
+    said.push('Your instructions or tools were changed in between; those you see now hold.');
+    if (update.goneTools.length > 0) said.push(`You no longer have these tools: ${update.goneTools.join(', ')}.`);
+  }
   if (unknown.length > 0) {
     const names = unknown.map(({ tool, callId }) => `${tool} (${callId})`).join(', ');
     said.push(`It is not known whether these took effect: ${names}. Do not repeat them without checking.`);
