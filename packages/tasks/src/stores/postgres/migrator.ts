@@ -144,7 +144,8 @@ class PostgresMigrator implements Migrator {
     await this.#query(BEGIN_STEP, [step]);
     const found = await this.#query(broken, [`"${this.#ref.schema}".${name}`]);
     if (found.length > 0) await this.#query(`DROP INDEX CONCURRENTLY IF EXISTS whoa.${name}`);
-    const cancelled = this.#cancelOnAbort(signal, done.signal);
+    // If the server cannot be asked to cancel it, it ends by itself.
+    const cancelled = this.#cancelOnAbort(signal, done.signal).catch(() => {});
     try {
       await this.#query(`CREATE INDEX CONCURRENTLY IF NOT EXISTS ${name} ${definition}`);
     } finally {
