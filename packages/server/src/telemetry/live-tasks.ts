@@ -1,8 +1,8 @@
-import { type Context, ROOT_CONTEXT, type Span, SpanKind, type Tracer, trace } from '@opentelemetry/api';
+import { type Context, context, ROOT_CONTEXT, type Span, SpanKind, type Tracer, trace } from '@opentelemetry/api';
 import type { Clock } from '@whoa/core/embed';
 import type { TaskHead, TaskOutcome, TaskStore } from '@whoa/tasks';
 import type { ClaimRef, Orders } from '@whoa/tasks/store';
-import type { Meter } from './meter.ts';
+import type { Meter, Series } from './meter.ts';
 import { cancelAttributes, fail } from './run-spans.ts';
 
 export type TakeAnswer = Extract<Awaited<ReturnType<TaskStore['take']>>, { answer: 'taken' }>;
@@ -14,13 +14,14 @@ interface LiveTask {
   readonly claim: ClaimRef;
   readonly head: TaskHead;
   readonly takenAt: number;
-  readonly span: Span;
+  /** Only where an SDK is registered. */
+  readonly span: Span | undefined;
   /** The context that holds `span`. */
   readonly context: Context;
   /** How far the store's clock is ahead of the local clock. */
   aheadMs: number;
   stop?: StopOrder;
-  cancel?: Span;
+  cancel?: Span | undefined;
 }
 
 /** What a session of this process holds, and since when it is kept. */
@@ -31,7 +32,8 @@ interface HeldSession {
 }
 
 interface LiveTasksOptions {
-  readonly tracer: Tracer;
+  /** Undefined where no SDK is registered: then spans would only cost time. */
+  readonly tracer: () => Tracer | undefined;
   readonly meter: Meter;
   readonly clock: Clock;
 }
@@ -39,6 +41,12 @@ interface LiveTasksOptions {
 /** How a claim ended here. */
 export type ClaimEnd = TaskOutcome['status'] | 'released' | 'lost';
 
+/** The series of one agent, so that they are looked up once. */
+type AgentSeries = { readonly wait: Series } & Readonly<Record<ClaimEnd, { count: Series; duration: Series }>>;
+
+const ENDS: readonly ClaimEnd[] = ['success', 'failed', 'cancelled', 'released', 'lost'];
+const MAX_AGENTS = 1_000;
+const MAX_ORIGINS = 10_000;
 /** Work for which the end is never told must not be kept for ever. */
 const MAX_LIVE = 100_000;
 /** A session is renewed when this share of its lease is over. */
@@ -49,38 +57,58 @@ export class LiveTasks {
   readonly #options: LiveTasksOptions;
   readonly #tasks = new Map<string, LiveTask>();
   readonly #sessions = new Map<string, HeldSession>();
+  readonly #agents = new Map<string, AgentSeries>();
+  readonly #running: Series;
+  /** Where tasks were created under a span, until they are taken. */
+  readonly #origins = new Map<string, Context>();
 
   constructor(options: LiveTasksOptions) {
     this.#options = options;
+    this.#running = options.meter.series('whoa.task.running');
   }
 
-  get(id: string): Pick<LiveTask, 'context' | 'head'> | undefined {
+  get(id: string): Pick<LiveTask, 'context' | 'head' | 'span'> | undefined {
     return this.#tasks.get(id);
+  }
+
+  /** A task was created. Its span will be inside the active one, if it is taken by this process. */
+  created(id: string): void {
+    if (this.#options.tracer() === undefined) return;
+    const origin = context.active();
+    const span = trace.getSpan(origin);
+    if (span === undefined) return;
+    span.addEvent('whoa.task.created', { 'whoa.task.id': id });
+    if (this.#origins.size >= MAX_ORIGINS) this.#origins.delete(this.#origins.keys().next().value!);
+    this.#origins.set(id, origin);
   }
 
   /** A task was taken, by a request that was sent at `askedAt`. */
   begin({ claim, task: head, orders }: TakenTask, leaseMs: number, askedAt: number): void {
-    const { tracer, meter, clock } = this.#options;
+    const { clock } = this.#options;
     const { id } = claim;
-    // A repeated take returns the same claims.
-    if (this.#tasks.get(id)?.claim.claim === claim.claim) return;
-    this.end(id, 'lost');
+    const before = this.#tasks.get(id);
+    if (before !== undefined) {
+      // A repeated take returns the same claims.
+      if (before.claim.claim === claim.claim) return;
+      this.end(id, 'lost');
+    }
     if (this.#tasks.size >= MAX_LIVE) this.end(this.#tasks.keys().next().value!, 'lost');
-    const attributes = {
-      'whoa.task.id': id,
-      'whoa.task.epoch': claim.epoch,
-      'whoa.tenant': head.tenant,
-      'gen_ai.agent.name': head.agent,
-      ...(head.conversation !== undefined && { 'gen_ai.conversation.id': head.conversation }),
-    };
-    const span = tracer.startSpan(`whoa.task ${head.agent}`, { kind: SpanKind.CONSUMER, attributes }, ROOT_CONTEXT);
+    const origin = this.#originOf(id);
+    const span = this.#startSpan(head, origin);
+    const within = span === undefined ? origin : trace.setSpan(origin, span);
     const takenAt = clock.now();
-    const context = trace.setSpan(ROOT_CONTEXT, span);
-    this.#tasks.set(id, { claim, head, takenAt, span, context, aheadMs: orders.now - takenAt });
+    this.#tasks.set(id, { claim, head, takenAt, span, context: within, aheadMs: orders.now - takenAt });
     this.#hold(claim.session, leaseMs, askedAt);
-    meter.set('whoa.task.running', this.#tasks.size);
-    if (isNew(head)) meter.time('whoa.task.wait', waitOf(head, orders.now), [head.agent]);
-    this.obey(id, orders);
+    this.#running.set(this.#tasks.size);
+    if (isNew(head)) this.#seriesOf(head.agent).wait.time(waitOf(head, orders.now));
+    if (orders.stop !== undefined) this.stop(id, orders.stop);
+  }
+
+  #originOf(id: string): Context {
+    if (this.#origins.size === 0) return ROOT_CONTEXT;
+    const origin = this.#origins.get(id);
+    this.#origins.delete(id);
+    return origin ?? ROOT_CONTEXT;
   }
 
   /** Orders for the holder of a task arrived. */
@@ -98,9 +126,9 @@ export class LiveTasks {
     const { meter, tracer } = this.#options;
     live.stop = stop;
     const delayMs = this.#storeNow(live) - stop.reason.at;
-    meter.time('whoa.cancel.observed', delayMs);
+    meter.series('whoa.cancel.observed').time(delayMs);
     const attributes = { ...cancelAttributes(stop.reason), 'whoa.cancel.delay': Math.max(0, delayMs) / 1_000 };
-    live.cancel = tracer.startSpan('whoa.cancel', { kind: SpanKind.INTERNAL, attributes }, live.context);
+    live.cancel = tracer()?.startSpan('whoa.cancel', { kind: SpanKind.INTERNAL, attributes }, live.context);
   }
 
   /** The claim is over. Returns what it was about, unless it was over before. */
@@ -111,14 +139,16 @@ export class LiveTasks {
     const { head, span, cancel, stop } = live;
     this.#tasks.delete(id);
     this.#drop(live.claim.session);
-    meter.set('whoa.task.running', this.#tasks.size);
-    meter.add('whoa.task.ended', [head.agent, status]);
-    meter.time('whoa.task.duration', clock.now() - live.takenAt, [head.agent, status]);
+    this.#running.set(this.#tasks.size);
+    const ended = this.#seriesOf(head.agent)[status];
+    ended.count.add();
+    ended.duration.time(clock.now() - live.takenAt);
     if (stop !== undefined && status === 'cancelled')
-      meter.time('whoa.cancel.settled', this.#storeNow(live) - stop.reason.at);
+      meter.series('whoa.cancel.settled').time(this.#storeNow(live) - stop.reason.at);
+    cancel?.end();
+    if (span === undefined) return head;
     span.setAttribute('whoa.task.status', status);
     if (status === 'failed' || status === 'lost') fail(span, error?.code ?? status);
-    cancel?.end();
     span.end();
     return head;
   }
@@ -128,8 +158,38 @@ export class LiveTasks {
     const kept = this.#sessions.get(session);
     if (kept === undefined) return;
     const { meter, clock } = this.#options;
-    meter.time('whoa.beat.late', clock.now() - kept.keptAt - kept.leaseMs * BEAT);
+    meter.series('whoa.beat.late').time(clock.now() - kept.keptAt - kept.leaseMs * BEAT);
     kept.keptAt = askedAt;
+  }
+
+  #seriesOf(agent: string): AgentSeries {
+    const known = this.#agents.get(agent);
+    if (known !== undefined) return known;
+    const { meter } = this.#options;
+    const ends = ENDS.map((status) => {
+      const labels = [agent, status];
+      const series = {
+        count: meter.series('whoa.task.ended', ...labels),
+        duration: meter.series('whoa.task.duration', ...labels),
+      };
+      return [status, series] as const;
+    });
+    const made = { wait: meter.series('whoa.task.wait', agent), ...Object.fromEntries(ends) } as AgentSeries;
+    if (this.#agents.size < MAX_AGENTS) this.#agents.set(agent, made);
+    return made;
+  }
+
+  #startSpan({ id, epoch, tenant, agent, conversation }: TaskHead, origin: Context): Span | undefined {
+    const tracer = this.#options.tracer();
+    if (tracer === undefined) return undefined;
+    const attributes = {
+      'whoa.task.id': id,
+      'whoa.task.epoch': epoch,
+      'whoa.tenant': tenant,
+      'gen_ai.agent.name': agent,
+      ...(conversation !== undefined && { 'gen_ai.conversation.id': conversation }),
+    };
+    return tracer.startSpan(`whoa.task ${agent}`, { kind: SpanKind.CONSUMER, attributes }, origin);
   }
 
   #hold(session: string, leaseMs: number, askedAt: number): void {

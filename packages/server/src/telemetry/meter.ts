@@ -8,13 +8,40 @@ const MAX_SERIES = 1_000;
 const MAX_LABEL_CHARACTERS = 100;
 const OTHER = 'other';
 
-/** The values of one metric for one set of labels. */
-interface Series {
+/** One metric with one set of labels. Keep it where it is used often. */
+export class Series {
   readonly labels: readonly string[];
+  readonly attributes: Attributes;
   /** The total, the current value, or the sum of a histogram. */
-  value: number;
+  value = 0;
   /** For a histogram: how many values fell into each bucket. The last one has no bound. */
   readonly buckets: number[];
+  readonly #histogram: Histogram | undefined;
+
+  constructor(name: MetricName, labels: readonly string[], histogram: Histogram | undefined) {
+    this.labels = labels;
+    this.attributes = attributesOf(name, labels);
+    this.#histogram = histogram;
+    this.buckets = histogram === undefined ? [] : Array<number>(BOUNDS.length + 1).fill(0);
+  }
+
+  add(amount = 1): void {
+    this.value += amount;
+  }
+
+  set(value: number): void {
+    this.value = value;
+  }
+
+  /** Records a time in milliseconds. Clocks of two machines can differ, so it may be negative: that counts as 0. */
+  time(ms: number): void {
+    const seconds = Math.max(0, ms) / 1_000;
+    let bucket = 0;
+    while (bucket < BOUNDS.length && seconds > BOUNDS[bucket]!) bucket++;
+    this.value += seconds;
+    this.buckets[bucket]! += 1;
+    this.#histogram?.record(seconds, this.attributes);
+  }
 }
 
 const NAMES = Object.keys(METRICS) as readonly MetricName[];
@@ -30,26 +57,23 @@ export class Meter implements Disposable {
       this.#series.set(name, new Map());
       this.#offer(name, meter);
       // A counter that is missing until its first event looks like one that is never scraped.
-      if (METRICS[name].labels.length === 0) this.#seriesOf(name, []);
+      if (METRICS[name].labels.length === 0) this.series(name);
     }
   }
 
-  add(name: MetricName, labels: readonly string[] = [], amount = 1): void {
-    this.#seriesOf(name, labels).value += amount;
-  }
-
-  set(name: MetricName, value: number): void {
-    this.#seriesOf(name, []).value = value;
-  }
-
-  /** Records a time in milliseconds. Clocks of two machines can differ, so it may be negative: that counts as 0. */
-  time(name: MetricName, ms: number, labels: readonly string[] = []): void {
-    const seconds = Math.max(0, ms) / 1_000;
-    const series = this.#seriesOf(name, labels);
-    const bucket = BOUNDS.findIndex((bound) => seconds <= bound);
-    series.value += seconds;
-    series.buckets[bucket === -1 ? BOUNDS.length : bucket]! += 1;
-    this.#histograms.get(name)!.record(seconds, attributesOf(name, series));
+  /** Returns a metric with its labels. */
+  series(name: MetricName, ...given: readonly string[]): Series {
+    const all = this.#series.get(name)!;
+    const known = all.get(given.join('\0'));
+    if (known !== undefined) return known;
+    const isFull = all.size >= MAX_SERIES;
+    const labels = given.map((label) => (isFull ? OTHER : label.slice(0, MAX_LABEL_CHARACTERS).toWellFormed()));
+    const key = labels.join('\0');
+    const found = all.get(key);
+    if (found !== undefined) return found;
+    const made = new Series(name, labels, this.#histograms.get(name));
+    all.set(key, made);
+    return made;
   }
 
   /** Returns everything in the text format of Prometheus. */
@@ -74,25 +98,10 @@ export class Meter implements Disposable {
         ? meter.createObservableCounter(name, { unit, description })
         : meter.createObservableGauge(name, { unit, description });
     const observe = (result: ObservableResult): void => {
-      for (const series of this.#series.get(name)!.values()) result.observe(series.value, attributesOf(name, series));
+      for (const { value, attributes } of this.#series.get(name)!.values()) result.observe(value, attributes);
     };
     instrument.addCallback(observe);
     this.#leave.push(() => instrument.removeCallback(observe));
-  }
-
-  #seriesOf(name: MetricName, given: readonly string[]): Series {
-    const all = this.#series.get(name)!;
-    const known = all.get(given.join('\0'));
-    if (known !== undefined) return known;
-    const isFull = all.size >= MAX_SERIES;
-    const labels = given.map((label) => (isFull ? OTHER : label.slice(0, MAX_LABEL_CHARACTERS).toWellFormed()));
-    const key = labels.join('\0');
-    const found = all.get(key);
-    if (found !== undefined) return found;
-    const buckets = METRICS[name].kind === 'histogram' ? Array<number>(BOUNDS.length + 1).fill(0) : [];
-    const made: Series = { labels, value: 0, buckets };
-    all.set(key, made);
-    return made;
   }
 
   #describe(name: MetricName): string {
@@ -129,7 +138,7 @@ function escapeLabel(value: string): string {
 }
 
 /** In OpenTelemetry the labels of Whoa have its prefix, and an agent has the name that the conventions give it. */
-function attributesOf(name: MetricName, { labels }: Series): Attributes {
+function attributesOf(name: MetricName, labels: readonly string[]): Attributes {
   return Object.fromEntries(
     METRICS[name].labels.map((label, i) => [label === 'agent' ? 'gen_ai.agent.name' : `whoa.${label}`, labels[i]!]),
   );

@@ -40,12 +40,15 @@ function observeDelivery(store: TaskStore, { tasks, meter, clock, quietly }: Obs
     const rungAt = rings.get(domain);
     if (rungAt !== undefined && rungAt <= asked) {
       rings.delete(domain);
-      if (answer.tasks.length > 0) meter.time('whoa.take.ring', clock.now() - rungAt);
+      if (answer.tasks.length > 0) meter.series('whoa.take.ring').time(clock.now() - rungAt);
     }
-    const ages = answer.tasks.filter(({ task }) => isNew(task)).map(({ task }) => waitOf(task, answer.now));
-    oldest.set(domain, answer.tasks.length < limit ? 0 : Math.max(0, ...ages));
-    meter.set('whoa.ready.oldest', Math.max(...oldest.values()) / 1_000);
-    for (const taken of answer.tasks) tasks.begin(taken, leaseMs, asked);
+    let age = 0;
+    for (const taken of answer.tasks) {
+      if (isNew(taken.task)) age = Math.max(age, waitOf(taken.task, answer.now));
+      tasks.begin(taken, leaseMs, asked);
+    }
+    oldest.set(domain, answer.tasks.length < limit ? 0 : age);
+    meter.series('whoa.ready.oldest').set(Math.max(...oldest.values()) / 1_000);
   }
 
   function noteHint(hint: Hint): void {
@@ -78,7 +81,7 @@ function observeDelivery(store: TaskStore, { tasks, meter, clock, quietly }: Obs
     },
     async sweep(given) {
       const swept = await store.sweep(given);
-      quietly(() => meter.add('whoa.task.freed', [], swept.freed));
+      quietly(() => meter.series('whoa.task.freed').add(swept.freed));
       return swept;
     },
     watch: (filter, listener) =>
@@ -94,18 +97,22 @@ function observeWork(store: TaskStore, { tasks, meter, quietly, onStopReport }: 
   return {
     async create(task, given) {
       const receipt = await store.create(task, given);
-      if (receipt.answer === 'created') quietly(() => meter.add('whoa.task.created', [task.agent]));
+      quietly(() => {
+        if (receipt.answer !== 'created') return;
+        meter.series('whoa.task.created', task.agent).add();
+        tasks.created(receipt.task.id);
+      });
       return receipt;
     },
     async cancel(target, reason, given) {
       const receipt = await store.cancel(target, reason, given);
-      quietly(() => meter.add('whoa.cancel.requested', [receipt.answer]));
+      quietly(() => meter.series('whoa.cancel.requested', receipt.answer).add());
       return receipt;
     },
     async append(claim, batch) {
       const orders = await store.append(claim, batch);
       quietly(() => {
-        meter.add('whoa.journal.written', [], bytesOf(batch.events));
+        meter.series('whoa.journal.written').add(bytesOf(batch.events));
         tasks.obey(claim.id, orders);
       });
       return orders;
@@ -115,13 +122,18 @@ function observeWork(store: TaskStore, { tasks, meter, quietly, onStopReport }: 
       quietly(() => tasks.end(claim.id, 'released'));
       return receipt;
     },
-    async finish(claim, outcome) {
-      const receipt = await store.finish(claim, outcome);
-      quietly(() => {
-        if (outcome.stop !== undefined) onStopReport(outcome.stop as unknown as StopReport, claim.id);
-        tasks.end(claim.id, receipt.status, outcome.error);
-      });
-      return receipt;
+    finish(claim, outcome) {
+      const finishing = store.finish(claim, outcome);
+      // Not awaited here: this is part of every task, and a wait has its price. It is called before the caller goes on.
+      finishing.then(
+        ({ status }) =>
+          quietly(() => {
+            if (outcome.stop !== undefined) onStopReport(outcome.stop as unknown as StopReport, claim.id);
+            tasks.end(claim.id, status, outcome.error);
+          }),
+        () => {},
+      );
+      return finishing;
     },
   } satisfies Partial<TaskStore>;
 }

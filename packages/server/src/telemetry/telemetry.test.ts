@@ -1,9 +1,10 @@
-import { SpanStatusCode } from '@opentelemetry/api';
+import { context, SpanStatusCode, trace } from '@opentelemetry/api';
+import { AsyncLocalStorageContextManager } from '@opentelemetry/context-async-hooks';
 import { InMemorySpanExporter, type ReadableSpan, SimpleSpanProcessor, TracerProvider } from '@opentelemetry/sdk-trace';
 import { type Agent, createAgent, createAgentTool, defineTool } from '@whoa/core';
 import { createScriptedModel, createVirtualWorld, flushMicrotasks } from '@whoa/core/testing';
 import { createMemoryStore, createRunner, type RunnerOptions } from '@whoa/tasks';
-import { expect, test } from 'vitest';
+import { expect, onTestFinished, test } from 'vitest';
 import { z } from 'zod';
 import { type Around, alterStore } from '../../../../test/tasks/altered-store.ts';
 import { claimFor } from '../../../../test/tasks/claimed.ts';
@@ -42,7 +43,7 @@ function setUp(
     }),
   );
   const spans = () => exporter.getFinishedSpans();
-  return { world, telemetry, store, runner, logs, spans };
+  return { world, telemetry, store, runner, logs, spans, tracerProvider };
 }
 
 const agentWith = (options: Partial<Parameters<typeof createAgent>[0]>): Agent =>
@@ -159,6 +160,32 @@ test('a task that was cancelled before its start, twice and after its end is cou
   expect(readValue(text, 'whoa.cancel.requested', '{answer="too-late"}')).toBe(1);
   expect(readValue(text, 'whoa.task.ended', '{agent="assistant",status="success"}')).toBe(1);
   expect(text).toContain('whoa_cancel_settled_seconds_count 0');
+});
+
+test('a task that is created under a span in the same process is inside it, and its span is active in the work', async () => {
+  const contexts = new AsyncLocalStorageContextManager().enable();
+  context.setGlobalContextManager(contexts);
+  onTestFinished(() => {
+    context.disable();
+    contexts.disable();
+  });
+  const seen: unknown[] = [];
+  const { runner, spans, tracerProvider } = setUp(() => {
+    seen.push((trace.getActiveSpan() as unknown as ReadableSpan).name);
+    return Promise.resolve('done');
+  });
+  const { id } = await tracerProvider.getTracer('test').startActiveSpan('request', async (request) => {
+    const response = await runner.run(TASK);
+    request.end();
+    return response;
+  });
+  await runner.stop();
+  expect(spans().map((span) => [span.name, parentOf(span, spans())])).toEqual([
+    ['whoa.task assistant', 'request'],
+    ['request', undefined],
+  ]);
+  expect(spans()[1]!.events).toMatchObject([{ name: 'whoa.task.created', attributes: { 'whoa.task.id': id } }]);
+  expect(seen).toEqual(['whoa.task assistant']);
 });
 
 test('failed work is an error by its code, without its message', async () => {

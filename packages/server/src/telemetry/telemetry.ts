@@ -11,7 +11,7 @@ import {
 } from '@opentelemetry/api';
 import type { Agent, RunEvent } from '@whoa/core';
 import { systemClock, type World } from '@whoa/core/embed';
-import { type HookError, type Hooks, reportFailure } from '@whoa/core/internal';
+import { type Hooks, reportFailure } from '@whoa/core/internal';
 import type { RunnerEvent, RunnerOptions, TaskStore, Work } from '@whoa/tasks';
 import { LiveTasks } from './live-tasks.ts';
 import { Meter } from './meter.ts';
@@ -73,7 +73,7 @@ export function createTelemetry(options: TelemetryOptions = {}): Telemetry {
 
 class ObservingTelemetry implements Telemetry {
   readonly #options: TelemetryOptions;
-  readonly #tracer: Tracer;
+  readonly #tracer: () => Tracer | undefined;
   readonly #meter: Meter;
   readonly #tasks: LiveTasks;
   readonly #counts: WorkCounts;
@@ -83,7 +83,7 @@ class ObservingTelemetry implements Telemetry {
 
   constructor(options: TelemetryOptions) {
     this.#options = options;
-    this.#tracer = (options.tracerProvider ?? trace).getTracer(SCOPE);
+    this.#tracer = findTracer(options.tracerProvider);
     this.#meter = new Meter((options.meterProvider ?? metrics).getMeter(SCOPE));
     this.#counts = new WorkCounts(this.#meter, (log) => this.log(log));
     this.#tasks = new LiveTasks({ tracer: this.#tracer, meter: this.#meter, clock: this.#clock });
@@ -95,15 +95,21 @@ class ObservingTelemetry implements Telemetry {
 
   observe<Options extends RunnerOptions>(options: Options): Options {
     const { hooks, agents } = options;
-    const any = (event: RunnerEvent | HookError): unknown => {
-      this.#quietly(() => this.#noteRunner(event));
-      return hooks?.any?.(event);
+    const own: RunnerOptions['hooks'] = {
+      'task-end': (event) => {
+        if (event.status === 'failed' || event.status === 'lost') this.#quietly(() => this.#noteEnd(event));
+        return hooks?.['task-end']?.(event);
+      },
+      'store-error': (event) => {
+        this.#quietly(() => this.#noteStoreError(event));
+        return hooks?.['store-error']?.(event);
+      },
     };
     return {
       ...options,
       store: this.observeStore(options.store),
       agents: Object.fromEntries(Object.entries(agents).map(([name, work]) => [name, this.#observeWork(work)])),
-      hooks: extend(hooks, { any }),
+      hooks: extend(hooks, own),
     };
   }
 
@@ -139,7 +145,7 @@ class ObservingTelemetry implements Telemetry {
   }
 
   count(name: MetricName, ...labels: readonly string[]): void {
-    this.#quietly(() => this.#meter.add(name, labels));
+    this.#quietly(() => this.#meter.series(name, ...labels).add());
   }
 
   log(log: TelemetryLog): void {
@@ -165,7 +171,8 @@ class ObservingTelemetry implements Telemetry {
   }
 
   #observeWork(work: Work): Work {
-    if (typeof work === 'function') return (given) => this.#inTask(given.task.id, () => work(given));
+    if (typeof work === 'function')
+      return (given) => (this.#tracer() === undefined ? work(given) : this.#inTask(given.task.id, () => work(given)));
     if ('run' in work) return this.observeAgent(work);
     return {
       hold: (given) => this.#inTask(given.task.id, () => work.hold(given)),
@@ -177,7 +184,7 @@ class ObservingTelemetry implements Telemetry {
 
   #inTask<T>(id: string, work: () => T): T {
     const live = this.#tasks.get(id);
-    return live === undefined ? work() : context.with(live.context, work);
+    return live?.span === undefined ? work() : context.with(live.context, work);
   }
 
   /** Starts the span of a run. The run of a task is inside the span of the task. */
@@ -200,9 +207,11 @@ class ObservingTelemetry implements Telemetry {
     let span: Span | undefined;
     let spans: RunSpans | undefined;
     this.#quietly(() => {
-      span = this.#tracer.startSpan(title, { kind: SpanKind.INTERNAL, attributes }, parent);
+      const tracer = this.#tracer();
+      if (tracer === undefined) return;
+      span = tracer.startSpan(title, { kind: SpanKind.INTERNAL, attributes }, parent);
       within = trace.setSpan(parent, span);
-      if (span.isRecording()) spans = new RunSpans({ tracer: this.#tracer, context: within });
+      if (span.isRecording()) spans = new RunSpans({ tracer, context: within });
     });
     const onEvent = (event: RunEvent): void => {
       this.#counts.noteRun(event, { agent: name, ...(live && { taskId }) });
@@ -210,7 +219,7 @@ class ObservingTelemetry implements Telemetry {
     };
     const runIn = <T>(run: () => T): T => {
       try {
-        return context.with(within ?? parent, run);
+        return within === undefined ? run() : context.with(within, run);
       } catch (error) {
         // The input was refused, so there is no run that would end the span.
         if (span !== undefined) fail(span, codeOf(error));
@@ -221,15 +230,17 @@ class ObservingTelemetry implements Telemetry {
     return { onEvent, runIn };
   }
 
-  #noteRunner(event: RunnerEvent | HookError): void {
-    if (event.type === 'store-error') {
-      this.#meter.add('whoa.store.errors');
-      this.log({ level: 'error', event: 'store-error', value: codeOf(event.error) });
+  #noteStoreError({ error }: { readonly error: unknown }): void {
+    this.#meter.series('whoa.store.errors').add();
+    this.log({ level: 'error', event: 'store-error', value: codeOf(error) });
+  }
+
+  #noteEnd({ id: taskId, status }: Extract<RunnerEvent, { type: 'task-end' }>): void {
+    if (status === 'failed') {
+      this.log({ level: 'warn', event: 'task-failed', taskId });
+      return;
     }
-    if (event.type !== 'task-end') return;
-    const { id: taskId, status } = event;
-    if (status === 'failed') this.log({ level: 'warn', event: 'task-failed', taskId });
-    if (status !== 'lost') return;
+    // Nothing was written, so the store was not asked.
     const agent = this.#tasks.end(taskId, 'lost')?.agent;
     this.log({ level: 'warn', event: 'task-lost', taskId, ...(agent !== undefined && { agent }) });
   }
@@ -247,6 +258,18 @@ class ObservingTelemetry implements Telemetry {
     if (!this.#hasWarned) reportFailure(undefined, 'telemetry', error);
     this.#hasWarned = true;
   }
+}
+
+/**
+ * Finds the tracer once an SDK is registered, also if that is after the telemetry was created. Without one, spans that go
+ * nowhere would only cost time.
+ */
+function findTracer(given: TracerProvider | undefined): () => Tracer | undefined {
+  const tracer = (given ?? trace).getTracer(SCOPE);
+  if (given !== undefined) return () => tracer;
+  const registered = (provider: TracerProvider & { getDelegateTracer?: (name: string) => unknown }): boolean =>
+    provider.getDelegateTracer === undefined || provider.getDelegateTracer(SCOPE) !== undefined;
+  return () => (registered(trace.getTracerProvider()) ? tracer : undefined);
 }
 
 /** Sends what a provider of an SDK still holds. The interface of OpenTelemetry has no method for it. */

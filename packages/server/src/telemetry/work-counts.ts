@@ -36,13 +36,13 @@ export class WorkCounts {
     else if (event.type === 'work-abandoned' || (event.type === 'call-end' && event.result.state === 'unknown')) {
       this.#noteAbandoned(1, about);
     } else if (event.type === 'call-late') {
-      this.#meter.add('whoa.work.late');
+      this.#meter.series('whoa.work.late').add();
       this.#log({ level: 'warn', event: 'work-late', ...about });
     } else if (event.type === 'run-end' && !isNested) {
       // What sub-agents used and left is in the outcome of their parent.
       const { outcome } = event;
-      this.#meter.add('whoa.token.used', [about.agent, 'input'], outcome.usage.inputTokens);
-      this.#meter.add('whoa.token.used', [about.agent, 'output'], outcome.usage.outputTokens);
+      this.#meter.series('whoa.token.used', about.agent, 'input').add(outcome.usage.inputTokens);
+      this.#meter.series('whoa.token.used', about.agent, 'output').add(outcome.usage.outputTokens);
       if (outcome.status === 'cancelled') this.#noteLeftovers(outcome.stop, about);
     }
   }
@@ -58,14 +58,14 @@ export class WorkCounts {
 
   #noteAbandoned(value: number, about: About): void {
     if (value === 0) return;
-    this.#meter.add('whoa.work.abandoned', [], value);
+    this.#meter.series('whoa.work.abandoned').add(value);
     this.#log({ level: 'warn', event: 'work-abandoned', ...about, value });
   }
 
   #noteLeftovers({ calls }: StopReport, about: About): void {
     const value = calls.reduce((sum, { survivors = 0 }) => sum + survivors, 0);
     if (value === 0) return;
-    this.#meter.add('whoa.process.leftover', [], value);
+    this.#meter.series('whoa.process.leftover').add(value);
     this.#log({ level: 'warn', event: 'process-leftover', ...about, value });
   }
 }
