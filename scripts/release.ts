@@ -27,6 +27,10 @@ const MANAGERS: readonly Manager[] = [
 
 /** Peers that a package cannot do without. Yarn does not install them by itself. */
 const PEERS = { bullmq: '6' };
+/** pnpm asks about every script of an install. BullMQ works without this one. */
+const BUILDS = { 'msgpackr-extract': false };
+/** As in our own overrides: newer versions are not published for every platform, which Yarn refuses. */
+const PINS = { 'msgpackr-extract': '3.0.4' };
 
 function run([file = '', ...args]: readonly string[], cwd: string): string {
   return execFileSync(file, args, { cwd, encoding: 'utf8', stdio: ['ignore', 'pipe', 'inherit'] });
@@ -38,10 +42,18 @@ function tryWith({ name, install, node }: Manager, { tarballs, entries }: Packed
   mkdirSync(cwd);
   const files = Object.fromEntries([...tarballs].map(([name, file]) => [name, `file:${file}`]));
   // Packages that nobody has published yet ask for each other by version: the files stand in for them.
-  const manifest = { private: true, type: 'module', dependencies: { ...files, ...PEERS }, resolutions: files };
+  const manifest = {
+    private: true,
+    type: 'module',
+    dependencies: { ...files, ...PEERS },
+    resolutions: { ...files, ...PINS },
+  };
   writeFileSync(join(cwd, 'package.json'), JSON.stringify(manifest));
   writeFileSync(join(cwd, 'imports.mjs'), importAll(entries.filter((entry) => entry !== FOR_PAGES)));
-  writeFileSync(join(cwd, 'pnpm-workspace.yaml'), JSON.stringify({ overrides: files }));
+  writeFileSync(
+    join(cwd, 'pnpm-workspace.yaml'),
+    JSON.stringify({ overrides: { ...files, ...PINS }, allowBuilds: BUILDS }),
+  );
   // Without one of its own, Yarn takes a folder further up for the project.
   if (name === 'Yarn') writeFileSync(join(cwd, 'yarn.lock'), '');
   run(install, cwd);
