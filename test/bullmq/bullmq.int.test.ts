@@ -284,6 +284,29 @@ test('a ticket waits while the store is away', async () => {
   await rest[Symbol.asyncDispose]();
 });
 
+test('an engine that could not start can be started again, and one can be closed while it starts', async () => {
+  const inner = createMemoryStore();
+  let isAway = true;
+  const store = new Proxy(inner, {
+    get(target, name) {
+      const value: unknown = Reflect.get(target, name);
+      if (name === 'watch' && isAway) return () => Promise.reject(new Error('the store is away'));
+      return typeof value === 'function' ? (value.bind(target) as unknown) : value;
+    },
+  });
+  const { engine, queue, ...rest } = await setUp({ store });
+  const agents = { assistant: heldWork().work };
+  const runner = createRunner({ store: engine.store, agents });
+  await expect(engine.serve(runner)).rejects.toThrow('the store is away');
+  isAway = false;
+  await engine.serve(runner);
+  await expect(engine.serve(runner)).rejects.toThrow('is serving or was closed');
+  const closing = createBullmqEngine({ store, queue, agents: ['assistant'] });
+  await Promise.allSettled([closing.serve(createRunner({ store: closing.store, agents })), closing.close()]);
+  await closing.close();
+  await rest[Symbol.asyncDispose]();
+});
+
 test('options that cannot work are refused', async () => {
   const idle = await setUp();
   const make = (options: object) => () => createBullmqEngine(options as Parameters<typeof createBullmqEngine>[0]);

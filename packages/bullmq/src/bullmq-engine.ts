@@ -117,8 +117,14 @@ class Engine implements BullmqEngine {
     const worker = new Worker(this.#queue.name, (job, lock) => this.#work(job, lock!), given);
     worker.on('error', (error) => this.#report(error));
     this.#served = { runner, worker };
-    // No agents: this runner takes only tasks to settle, and frees those of crashed workers.
-    await runner.serve({ concurrency: given.concurrency, agents: [] });
+    try {
+      // No agents: this runner takes only tasks to settle, and frees those of crashed workers.
+      await runner.serve({ concurrency: given.concurrency, agents: [] });
+    } catch (error) {
+      this.#served = undefined;
+      await worker.close();
+      throw error;
+    }
     if (this.#isClosed) return;
     this.#attempt(() => worker.run()).catch(() => {});
     this.#reofferSoon();
