@@ -1,4 +1,4 @@
-import { createPostgresStore, type TaskRecord, type TaskStore } from '@whoa/tasks';
+import { createMigration, createPostgresStore, type TaskRecord, type TaskStore } from '@whoa/tasks';
 import type { Hint } from '@whoa/tasks/store';
 import pg from 'pg';
 import { afterAll, beforeAll, expect, test } from 'vitest';
@@ -89,4 +89,19 @@ test('what a store acknowledges is flushed to disk, though the role would not wa
   );
   await store.create({ tenant: 'acme', agent: 'a', input: 'x' });
   expect(await query(server.url, 'SELECT * FROM flushed.seen')).toEqual([{ value: 'on' }]);
+});
+
+test('a migration needs a connection of its own', async () => {
+  await using pooled = createMigration({ backend: 'postgres', url: bouncer.url, schema: 'moved' });
+  await expect(pooled.run()).rejects.toMatchObject({
+    code: 'STORE_SETUP',
+    message: expect.stringMatching(/cannot be listened to or migrated.*listenUrl/) as string,
+  });
+  await using direct = createMigration({
+    backend: 'postgres',
+    url: bouncer.url,
+    listenUrl: server.url,
+    schema: 'moved',
+  });
+  expect(await direct.run()).toMatchObject({ format: 1 });
 });

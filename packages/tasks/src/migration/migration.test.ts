@@ -23,7 +23,9 @@ test('a plan creates nothing, a run creates the store, and both can be repeated'
     expect(await migration[mode]()).toEqual({ store, format: 1, ...NOTHING });
   }
   await migration[Symbol.asyncDispose]();
-  await migration[Symbol.asyncDispose]();
+  for (const mode of ['plan', 'run', 'finish'] as const) {
+    await expect(migration[mode]()).rejects.toMatchObject({ code: 'STORE_CLOSED' });
+  }
 });
 
 test('one that is stopped before it starts does nothing, and can be run later', async () => {

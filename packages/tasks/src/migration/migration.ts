@@ -1,4 +1,4 @@
-import { StoreSetupError } from '../errors.ts';
+import { StoreClosedError, StoreSetupError } from '../errors.ts';
 import { FORMAT, OLDEST_FORMAT } from '../rules/format.ts';
 import { readStoreConfig, type TaskStoreConfig } from '../stores/factory.ts';
 import { createPostgresMigrator } from '../stores/postgres/migrator.ts';
@@ -8,7 +8,7 @@ import type { Migrator, MigratorState } from './migrator.ts';
 
 /** Brings the data of a store to the newest format that this version can use, while processes use it. */
 export interface Migration extends AsyncDisposable {
-  /** Returns what there is to do. Changes nothing. */
+  /** Returns what there is to do. Changes nothing in a store that exists. */
   plan(): Promise<MigrationPlan>;
   /**
    * Creates what is missing and does every step that processes of the older version can bear. The format stays, so the
@@ -99,12 +99,20 @@ const MAX_NAMED = 10;
  */
 export function createMigration(config: TaskStoreConfig | string): Migration {
   const migrator = createMigrator(config);
+  let isClosed = false;
+  const run = async (options: MigrationOptions): Promise<MigrationPlan> => {
+    if (isClosed) throw new StoreClosedError();
+    return runSteps(migrator, options);
+  };
   return {
-    plan: async () => planOf(migrator, await migrator.state()),
-    run: (options = {}) => runSteps(migrator, options),
+    async plan() {
+      if (isClosed) throw new StoreClosedError();
+      return planOf(migrator, await migrator.state());
+    },
+    run: (options = {}) => run(options),
     async finish(options = {}) {
       for (;;) {
-        const plan = await runSteps(migrator, options);
+        const plan = await run(options);
         if (plan.format === FORMAT) return plan;
         options.signal?.throwIfAborted();
         const next = plan.format! + 1;
@@ -112,7 +120,10 @@ export function createMigration(config: TaskStoreConfig | string): Migration {
         if (workers.length > 0) throw new OlderWorkersError(workers, next);
       }
     },
-    [Symbol.asyncDispose]: () => migrator[Symbol.asyncDispose](),
+    [Symbol.asyncDispose]() {
+      isClosed = true;
+      return migrator[Symbol.asyncDispose]();
+    },
   };
 }
 

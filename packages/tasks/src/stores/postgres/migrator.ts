@@ -8,7 +8,13 @@ import {
   type Part,
   SEEN_MS,
 } from '../../migration/migrator.ts';
-import { connectAlone, describeServer, type LoneConnection, type ServerOptions } from './connection/connect.ts';
+import {
+  checkSession,
+  connectAlone,
+  describeServer,
+  type LoneConnection,
+  type ServerOptions,
+} from './connection/connect.ts';
 import type { Connection } from './connection/driver.ts';
 import { failureOf } from './connection/failures.ts';
 import { FORMAT_CHANGES } from './format-changes.ts';
@@ -218,8 +224,14 @@ class PostgresMigrator implements Migrator {
   async #open(): Promise<LoneConnection> {
     const settings = { operation: 'migrate', application_name: 'whoa migrate', query_timeout: 0 };
     const alone = await connectAlone(this.#server, settings);
-    // However long it takes.
-    await alone.connection.query('SET statement_timeout = 0');
-    return alone;
+    try {
+      await checkSession(this.#server, alone);
+      // However long it takes.
+      await alone.connection.query('SET statement_timeout = 0');
+      return alone;
+    } catch (error) {
+      await alone.sockets.endWithin(() => alone.connection.end());
+      throw error;
+    }
   }
 }

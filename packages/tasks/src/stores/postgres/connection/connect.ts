@@ -82,7 +82,7 @@ export async function checkSession(options: ServerOptions, { connection }: LoneC
     for (let i = 0; i < COMPARISONS; i++) {
       if ((await backendOf(other.connection)) !== own && (await backendOf(connection)) === own) continue;
       throw new StoreSetupError(
-        `${describeServer(options.url)} cannot be listened to: a pooler shares its connections (transaction mode). Give the store a listenUrl that leads to the server itself, or to a pooler in session mode`,
+        `${describeServer(options.url)} cannot be listened to or migrated: a pooler shares its connections (transaction mode). Give the store a listenUrl that leads to the server itself, or to a pooler in session mode`,
       );
     }
   } finally {
