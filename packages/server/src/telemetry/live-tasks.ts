@@ -210,11 +210,11 @@ export class LiveTasks {
 }
 
 /** A task that no worker has had before. */
-export function isNew({ epoch, deaths }: TaskHead): boolean {
+function isNew({ epoch, deaths }: TaskHead): boolean {
   return epoch === 1 && deaths === 0;
 }
 
 /** How long a task waited since it could start. */
-export function waitOf({ createdAt, notBefore = 0 }: TaskHead, now: number): number {
+function waitOf({ createdAt, notBefore = 0 }: TaskHead, now: number): number {
   return now - Math.max(createdAt, notBefore);
 }

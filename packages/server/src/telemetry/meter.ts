@@ -56,8 +56,8 @@ export class Meter implements Disposable {
     for (const name of NAMES) {
       this.#series.set(name, new Map());
       this.#offer(name, meter);
-      // A counter that is missing until its first event looks like one that is never scraped.
-      if (METRICS[name].labels.length === 0) this.series(name);
+      // A counter that is missing until its first event looks like one that is never scraped. A gauge is not known yet.
+      if (METRICS[name].labels.length === 0 && METRICS[name].kind !== 'gauge') this.series(name);
     }
   }
 

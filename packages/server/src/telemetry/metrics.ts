@@ -15,6 +15,7 @@ export type MetricName =
   | 'whoa.task.wait'
   | 'whoa.task.duration'
   | 'whoa.task.freed'
+  | 'whoa.ready.tasks'
   | 'whoa.ready.oldest'
   | 'whoa.take.ring'
   | 'whoa.beat.late'
@@ -42,7 +43,8 @@ export const METRICS: Readonly<Record<MetricName, Metric>> = {
   'whoa.task.wait': histogram('From the time a new task could start until it was taken here.', 'agent'),
   'whoa.task.duration': histogram('From taking a task to its end here.', 'agent', 'status'),
   'whoa.task.freed': counter('{task}', 'Tasks that this process freed because their worker had died.'),
-  'whoa.ready.oldest': gauge('s', 'Age of the oldest task in the last take; 0 when no task was left to take.'),
+  'whoa.ready.tasks': gauge('{task}', 'Tasks of the store that wait for a worker. Read every 15 s, by servers.'),
+  'whoa.ready.oldest': gauge('s', 'How long the oldest of them has been ready. Read every 15 s, by servers.'),
   'whoa.take.ring': histogram('From the hint that a task is ready until a take brought one.'),
   'whoa.beat.late': histogram('How much later than a third of its lease a session was renewed.'),
   'whoa.cancel.requested': counter('{cancel}', 'Cancels that this process sent to the store.', 'answer'),

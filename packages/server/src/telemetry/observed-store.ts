@@ -2,7 +2,7 @@ import type { StopReport } from '@whoa/core';
 import type { Clock } from '@whoa/core/embed';
 import type { TaskStore } from '@whoa/tasks';
 import type { Hint } from '@whoa/tasks/store';
-import { isNew, type LiveTasks, type TakeAnswer, waitOf } from './live-tasks.ts';
+import type { LiveTasks, TakeAnswer } from './live-tasks.ts';
 import type { Meter } from './meter.ts';
 
 export interface ObserverOptions {
@@ -34,21 +34,14 @@ export function observeStore(store: TaskStore, options: ObserverOptions): TaskSt
 function observeDelivery(store: TaskStore, { tasks, meter, clock, quietly }: ObserverOptions) {
   /** When each domain was first told that a task is ready, since its last take. */
   const rings = new Map<number, number>();
-  const oldest = new Map<number, number>();
 
-  function noteTake(answer: TakeAnswer, { domain, limit, leaseMs }: Parameters<TaskStore['take']>[0], asked: number) {
+  function noteTake(answer: TakeAnswer, { domain, leaseMs }: Parameters<TaskStore['take']>[0], asked: number) {
     const rungAt = rings.get(domain);
     if (rungAt !== undefined && rungAt <= asked) {
       rings.delete(domain);
       if (answer.tasks.length > 0) meter.series('whoa.take.ring').time(clock.now() - rungAt);
     }
-    let age = 0;
-    for (const taken of answer.tasks) {
-      if (isNew(taken.task)) age = Math.max(age, waitOf(taken.task, answer.now));
-      tasks.begin(taken, leaseMs, asked);
-    }
-    oldest.set(domain, answer.tasks.length < limit ? 0 : age);
-    meter.series('whoa.ready.oldest').set(Math.max(...oldest.values()) / 1_000);
+    for (const taken of answer.tasks) tasks.begin(taken, leaseMs, asked);
   }
 
   function noteHint(hint: Hint): void {

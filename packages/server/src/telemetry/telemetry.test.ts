@@ -240,6 +240,35 @@ test('rings, waits, beats, freed and lost tasks are measured where they happen',
   expect(readValue(telemetry.metrics(), 'whoa.task.running')).toBe(0);
 });
 
+test('what waits in the store is read at intervals, also after the store failed, and not after the end', async () => {
+  let isDown = false;
+  const { world, store, telemetry, logs } = setUp(() => Promise.resolve('unused'));
+  const around: Around = (_name, call) => (isDown ? Promise.reject(new Error('down')) : call());
+  expect(readValue(telemetry.metrics(), 'whoa.ready.tasks')).toBeUndefined();
+  const watching = telemetry.watchQueues(alterStore(store, around));
+  await flushMicrotasks();
+  expect(readValue(telemetry.metrics(), 'whoa.ready.tasks')).toBe(0);
+  await store.create(TASK);
+  await store.create({ ...TASK, tenant: 'globex' });
+  await world.clock.advance(15_000);
+  expect(readValue(telemetry.metrics(), 'whoa.ready.tasks')).toBe(2);
+  expect(readValue(telemetry.metrics(), 'whoa.ready.oldest')).toBe(15);
+  isDown = true;
+  await world.clock.advance(15_000);
+  expect(logs).toMatchObject([{ event: 'store-error' }]);
+  isDown = false;
+  await world.clock.advance(15_000);
+  expect(readValue(telemetry.metrics(), 'whoa.ready.oldest')).toBe(45);
+  for (let i = 0; i < 2; i++) await watching[Symbol.asyncDispose]();
+  await world.clock.advance(60_000);
+  expect(readValue(telemetry.metrics(), 'whoa.ready.oldest')).toBe(45);
+});
+
+test('an observed agent keeps its version', () => {
+  const { telemetry } = setUp(() => Promise.resolve('unused'));
+  expect(telemetry.observeAgent(agentWith({ version: '7' })).version).toBe('7');
+});
+
 test('a tracer, a logger and hooks that throw disturb nothing, and are warned of once', async () => {
   const warnings: Error[] = [];
   const listeners = process.listeners('warning');

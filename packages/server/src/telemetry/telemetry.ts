@@ -17,6 +17,7 @@ import { LiveTasks } from './live-tasks.ts';
 import { Meter } from './meter.ts';
 import type { MetricName } from './metrics.ts';
 import { observeStore } from './observed-store.ts';
+import { QueueWatcher } from './queue-watcher.ts';
 import { agentSpan, codeOf, fail, RunSpans } from './run-spans.ts';
 import { type TelemetryLog, WorkCounts } from './work-counts.ts';
 
@@ -39,6 +40,8 @@ export interface Telemetry extends AsyncDisposable {
   observeStore(store: TaskStore): TaskStore;
   /** Returns the same agent, measured. Its sub-agents are included. */
   observeAgent(agent: Agent): Agent;
+  /** Reads every 15 s what waits in a store, until the result is disposed. One process of a deployment is enough. */
+  watchQueues(store: TaskStore): AsyncDisposable;
   /** Counts one more. For parts of Whoa. */
   count(name: MetricName, ...labels: readonly string[]): void;
   log(log: TelemetryLog): void;
@@ -128,11 +131,8 @@ class ObservingTelemetry implements Telemetry {
   }
 
   observeAgent(agent: Agent): Agent {
-    const { name, tools, ledger } = agent;
     return {
-      name,
-      tools,
-      ledger,
+      ...agent,
       run: (input, given = {}) => {
         const { onEvent, runIn } = this.#beginRun(agent, given.id);
         const any = (event: RunEvent): unknown => {
@@ -142,6 +142,11 @@ class ObservingTelemetry implements Telemetry {
         return runIn(() => agent.run(input, { ...given, hooks: extend(given.hooks, { any }) }));
       },
     };
+  }
+
+  watchQueues(store: TaskStore): AsyncDisposable {
+    const onError = (error: unknown): void => this.#quietly(() => this.#noteStoreError({ error }));
+    return new QueueWatcher({ store, meter: this.#meter, clock: this.#clock, onError });
   }
 
   count(name: MetricName, ...labels: readonly string[]): void {

@@ -89,6 +89,7 @@ async function run(args: readonly string[], own: Own): Promise<number> {
   const opened = own(values.work ? openStore(config) : openSharedStore(config, 'serve'));
   const telemetry = own(createTelemetry());
   const store = telemetry.observeStore(opened);
+  own(telemetry.watchQueues(opened));
   const { ladder, resume } = config;
   if (open !== undefined)
     own(await startWorker({ ...open, store: opened, concurrency, ladder, resume, telemetry, screen, asJson }));
