@@ -1,29 +1,20 @@
 import {
   checkStoreModel,
   createRedisStoreKind,
-  findSkipReason,
   formatContractReports,
   memoryStoreKind,
-  runContractCase,
   runStoreContract,
   sqliteStoreKind,
-  storeContract,
 } from '@whoa/tasks/testing';
 import * as fc from 'fast-check';
 import { Cluster } from 'ioredis';
-import { describe, expect, test } from 'vitest';
+import { expect, test } from 'vitest';
 import { startPostgres } from '../servers/postgres.ts';
 import { postgresStoreKind } from '../servers/postgres-kind.ts';
 import { ask, startRedis, startRedisCluster } from '../servers/redis.ts';
 
 /** The contract is about what a store does, not how fast: a busy machine may take this long for one request. */
 const BUSY_MS = 60_000;
-
-describe('the contract on SQLite', () => {
-  for (const one of storeContract) {
-    test.skipIf(findSkipReason(sqliteStoreKind, one))(`${one.title}`, () => runContractCase(sqliteStoreKind, one));
-  }
-});
 
 test('every store keeps the whole contract, and one table says so', { timeout: 20 * BUSY_MS }, async () => {
   await using redis = await startRedis({ appendfsync: 'everysec' });
