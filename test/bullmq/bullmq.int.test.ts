@@ -127,6 +127,19 @@ test('a rate limit holds while tickets are lost and offered again', async () => 
   await rest[Symbol.asyncDispose]();
 });
 
+test('the ticket of a paused agent starts nothing until the agent is resumed', async () => {
+  const { work, started, end } = heldWork();
+  end();
+  const { engine, store, queue, ...rest } = await setUp({ work, reofferMs: 50 });
+  await store.pause({ agent: 'assistant' }, true);
+  const ref = await create(engine);
+  await expect.poll(async () => (await queue.getJob(ref.id))?.attemptsStarted, POLL).toBeGreaterThan(1);
+  expect(started).toEqual([]);
+  await store.pause({ agent: 'assistant' }, false);
+  await statusIs(store, ref, 'success');
+  await rest[Symbol.asyncDispose]();
+});
+
 test('a lost ticket is replaced, and keeps its priority', async () => {
   const idle = await setUp();
   const ref = await create(idle.engine, { priority: 7 });
