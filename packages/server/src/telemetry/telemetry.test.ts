@@ -264,6 +264,18 @@ test('what waits in the store is read at intervals, also after the store failed,
   expect(readValue(telemetry.metrics(), 'whoa.ready.oldest')).toBe(45);
 });
 
+test('an end waits for the last spans, but not for ever', async () => {
+  const asked: string[] = [];
+  const stuck = { getTracer: () => undefined, forceFlush: () => new Promise(() => asked.push('flush')) };
+  const { world, telemetry } = setUp(() => Promise.resolve('unused'), {
+    tracerProvider: stuck as unknown as TracerProvider,
+  });
+  const ended = telemetry[Symbol.asyncDispose]();
+  await world.clock.advance(2_000);
+  await ended;
+  expect(asked).toEqual(['flush']);
+});
+
 test('an observed agent keeps its version', () => {
   const { telemetry } = setUp(() => Promise.resolve('unused'));
   expect(telemetry.observeAgent(agentWith({ version: '7' })).version).toBe('7');

@@ -20,21 +20,23 @@ interface SetUp {
   readonly lookup?: LookupFunction;
   /** A host to send to instead, which must be public. */
   readonly host?: string;
+  readonly maxAttempts?: number;
 }
 
 /** A store, webhooks to a service on this machine, and what became of each attempt. */
-async function setUp({ answer, webhook, around = (_name, call) => call(), lookup, host }: SetUp = {}) {
+async function setUp(options: SetUp = {}) {
+  const { answer, webhook, around = (_name, call) => call(), lookup, host, maxAttempts = 3 } = options;
   const world = createVirtualWorld();
-  const store = createMemoryStore({ world, maxAttempts: 1 });
+  const store = createMemoryStore({ world, maxAttempts });
   const receiver = await startHookReceiver(answer);
   const outside = { url: `https://${host}:${new URL(receiver.url).port}/` };
   const target = host === undefined ? { url: receiver.url, allowPrivateAddresses: true } : outside;
   const attempts: WebhookAttempt[] = [];
   const errors: unknown[] = [];
   const waiting = new Set<() => void>();
-  const open = () => {
+  const open = (instance: Around = around) => {
     const webhooks = createWebhooks({
-      store: alterStore(store, around),
+      store: alterStore(store, instance),
       webhooks: [{ secret: SECRET, ...target, ...webhook }],
       onAttempt(attempt) {
         attempts.push(attempt);
@@ -87,7 +89,7 @@ function isSigned({ headers, body }: ReceivedHook, secret: string): boolean {
 }
 
 test('every way in which a task ends is reported once, signed, without what it says', async () => {
-  const { world, store, receiver, open, attempted } = await setUp();
+  const { world, store, receiver, open, attempted } = await setUp({ maxAttempts: 1 });
   await open().start();
   // A second process with the same webhook.
   await open().start();
@@ -185,6 +187,28 @@ test('a process that ends in the middle of an attempt leaves it to another one',
   await world.clock.advance(20_000);
   await attempted(1);
   expect(attempts).toMatchObject([{ taskId: id, attempt: 1, result: 'delivered' }]);
+});
+
+test('a process that is killed in the middle of an attempt loses nothing', async () => {
+  const { world, store, receiver, attempts, open, attempted } = await setUp({
+    answer: (index) => (index === 0 ? undefined : { status: 204 }),
+  });
+  let isDead = false;
+  const killed = open((_name, call) => (isDead ? Promise.reject(new Error('killed')) : call()));
+  await killed.start();
+  const id = await finish(store);
+  await receiver.received(1);
+  isDead = true;
+  await open().start();
+  // Its lease, and another one because nobody was there to see the first end.
+  await world.clock.advance(60_000);
+  await receiver.received(2);
+  await attempted(1);
+  expect(attempts).toMatchObject([{ taskId: id, attempt: 1, result: 'delivered' }]);
+  expect(receiver.hooks.map(({ headers }) => headers['webhook-id'])).toEqual([id, id]);
+  const ended = killed[Symbol.asyncDispose]();
+  await world.clock.advance(60_000);
+  await ended;
 });
 
 test('a cancelled delivery is not repeated', async () => {
