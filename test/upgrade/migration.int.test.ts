@@ -103,7 +103,8 @@ test('a migration gives way to others, stops on Ctrl-C in the middle of a step, 
   const first = migrate(next, options);
   await waits('ALTER TABLE');
   for (let i = 0; i < 5; i++) await store.create({ tenant: 'acme', agent: 'a', input: i });
-  await expect(createMigration(options).run()).rejects.toMatchObject({
+  await using rival = createMigration(options);
+  await expect(rival.run()).rejects.toMatchObject({
     code: 'STORE_BUSY',
     message: expect.stringContaining('being migrated by another process') as string,
   });

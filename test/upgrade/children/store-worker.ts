@@ -31,7 +31,8 @@ const runner = createRunner({
   store,
   worker,
   agents: { [agent]: job },
-  leaseMs: 3_000,
+  // A busy machine must not end the sessions that a finish is refused for.
+  leaseMs: 5_000,
   pollMs: 200,
   hooks: {
     'task-end': ({ id, status }) => write({ type: 'end', id, status }),
