@@ -24,3 +24,4 @@ declare const from: string;
 declare const text: string;
 declare const messageId: string;
 declare function send(to: string, text: string): void;
+declare function askUser(message: string, context: { readonly signal: AbortSignal }): Promise<boolean>;

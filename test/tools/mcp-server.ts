@@ -10,24 +10,38 @@ import { createWorkspace, type Workspace } from '../workspace.ts';
 
 export const SERVER: string = join(import.meta.dirname, '../fixtures/mcp-server.ts');
 
+/** A server whose tools become tasks. */
+export const TASK_SERVER: string = join(import.meta.dirname, '../fixtures/mcp-task-server.ts');
+
 export interface Opened extends AsyncDisposable {
   readonly mcp: McpTools;
   readonly workspace: Workspace;
+  /** Kills an HTTP server. */
+  readonly kill: () => Promise<void>;
   readonly tool: (name: string) => Tool;
   readonly log: () => string;
   readonly waitForLog: (text: string) => Promise<void>;
 }
 
-export async function openTestServer(mode: 'stdio' | 'http', options: Partial<McpOptions> = {}): Promise<Opened> {
+export async function openTestServer(
+  mode: 'stdio' | 'http',
+  { file = SERVER, ...options }: Partial<McpOptions> & { file?: string } = {},
+): Promise<Opened> {
   const workspace = createWorkspace({ log: '' });
-  const http = mode === 'http' ? await startHttpServer(workspace) : undefined;
+  const http = mode === 'http' ? await startHttpServer(workspace, { file }) : undefined;
   const transport: McpTransport = http
     ? { type: 'http', url: `http://127.0.0.1:${http.port}/mcp` }
-    : { type: 'stdio', command: process.execPath, args: [SERVER, 'stdio', workspace.at('log')] };
+    : {
+        type: 'stdio',
+        command: process.execPath,
+        args: [file, 'stdio', workspace.at('log')],
+        negotiate: file === TASK_SERVER,
+      };
   const mcp = await createMcpTools({ name: 'test', transport, ...options });
   return {
     mcp,
     workspace,
+    kill: async () => http?.stop(),
     tool: (name) => mcp.tools.find((tool) => tool.name === `test_${name}`)!,
     log: () => workspace.read('log'),
     async waitForLog(text) {
@@ -43,9 +57,9 @@ export async function openTestServer(mode: 'stdio' | 'http', options: Partial<Mc
 
 export async function startHttpServer(
   workspace: Workspace,
-  port = 0,
+  { port = 0, file = SERVER }: { port?: number; file?: string } = {},
 ): Promise<{ port: number; stop(): Promise<void> }> {
-  const args = [SERVER, 'http', workspace.at('log'), String(port)];
+  const args = [file, 'http', workspace.at('log'), String(port)];
   const child = spawn(process.execPath, args, { stdio: ['ignore', 'pipe', 'inherit'] });
   const [chunk] = (await once(child.stdout, 'data')) as [Buffer];
   return { port: Number(chunk.toString()), stop: () => end(child) };

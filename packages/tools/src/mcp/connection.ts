@@ -1,13 +1,29 @@
-import type { CallToolResult, Client, Tool as McpTool, Progress, Transport } from '@modelcontextprotocol/client';
+import type {
+  CallToolResult,
+  Client,
+  Tool as McpTool,
+  Progress,
+  StandardSchemaV1,
+  Transport,
+} from '@modelcontextprotocol/client';
 import { type CancellationToken, CancelledError } from '@whoa/core';
 import { type Clock, waitUntilLevel } from '@whoa/core/embed';
 import { createBoundedFetch } from './bounded-fetch.ts';
+import { LostAnswerError } from './lost-answer.ts';
 import type { ServerCommand, StartServer } from './server-process.ts';
+import { relabelTask, TASKS_EXTENSION } from './server-task.ts';
 import { StdioTransport } from './stdio-transport.ts';
 
 /** How to connect to a server. */
 export type McpTransport =
-  | ({ readonly type: 'stdio' } & ServerCommand)
+  | ({
+      readonly type: 'stdio';
+      /**
+       * Whether to offer the server the 2026 protocol, which MCP tasks need. Defaults to `false`: some older servers exit
+       * when they are asked. HTTP servers are always asked.
+       */
+      readonly negotiate?: boolean;
+    } & ServerCommand)
   | {
       readonly type: 'http';
       readonly url: string;
@@ -21,11 +37,6 @@ const REST_MS = 30_000;
 /** The library's own timeout. It must be longer than ours, the tool's `timeoutMs`. */
 const REQUEST_MS = 2_000_000_000;
 
-/** Thrown when a call was sent but its response was lost. */
-export class LostAnswerError extends Error {
-  override readonly name: string = 'LostAnswerError';
-}
-
 /** Error codes that mean that a request was never sent. */
 const UNSENT = ['ECONNREFUSED', 'ENOTFOUND', 'EAI_AGAIN', 'EHOSTUNREACH', 'ENETUNREACH'];
 
@@ -35,6 +46,8 @@ export interface ConnectionOptions {
   readonly connectMs: number;
   readonly startServer: StartServer;
   readonly clock: Clock;
+  /** Whether tasks of the server may ask yes or no. */
+  readonly asks: boolean;
 }
 
 export interface ServerCall {
@@ -42,6 +55,12 @@ export interface ServerCall {
   readonly args: Record<string, unknown>;
   readonly onProgress: (progress: Progress) => void;
   readonly token: CancellationToken;
+}
+
+export interface ExtensionRequest<T extends StandardSchemaV1> {
+  readonly method: string;
+  readonly params: Record<string, unknown>;
+  readonly schema: T;
 }
 
 interface OpenConnection {
@@ -77,6 +96,32 @@ export class McpConnection implements AsyncDisposable {
     return this.#use(token, ({ client }, signal) =>
       client.callTool({ name, arguments: args }, { signal, onprogress: onProgress, timeout: REQUEST_MS }),
     );
+  }
+
+  /** Sends a request of an extension. Reopens the connection if it was lost. */
+  async request<T extends StandardSchemaV1>(
+    { schema, ...request }: ExtensionRequest<T>,
+    token: CancellationToken,
+  ): Promise<StandardSchemaV1.InferOutput<T>> {
+    return this.#use(token, ({ client }, signal) => client.request(request, schema, { signal, timeout: REQUEST_MS }));
+  }
+
+  get name(): string {
+    return this.#options.name;
+  }
+
+  get clock(): Clock {
+    return this.#options.clock;
+  }
+
+  /** Whether a new connection reaches the tasks of the last one: those of a process end with it. */
+  get keepsTasks(): boolean {
+    return this.#options.transport.type === 'http' && !this.#closed;
+  }
+
+  /** Aborts when the connection is closed for good. */
+  get closing(): AbortSignal {
+    return this.#closing.signal;
   }
 
   async [Symbol.asyncDispose](): Promise<void> {
@@ -127,10 +172,12 @@ export class McpConnection implements AsyncDisposable {
   }
 
   async #connect(): Promise<OpenConnection> {
-    const { name, connectMs } = this.#options;
+    const { name, connectMs, asks } = this.#options;
     const library = await loadClient();
     const { transport, versionNegotiation, fault } = this.#createTransport(library);
-    const client = new library.Client({ name: 'whoa', version: '0.1.0' }, { versionNegotiation });
+    const capabilities = { extensions: { [TASKS_EXTENSION]: {} }, ...(asks && { elicitation: { form: {} } }) };
+    const client = new library.Client({ name: 'whoa', version: '0.1.0' }, { versionNegotiation, capabilities });
+    transport.onmessage = relabelTask;
     const connection: OpenConnection = { client, transport, fault, calls: 0, retired: false };
     // Late responses to cancelled calls and stray output arrive here; the calls themselves have ended.
     client.onerror = () => undefined;
@@ -154,7 +201,8 @@ export class McpConnection implements AsyncDisposable {
     const { transport, startServer } = this.#options;
     if (transport.type === 'stdio') {
       const stdio = new StdioTransport(transport, startServer);
-      return { transport: stdio, versionNegotiation: { mode: 'legacy' as const }, fault: () => undefined };
+      const mode = transport.negotiate === true ? ('auto' as const) : ('legacy' as const);
+      return { transport: stdio as Transport, versionNegotiation: { mode }, fault: () => undefined };
     }
     const requestInit = transport.headers && { requestInit: { headers: { ...transport.headers } } };
     let fault: string | undefined;
@@ -165,7 +213,7 @@ export class McpConnection implements AsyncDisposable {
     });
     const http = new StreamableHTTPClientTransport(new URL(transport.url), { ...requestInit, fetch });
     // Newer servers treat the end of a request as its cancel. Without negotiation an older way is used that some ignore.
-    return { transport: http, versionNegotiation: { mode: 'auto' as const }, fault: () => fault };
+    return { transport: http as Transport, versionNegotiation: { mode: 'auto' as const }, fault: () => fault };
   }
 
   /** Handles the end of a connection. The next call opens another. */

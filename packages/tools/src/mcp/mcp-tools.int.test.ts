@@ -168,7 +168,7 @@ test('an HTTP server that went away fails the call, and the next call finds it w
   const failed = await callTool(echo, { say: 'x' });
   expect(failed).toMatchObject({ state: 'failed' });
   expect(failed.content).toContain('could not be reached');
-  const second = await startHttpServer(workspace, first.port);
+  const second = await startHttpServer(workspace, { port: first.port });
   expect(await callTool(echo, { say: 'back' })).toMatchObject({ content: 'back' });
   await second.stop();
 });

@@ -5,6 +5,7 @@ import { createContainment } from '../process/containment/create-containment.ts'
 import type { McpTransport } from './connection.ts';
 import { McpConnection } from './connection.ts';
 import { startServersIn } from './server-process.ts';
+import type { McpApprove } from './task-requests.ts';
 import { toolFromMcp } from './tool-from-mcp.ts';
 
 const CONNECT_MS = 30_000;
@@ -23,6 +24,8 @@ export interface McpOptions {
   readonly connectMs?: number;
   /** The time limit of a call. */
   readonly callMs?: number;
+  /** Answers a task of the server that asks yes or no. Without it, a task that asks is cancelled and its call fails. */
+  readonly approve?: McpApprove;
   /** The containment of a stdio server. Share that of the host. Defaults to a new one for this server. */
   readonly containment?: Containment;
   readonly clock?: Clock;
@@ -62,7 +65,14 @@ export async function createMcpTools(options: McpOptions): Promise<McpTools> {
   } = options;
   const containment = options.containment ?? createContainment();
   const startServer = startServersIn(containment);
-  const connection = new McpConnection({ name, transport, connectMs, clock, startServer });
+  const connection = new McpConnection({
+    name,
+    transport,
+    connectMs,
+    clock,
+    startServer,
+    asks: options.approve !== undefined,
+  });
   const close = async (): Promise<void> => {
     await connection[Symbol.asyncDispose]();
     if (options.containment === undefined) await containment[Symbol.asyncDispose]();
@@ -77,8 +87,11 @@ export async function createMcpTools(options: McpOptions): Promise<McpTools> {
     if (found.length > MAX_TOOLS)
       throw new Error(`The MCP server '${name}' has ${found.length} tools; the limit is ${MAX_TOOLS}`);
     const names = new Names(name);
+    const { approve } = options;
     return {
-      tools: found.map((tool) => toolFromMcp(tool, { name: names.take(tool.name), connection, trustHints, callMs })),
+      tools: found.map((tool) =>
+        toolFromMcp(tool, { name: names.take(tool.name), connection, trustHints, callMs, approve }),
+      ),
       [Symbol.asyncDispose]: close,
     };
   } catch (error) {

@@ -2,8 +2,11 @@ import type { Tool as McpTool, ToolAnnotations } from '@modelcontextprotocol/cli
 import { createInterruptedError, defineTool, isCancelledError, type Tool, type ToolResult } from '@whoa/core';
 import type { Effects, InputSchema } from '@whoa/core/embed';
 import { OutcomeUnknownError } from '@whoa/core/internal';
-import { LostAnswerError, type McpConnection } from './connection.ts';
+import type { McpConnection } from './connection.ts';
+import { TaskCancelledError, TaskFailedError } from './follow-task.ts';
+import { LostAnswerError } from './lost-answer.ts';
 import { describeProgress, resultFromMcp } from './result-from-mcp.ts';
+import { callOrFollow, type McpApprove } from './task-requests.ts';
 
 export interface McpToolOptions {
   /** The name the model sees. */
@@ -11,11 +14,12 @@ export interface McpToolOptions {
   readonly connection: McpConnection;
   readonly trustHints: boolean;
   readonly callMs: number;
+  readonly approve: McpApprove | undefined;
 }
 
 /** Converts a server's tool to one of ours. The server validates the input. */
 export function toolFromMcp(tool: McpTool, options: McpToolOptions): Tool {
-  const { name, connection, trustHints, callMs } = options;
+  const { name, connection, trustHints, callMs, approve } = options;
   const hints = trustHints ? (tool.annotations ?? {}) : {};
   return defineTool<Record<string, unknown>>({
     name,
@@ -30,7 +34,9 @@ export function toolFromMcp(tool: McpTool, options: McpToolOptions): Tool {
       try {
         const onProgress = (progress: Parameters<typeof describeProgress>[0]): void =>
           update((shown = describeProgress(progress)));
-        return resultFromMcp(await connection.call({ name: tool.name, args, onProgress, token }));
+        const onStatus = (content: string): void => update((shown = { content }));
+        const call = { name: tool.name, args, onProgress, token };
+        return resultFromMcp(await callOrFollow(connection, call, { approve, onStatus }));
       } catch (error) {
         if (!token.isCancelled) {
           // If the response was lost, it is unknown whether the work was done.
@@ -39,7 +45,14 @@ export function toolFromMcp(tool: McpTool, options: McpToolOptions): Tool {
         }
         // It was never sent.
         if (isCancelledError(error)) throw error;
-        // Servers do not acknowledge a cancel, so it is unknown whether the work has stopped.
+        if (error instanceof TaskFailedError) throw error;
+        if (error instanceof TaskCancelledError) {
+          throw createInterruptedError(
+            token,
+            stoppedResult(shown, 'The server confirmed that its task was cancelled.'),
+          );
+        }
+        // Without a task, servers do not acknowledge a cancel, so it is unknown whether the work has stopped.
         const effect = hints.readOnlyHint === true ? undefined : 'unknown';
         throw createInterruptedError(token, stoppedResult(shown), { effect });
       }
@@ -52,10 +65,10 @@ function effectsOf({ readOnlyHint, destructiveHint }: ToolAnnotations): Effects 
   return destructiveHint === false ? 'write' : 'execute';
 }
 
-function stoppedResult(shown: ToolResult | undefined): ToolResult {
+function stoppedResult(shown: ToolResult | undefined, end = 'The server was told to stop.'): ToolResult {
   const progress = typeof shown?.content === 'string' ? `${shown.content}\n` : '';
   return {
-    content: `${progress}The server was told to stop.`,
+    content: `${progress}${end}`,
     ...(shown?.details !== undefined && { details: shown.details }),
   };
 }
