@@ -230,7 +230,7 @@ test('no operation reads a whole table', async () => {
   const scans = (): Promise<Record<string, unknown>[]> =>
     ask(
       'SELECT relname, seq_scan::int FROM pg_stat_user_tables WHERE schemaname = $1 AND relname <> ALL ($2) ORDER BY 1',
-      [schema, ['layout', 'functions', 'pulse']],
+      [schema, ['layout', 'settings', 'functions', 'pulse']],
     );
   {
     await using store = createPostgresStore(options);
