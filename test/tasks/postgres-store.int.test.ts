@@ -267,6 +267,13 @@ test('no operation reads a whole table', async () => {
     await store.list({ tenant: 'acme', limit: 5, status: 'running', conversation: 'c1' });
     await store.read(ref, { watchMs: 1_000 });
     await store.conversation({ tenant: 'acme', conversation: 'last' });
+    await store.conversations({ tenant: 'acme', limit: 5 });
+    await store.queues({ limit: 5 });
+    await store.expired({ limit: 5 });
+    await store.remove({ tenant: 'acme', conversation: 'c0' });
+    for (const target of [{ agent: 'a' }, { tenant: 'acme' }]) {
+      for (const isPaused of [true, false]) await store.pause(target, isPaused);
+    }
     await store.release((await createRunning(store)).by);
     await store.finish(by, { status: 'success', history: [] });
     await store.cancel({ tenant: 'acme', conversation: 'last' });
