@@ -9,6 +9,7 @@ import type {
 import { type CancellationToken, CancelledError } from '@whoa/core';
 import { type Clock, waitUntilLevel } from '@whoa/core/embed';
 import { createBoundedFetch } from './bounded-fetch.ts';
+import { forwardCancel } from './forward-cancel.ts';
 import { LostAnswerError } from './lost-answer.ts';
 import type { ServerCommand, StartServer } from './server-process.ts';
 import { relabelTask, TASKS_EXTENSION } from './server-task.ts';
@@ -36,6 +37,9 @@ const MAX_CRASHES = 3;
 const REST_MS = 30_000;
 /** The library's own timeout. It must be longer than ours, the tool's `timeoutMs`. */
 const REQUEST_MS = 2_000_000_000;
+
+/** A server that makes a call a task says so within this time. */
+const HANDLE_MS = 1_000;
 
 /** Error codes that mean that a request was never sent. */
 const UNSENT = ['ECONNREFUSED', 'ENOTFOUND', 'EAI_AGAIN', 'EHOSTUNREACH', 'ENETUNREACH'];
@@ -93,8 +97,11 @@ export class McpConnection implements AsyncDisposable {
   }
 
   async call({ name, args, onProgress, token }: ServerCall): Promise<CallToolResult> {
-    return this.#use(token, ({ client }, signal) =>
-      client.callTool({ name, arguments: args }, { signal, onprogress: onProgress, timeout: REQUEST_MS }),
+    const options = { onprogress: onProgress, timeout: REQUEST_MS };
+    return this.#use(
+      token,
+      ({ client }, signal) => client.callTool({ name, arguments: args }, { ...options, signal }),
+      { mayStartTask: true },
     );
   }
 
@@ -133,10 +140,11 @@ export class McpConnection implements AsyncDisposable {
     await opening?.catch(() => undefined);
   }
 
-  /** Runs a request. Cancels are forwarded immediately, with only the kind of the reason. */
+  /** Runs a request, and forwards its cancel. */
   async #use<T>(
     token: CancellationToken,
     work: (connection: OpenConnection, signal: AbortSignal) => Promise<T>,
+    { mayStartTask = false } = {},
   ): Promise<T> {
     // The connection is shared: a cancelled call stops waiting, and it still opens for the others.
     const ready = await waitUntilLevel(this.#getConnection(), token, 'drain');
@@ -144,16 +152,16 @@ export class McpConnection implements AsyncDisposable {
     if (ready.by === 'level') throw new CancelledError(token.reason!);
     const connection = ready.value;
     connection.calls++;
-    const stop = new AbortController();
-    const subscription = token.onCancel((_level, { kind }) => stop.abort(kind));
+    const holdMs = mayStartTask && hasTasks(connection) ? HANDLE_MS : 0;
+    const cancel = forwardCancel(token, { clock: this.clock, holdMs });
     try {
-      const result = await work(connection, stop.signal);
+      const result = await work(connection, cancel.signal);
       this.#crashes = 0;
       return result;
     } catch (error) {
       throw await this.#describeFailure(error, connection);
     } finally {
-      subscription[Symbol.dispose]();
+      cancel[Symbol.dispose]();
       connection.calls--;
       if (connection.retired && connection.calls === 0) await hangUp(connection);
     }
@@ -258,6 +266,10 @@ export class McpConnection implements AsyncDisposable {
 async function hangUp({ client, transport }: OpenConnection): Promise<void> {
   await transport.close();
   await client.close();
+}
+
+function hasTasks({ client }: OpenConnection): boolean {
+  return client.getServerCapabilities()?.extensions?.[TASKS_EXTENSION] !== undefined;
 }
 
 function isUnsent(error: unknown): boolean {

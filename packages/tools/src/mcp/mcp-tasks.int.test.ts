@@ -55,6 +55,15 @@ describe.each(['stdio', 'http'] as const)('%s', (mode) => {
     expect(token.statistics).toEqual({ children: 0, listeners: 0 });
   });
 
+  test('a call that is cancelled while its task is created is cancelled as a task', async () => {
+    using token = new CancellationToken();
+    const result = start(opened.tool('late'), token);
+    await opened.waitForLog('call late');
+    token.cancel({ kind: 'user' }, { mode: 'now' });
+    expect((await result).state).toBe('interrupted');
+    expect(opened.log()).toContain('tasks/cancel late');
+  });
+
   test('a task that finished before the cancel reached it has finished', async () => {
     using token = new CancellationToken();
     const result = start(opened.tool('faster'), token);
