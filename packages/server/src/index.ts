@@ -19,6 +19,14 @@ export { type ChatHandler, type ChatHandlerOptions, createChatHandler } from './
 export type { ChatServiceOptions } from './chat/chat-service.ts';
 export type { ChatTools, ChatReply, ReplyContext, ReplyStream } from './chat/reply-work.ts';
 export { type Listener, type Listening, type ListenOptions, listen, toNodeListener } from './listen.ts';
+export {
+  createMcpHandler,
+  type McpHandler,
+  type McpHandlerOptions,
+  type McpServing,
+  type ServeMcpOptions,
+  serveMcp,
+} from './mcp/serve-mcp.ts';
 export { serveWebSockets, type WebSocketServerOptions } from './web-socket/node-upgrade.ts';
 export type { SocketLike } from './web-socket/socket-session.ts';
 export type { ServeSocket, WebSockets } from './web-socket/web-sockets.ts';

@@ -71,6 +71,11 @@ export const COMMANDS: Readonly<Record<string, CommandEntry>> = {
     load: async () => (await import('./commands/acp.ts')).acpCommand,
     isProtocol: true,
   },
+  mcp: {
+    summary: 'serve your agents as tools to an MCP host',
+    load: async () => (await import('./commands/mcp.ts')).mcpCommand,
+    isProtocol: true,
+  },
   echo: {
     summary: 'serve an agent that repeats your prompt, to learn what a cancel does',
     load: async () => (await import('./commands/echo.ts')).echoCommand,

@@ -1,7 +1,8 @@
-/** Explains to a user who started the command in a terminal that it waits for an editor. */
-export function explainSilence(command: string): void {
+/** Explains to a user who started the command in a terminal what it waits for. */
+export function explainSilence(
+  command: string,
+  wait = 'an editor on standard input; see docs/guides/editors.md',
+): void {
   if (!process.stdin.isTTY) return;
-  process.stderr.write(
-    `whoa ${command}: waiting for an editor on standard input; see docs/guides/editors.md. Ctrl-C stops it.\n`,
-  );
+  process.stderr.write(`whoa ${command}: waiting for ${wait}. Ctrl-C stops it.\n`);
 }

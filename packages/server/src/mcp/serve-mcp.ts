@@ -1,0 +1,99 @@
+import type { Access } from '../access/access.ts';
+import type { Right } from '../access/principal.ts';
+import { refuse } from '../access/refusal.ts';
+import { createAgentServer, type McpAgents, type McpCaller } from './agent-tools.ts';
+
+/** Options of `serveMcp`. */
+export interface ServeMcpOptions extends McpAgents {
+  /** The tenant of the tasks. */
+  readonly tenant: string;
+  /** Who is named as the one who cancels. Defaults to the tenant. */
+  readonly by?: string;
+  readonly onError?: (error: Error) => void;
+}
+
+/** A connection to an MCP host. Dispose it to close it. */
+export interface McpServing extends AsyncDisposable {
+  /** Resolves when the host has closed its side, or this one was closed. */
+  readonly closed: Promise<void>;
+}
+
+/**
+ * Serves agents to an MCP host, over standard input and output: each is one tool, and its calls are tasks.
+ *
+ * @returns The connection.
+ * @throws Error when `@modelcontextprotocol/server` is not installed.
+ *
+ * @example
+ * ```ts
+ * import { serveMcp } from '@whoa/server';
+ *
+ * await using serving = await serveMcp({ store, agents: { coder: 'Changes code' }, tenant: 'local' });
+ * await serving.closed;
+ * ```
+ */
+export async function serveMcp(options: ServeMcpOptions): Promise<McpServing> {
+  const { tenant, by = tenant, onError = () => {} } = options;
+  const library = await loadServer();
+  const { serveStdio, StdioServerTransport } = await import('@modelcontextprotocol/server/stdio');
+  const { promise: closed, resolve } = Promise.withResolvers<void>();
+  const transport = new StdioServerTransport();
+  const caller: McpCaller = { tenant, name: by };
+  const handle = serveStdio(() => createAgentServer(library, options, caller), { transport, onerror: onError });
+  process.stdin.once('end', resolve);
+  return {
+    closed,
+    async [Symbol.asyncDispose]() {
+      process.stdin.off('end', resolve);
+      await handle.close();
+      resolve();
+    },
+  };
+}
+
+/** Options of `createMcpHandler`. */
+export interface McpHandlerOptions extends McpAgents {
+  readonly access: Access;
+}
+
+/** Agents for MCP hosts over HTTP. */
+export interface McpHandler {
+  readonly fetch: (request: Request) => Promise<Response>;
+}
+
+const RIGHTS: readonly Right[] = ['start', 'read', 'cancel'];
+
+/**
+ * Serves agents to MCP hosts over HTTP, as a web-standard handler. A host that closes a request cancels that request only.
+ *
+ * @returns The handler.
+ * @throws Error when `@modelcontextprotocol/server` is not installed.
+ */
+export async function createMcpHandler({ access, ...served }: McpHandlerOptions): Promise<McpHandler> {
+  const library = await loadServer();
+  const handler = library.createMcpHandler(({ authInfo }) =>
+    createAgentServer(library, served, authInfo?.extra?.['caller'] as McpCaller),
+  );
+  return {
+    async fetch(request) {
+      const principal = await access.admit(request, 'start');
+      if (principal instanceof Response) return principal;
+      const missing = RIGHTS.find((right) => !principal.rights.includes(right));
+      if (missing !== undefined) {
+        return refuse(403, { code: 'forbidden', message: `MCP needs the right '${missing}' too` });
+      }
+      const { tenant, name } = principal;
+      return handler.fetch(request, {
+        authInfo: { token: '', clientId: name, scopes: [], extra: { caller: { tenant, name } } },
+      });
+    },
+  };
+}
+
+async function loadServer(): Promise<typeof import('@modelcontextprotocol/server')> {
+  try {
+    return await import('@modelcontextprotocol/server');
+  } catch (error) {
+    throw new Error('Serving MCP needs its server library: npm install @modelcontextprotocol/server', { cause: error });
+  }
+}

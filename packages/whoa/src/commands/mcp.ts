@@ -1,0 +1,68 @@
+import { CancellationToken, type CancelReasonInit } from '@whoa/core';
+import { serveMcp } from '@whoa/server';
+import { createRunner, type NewTask, type TaskRef } from '@whoa/tasks';
+import { SANDBOX_KINDS } from '@whoa/tools';
+import { openAgents } from '../agent/open-agents.ts';
+import { type Command, EXIT, type Own, readArguments } from '../command.ts';
+import { loadConfig } from '../config/load.ts';
+import { LOCAL_TENANT, openStore } from '../tasks/local-tasks.ts';
+import { listenForEnd } from '../terminal/interrupts.ts';
+import { explainSilence } from '../terminal/silence.ts';
+
+const help = `whoa mcp [options]
+
+Serves the agents of your configuration to an MCP host, on standard input and output: each agent is one tool, and its calls are tasks
+that run in this folder. The host starts it. 'whoa tasks', 'whoa watch', 'whoa approve' and 'whoa cancel' work on them.
+
+  --agent NAME    only this agent; can be repeated. Defaults to all agents of the configuration
+  --model NAME    as for 'whoa run'
+  --sandbox KIND  what commands may access: workspace, read-only or none
+  --yes           allow calls that no rule matches; needs --sandbox
+  --config FILE   the configuration file
+
+When the host closes the connection, or on SIGTERM, running tasks are cancelled and it exits.`;
+
+const OPTIONS = {
+  agent: { type: 'string', multiple: true },
+  model: { type: 'string' },
+  sandbox: { type: 'string', values: SANDBOX_KINDS },
+  yes: { type: 'boolean', default: false },
+  config: { type: 'string' },
+} as const;
+
+export const mcpCommand: Command = { help, options: OPTIONS, run };
+
+async function run(args: readonly string[], own: Own): Promise<number> {
+  const { values } = readArguments(args, OPTIONS);
+  const { model, sandbox, yes } = values;
+  const config = await loadConfig(values.config);
+  const token = own(new CancellationToken({ name: 'whoa mcp' }));
+  const { promise: ended, resolve: end } = Promise.withResolvers<CancelReasonInit>();
+  own(listenForEnd(end));
+  const { agents, approvals } = own(await openAgents({ config, names: values.agent, model, sandbox, yes }));
+  const store = own(openStore(config));
+  const { resume, ladder = 'now' } = config;
+  const runner = own(createRunner({ store, agents, approvals, ...(resume !== undefined && { resume }) }));
+  const unsettled = new Set<Promise<unknown>>();
+  const start = async (task: NewTask): Promise<TaskRef> => {
+    const { response, ...ref } = await runner.start(task, { token });
+    const settled = response.catch(report).finally(() => unsettled.delete(settled));
+    unsettled.add(settled);
+    return ref;
+  };
+  const described = Object.keys(agents).map((name) => [name, `Gives a prompt to the agent '${name}'`] as const);
+  const served = { store, start, agents: Object.fromEntries(described), tenant: LOCAL_TENANT, by: 'MCP host' };
+  const serving = own(await serveMcp({ ...served, onError: report }));
+  explainSilence('mcp', 'an MCP host on standard input; see docs/guides/tools/mcp.md');
+  const reason = await Promise.race([ended, serving.closed.then(() => LEFT)]);
+  // Nobody else runs these tasks, so they end with this process.
+  token.cancel(reason, { mode: ladder });
+  await Promise.all(unsettled);
+  return EXIT.success;
+}
+
+const LEFT: CancelReasonInit = { kind: 'disconnect', message: 'the MCP host closed the connection' };
+
+function report(error: unknown): void {
+  process.stderr.write(`whoa mcp: ${error instanceof Error ? error.message : String(error)}\n`);
+}
