@@ -5,6 +5,7 @@ import { type CallResult, CancellationToken, createRuntime, type Tool } from '@w
 import { createMcpTools, type McpTools } from '@whoa/tools';
 import { expect, onTestFinished, test } from 'vitest';
 import { callTool } from '../workspace.ts';
+import { startCommand } from './process.ts';
 import { BIN, createHome, type Home } from './terminal.ts';
 
 const SLOW = [['Let me see. ', { call: 'bash', input: { command: 'echo begun > begun; sleep 300' } }], ['Well.']];
@@ -86,4 +87,15 @@ test.each([
   leave(child);
   expect(await once(child, 'close')).toEqual([0, null]);
   expect(taskOf(own)).toMatchObject({ status: 'cancelled', outcome: { reason: { kind } } });
+});
+
+test('a server has its agents at /mcp, for who has a token', async () => {
+  const own = home([['Fine.']]);
+  const server = startCommand(own, ['serve', '--port', '0', '--work', ...OPTIONS.slice(1)]);
+  const { url, token } = (await server.waitFor({ type: 'listening' })) as { url: string; token: string };
+  const open = (headers: Record<string, string>) =>
+    createMcpTools({ name: 'whoa', transport: { type: 'http', url: `${url}/mcp`, headers } });
+  await expect(open({})).rejects.toThrow(/could not be reached/);
+  await using mcp = await open({ authorization: `Bearer ${token}` });
+  expect(await callTool(mcp.tools[0]!, { prompt: 'How?' })).toMatchObject({ state: 'finished', content: 'Fine.' });
 });

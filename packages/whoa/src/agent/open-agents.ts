@@ -34,6 +34,11 @@ export function agentNames({ agents = {} }: WhoaConfig): readonly string[] {
   return names.length === 0 ? [OWN_NAME] : names;
 }
 
+/** What MCP hosts are told about agents. */
+export function describeAgents(names: readonly string[]): Readonly<Record<string, string>> {
+  return Object.fromEntries(names.map((name) => [name, `Gives a prompt to the agent '${name}'`]));
+}
+
 /** Returns the wanted names. Throws if one of them is unknown. */
 export function chooseNames(config: WhoaConfig, wanted: readonly string[] | undefined): readonly string[] {
   const names = agentNames(config);

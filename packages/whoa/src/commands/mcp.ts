@@ -2,7 +2,7 @@ import { CancellationToken, type CancelReasonInit } from '@whoa/core';
 import { serveMcp } from '@whoa/server';
 import { createRunner, type NewTask, type TaskRef } from '@whoa/tasks';
 import { SANDBOX_KINDS } from '@whoa/tools';
-import { openAgents } from '../agent/open-agents.ts';
+import { describeAgents, openAgents } from '../agent/open-agents.ts';
 import { type Command, EXIT, type Own, readArguments } from '../command.ts';
 import { loadConfig } from '../config/load.ts';
 import { LOCAL_TENANT, openStore } from '../tasks/local-tasks.ts';
@@ -50,8 +50,7 @@ async function run(args: readonly string[], own: Own): Promise<number> {
     unsettled.add(settled);
     return ref;
   };
-  const described = Object.keys(agents).map((name) => [name, `Gives a prompt to the agent '${name}'`] as const);
-  const served = { store, start, agents: Object.fromEntries(described), tenant: LOCAL_TENANT, by: 'MCP host' };
+  const served = { store, start, agents: describeAgents(Object.keys(agents)), tenant: LOCAL_TENANT, by: 'MCP host' };
   const serving = own(await serveMcp({ ...served, onError: report }));
   explainSilence('mcp', 'an MCP host on standard input; see docs/guides/tools/mcp.md');
   const reason = await Promise.race([ended, serving.closed.then(() => LEFT)]);

@@ -5,12 +5,13 @@ import {
   createChatHandler,
   createConsoleHandler,
   createLogin,
+  createMcpHandler,
   createTaskApi,
   type Listening,
 } from '@whoa/server';
 import { createTelemetry } from '@whoa/server/telemetry';
 import { SANDBOX_KINDS } from '@whoa/tools';
-import { agentNames, chooseNames, openAgents } from '../agent/open-agents.ts';
+import { agentNames, chooseNames, describeAgents, openAgents } from '../agent/open-agents.ts';
 import { type Command, EXIT, type Own, readArguments, readCount, UsageError } from '../command.ts';
 import { loadConfig } from '../config/load.ts';
 import { listenAt } from '../serve/listen-at.ts';
@@ -26,7 +27,7 @@ import { startWorker } from '../worker/start-worker.ts';
 const help = `whoa serve [options]
 
 Serves the tasks of your configuration's store over HTTP (/v1, described by /openapi.json; /metrics for Prometheus), a page that shows and stops them
-(/console), and a chat for useChat (/api/chat) and for AG-UI clients (/api/ag-ui), until it is stopped. Clients need a token, even on this machine. One is created at the start and shown
+(/console), a chat for useChat (/api/chat) and for AG-UI clients (/api/ag-ui), and the agents as tools for MCP hosts (/mcp), until it is stopped. Clients need a token, even on this machine. One is created at the start and shown
 once, unless WHOA_TOKEN or --token-file is set.
 
   --agent NAME       the agent of the chat; defaults to the first agent of the configuration
@@ -64,6 +65,7 @@ const MAX_ERROR_CHARACTERS = 300;
 const LOOPBACK: readonly string[] = ['localhost', '127.0.0.1', '::1'];
 const CHAT = '/api/chat';
 const AG_UI = '/api/ag-ui';
+const MCP = '/mcp';
 
 export const serveCommand: Command = { help, options: OPTIONS, run };
 
@@ -99,11 +101,14 @@ async function run(args: readonly string[], own: Own): Promise<number> {
   const hooks = { 'hook-error': ({ error }: { error: unknown }) => onError(error) };
   const chat = own(createChatHandler({ ...shared, store, agent: chatAgent, api: CHAT, hooks }));
   const agUi = own(createAgUiHandler({ ...shared, store, agent: chatAgent, api: AG_UI, hooks }));
+  const access = createAccess({ ...shared, onError });
+  const names = agentNames(config);
+  const mcp = await createMcpHandler({ store, access, agents: describeAgents(names) });
   const tasks = createTaskApi({
     store,
     login,
-    access: createAccess({ ...shared, onError }),
-    agents: agentNames(config),
+    access,
+    agents: names,
     metrics: () => telemetry.metrics(),
     onError,
   });
@@ -113,6 +118,7 @@ async function run(args: readonly string[], own: Own): Promise<number> {
     if (pathname === '/' || pathname.startsWith(page.path)) return page.fetch(request);
     const isAt = (api: string): boolean => pathname === api || pathname.startsWith(`${api}/`);
     if (isAt(AG_UI)) return agUi.fetch(request);
+    if (pathname === MCP) return mcp.fetch(request);
     return isAt(CHAT) ? chat.fetch(request) : tasks.fetch(request);
   };
   const listening = own(await listenAt({ fetch, upgrade: chat.upgrade }, { host, port }));
