@@ -337,7 +337,7 @@ test('an operation that takes too long is ended by the database, and nothing was
 
 test('a database that cannot be reached is said so, for every kind of question', async () => {
   await using store = createPostgresStore({ url: 'postgres://127.0.0.1:1/none', connectTimeoutMs: 500 });
-  const expected = { code: 'STORE_BUSY', message: expect.stringContaining('is it running') as string };
+  const expected = { code: 'STORE_BUSY', message: expect.stringContaining('check that it runs') as string };
   await expect(createTask(store)).rejects.toMatchObject(expected);
   await expect(store.list({ tenant: 'acme' })).rejects.toMatchObject(expected);
   await expect(store.watch({}, () => {})).rejects.toMatchObject(expected);
