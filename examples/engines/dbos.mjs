@@ -1,6 +1,6 @@
 // You keep DBOS: a step of a workflow runs a task under the workflow's id. A cancel through Whoa takes milliseconds, and the
 // workflow ends cleanly; a cancel through DBOS reaches the task within a second.
-//   npm ci --prefix examples/engines --ignore-scripts
+//   npm install --no-save --prefix examples/engines --ignore-scripts
 //   node examples/engines/dbos.mjs postgres://localhost/app
 import { DBOS } from '@dbos-inc/dbos-sdk';
 import { cancelElsewhere, createStoryteller, printTasks, tenant, waitForText } from './story.ts';

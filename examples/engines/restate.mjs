@@ -1,6 +1,6 @@
 // You keep Restate: a handler runs a task under the id of its invocation. A cancel through Whoa takes milliseconds, and the
 // invocation ends cleanly; a cancel through Restate stops the task too.
-//   npm ci --prefix examples/engines --ignore-scripts
+//   npm install --no-save --prefix examples/engines --ignore-scripts
 //   npx --prefix examples/engines restate-server
 //   node examples/engines/restate.mjs sqlite:stories.db http://localhost:8080 http://localhost:9070
 import { once } from 'node:events';

@@ -1,6 +1,6 @@
 // You keep Temporal: an activity runs a task under the ids of its workflow and itself. A cancel through Whoa takes milliseconds;
 // a cancel through Temporal arrives with a heartbeat. This runs the activity in Temporal's test environment, without a server.
-//   npm ci --prefix examples/engines --ignore-scripts
+//   npm install --no-save --prefix examples/engines --ignore-scripts
 //   node examples/engines/temporal.mjs sqlite:stories.db
 import { once } from 'node:events';
 import { Context } from '@temporalio/activity';
