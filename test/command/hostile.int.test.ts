@@ -186,6 +186,24 @@ const WRONG: readonly (readonly [string, ...string[]])[] = [
   ['--tenant of steer', 'steer', 'x', 'hi', '--tenant', ARGUMENT],
   ['--server of steer', 'steer', 'x', 'hi', '--server', ARGUMENT],
   ['--config of steer', 'steer', 'x', 'hi', '--config', PATH],
+  ['a task to requeue', 'requeue', ARGUMENT],
+  ['--tenant of requeue', 'requeue', 'x', '--tenant', ARGUMENT],
+  ['--server of requeue', 'requeue', 'x', '--server', ARGUMENT],
+  ['--config of requeue', 'requeue', 'x', '--config', PATH],
+  ['--agent of pause', 'pause', '--agent', ARGUMENT],
+  ['--tenant of pause', 'pause', '--tenant', ARGUMENT],
+  ['--server of pause', 'pause', '--agent', 'x', '--server', ARGUMENT],
+  ['--config of pause', 'pause', '--agent', 'x', '--config', PATH],
+  ['--agent of resume', 'resume', '--agent', ARGUMENT],
+  ['--tenant of resume', 'resume', '--tenant', ARGUMENT],
+  ['--server of resume', 'resume', '--agent', 'x', '--server', ARGUMENT],
+  ['--config of resume', 'resume', '--agent', 'x', '--config', PATH],
+  ['a short name of pause', 'pause', '--agent', TEXTS.find((text) => text.includes('\u001b')) ?? ''],
+  ['--tenant of erase', 'erase', '--tenant', ARGUMENT],
+  ['--conversation of erase', 'erase', '--tenant', 'x', '--conversation', ARGUMENT],
+  ['--server of erase', 'erase', '--tenant', 'x', '--server', ARGUMENT],
+  ['--config of erase', 'erase', '--tenant', 'x', '--config', PATH],
+  ['--config of migrate', 'migrate', '--config', PATH],
   ['a shell', 'completions', ARGUMENT],
   ['--config of doctor', 'doctor', '--config', PATH],
   ['--delay', 'echo', '--delay', ARGUMENT],
@@ -193,6 +211,10 @@ const WRONG: readonly (readonly [string, ...string[]])[] = [
   ['--model of acp', 'acp', '--sandbox', 'none', '--model', ARGUMENT],
   ['--agent of acp', 'acp', '--sandbox', 'none', '--model', 'scripted:script.json', '--agent', ARGUMENT],
   ['--config of acp', 'acp', '--config', PATH],
+  ['--sandbox of mcp', 'mcp', '--sandbox', ARGUMENT],
+  ['--model of mcp', 'mcp', '--sandbox', 'none', '--model', ARGUMENT],
+  ['--agent of mcp', 'mcp', '--sandbox', 'none', '--model', 'scripted:script.json', '--agent', ARGUMENT],
+  ['--config of mcp', 'mcp', '--config', PATH],
   ['--agent of serve', 'serve', '--agent', ARGUMENT],
   ['--port of serve', 'serve', '--port', ARGUMENT],
   ['--host of serve', 'serve', '--host', ARGUMENT],
@@ -208,6 +230,8 @@ const WRONG: readonly (readonly [string, ...string[]])[] = [
   ['--sandbox of worker', 'worker', '--sandbox', ARGUMENT],
   ['--health-port of worker', 'worker', '--health-port', ARGUMENT],
   ['--host of worker', 'worker', '--health-port', '0', '--host', ARGUMENT],
+  ['--metrics-port of worker', 'worker', '--metrics-port', ARGUMENT],
+  ['--metrics-host of worker', 'worker', '--metrics-port', '0', '--metrics-host', ARGUMENT],
   ['--watchdog of worker', 'worker', '--watchdog', ARGUMENT],
   ['--config of worker', 'worker', '--config', PATH],
   ['--port of console', 'console', '--port', ARGUMENT],
@@ -219,7 +243,7 @@ const WRONG: readonly (readonly [string, ...string[]])[] = [
 ];
 
 /** These keep standard output for their protocol, so nothing can come after them in a process. */
-const PROTOCOLS = ['acp', 'echo'];
+const PROTOCOLS = ['acp', 'echo', 'mcp'];
 const isProtocol = (row: (typeof WRONG)[number]): boolean => PROTOCOLS.includes(row[1]!);
 const ALONE = WRONG.filter(isProtocol);
 const TOGETHER = WRONG.filter((row) => !isProtocol(row));
