@@ -10,7 +10,8 @@ import { setTimeout as wait } from 'node:timers/promises';
 import { promisify } from 'node:util';
 import { afterAll, beforeAll, expect, test } from 'vitest';
 import { ROOT, read } from '../docs/pages.ts';
-import { freePort, type PostgresServer, startPostgres } from '../servers/postgres.ts';
+import { freePort } from '../servers/free-port.ts';
+import { type PostgresServer, startPostgres } from '../servers/postgres.ts';
 import { query } from '../servers/postgres-kind.ts';
 
 const run = promisify(execFile);

@@ -6,7 +6,8 @@ import { connect } from 'node:net';
 import { tmpdir } from 'node:os';
 import { join } from 'node:path';
 import { setTimeout as wait } from 'node:timers/promises';
-import { accountOf, freePort, type PostgresServer } from './postgres.ts';
+import { freePort } from './free-port.ts';
+import { accountOf, type PostgresServer } from './postgres.ts';
 
 const READY_MS = 10_000;
 

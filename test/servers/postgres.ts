@@ -3,11 +3,11 @@ import { type ChildProcess, execFile, spawn } from 'node:child_process';
 import { once } from 'node:events';
 import { chownSync, existsSync, mkdtempSync, readdirSync, rmSync } from 'node:fs';
 import { readFile } from 'node:fs/promises';
-import { createServer } from 'node:net';
 import { tmpdir } from 'node:os';
 import { join } from 'node:path';
 import { setTimeout as wait } from 'node:timers/promises';
 import { promisify } from 'node:util';
+import { freePort } from './free-port.ts';
 
 const run = promisify(execFile);
 const READY_MS = 30_000;
@@ -122,15 +122,6 @@ export async function accountOf(name: string): Promise<{ uid: number; gid: numbe
     ['-u', '-g'].map(async (what) => Number((await run('id', [what, name])).stdout)),
   );
   return { uid: uid!, gid: gid! };
-}
-
-export async function freePort(): Promise<number> {
-  const probe = createServer().listen(0, '127.0.0.1');
-  await once(probe, 'listening');
-  const { port } = probe.address() as { port: number };
-  probe.close();
-  await once(probe, 'close');
-  return port;
 }
 
 async function ready(child: ChildProcess, { binaries, port }: { binaries: string; port: number }): Promise<void> {

@@ -7,6 +7,7 @@ import { tmpdir } from 'node:os';
 import { join } from 'node:path';
 import { setTimeout as wait } from 'node:timers/promises';
 import { Redis } from 'ioredis';
+import { freePort } from './free-port.ts';
 
 export interface RedisServerOptions {
   /** When a write is on the disk: at once, within a second, never. */
@@ -343,13 +344,4 @@ async function until(isSo: () => Promise<boolean>): Promise<void> {
     if (performance.now() > end) throw new Error(`servers were not ready within ${START_MS} ms`);
     await wait(20);
   }
-}
-
-async function freePort(): Promise<number> {
-  const server = createServer().listen(0, '127.0.0.1');
-  await once(server, 'listening');
-  const { port } = server.address() as { port: number };
-  server.close();
-  await once(server, 'close');
-  return port;
 }
