@@ -65,7 +65,10 @@ export function failureOf(error: unknown, { operation, sent, changes, server }: 
   if (isAnswer(error) || !sent || !changes) {
     if (busy !== undefined) return busyError(`${server} did not do '${operation}': ${busy}`, error);
     if (isAnswer(error)) return error;
-    return busyError(`${server} cannot be reached for '${operation}'; check that it runs and that the url is right`, error);
+    return busyError(
+      `${server} cannot be reached for '${operation}'; check that it runs and that the url is right`,
+      error,
+    );
   }
   return new UnknownOutcomeError(operation, { cause: error });
 }
