@@ -118,14 +118,18 @@ DECLARE
   share int;
   asked int;
   found text[];
-  paused text[] := ARRAY(SELECT p.name FROM whoa.paused p WHERE p.kind = 'tenant');
+  paused text[];
 BEGIN
-  agents := ARRAY(SELECT a FROM unnest(agents) AS a WHERE NOT EXISTS (SELECT FROM whoa.paused p WHERE p.kind = 'agent' AND p.name = a));
+  -- Seldom is anything paused: one look at an empty table.
+  IF EXISTS (SELECT FROM whoa.paused) THEN
+    paused := ARRAY(SELECT p.name FROM whoa.paused p WHERE p.kind = 'tenant');
+    agents := ARRAY(SELECT a FROM unnest(agents) AS a WHERE NOT EXISTS (SELECT FROM whoa.paused p WHERE p.kind = 'agent' AND p.name = a));
+  END IF;
   SELECT coalesce(array_agg(l.lane ORDER BY l.turn, l.place), '{}'), coalesce(array_agg(l.tenant ORDER BY l.turn, l.place), '{}')
   INTO lanes, tenants FROM (
     SELECT a.lane, a.place, n.tenant, n.turn FROM unnest(array_prepend(${toSqlText(SETTLE)}::text, agents)) WITH ORDINALITY AS a (lane, place)
     CROSS JOIN LATERAL unnest(fn.tenants_in(a.lane, after_tenant, most,
-      CASE WHEN a.place > 1 THEN paused ELSE '{}' END)) WITH ORDINALITY AS n (tenant, turn)
+      CASE WHEN a.place > 1 THEN paused END)) WITH ORDINALITY AS n (tenant, turn)
   ) l;
   WHILE cardinality(lanes) > 0 AND cardinality(picked) < most LOOP
     share := ceil((most - cardinality(picked))::float8 / cardinality(lanes));
