@@ -7,6 +7,7 @@ import { createMcpTools } from '@whoa/tools';
 import { expect, test } from 'vitest';
 import { z } from 'zod';
 import { callTool } from '../workspace.ts';
+import { TASKS } from './mcp-host.ts';
 
 const PEOPLE: Readonly<Record<string, Principal>> = {
   ann: { tenant: 'acme', name: 'ann', rights: OWN_RIGHTS },
@@ -33,9 +34,9 @@ async function serve() {
   await runner.serve();
   const access = createAccess({ authenticate: (request) => PEOPLE[request.headers.get('x-user') ?? ''] });
   const listening = await listen(await createMcpHandler({ store, agents: AGENTS, access }));
-  const connect = async (user: string, isModern = true): Promise<Client> => {
+  const connect = async (user: string, isModern = true, capabilities = {}): Promise<Client> => {
     const versionNegotiation = { mode: isModern ? ('auto' as const) : ('legacy' as const) };
-    const client = new Client({ name: 'host', version: '1' }, { versionNegotiation });
+    const client = new Client({ name: 'host', version: '1' }, { versionNegotiation, capabilities });
     const requestInit = { headers: { 'x-user': user } };
     await client.connect(new StreamableHTTPClientTransport(new URL(listening.url), { requestInit }));
     return client;
@@ -107,11 +108,12 @@ test('with MCP tasks a call is a task: followed, cancelled, and seen by its tena
   const call = callTool(tool('slow'), { prompt: 'go' }, { token });
   const id = await began;
   // The host has the task once its request about it was answered.
-  const host = await served.connect('ann');
+  const capabilities = { extensions: { [TASKS]: {} } };
+  const host = await served.connect('ann', true, capabilities);
   const ask = (client: Client, method: string, taskId = id) =>
-    client.request({ method, params: { taskId } }, z.looseObject({}));
+    client.request({ method, params: { taskId, inputResponses: {} } }, z.looseObject({}));
   expect(await ask(host, 'tasks/get')).toMatchObject({ taskId: id, status: 'working', ttlMs: null });
-  const stranger = await served.connect('bob');
+  const stranger = await served.connect('bob', true, capabilities);
   await expect(ask(stranger, 'tasks/get')).rejects.toThrow('There is no such task');
   await expect(ask(stranger, 'tasks/cancel')).rejects.toThrow('There is no such task');
   await expect(ask(host, 'tasks/cancel', 'nonsense')).rejects.toThrow('There is no such task');

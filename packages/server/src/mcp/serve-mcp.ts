@@ -1,7 +1,8 @@
-import type { Access } from '../access/access.ts';
+import { type Access, may } from '../access/access.ts';
 import type { Right } from '../access/principal.ts';
 import { refuse } from '../access/refusal.ts';
-import { createAgentServer, type McpAgents, type McpCaller } from './agent-tools.ts';
+import { createAgentServer, type McpAgents } from './agent-tools.ts';
+import type { McpCaller } from './host.ts';
 
 /** Options of `serveMcp`. */
 export interface ServeMcpOptions extends McpAgents {
@@ -38,7 +39,7 @@ export async function serveMcp(options: ServeMcpOptions): Promise<McpServing> {
   const { serveStdio, StdioServerTransport } = await import('@modelcontextprotocol/server/stdio');
   const { promise: closed, resolve } = Promise.withResolvers<void>();
   const transport = new StdioServerTransport();
-  const caller: McpCaller = { tenant, name: by };
+  const caller: McpCaller = { tenant, name: by, mayApprove: true };
   const handle = serveStdio(() => createAgentServer(library, options, caller), { transport, onerror: onError });
   process.stdin.once('end', resolve);
   return {
@@ -78,14 +79,18 @@ export async function createMcpHandler({ access, ...served }: McpHandlerOptions)
     async fetch(request) {
       const principal = await access.admit(request, 'start');
       if (principal instanceof Response) return principal;
-      const missing = RIGHTS.find((right) => !principal.rights.includes(right));
+      const missing = RIGHTS.find((right) => !may(principal, right));
       if (missing !== undefined) {
         return refuse(403, { code: 'forbidden', message: `MCP needs the right '${missing}' too` });
       }
       const { tenant, name } = principal;
-      return handler.fetch(request, {
-        authInfo: { token: '', clientId: name, scopes: [], extra: { caller: { tenant, name } } },
-      });
+      const caller: McpCaller = {
+        tenant,
+        name,
+        mayApprove: may(principal, 'approve'),
+        record: (event) => access.record(principal, { ...event, tenant }),
+      };
+      return handler.fetch(request, { authInfo: { token: '', clientId: name, scopes: [], extra: { caller } } });
     },
   };
 }

@@ -1,10 +1,11 @@
 import { CancellationToken } from '@whoa/core';
 import { type ApprovalAnswer, describeLocation, formatQuestion } from '@whoa/core/approval';
 import type { TaskRecord } from '@whoa/tasks';
+import type { PendingQuestion, PendingQuestions } from '@whoa/tasks/internal';
 import { type Command, EXIT, type Own, readArguments, UsageError } from '../../command.ts';
 import { findTask } from '../../tasks/find-task.ts';
 import { shortId } from '../../tasks/local-tasks.ts';
-import { type PendingQuestion, type PendingQuestions, readPending } from '../../tasks/pending-questions.ts';
+import { readPending } from '../../tasks/pending-questions.ts';
 import { openTaskSource, SOURCE_HELP } from '../../tasks/source/open-task-source.ts';
 import type { TaskSource } from '../../tasks/source/task-source.ts';
 import { createTerminalAsk, WITHDRAWN } from '../../terminal/ask.ts';

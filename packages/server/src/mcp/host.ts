@@ -1,0 +1,43 @@
+// What an MCP host can do, and who it acts for.
+import type { MissingRequiredClientCapabilityErrorData } from '@modelcontextprotocol/server';
+import type { AuditEvent } from '../access/principal.ts';
+
+/** Tasks are an extension of the 2026-07-28 protocol. */
+export const TASKS_EXTENSION = 'io.modelcontextprotocol/tasks';
+const CAPABILITIES = 'io.modelcontextprotocol/clientCapabilities';
+
+/** Who calls: the tenant of the tasks, and a name for cancel reasons. */
+export interface McpCaller {
+  readonly tenant: string;
+  readonly name: string;
+  /** Whether it may answer the approval questions of its tasks. */
+  readonly mayApprove: boolean;
+  /** Records in the audit what the caller did to a task. */
+  readonly record?: (event: Pick<AuditEvent, 'type' | 'target' | 'callId' | 'answer'>) => void;
+}
+
+interface HostAbilities {
+  readonly hasTasks: boolean;
+  /** It asks its user what a task asks. */
+  readonly canAsk: boolean;
+}
+
+/** Reads the abilities of a host from the metadata of its request. Hosts of older protocols send none. */
+export function readAbilities(meta: unknown): HostAbilities {
+  const capabilities = fieldsOf(fieldsOf(meta)[CAPABILITIES]);
+  const { elicitation } = capabilities;
+  const isForm = Object.keys(fieldsOf(elicitation)).length === 0 || 'form' in fieldsOf(elicitation);
+  return {
+    hasTasks: Object.hasOwn(fieldsOf(capabilities['extensions']), TASKS_EXTENSION),
+    canAsk: typeof elicitation === 'object' && elicitation !== null && isForm,
+  };
+}
+
+/** What a host lacks that uses tasks without declaring them. */
+export const MISSING_TASKS: MissingRequiredClientCapabilityErrorData = {
+  requiredCapabilities: { extensions: { [TASKS_EXTENSION]: {} } },
+};
+
+function fieldsOf(value: unknown): Readonly<Record<string, unknown>> {
+  return typeof value === 'object' && value !== null ? (value as Readonly<Record<string, unknown>>) : {};
+}

@@ -1,0 +1,81 @@
+// The requests about tasks: `tasks/get`, `tasks/cancel` and `tasks/update`.
+import type { McpServer, Result, ServerContext } from '@modelcontextprotocol/server';
+import type { CancelReasonInit } from '@whoa/core';
+import { systemWorld } from '@whoa/core/embed';
+import type { TaskRef, TaskStore } from '@whoa/tasks';
+import { z } from 'zod';
+import { askStore } from '../api/http/ask-store.ts';
+import { type McpCaller, MISSING_TASKS, readAbilities } from './host.ts';
+import { readAnswer, readQuestions } from './task-questions.ts';
+import { describeTask } from './task-state.ts';
+
+type ServerLibrary = typeof import('@modelcontextprotocol/server');
+
+export const INVALID_PARAMS = -32_602;
+export const INTERNAL = -32_603;
+const OF_TASK = z.looseObject({ taskId: z.string().min(1) });
+
+interface TaskRequestParts {
+  readonly library: ServerLibrary;
+  readonly store: TaskStore;
+  readonly caller: McpCaller;
+}
+
+/** Adds the requests about tasks to a server. */
+export function serveTaskRequests({ server }: McpServer, { library, store, caller }: TaskRequestParts): void {
+  const { ProtocolError, MissingRequiredClientCapabilityError } = library;
+  const ofTask = (method: string, answer: (ref: TaskRef, context: ServerContext) => Promise<Result | undefined>) => {
+    server.setRequestHandler(method, { params: OF_TASK }, async ({ taskId }, context) => {
+      if (!abilitiesIn(context).hasTasks) throw new MissingRequiredClientCapabilityError(MISSING_TASKS);
+      const found = await answer({ tenant: caller.tenant, id: taskId }, context);
+      if (found === undefined) throw new ProtocolError(INVALID_PARAMS, 'There is no such task');
+      return found;
+    });
+  };
+  ofTask('tasks/get', (ref, context) =>
+    describeTask(store, ref, { canAnswer: caller.mayApprove && abilitiesIn(context).canAsk }),
+  );
+  ofTask('tasks/cancel', async (ref) => {
+    const answer = await cancelFor(caller, { store, ref });
+    return answer === 'unknown' ? undefined : {};
+  });
+  ofTask('tasks/update', async (ref, context) => {
+    const { inputResponses } = context.mcpReq;
+    if (inputResponses === undefined) throw new ProtocolError(INVALID_PARAMS, 'inputResponses: expected an object');
+    const task = await store.get(ref);
+    if (task === undefined) return undefined;
+    if (!caller.mayApprove || !abilitiesIn(context).canAsk)
+      throw new ProtocolError(INVALID_PARAMS, 'This task asks nothing here; approve its calls in the console');
+    // What answers no question that waits now is ignored: it came too late, twice or before the question.
+    const answers = (await readQuestions(store, task)).flatMap((asked) => {
+      if (!Object.hasOwn(inputResponses, asked.id)) return [];
+      const command = readAnswer(asked, inputResponses[asked.id]);
+      if (command !== undefined) return [{ nonce: asked.id, command }];
+      throw new ProtocolError(INVALID_PARAMS, `inputResponses.${asked.id}: expected an answer to the question`);
+    });
+    for (const { nonce, command } of answers) {
+      // With the question as its name, the first answer counts.
+      const { answer } = await askStore(systemWorld, () => store.send(ref, command, { nonce }));
+      caller.record?.({ type: 'approve', target: ref.id, callId: command.callId, answer });
+      if (answer === 'full') throw new ProtocolError(INTERNAL, 'Too many commands are waiting; try again later');
+    }
+    return {};
+  });
+}
+
+/** Reads what the host of a request can do. */
+export function abilitiesIn({ mcpReq: { envelope } }: ServerContext): ReturnType<typeof readAbilities> {
+  return readAbilities(envelope);
+}
+
+/** Cancels a task for a caller, and returns what the store answered. */
+export async function cancelFor(
+  caller: McpCaller,
+  { store, ref, message }: { readonly store: TaskStore; readonly ref: TaskRef; readonly message?: string },
+): Promise<string> {
+  const reason: CancelReasonInit = { kind: 'user', by: caller.name, via: 'mcp', ...(message && { message }) };
+  // The protocol has no levels, and its hosts expect a cancel to stop what runs.
+  const { answer } = await askStore(systemWorld, () => store.cancel(ref, reason, { mode: 'now' }));
+  caller.record?.({ type: 'cancel', target: ref.id, answer });
+  return answer;
+}
