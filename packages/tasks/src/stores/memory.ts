@@ -9,6 +9,7 @@ import type { ConversationRef, JournalEntry } from '../task.ts';
 import { createCheckedStore } from './checked/checked-store.ts';
 import type { ListRequest } from './driver.ts';
 import { createLocalDriver } from './local.ts';
+import { copyOf } from './memory/copy.ts';
 import { TaskIndexes } from './memory/index-tables.ts';
 import { createStoreRules } from './store-rules.ts';
 import { Watchers } from './watchers.ts';
@@ -37,14 +38,14 @@ export function createMemoryStore(options: MemoryStoreOptions = {}): TaskStore {
       // No lock is needed: nothing in a transaction waits, and an operation that throws does so before it saves
       // anything.
       async transact(work) {
-        const answer = structuredClone(work());
-        const hints = structuredClone(tables.takeHints());
+        const answer = copyOf(work());
+        const hints = copyOf(tables.takeHints());
         // Notify in a later microtask: don't call the caller back in the middle of a change.
         await Promise.resolve();
         for (const hint of hints) watchers.tell(hint);
         return answer;
       },
-      query: (work) => Promise.resolve(structuredClone(work())),
+      query: (work) => Promise.resolve(copyOf(work())),
       watch: (filter, listener) => Promise.resolve(watchers.add(filter, listener)),
       [Symbol.asyncDispose]() {
         watchers.clear();
