@@ -8,6 +8,8 @@ import type { Effect } from './work.ts';
 
 const FINAL: ReadonlySet<string> = new Set(['success', 'failed', 'cancelled']);
 const MAX_ATTEMPTS = 3;
+/** What is asked often, and changes no record by itself. */
+const QUIET: ReadonlySet<string> = new Set(['beat', 'get', 'find', 'read', 'held', 'load']);
 const WRITES: ReadonlySet<string> = new Set(['append', 'release', 'finish']);
 
 interface Created {
@@ -39,6 +41,9 @@ export class SimulatedHistory {
   readonly #superseded = new Set<string>();
   /** The sessions that have held something: no more of them can have died. */
   readonly deaths = new Set<string>();
+  /** Something may have changed since the last look. */
+  #hasChanged = true;
+  #allEnded = false;
 
   constructor(store: TaskStore, rules: { readonly maxRunningPerTenant?: number }) {
     this.#store = store;
@@ -55,6 +60,8 @@ export class SimulatedHistory {
 
   commit(commit: Commit): void {
     const { name, args, answer, error } = commit;
+    const isEmptyTake = name === 'take' && (answer as { tasks?: readonly unknown[] } | undefined)?.tasks?.length === 0;
+    if (!QUIET.has(name) && !isEmptyTake) this.#hasChanged = true;
     if (name === 'create' && answer !== undefined) this.#created(answer as Created);
     if (name === 'take') this.#taken(answer as { tasks?: readonly TakenTask[]; repeat?: boolean } | undefined);
     if (name === 'claim') this.#claimed(answer as { answer?: string; claim?: ClaimRef } | undefined);
@@ -86,6 +93,8 @@ export class SimulatedHistory {
 
   /** Reads what has not been seen to have ended, or everything; returns whether all of it has. */
   async look({ all = false } = {}): Promise<boolean> {
+    if (!all && !this.#hasChanged) return this.#allEnded;
+    this.#hasChanged = false;
     let allEnded = true;
     const running = new Map<string, number>();
     for (const [id, tenant] of this.#tenants) {
@@ -104,6 +113,7 @@ export class SimulatedHistory {
     for (const [tenant, count] of running) {
       if (count > maxRunningPerTenant) this.#broken('P8', `${tenant}: ${count} of its tasks run at once`);
     }
+    this.#allEnded = allEnded;
     return allEnded;
   }
 

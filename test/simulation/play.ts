@@ -1,11 +1,12 @@
-import { createHash } from 'node:crypto';
 import type { Runner, TaskStore } from '@whoa/tasks';
 import type { Violation } from '../../packages/core/src/testing/history.ts';
 import { type Chance, createChance } from './chance.ts';
 import { DeliveryChecks } from './delivery-checks.ts';
+import { Digest } from './digest.ts';
 import { SimulatedHistory } from './history.ts';
-import { connect, type Faults } from './network.ts';
+import { type Commit, connect, type Faults } from './network.ts';
 import { SimulatedProcess } from './process.ts';
+import { untilQuiet } from './quiet.ts';
 import { createWork } from './work.ts';
 
 type Core = typeof import('@whoa/core');
@@ -32,6 +33,10 @@ const LEASE_MS = 3_000;
 const POLLS_MS = [500, 1_000, 2_000] as const;
 const HOSTILE_MS = 40_000;
 const TALK_MS = 5_000;
+/** Requests that were given up arrive within this time. After it nothing is to come of what users did. */
+const REST_MS = 7_000;
+/** At least so long is everything calm: workers that were stopped wake up, and find out what they missed. */
+const WAKE_MS = 3_000;
 /** Ladder, bounds of tools, leases and delays after deaths: by then everything has ended. */
 const CALM_MS = 150_000;
 
@@ -58,8 +63,10 @@ class Simulation {
   readonly #client: TaskStore;
   #shiftMs = 0;
   #started = 0;
-  #events = 0;
+  readonly #digest = new Digest();
   #moments = 0;
+  /** What users are going to do, and what they do now. */
+  #plans = 0;
 
   constructor(seed: number, parts: Parts) {
     this.#parts = parts;
@@ -97,20 +104,28 @@ class Simulation {
 
   async play(): Promise<Played> {
     for (let i = 0; i < 2; i++) this.#startWorker();
-    const started = this.#clock.now();
     this.#planWork();
     this.#planFaults();
-    await this.#advance(HOSTILE_MS, async () => (await this.#history.look()) && false);
+    await this.#advance(HOSTILE_MS, this.#isOverFor(REST_MS));
     this.#calmDown();
-    await this.#advance(CALM_MS, () => this.#history.look());
+    await this.#advance(CALM_MS, this.#isOverFor(WAKE_MS));
     await this.#history.look({ all: true });
     await this.#history.journals();
     await this.#checks.settled();
     const { checkHistory } = this.#parts.testing;
     const violations = [...this.#history.violations, ...checkHistory(this.#history.entries)];
-    const story = JSON.stringify([this.#history.entries, this.#clock.now() - started, this.#events]);
-    const digest = createHash('sha256').update(story).digest('base64url').slice(0, 8);
-    return { violations, digest, tasks: this.#history.tasks };
+    this.#digest.add(`${this.#clock.now()} ${violations.length}`);
+    return { violations, digest: this.#digest.text, tasks: this.#history.tasks };
+  }
+
+  /** Whether everything has ended that users asked for, and has for a while. */
+  #isOverFor(ms: number): () => Promise<boolean> {
+    let since = this.#clock.now();
+    return async () => {
+      const isOver = (await this.#history.look()) && this.#plans === 0;
+      if (!isOver) since = this.#clock.now();
+      return isOver && this.#clock.now() - since >= ms;
+    };
   }
 
   #connect(process: SimulatedProcess): TaskStore {
@@ -122,7 +137,7 @@ class Simulation {
       tasks: this.#parts.tasks,
       checks: this.#checks,
       onCommit: (commit) => {
-        this.#events++;
+        this.#digest.add(toldShortly(commit, this.#clock.now()));
         if (this.#parts.trace) {
           const { name, args, answer, error } = commit;
           const said = JSON.stringify(answer ?? String(error)) ?? '';
@@ -174,7 +189,7 @@ class Simulation {
     const count = 2 + chance.below(5);
     for (let i = 0; i < count; i++) {
       const at = chance.below(isTalk ? TALK_MS : HOSTILE_MS / 2);
-      this.#at(at, () => this.#createTask(i, isTalk));
+      this.#userAt(at, () => this.#createTask(i, isTalk));
     }
   }
 
@@ -201,19 +216,21 @@ class Simulation {
     const nonce = `nonce ${i}`;
     const isRepeated = chance.oneIn(4);
     const again = { policy, nonce: chance.oneIn(2) ? nonce : `${nonce} again` };
-    if (chance.oneIn(5)) this.#at(chance.below(6_000), () => this.#workOn(task));
+    if (chance.oneIn(5)) this.#userAt(chance.below(6_000), () => this.#workOn(task));
     const receipt = await this.#askUntilAnswered(() => this.#client.create(task, { policy, nonce }));
     if (isRepeated)
-      this.#at(chance.below(10_000), () => this.#askUntilAnswered(() => this.#client.create(task, again)));
+      this.#userAt(chance.below(10_000), () => this.#askUntilAnswered(() => this.#client.create(task, again)));
     if (receipt?.answer !== 'created') return;
     const ref = { tenant, id: receipt.task.id };
     if (conversation !== undefined && chance.oneIn(6)) {
-      this.#at(chance.below(10_000), () => this.#askUntilAnswered(() => this.#client.cancel({ tenant, conversation })));
+      this.#userAt(chance.below(10_000), () =>
+        this.#askUntilAnswered(() => this.#client.cancel({ tenant, conversation })),
+      );
     }
-    if (isCancelled) this.#at(cancelIn, () => this.#cancel(ref, i));
+    if (isCancelled) this.#userAt(cancelIn, () => this.#cancel(ref, i));
     if (chance.oneIn(6)) {
       const message = { type: 'steer', message: 'be brief' } as const;
-      this.#at(chance.below(4_000), () => this.#askUntilAnswered(() => this.#client.send(ref, message, { nonce })));
+      this.#userAt(chance.below(4_000), () => this.#askUntilAnswered(() => this.#client.send(ref, message, { nonce })));
     }
   }
 
@@ -221,14 +238,16 @@ class Simulation {
   async #workOn({ tenant, key }: { readonly tenant: string; readonly key: string }): Promise<void> {
     const { runner } = this.#chance.pick(this.#workers);
     const task = await this.#askUntilAnswered(() => this.#client.find({ tenant, key }));
-    if (task !== undefined) await runner.work({ tenant, id: task.id }, { wait: this.#chance.oneIn(2) });
+    const wait = this.#chance.oneIn(2);
+    // Not awaited: a worker that dies never answers.
+    if (task !== undefined) this.#try(() => runner.work({ tenant, id: task.id }, { wait }));
   }
 
   async #cancel(ref: { tenant: string; id: string }, i: number): Promise<void> {
     const mode = this.#chance.pick(['graceful', 'now', 'kill'] as const);
     const undo = this.#chance.oneIn(3);
     await this.#askUntilAnswered(() => this.#client.cancel(ref, { by: `user ${i}` }, { mode, undo }));
-    if (this.#chance.oneIn(3)) this.#at(this.#chance.below(2_000), () => this.#cancel(ref, i + 100));
+    if (this.#chance.oneIn(3)) this.#userAt(this.#chance.below(2_000), () => this.#cancel(ref, i + 100));
   }
 
   #planFaults(): void {
@@ -291,6 +310,12 @@ class Simulation {
     if (this.#workers.every(({ process }) => process.isDead)) this.#startWorker();
   }
 
+  /** What a user does: a history is not over before it was done. */
+  #userAt(ms: number, act: () => Promise<unknown>): void {
+    this.#plans++;
+    this.#at(ms, () => act().finally(() => this.#plans--));
+  }
+
   #at(ms: number, happen: () => unknown): void {
     this.#clock.setTimer(ms, () => this.#try(() => Promise.resolve(happen())));
   }
@@ -313,14 +338,13 @@ class Simulation {
 
   /** Moves the clock from event to event, until a moment or until told to end. */
   async #advance(ms: number, isOver: () => boolean | Promise<boolean>): Promise<boolean> {
-    const { flushMicrotasks } = this.#parts.testing;
     const end = this.#clock.now() + ms;
     let looked = this.#clock.now();
-    await flushMicrotasks();
+    await untilQuiet();
     this.#clock.setTimer(ms, () => {});
     while (this.#clock.now() < end) {
       if (!this.#clock.fireNext()) break;
-      await flushMicrotasks();
+      await untilQuiet();
       if (++this.#moments > MAX_MOMENTS) {
         this.#history.violations.push({ promise: 'P2', what: 'it never comes to rest' });
         return true;
@@ -331,4 +355,12 @@ class Simulation {
     }
     return false;
   }
+}
+
+/** What must be the same each time: what was asked when, by which attempt, and how it went. */
+function toldShortly({ name, args, answer, error }: Commit, now: number): string {
+  const { id = '', epoch = 0 } = args[0] as { id?: string; epoch?: number };
+  const { answer: said = '', tasks = [], status = '' } = (answer ?? {}) as Record<string, never>;
+  const { code = '' } = (error ?? {}) as { code?: string };
+  return `${now} ${name} ${id} ${epoch} ${said} ${(tasks as readonly unknown[]).length} ${status} ${code}`;
 }

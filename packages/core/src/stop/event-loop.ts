@@ -21,6 +21,11 @@ export function waitForLoop(): Promise<void> {
   });
 }
 
+/** Returns whether something waits for the event loop to turn. */
+export function isLoopAwaited(): boolean {
+  return waiting > 0;
+}
+
 /** Like `waitForLoop`, but also waits for all other such waits, and for those that follow from them. */
 export async function waitForQuietLoop(): Promise<void> {
   do await new Promise<void>((resolve) => queue(resolve));
