@@ -85,6 +85,7 @@ export const sidebar: DefaultTheme.SidebarItem[] = [
     page('The 13 promises', '/promises/'),
     page('Seen elsewhere', '/promises/seen-elsewhere'),
     page('Simulation and model check', '/promises/simulation'),
+    page('Ledger of campaigns', '/ledger'),
   ]),
   section('Security', [page('Threat model', '/security')]),
 ];

@@ -1,10 +1,12 @@
 // A fleet under load for an hour: memory, descriptors, connections and queue age stay flat, and nothing goes wrong.
-//   npm run long -- soak [MINUTES] [redis|postgres]
+//   npm run long -- soak [MINUTES] [redis|postgres] [--ledger]
 import { readdirSync, readFileSync } from 'node:fs';
 import { setTimeout as wait } from 'node:timers/promises';
+import { parseArgs } from 'node:util';
 import { createTaskStore, type TaskStore, type TaskStoreConfig } from '@whoa/tasks';
 import { Redis } from 'ioredis';
 import pg from 'pg';
+import { addToLedger } from '../campaigns/ledger.ts';
 import { startPostgres } from '../servers/postgres.ts';
 import { startRedis } from '../servers/redis.ts';
 import { type Fleet, startFleet } from '../soak/fleet.ts';
@@ -81,7 +83,15 @@ const MIN_GROWTH: readonly (readonly [RegExp, number])[] = [
   [/oldest/, 500],
 ];
 
-async function soak(name: string, open: () => Promise<Backend>, minutes: number): Promise<boolean> {
+interface Soaked {
+  readonly store: string;
+  /** How many tasks there were. */
+  readonly count: number;
+  /** What went wrong, and what grew. */
+  readonly violations: number;
+}
+
+async function soak(name: string, open: () => Promise<Backend>, minutes: number): Promise<Soaked> {
   await using backend = await open();
   await using fleet = await startFleet(backend.config, { servers: 2, workers: 3 });
   await using store = createTaskStore(backend.config);
@@ -107,11 +117,14 @@ async function soak(name: string, open: () => Promise<Backend>, minutes: number)
     );
   }
   for (const violation of violations.slice(0, 20)) console.log(`  ${violation}`);
-  return violations.length === 0 && trends.every(({ isFlat }) => isFlat);
+  const grown = trends.filter(({ isFlat }) => !isFlat);
+  return { store: name, count: report.created, violations: violations.length + grown.length };
 }
 
-const [minutes = '60', only] = process.argv.slice(2);
+const { values, positionals } = parseArgs({ options: { ledger: { type: 'boolean' } }, allowPositionals: true });
+const [minutes = '60', only] = positionals;
 const backends = { redis: openRedis, postgres: openPostgres };
 const wanted = Object.entries(backends).filter(([name]) => only === undefined || name === only);
-const results = await Promise.all(wanted.map(([name, open]) => soak(name, open, Number(minutes))));
-if (!results.every(Boolean)) process.exitCode = 1;
+const soaked = await Promise.all(wanted.map(([name, open]) => soak(name, open, Number(minutes))));
+if (soaked.some(({ violations }) => violations > 0)) process.exitCode = 1;
+if (values.ledger) for (const one of soaked) await addToLedger({ campaign: 'soak', unit: 'tasks', ...one });

@@ -1,60 +1,51 @@
 // Plays seeded histories of the task engine: the real store moves, runner and agents, on a clock that moves when told, over a
 // network and processes that fail. One seed is one history.
-//   npm run simulate -- --seeds N [--from M] [--tasks FOLDER]
+//   npm run simulate -- --seeds N [--from M] [--processes P] [--tasks FOLDER] [--ledger]
 // `--tasks` names a folder with the sources of another tasks package: that is how planted bugs are tried.
 import { join } from 'node:path';
-import { pathToFileURL } from 'node:url';
 import { parseArgs } from 'node:util';
-import * as core from '@whoa/core';
-import * as testing from '@whoa/core/testing';
-import { playSeed } from './play.ts';
-
-type Tasks = typeof import('@whoa/tasks');
+import { addToLedger } from '../campaigns/ledger.ts';
+import { playSeeds } from './play-seeds.ts';
+import { simulateInProcesses } from './simulated.ts';
 
 const { values } = parseArgs({
   options: {
     seeds: { type: 'string', default: '1000' },
     from: { type: 'string', default: '1' },
+    processes: { type: 'string' },
     tasks: { type: 'string', default: join(import.meta.dirname, '../../packages/tasks/src') },
     json: { type: 'boolean', default: false },
     /** Stop at the first violation. */
     first: { type: 'boolean', default: false },
     trace: { type: 'boolean', default: false },
+    /** Append a line to docs/ledger.md. */
+    ledger: { type: 'boolean', default: false },
   },
 });
 
-const load = (file: string): Promise<object> => import(pathToFileURL(join(values.tasks, file)).href) as Promise<object>;
-const tasks = Object.assign(
-  {},
-  ...(await Promise.all(['stores/memory.ts', 'run/store-runner.ts', 'errors.ts', 'unknown-outcome.ts'].map(load))),
-) as Tasks;
-const [from, seeds] = [Number(values.from), Number(values.seeds)];
-const digests: string[] = [];
-let broken = 0;
-let firstBroken: { readonly seed: number; readonly violation: string } | undefined;
-let ended = 0;
-/** What nobody catches ends a real worker. */
-let crashed: unknown[] = [];
-process.on('unhandledRejection', (error) => crashed.push(error));
-process.on('uncaughtException', (error) => crashed.push(error));
-for (let seed = from; seed < from + seeds; seed++) {
-  const played = await playSeed(seed, { core, testing, tasks, trace: values.trace });
-  const { digest, tasks: count } = played;
-  const crashes = crashed.map((error) => ({ promise: 'P2', what: `a worker crashed: ${String(error)}` }));
-  crashed = [];
-  const violations = [...played.violations, ...crashes];
-  digests.push(digest);
-  ended += count;
-  if (violations.length === 0) continue;
-  broken++;
-  const first = violations[0]!;
-  firstBroken ??= { seed, violation: `${first.promise} ${first.what}` };
-  if (!values.json) {
-    console.log(`seed ${seed}: ${violations.map(({ promise, what }) => `${promise} ${what}`).join('; ')}`);
+const range = { from: Number(values.from), seeds: Number(values.seeds) };
+const { tasks: folder, first, trace } = values;
+const report =
+  values.processes === undefined
+    ? await playSeeds({ ...range, folder, first, trace })
+    : await simulateInProcesses(range, { processes: Number(values.processes), args: ['--tasks', folder] });
+const { broken, ...counts } = report;
+if (values.json) console.log(JSON.stringify(report));
+else {
+  for (const { seed, violations } of broken) {
+    console.log(`seed ${seed}: ${violations.join('; ')}`);
     console.log(`  replay: npm run simulate -- --seeds 1 --from ${seed} --trace`);
   }
-  if (values.first) break;
+  console.log(JSON.stringify({ ...counts, broken: broken.length }));
 }
-const report = { seeds: digests.length, tasks: ended, broken, ...(firstBroken !== undefined && { firstBroken }) };
-console.log(values.json ? JSON.stringify({ ...report, digest: digests.join('') }) : JSON.stringify(report));
-process.exitCode = broken === 0 ? 0 : 1;
+if (values.ledger) {
+  await addToLedger({
+    campaign: 'simulate',
+    store: 'memory',
+    seeds: [range.from, range.from + range.seeds - 1],
+    count: report.seeds,
+    unit: 'histories',
+    violations: broken.length,
+  });
+}
+process.exitCode = broken.length === 0 ? 0 : 1;

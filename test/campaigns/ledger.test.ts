@@ -1,0 +1,59 @@
+import { readFileSync } from 'node:fs';
+import { join } from 'node:path';
+import { expect, test } from 'vitest';
+import { withBounds } from './bounds.ts';
+import { type LedgerEntry, readLedger, rowOf } from './ledger.ts';
+
+const read = (page: string): string => readFileSync(join(import.meta.dirname, '../../docs', page), 'utf8');
+const HEAD = '| Date |\n| --- |\n';
+const EMPTY =
+  '# Bounds\n<!-- Written from docs/ledger.md by the campaigns. -->\n<!-- The end of what campaigns write. -->\n';
+
+const simulated: LedgerEntry = {
+  date: '2026-11-16',
+  commit: '5fa1a2a00000',
+  campaign: 'simulate',
+  store: 'memory',
+  seeds: [1, 50_000],
+  count: 50_000,
+  unit: 'histories',
+  violations: 0,
+};
+const { seeds: _seeds, ...unseeded } = {
+  ...simulated,
+  campaign: 'chaos',
+  store: 'Redis',
+  count: 20_000,
+  unit: 'lives',
+};
+
+function boundsOf(...ledger: LedgerEntry[]): string {
+  return withBounds(EMPTY, ledger);
+}
+
+test('a line of the ledger is read as it was written', () => {
+  const entries = [simulated, { ...unseeded, commit: '5fa1a2a00000+', violations: 2 }];
+  expect(readLedger(`${HEAD}${entries.map(rowOf).join('\n')}\n`)).toEqual(entries);
+});
+
+test('a line that is none is refused', () => {
+  expect(() => readLedger(`${HEAD}| yesterday | a lot |`)).toThrow(SyntaxError);
+});
+
+test('the ledger can be read, and the page of the promises says what follows from it', () => {
+  const page = read('promises/index.md');
+  expect(withBounds(page, readLedger(read('ledger.md')))).toBe(page);
+});
+
+test('a bound counts histories and lives apart, and seeds once', () => {
+  const again = { ...simulated, seeds: [40_001, 60_000] as const, count: 20_000 };
+  const page = boundsOf(simulated, again, unseeded, { ...unseeded, store: 'SQLite' });
+  expect(page).toContain('| P1 | ≤ 3 in 60,000 | ≤ 3 in 40,000 |');
+  expect(page).toContain('| P4 | ≤ 3 in 60,000 | not judged |');
+});
+
+test('a violation begins the count of its campaign and store anew', () => {
+  const page = boundsOf(simulated, { ...unseeded, violations: 1 }, { ...unseeded, store: 'SQLite' });
+  expect(page).toContain('| P1 | ≤ 3 in 50,000 | ≤ 3 in 20,000 |');
+  expect(boundsOf({ ...simulated, violations: 1 })).toContain('| P1 | none played yet | none played yet |');
+});

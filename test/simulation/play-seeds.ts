@@ -1,0 +1,51 @@
+import { join } from 'node:path';
+import { pathToFileURL } from 'node:url';
+import * as core from '@whoa/core';
+import * as testing from '@whoa/core/testing';
+import { Digest } from './digest.ts';
+import { playSeed } from './play.ts';
+import type { BrokenSeed, Simulated } from './simulated.ts';
+
+type Tasks = typeof import('@whoa/tasks');
+
+export interface SeedsOptions {
+  readonly from: number;
+  readonly seeds: number;
+  /** The folder with the sources of the tasks package. */
+  readonly folder: string;
+  /** Stop at the first violation. */
+  readonly first: boolean;
+  readonly trace: boolean;
+}
+
+/** Plays seeds one after the other, in this process. */
+export async function playSeeds({ from, seeds, folder, first, trace }: SeedsOptions): Promise<Simulated> {
+  // Faults are errors, and nothing here reads where they came from: noting that takes longer than the faults.
+  if (!trace) Error.stackTraceLimit = 0;
+  const tasks = await loadTasks(folder);
+  const digest = new Digest();
+  const broken: BrokenSeed[] = [];
+  let [played, ended] = [0, 0];
+  /** What nobody catches ends a real worker. */
+  let crashed: unknown[] = [];
+  process.on('unhandledRejection', (error) => crashed.push(error));
+  process.on('uncaughtException', (error) => crashed.push(error));
+  for (let seed = from; seed < from + seeds; seed++) {
+    const { violations, digest: history, tasks: count } = await playSeed(seed, { core, testing, tasks, trace });
+    const crashes = crashed.map((error) => `P2 a worker crashed: ${String(error)}`);
+    crashed = [];
+    digest.add(history);
+    played++;
+    ended += count;
+    const found = [...violations.map(({ promise, what }) => `${promise} ${what}`), ...crashes];
+    if (found.length > 0) broken.push({ seed, violations: found });
+    if (first && broken.length > 0) break;
+  }
+  return { seeds: played, tasks: ended, broken, digest: digest.text };
+}
+
+async function loadTasks(folder: string): Promise<Tasks> {
+  const load = (file: string): Promise<object> => import(pathToFileURL(join(folder, file)).href) as Promise<object>;
+  const files = ['stores/memory.ts', 'run/store-runner.ts', 'errors.ts', 'unknown-outcome.ts'];
+  return Object.assign({}, ...(await Promise.all(files.map(load)))) as Tasks;
+}

@@ -1,0 +1,72 @@
+import { execFile } from 'node:child_process';
+import { join } from 'node:path';
+import { promisify } from 'node:util';
+import { Digest } from './digest.ts';
+
+export interface BrokenSeed {
+  readonly seed: number;
+  readonly violations: readonly string[];
+}
+
+/** How seeds went. */
+export interface Simulated {
+  readonly seeds: number;
+  readonly tasks: number;
+  readonly broken: readonly BrokenSeed[];
+  /** Of all histories: the same seeds give the same. */
+  readonly digest: string;
+}
+
+interface Range {
+  readonly from: number;
+  readonly seeds: number;
+}
+
+const program = join(import.meta.dirname, 'simulate.ts');
+/** Far more than any campaign here takes: what is not over by then says nothing about a bug. */
+const TIMEOUT_MS = 3_600_000;
+/** A process plays so many, and leaves what memory they took. */
+const SEEDS_EACH = 5_000;
+
+/** Plays seeds in a process of its own. */
+export async function simulate(...args: string[]): Promise<Simulated> {
+  const command = ['--conditions=@whoa/source', '--no-warnings', program, '--json', ...args];
+  const options = { timeout: TIMEOUT_MS, maxBuffer: 64 * 1024 * 1024 };
+  const { stdout } = await promisify(execFile)(process.execPath, command, options).catch(
+    // It ends with 1 when it has found something.
+    (error: Error & { stdout: string; code?: number }) => {
+      if (error.code === 1 && error.stdout.startsWith('{')) return error;
+      throw error;
+    },
+  );
+  return JSON.parse(stdout) as Simulated;
+}
+
+/** Plays seeds in several processes at once. */
+export async function simulateInProcesses(
+  { from, seeds }: Range,
+  { processes, args }: { readonly processes: number; readonly args: readonly string[] },
+): Promise<Simulated> {
+  const ranges: Range[] = [];
+  for (let at = 0; at < seeds; at += SEEDS_EACH) {
+    ranges.push({ from: from + at, seeds: Math.min(SEEDS_EACH, seeds - at) });
+  }
+  const parts: Simulated[] = [];
+  // One iterator for all of them: each takes the next.
+  const left = ranges.entries();
+  const playOn = async (): Promise<void> => {
+    for (const [i, range] of left) {
+      parts[i] = await simulate('--from', `${range.from}`, '--seeds', `${range.seeds}`, ...args);
+    }
+  };
+  await Promise.all(Array.from({ length: processes }, playOn));
+  const digest = new Digest();
+  for (const part of parts) digest.add(part.digest);
+  const sum = (count: (part: Simulated) => number): number => parts.reduce((all, part) => all + count(part), 0);
+  return {
+    seeds: sum((part) => part.seeds),
+    tasks: sum((part) => part.tasks),
+    broken: parts.flatMap((part) => part.broken),
+    digest: digest.text,
+  };
+}
