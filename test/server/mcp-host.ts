@@ -21,7 +21,7 @@ export interface HostOptions {
 let lastId = 0;
 
 /** A request of the 2026-07-28 protocol. */
-function toRequest(method: string, params: Fields, capabilities: object = ASKING) {
+export function toRequest(method: string, params: Fields, capabilities: object = ASKING) {
   const _meta = {
     'io.modelcontextprotocol/protocolVersion': '2026-07-28',
     'io.modelcontextprotocol/clientInfo': { name: 'host', version: '1' },
@@ -31,7 +31,7 @@ function toRequest(method: string, params: Fields, capabilities: object = ASKING
 }
 
 /** Sends a request over HTTP; the response may be a stream. */
-function post(
+export function post(
   { url, headers = {}, capabilities }: HostOptions,
   { method, params, signal }: { method: string; params: Fields; signal?: AbortSignal },
 ): Promise<Response> {

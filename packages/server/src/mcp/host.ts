@@ -38,6 +38,6 @@ export const MISSING_TASKS: MissingRequiredClientCapabilityErrorData = {
   requiredCapabilities: { extensions: { [TASKS_EXTENSION]: {} } },
 };
 
-function fieldsOf(value: unknown): Readonly<Record<string, unknown>> {
+export function fieldsOf(value: unknown): Readonly<Record<string, unknown>> {
   return typeof value === 'object' && value !== null ? (value as Readonly<Record<string, unknown>>) : {};
 }

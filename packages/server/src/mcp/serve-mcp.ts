@@ -3,6 +3,8 @@ import type { Right } from '../access/principal.ts';
 import { refuse } from '../access/refusal.ts';
 import { createAgentServer, type McpAgents } from './agent-tools.ts';
 import type { McpCaller } from './host.ts';
+import { serveListening } from './listen/http-listening.ts';
+import { ListeningTransport } from './listen/stdio-listening.ts';
 
 /** Options of `serveMcp`. */
 export interface ServeMcpOptions extends McpAgents {
@@ -38,14 +40,16 @@ export async function serveMcp(options: ServeMcpOptions): Promise<McpServing> {
   const library = await loadServer();
   const { serveStdio, StdioServerTransport } = await import('@modelcontextprotocol/server/stdio');
   const { promise: closed, resolve } = Promise.withResolvers<void>();
-  const transport = new StdioServerTransport();
   const caller: McpCaller = { tenant, name: by, mayApprove: true };
+  const parts = { store: options.store, caller, onError: (error: unknown) => onError(toError(error)) };
+  const transport = new ListeningTransport(new StdioServerTransport(), parts);
   const handle = serveStdio(() => createAgentServer(library, options, caller), { transport, onerror: onError });
   process.stdin.once('end', resolve);
   return {
     closed,
     async [Symbol.asyncDispose]() {
       process.stdin.off('end', resolve);
+      await transport.leave();
       await handle.close();
       resolve();
     },
@@ -55,6 +59,8 @@ export async function serveMcp(options: ServeMcpOptions): Promise<McpServing> {
 /** Options of `createMcpHandler`. */
 export interface McpHandlerOptions extends McpAgents {
   readonly access: Access;
+  /** Called when the store fails while a host listens to tasks. */
+  readonly onError?: (error: unknown) => void;
 }
 
 /** Agents for MCP hosts over HTTP. */
@@ -70,7 +76,8 @@ const RIGHTS: readonly Right[] = ['start', 'read', 'cancel'];
  * @returns The handler.
  * @throws Error when `@modelcontextprotocol/server` is not installed.
  */
-export async function createMcpHandler({ access, ...served }: McpHandlerOptions): Promise<McpHandler> {
+export async function createMcpHandler(options: McpHandlerOptions): Promise<McpHandler> {
+  const { access, onError = () => {}, ...served } = options;
   const library = await loadServer();
   const handler = library.createMcpHandler(({ authInfo }) =>
     createAgentServer(library, served, authInfo?.extra?.['caller'] as McpCaller),
@@ -90,7 +97,9 @@ export async function createMcpHandler({ access, ...served }: McpHandlerOptions)
         mayApprove: may(principal, 'approve'),
         record: (event) => access.record(principal, { ...event, tenant }),
       };
-      return handler.fetch(request, { authInfo: { token: '', clientId: name, scopes: [], extra: { caller } } });
+      const authInfo = { token: '', clientId: name, scopes: [], extra: { caller } };
+      const serve = (one: Request) => handler.fetch(one, { authInfo });
+      return serveListening(request, { access, principal, serve, store: served.store, caller, onError });
     },
   };
 }
@@ -101,4 +110,8 @@ async function loadServer(): Promise<typeof import('@modelcontextprotocol/server
   } catch (error) {
     throw new Error('Serving MCP needs its server library: npm install @modelcontextprotocol/server', { cause: error });
   }
+}
+
+function toError(error: unknown): Error {
+  return error instanceof Error ? error : new Error(String(error));
 }

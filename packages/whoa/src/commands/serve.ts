@@ -103,7 +103,7 @@ async function run(args: readonly string[], own: Own): Promise<number> {
   const agUi = own(createAgUiHandler({ ...shared, store, agent: chatAgent, api: AG_UI, hooks }));
   const access = createAccess({ ...shared, onError });
   const names = agentNames(config);
-  const mcp = await createMcpHandler({ store, access, agents: describeAgents(names) });
+  const mcp = await createMcpHandler({ store, access, agents: describeAgents(names), onError });
   const tasks = createTaskApi({
     store,
     login,

@@ -1,0 +1,201 @@
+// `whoa mcp` and every way in which its host stops, asks, listens, or goes away.
+import { existsSync } from 'node:fs';
+import { expect, onTestFinished, test } from 'vitest';
+import { findMarked } from '../process-escapes/round.ts';
+import { type Fields, toRequest } from '../server/mcp-host.ts';
+import { type HostMessage, openHost } from './mcp-process.ts';
+import { createHome, type Home } from './terminal.ts';
+
+const MODEL = ['--model', 'scripted:script.json'];
+const ALLOWED = [...MODEL, '--yes', '--sandbox', 'none'];
+
+function home(script: unknown, files: Readonly<Record<string, string>> = {}): Home {
+  const made = createHome({ 'script.json': JSON.stringify(script), ...files });
+  onTestFinished(() => made[Symbol.dispose]());
+  return made;
+}
+
+const bash = (command: string) => ({ call: 'bash', input: { command } });
+
+/** A command that runs until it is ended, and can be found by its mark. */
+function slow(name: string) {
+  const mark = `300.${process.pid}${name}`;
+  return { mark, script: [['Let me see. ', bash(`sleep ${mark}`)], ['Well.']] };
+}
+
+/** Polls: nobody tells when a stranger's process has come or gone. */
+async function waitForProcesses(mark: string, isThere: boolean): Promise<void> {
+  while (findMarked(mark).length > 0 !== isThere) await new Promise((resolve) => setTimeout(resolve, 5));
+}
+
+const tasksOf = (own: Home): Fields[] =>
+  own
+    .whoa(['tasks', '--json'])
+    .stdout.trim()
+    .split('\n')
+    .map((line) => JSON.parse(line) as Fields);
+
+test('the host is asked what a task waits for, and is told each change of it', async () => {
+  const own = home([[bash('echo done > made')], ['Fine.']]);
+  const host = openHost(own, MODEL);
+  const taskId = await host.start();
+  const listen = toRequest('subscriptions/listen', { notifications: { taskIds: [taskId, 'nonsense'] } });
+  host.write(listen);
+  const isOurs = ({ params }: HostMessage): boolean =>
+    (params?.['_meta'] as Fields | undefined)?.['io.modelcontextprotocol/subscriptionId'] === listen.id;
+  expect(await host.waitFor(({ method }) => method === 'notifications/subscriptions/acknowledged')).toMatchObject({
+    params: { notifications: { taskIds: [taskId] } },
+  });
+  const asking = await host.waitFor(({ params }) => params?.['status'] === 'input_required');
+  expect(isOurs(asking)).toBe(true);
+  const [[key, request]] = Object.entries(asking.params!['inputRequests'] as Fields) as [[string, unknown]];
+  expect(JSON.stringify(request)).toContain('echo done > made');
+  expect(existsSync(own.folder.at('made'))).toBe(false);
+  const { result } = await host.ask('tasks/update', { taskId, inputResponses: { [key]: { action: 'accept' } } });
+  expect(result).toMatchObject({ resultType: 'complete' });
+  expect(await host.waitFor(({ params }) => params?.['status'] === 'completed')).toMatchObject({
+    method: 'notifications/tasks',
+    params: { taskId, result: { content: [{ text: 'Fine.' }] } },
+  });
+  expect(own.folder.read('made')).toBe('done\n');
+  // Nothing follows the end of all its tasks, and it is told once.
+  expect(await host.waitFor(({ id }) => id === listen.id)).toMatchObject({ result: { resultType: 'complete' } });
+  host.child.stdin.end();
+  expect(await host.closed).toEqual([0, null]);
+  expect(host.messages.filter(({ id }) => id === listen.id)).toHaveLength(1);
+});
+
+test('a host that stops listening hears no more, and one that never declared tasks is refused', async () => {
+  const { script } = slow('1');
+  const own = home(script);
+  const host = openHost(own, ALLOWED);
+  const taskId = await host.start();
+  const notifications = { taskIds: [taskId] };
+  const refused = toRequest('subscriptions/listen', { notifications }, {});
+  host.write(refused);
+  expect(await host.waitFor(({ id }) => id === refused.id)).toMatchObject({ error: { code: -32_021 } });
+  const listen = toRequest('subscriptions/listen', { notifications });
+  // Left before it was acknowledged: in the same chunk.
+  const early = toRequest('subscriptions/listen', { notifications });
+  host.write(early, { jsonrpc: '2.0', method: 'notifications/cancelled', params: { requestId: early.id } });
+  host.write(listen);
+  await host.waitFor(({ method }) => method === 'notifications/tasks');
+  host.write({ jsonrpc: '2.0', method: 'notifications/cancelled', params: { requestId: listen.id } });
+  await host.ask('tools/list', {});
+  await host.ask('tasks/cancel', { taskId });
+  await host.waitForTask(taskId, 'cancelled');
+  await host.ask('tools/list', {});
+  expect(host.messages.filter(({ params }) => params?.['status'] === 'cancelled')).toEqual([]);
+  expect(host.messages.filter(({ id }) => id === listen.id || id === early.id)).toEqual([]);
+  host.child.stdin.end();
+  expect(await host.closed).toEqual([0, null]);
+});
+
+test('a cancel of a task ends what it runs, twice is as once, and after the end it changes nothing', async () => {
+  const { mark, script } = slow('2');
+  const own = home(script);
+  const host = openHost(own, ALLOWED);
+  const taskId = await host.start();
+  await waitForProcesses(mark, true);
+  const cancels = [toRequest('tasks/cancel', { taskId }), toRequest('tasks/cancel', { taskId })];
+  host.write(...cancels);
+  for (const { id } of cancels)
+    expect(await host.waitFor((one) => one.id === id)).toMatchObject({ result: { resultType: 'complete' } });
+  const ended = await host.waitForTask(taskId, 'cancelled');
+  expect(findMarked(mark)).toEqual([]);
+  expect(ended).toMatchObject({ statusMessage: 'cancelled (user). Let me see.' });
+  expect(await host.ask('tasks/cancel', { taskId })).toMatchObject({ result: { resultType: 'complete' } });
+  expect(await host.waitForTask(taskId, 'cancelled')).toEqual({ ...ended, _meta: ended['_meta'] });
+  for (const unknown of ['nonsense', `${taskId}x`, '\u0000', '../x'])
+    for (const method of ['tasks/get', 'tasks/cancel', 'tasks/update'])
+      expect(await host.ask(method, { taskId: unknown, inputResponses: {} })).toMatchObject({
+        error: { code: -32_602 },
+      });
+});
+
+test('a call that is cancelled in the chunk that brings it runs nothing', async () => {
+  const { mark, script } = slow('3');
+  const own = home(script);
+  const host = openHost(own, ALLOWED);
+  const call = toRequest('tools/call', { name: 'assistant', arguments: { prompt: 'Is all well?' } });
+  host.write(call, { jsonrpc: '2.0', method: 'notifications/cancelled', params: { requestId: call.id } });
+  await host.ask('tools/list', {});
+  host.child.stdin.end();
+  expect(await host.closed).toEqual([0, null]);
+  expect(host.messages.filter(({ id }) => id === call.id)).toEqual([]);
+  expect(findMarked(mark)).toEqual([]);
+  for (const task of tasksOf(own)) expect(task).toMatchObject({ status: 'cancelled' });
+});
+
+const DEAF = `
+import { createAgent, defineConfig, defineTool } from 'whoa';
+const any = { '~standard': { version: 1, vendor: 'test', validate: (value) => ({ value }) } };
+const deaf = defineTool({
+  name: 'deaf', description: 'Never returns.', inputSchema: any, inputJsonSchema: {}, effects: 'read',
+  execute: () => new Promise((resolve) => setTimeout(resolve, 600_000, 'late')),
+});
+export default defineConfig({
+  agents: { deaf: async ({ model }) => createAgent({ name: 'deaf', model: await model(), tools: [deaf] }) },
+});
+`;
+/** What cleanup may take after the ladder, on a busy machine. */
+const AFTER_KILL_MS = 15_000;
+
+test('an agent that hears nothing is cancelled within the ladder all the same, and what it left is named', async () => {
+  const own = home([[{ call: 'deaf' }], ['Done.']], { 'config/whoa/whoa.config.mjs': DEAF });
+  const host = openHost(own, ALLOWED);
+  const taskId = await host.start('deaf');
+  const listen = toRequest('subscriptions/listen', { notifications: { taskIds: [taskId] } });
+  host.write(listen);
+  await host.waitFor(({ params }) => params?.['statusMessage'] === 'runs');
+  await host.ask('tasks/cancel', { taskId });
+  await host.waitFor(({ params }) => params?.['status'] === 'cancelled');
+  expect((await host.ask('tasks/get', { taskId })).result).toMatchObject({ status: 'cancelled' });
+  const [task] = tasksOf(own) as [{ endedAt: number; stop: { killAt: number }; outcome: Fields }];
+  expect(task.outcome).toMatchObject({ status: 'cancelled', reason: { kind: 'user', by: 'MCP host', via: 'mcp' } });
+  expect(task.outcome['stop']).toMatchObject({ clean: false, calls: [{ tool: 'deaf', state: 'unknown' }] });
+  expect(task.endedAt).toBeLessThan(task.stop.killAt + AFTER_KILL_MS);
+  // The deaf call is still pending, and keeps nobody from leaving.
+  host.child.stdin.end();
+  expect(await host.closed).toEqual([0, null]);
+});
+
+test('a command that starts leaves alone what another one runs', async () => {
+  const { mark, script } = slow('5');
+  const own = home(script);
+  const first = openHost(own, ALLOWED);
+  const taskId = await first.start();
+  await waitForProcesses(mark, true);
+  const second = openHost(own, ALLOWED);
+  expect((await second.ask('tasks/get', { taskId })).result).toMatchObject({
+    status: 'working',
+    statusMessage: 'runs',
+  });
+  // Any of them can stop it.
+  await second.ask('tasks/cancel', { taskId });
+  await second.waitForTask(taskId, 'cancelled');
+  expect(findMarked(mark)).toEqual([]);
+});
+
+test.each([
+  ['closes its connection in the middle of a message', 'disconnect', 'end'],
+  ['sends SIGTERM', 'shutdown', 'SIGTERM'],
+] as const)('a host that does not read, listens to everything and %s ends it all', async (_, kind, leave) => {
+  const { mark, script } = slow('6');
+  const own = home(script);
+  const host = openHost(own, ALLOWED, { reads: false });
+  const call = toRequest('tools/call', { name: 'assistant', arguments: { prompt: 'Is all well?' } });
+  host.write(call);
+  await waitForProcesses(mark, true);
+  const [{ id }] = tasksOf(own) as [{ id: string }];
+  // More than a pipe holds.
+  const asks = Array.from({ length: 2_000 }, () => toRequest('tools/list', {}));
+  host.write(toRequest('subscriptions/listen', { notifications: { taskIds: [id] } }), ...asks);
+  if (leave === 'end') host.child.stdin.end('{"jsonrpc":"2.0","id":1,"meth');
+  else host.child.kill(leave);
+  // It has ended when its processes have: `close` would wait for the output that nobody reads.
+  await new Promise((resolve) => host.child.once('exit', resolve));
+  expect(host.child.exitCode).toBe(0);
+  expect(findMarked(mark)).toEqual([]);
+  expect(tasksOf(own)).toMatchObject([{ status: 'cancelled', outcome: { reason: { kind } } }]);
+});
