@@ -9,9 +9,12 @@ interface Judge {
   readonly promises: readonly string[];
 }
 
+const IN_SIMULATIONS = ['P1', 'P2', 'P3', 'P4', 'P5', 'P6', 'P7', 'P8', 'P9', 'P10'];
+
 /** What each campaign can see broken. */
 const JUDGES: Readonly<Record<string, Judge>> = {
-  simulate: { kind: 'simulated', promises: ['P1', 'P2', 'P3', 'P4', 'P5', 'P6', 'P7', 'P8', 'P9', 'P10'] },
+  simulate: { kind: 'simulated', promises: IN_SIMULATIONS },
+  'simulate-wide': { kind: 'simulated', promises: [...IN_SIMULATIONS, 'P13'] },
   chaos: { kind: 'real', promises: ['P1', 'P2', 'P3', 'P5', 'P7', 'P10'] },
 };
 

@@ -97,6 +97,7 @@ export class SimulatedHistory {
     this.#hasChanged = false;
     let allEnded = true;
     const running = new Map<string, number>();
+    const held = new Map<string, string>();
     for (const [id, tenant] of this.#tenants) {
       if (!all && this.#ended.has(id)) continue;
       const task = await this.#store.get({ tenant, id });
@@ -106,6 +107,11 @@ export class SimulatedHistory {
       }
       this.#read(task);
       if (!FINAL.has(task.status)) allEnded = false;
+      if (task.stage === 'held' && task.conversation !== undefined) {
+        const other = held.get(`${tenant} ${task.conversation}`);
+        if (other !== undefined) this.#broken('P8', `${id}: it is worked on beside ${other} of its conversation`);
+        held.set(`${tenant} ${task.conversation}`, id);
+      }
       const isCounted = task.status === 'running' && !this.#claimedById.has(id);
       if (isCounted) running.set(tenant, (running.get(tenant) ?? 0) + 1);
     }

@@ -1,18 +1,23 @@
 import type { Change } from '../plant.ts';
+import { plantedInWide } from './planted-wide.ts';
+import type { Ground } from './play.ts';
 
 /** A bug that the simulation must find: a change to the sources of the tasks package. */
 export interface PlantedBug {
   readonly name: string;
+  /** Where it is looked for. */
+  readonly ground: Ground;
   readonly changes: readonly Change[];
 }
 
 const one = (name: string, file: string, find: string, replace: string): PlantedBug => ({
   name,
+  ground: 'delivery',
   changes: [{ file, find, replace }],
 });
 
 /** What could be wrong with delivery, and was, in one engine or another. */
-export const plantedBugs: readonly PlantedBug[] = [
+const plantedInDelivery: readonly PlantedBug[] = [
   one(
     'blind final write',
     'operations/work.ts',
@@ -141,6 +146,7 @@ export const plantedBugs: readonly PlantedBug[] = [
   ),
   {
     name: 'a worker takes an answer of an older session, and works on it',
+    ground: 'delivery',
     changes: [
       {
         file: 'run/claim/domain-session.ts',
@@ -247,3 +253,5 @@ export const plantedBugs: readonly PlantedBug[] = [
     'alreadyThere || activity !== undefined ?',
   ),
 ];
+
+export const plantedBugs: readonly PlantedBug[] = [...plantedInDelivery, ...plantedInWide];

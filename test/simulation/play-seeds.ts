@@ -3,7 +3,7 @@ import { pathToFileURL } from 'node:url';
 import * as core from '@whoa/core';
 import * as testing from '@whoa/core/testing';
 import { Digest } from './digest.ts';
-import { playSeed } from './play.ts';
+import { type Ground, playSeed } from './play.ts';
 import type { BrokenSeed, Simulated } from './simulated.ts';
 
 type Tasks = typeof import('@whoa/tasks');
@@ -13,13 +13,14 @@ export interface SeedsOptions {
   readonly seeds: number;
   /** The folder with the sources of the tasks package. */
   readonly folder: string;
+  readonly ground: Ground;
   /** Stop at the first violation. */
   readonly first: boolean;
   readonly trace: boolean;
 }
 
 /** Plays seeds one after the other, in this process. */
-export async function playSeeds({ from, seeds, folder, first, trace }: SeedsOptions): Promise<Simulated> {
+export async function playSeeds({ from, seeds, folder, ground, first, trace }: SeedsOptions): Promise<Simulated> {
   // Faults are errors, and nothing here reads where they came from: noting that takes longer than the faults.
   if (!trace) Error.stackTraceLimit = 0;
   const tasks = await loadTasks(folder);
@@ -31,7 +32,7 @@ export async function playSeeds({ from, seeds, folder, first, trace }: SeedsOpti
   process.on('unhandledRejection', (error) => crashed.push(error));
   process.on('uncaughtException', (error) => crashed.push(error));
   for (let seed = from; seed < from + seeds; seed++) {
-    const { violations, digest: history, tasks: count } = await playSeed(seed, { core, testing, tasks, trace });
+    const { violations, digest: history, tasks: count } = await playSeed(seed, { core, testing, tasks, ground, trace });
     const crashes = crashed.map((error) => `P2 a worker crashed: ${String(error)}`);
     crashed = [];
     digest.add(history);
@@ -46,6 +47,13 @@ export async function playSeeds({ from, seeds, folder, first, trace }: SeedsOpti
 
 async function loadTasks(folder: string): Promise<Tasks> {
   const load = (file: string): Promise<object> => import(pathToFileURL(join(folder, file)).href) as Promise<object>;
-  const files = ['stores/memory.ts', 'run/store-runner.ts', 'errors.ts', 'unknown-outcome.ts'];
+  const files = [
+    'stores/memory.ts',
+    'run/store-runner.ts',
+    'run/approvals.ts',
+    'follow/follow.ts',
+    'errors.ts',
+    'unknown-outcome.ts',
+  ];
   return Object.assign({}, ...(await Promise.all(files.map(load)))) as Tasks;
 }

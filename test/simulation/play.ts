@@ -7,6 +7,9 @@ import { SimulatedHistory } from './history.ts';
 import { type Commit, connect, type Faults } from './network.ts';
 import { SimulatedProcess } from './process.ts';
 import { untilQuiet } from './quiet.ts';
+import type { Stage } from './stage.ts';
+import { Users } from './users.ts';
+import { Wide } from './wide.ts';
 import { createWork } from './work.ts';
 
 type Core = typeof import('@whoa/core');
@@ -17,8 +20,12 @@ interface Parts {
   readonly core: Core;
   readonly testing: Testing;
   readonly tasks: Tasks;
+  readonly ground: Ground;
   readonly trace?: boolean;
 }
+
+/** `delivery`: tasks and what users do to them. `wide`: readers, a chat and people who are asked, too, in less time. */
+export type Ground = 'delivery' | 'wide';
 
 export interface Played {
   readonly violations: readonly Violation[];
@@ -27,12 +34,14 @@ export interface Played {
   readonly tasks: number;
 }
 
-const TENANTS = ['acme', 'acme', 'globex'] as const;
 const LEASE_MS = 3_000;
 /** More and less often than the store takes for an outage. */
 const POLLS_MS = [500, 1_000, 2_000] as const;
-const HOSTILE_MS = 40_000;
-const TALK_MS = 5_000;
+/** For how long faults strike, and within which time users begin what they do. */
+const TIMES = {
+  delivery: { hostileMs: 40_000, workMs: 20_000 },
+  wide: { hostileMs: 20_000, workMs: 6_000 },
+} as const;
 /** Requests that were given up arrive within this time. After it nothing is to come of what users did. */
 const REST_MS = 7_000;
 /** At least so long is everything calm: workers that were stopped wake up, and find out what they missed. */
@@ -59,8 +68,10 @@ class Simulation {
   readonly #history: SimulatedHistory;
   readonly #checks: DeliveryChecks;
   readonly #faults: Faults;
+  readonly #stage: Stage;
+  readonly #wide: Wide | undefined;
+  readonly #visitors: SimulatedProcess[] = [];
   readonly #workers: { readonly process: SimulatedProcess; readonly runner: Runner }[] = [];
-  readonly #client: TaskStore;
   #shiftMs = 0;
   #started = 0;
   readonly #digest = new Digest();
@@ -99,30 +110,56 @@ class Simulation {
       tenantOf: (id) => this.#history.tenantOf(id),
       violations: this.#history.violations,
     });
-    this.#client = this.#connect(new SimulatedProcess('client', clock, this.#chance));
+    this.#stage = this.#createStage(this.#connect(new SimulatedProcess('client', clock, this.#chance)));
+    if (parts.ground === 'wide') this.#wide = new Wide(this.#stage);
   }
 
   async play(): Promise<Played> {
     for (let i = 0; i < 2; i++) this.#startWorker();
-    this.#planWork();
+    if (this.#wide?.plan() ?? true) new Users(this.#stage).plan();
     this.#planFaults();
-    await this.#advance(HOSTILE_MS, this.#isOverFor(REST_MS));
+    await this.#advance(TIMES[this.#parts.ground].hostileMs, this.#isOverFor(REST_MS));
     this.#calmDown();
     await this.#advance(CALM_MS, this.#isOverFor(WAKE_MS));
     await this.#history.look({ all: true });
     await this.#history.journals();
     await this.#checks.settled();
+    await this.#wide?.judge();
     const { checkHistory } = this.#parts.testing;
     const violations = [...this.#history.violations, ...checkHistory(this.#history.entries)];
     this.#digest.add(`${this.#clock.now()} ${violations.length}`);
     return { violations, digest: this.#digest.text, tasks: this.#history.tasks };
   }
 
+  #createStage(client: TaskStore): Stage {
+    return {
+      tasks: this.#parts.tasks,
+      chance: this.#chance,
+      clock: this.#clock,
+      store: this.#store,
+      client,
+      workers: this.#workers,
+      workMs: TIMES[this.#parts.ground].workMs,
+      violations: this.#history.violations,
+      visit: (name) => {
+        const process = new SimulatedProcess(name, this.#clock, this.#chance);
+        this.#visitors.push(process);
+        return { process, store: this.#connect(process) };
+      },
+      userAt: (ms, act) => {
+        this.#plans++;
+        this.#at(ms, () => act().finally(() => this.#plans--));
+      },
+      attempt: (act) => this.#try(act),
+      askUntilAnswered: (ask) => this.#askUntilAnswered(ask),
+    };
+  }
+
   /** Whether everything has ended that users asked for, and has for a while. */
   #isOverFor(ms: number): () => Promise<boolean> {
     let since = this.#clock.now();
     return async () => {
-      const isOver = (await this.#history.look()) && this.#plans === 0;
+      const isOver = (await this.#history.look()) && this.#plans === 0 && (this.#wide?.isDone ?? true);
       if (!isOver) since = this.#clock.now();
       return isOver && this.#clock.now() - since >= ms;
     };
@@ -145,6 +182,7 @@ class Simulation {
         }
         this.#history.commit(commit);
         this.#checks.committed(commit);
+        this.#wide?.committed(commit);
       },
     });
   }
@@ -152,18 +190,22 @@ class Simulation {
   #startWorker(): void {
     const { core, tasks } = this.#parts;
     const process = new SimulatedProcess(`w${++this.#started}`, this.#clock, this.#chance);
+    const approvals = this.#wide && tasks.createTaskApprovals();
     const agents = createWork({
       core,
       process,
+      approvals,
       chance: this.#chance,
       onEffect: (effect) => {
         this.#history.effect(effect);
         this.#checks.effect(effect);
+        this.#wide?.effect(effect);
       },
     });
     const runner = tasks.createRunner({
       store: this.#connect(process),
       agents,
+      ...(approvals && { approvals }),
       worker: process.name,
       leaseMs: LEASE_MS,
       pollMs: this.#chance.pick(POLLS_MS),
@@ -182,79 +224,11 @@ class Simulation {
     this.#try(() => runner.serve({ concurrency: 1 + this.#chance.below(4) }));
   }
 
-  /** What users do: tasks, conversations, cancels, messages. */
-  #planWork(): void {
-    const chance = this.#chance;
-    const isTalk = chance.oneIn(4);
-    const count = 2 + chance.below(5);
-    for (let i = 0; i < count; i++) {
-      const at = chance.below(isTalk ? TALK_MS : HOSTILE_MS / 2);
-      this.#userAt(at, () => this.#createTask(i, isTalk));
-    }
-  }
-
-  /** `isTalk`: everything is said in one conversation, in a short time. */
-  async #createTask(i: number, isTalk: boolean): Promise<void> {
-    const chance = this.#chance;
-    const conversation = isTalk || chance.oneIn(3) ? 'c1' : undefined;
-    const policy = chance.pick(['replace', 'queue', 'steer', 'reject'] as const);
-    const concurrency = conversation === undefined && chance.oneIn(4) ? { key: 'k', limit: 1 } : undefined;
-    const tenant = isTalk ? TENANTS[0] : chance.pick(TENANTS);
-    const task = {
-      tenant,
-      agent: chance.pick(['assistant', 'assistant', 'brief', 'long', 'broken']),
-      input: `task ${i}`,
-      key: `task ${i}`,
-      conversation,
-      concurrency,
-      priority: chance.below(3),
-      ...(conversation !== undefined && chance.oneIn(4) && { holdMs: 1 + chance.below(2_000) }),
-      ...(conversation === undefined && chance.oneIn(5) && { notBefore: this.#clock.now() + chance.below(5_000) }),
-    };
-    const isCancelled = chance.oneIn(2);
-    const cancelIn = chance.below(8_000);
-    const nonce = `nonce ${i}`;
-    const isRepeated = chance.oneIn(4);
-    const again = { policy, nonce: chance.oneIn(2) ? nonce : `${nonce} again` };
-    if (chance.oneIn(5)) this.#userAt(chance.below(6_000), () => this.#workOn(task));
-    const receipt = await this.#askUntilAnswered(() => this.#client.create(task, { policy, nonce }));
-    if (isRepeated)
-      this.#userAt(chance.below(10_000), () => this.#askUntilAnswered(() => this.#client.create(task, again)));
-    if (receipt?.answer !== 'created') return;
-    const ref = { tenant, id: receipt.task.id };
-    if (conversation !== undefined && chance.oneIn(6)) {
-      this.#userAt(chance.below(10_000), () =>
-        this.#askUntilAnswered(() => this.#client.cancel({ tenant, conversation })),
-      );
-    }
-    if (isCancelled) this.#userAt(cancelIn, () => this.#cancel(ref, i));
-    if (chance.oneIn(6)) {
-      const message = { type: 'steer', message: 'be brief' } as const;
-      this.#userAt(chance.below(4_000), () => this.#askUntilAnswered(() => this.#client.send(ref, message, { nonce })));
-    }
-  }
-
-  /** A worker is asked for one task, by its id, beside those that it takes. */
-  async #workOn({ tenant, key }: { readonly tenant: string; readonly key: string }): Promise<void> {
-    const { runner } = this.#chance.pick(this.#workers);
-    const task = await this.#askUntilAnswered(() => this.#client.find({ tenant, key }));
-    const wait = this.#chance.oneIn(2);
-    // Not awaited: a worker that dies never answers.
-    if (task !== undefined) this.#try(() => runner.work({ tenant, id: task.id }, { wait }));
-  }
-
-  async #cancel(ref: { tenant: string; id: string }, i: number): Promise<void> {
-    const mode = this.#chance.pick(['graceful', 'now', 'kill'] as const);
-    const undo = this.#chance.oneIn(3);
-    await this.#askUntilAnswered(() => this.#client.cancel(ref, { by: `user ${i}` }, { mode, undo }));
-    if (this.#chance.oneIn(3)) this.#userAt(this.#chance.below(2_000), () => this.#cancel(ref, i + 100));
-  }
-
   #planFaults(): void {
     const chance = this.#chance;
     const count = chance.below(6);
     for (let i = 0; i < count; i++) {
-      const at = chance.below(HOSTILE_MS);
+      const at = chance.below(TIMES[this.#parts.ground].hostileMs);
       const fault = chance.pick(FAULTS);
       this.#at(at, () => this.#strike(fault));
     }
@@ -278,8 +252,8 @@ class Simulation {
         this.#at(2 * forMs, () => worker.process.goOn());
         break;
       case 'cut-off':
-        this.#faults.cutOff.add(worker.process.name);
-        this.#at(forMs, () => this.#faults.cutOff.delete(worker.process.name));
+        this.#cutOff(worker.process, forMs);
+        if (this.#visitors.length > 0) this.#cutOff(chance.pick(this.#visitors), chance.below(LEASE_MS * 3));
         break;
       case 'down':
         this.#faults.isDown = true;
@@ -301,6 +275,11 @@ class Simulation {
     }
   }
 
+  #cutOff({ name }: SimulatedProcess, forMs: number): void {
+    this.#faults.cutOff.add(name);
+    this.#at(forMs, () => this.#faults.cutOff.delete(name));
+  }
+
   /** Faults stop: whoever lives goes on, and at least one does. */
   #calmDown(): void {
     this.#faults.isCalm = true;
@@ -308,12 +287,6 @@ class Simulation {
     this.#faults.cutOff.clear();
     for (const { process } of this.#workers) process.goOn();
     if (this.#workers.every(({ process }) => process.isDead)) this.#startWorker();
-  }
-
-  /** What a user does: a history is not over before it was done. */
-  #userAt(ms: number, act: () => Promise<unknown>): void {
-    this.#plans++;
-    this.#at(ms, () => act().finally(() => this.#plans--));
   }
 
   #at(ms: number, happen: () => unknown): void {

@@ -1,10 +1,11 @@
 // Plays seeded histories of the task engine: the real store moves, runner and agents, on a clock that moves when told, over a
 // network and processes that fail. One seed is one history.
-//   npm run simulate -- --seeds N [--from M] [--processes P] [--tasks FOLDER] [--ledger]
+//   npm run simulate -- --seeds N [--from M] [--ground delivery|wide] [--processes P] [--tasks FOLDER] [--ledger]
 // `--tasks` names a folder with the sources of another tasks package: that is how planted bugs are tried.
 import { join } from 'node:path';
 import { parseArgs } from 'node:util';
 import { addToLedger } from '../campaigns/ledger.ts';
+import type { Ground } from './play.ts';
 import { playSeeds } from './play-seeds.ts';
 import { simulateInProcesses } from './simulated.ts';
 
@@ -13,6 +14,7 @@ const { values } = parseArgs({
     seeds: { type: 'string', default: '1000' },
     from: { type: 'string', default: '1' },
     processes: { type: 'string' },
+    ground: { type: 'string', default: 'wide' },
     tasks: { type: 'string', default: join(import.meta.dirname, '../../packages/tasks/src') },
     json: { type: 'boolean', default: false },
     /** Stop at the first violation. */
@@ -25,22 +27,26 @@ const { values } = parseArgs({
 
 const range = { from: Number(values.from), seeds: Number(values.seeds) };
 const { tasks: folder, first, trace } = values;
+const ground = toGround(values.ground);
 const report =
   values.processes === undefined
-    ? await playSeeds({ ...range, folder, first, trace })
-    : await simulateInProcesses(range, { processes: Number(values.processes), args: ['--tasks', folder] });
+    ? await playSeeds({ ...range, folder, ground, first, trace })
+    : await simulateInProcesses(range, {
+        processes: Number(values.processes),
+        args: ['--ground', ground, '--tasks', folder],
+      });
 const { broken, ...counts } = report;
 if (values.json) console.log(JSON.stringify(report));
 else {
   for (const { seed, violations } of broken) {
     console.log(`seed ${seed}: ${violations.join('; ')}`);
-    console.log(`  replay: npm run simulate -- --seeds 1 --from ${seed} --trace`);
+    console.log(`  replay: npm run simulate -- --seeds 1 --from ${seed} --ground ${ground} --trace`);
   }
   console.log(JSON.stringify({ ...counts, broken: broken.length }));
 }
 if (values.ledger) {
   await addToLedger({
-    campaign: 'simulate',
+    campaign: ground === 'wide' ? 'simulate-wide' : 'simulate',
     store: 'memory',
     seeds: [range.from, range.from + range.seeds - 1],
     count: report.seeds,
@@ -49,3 +55,8 @@ if (values.ledger) {
   });
 }
 process.exitCode = broken.length === 0 ? 0 : 1;
+
+function toGround(name: string): Ground {
+  if (name === 'delivery' || name === 'wide') return name;
+  throw new TypeError(`--ground: expected 'delivery' or 'wide', got '${name}'`);
+}

@@ -1,6 +1,6 @@
 import type { Agent, Tool } from '@whoa/core';
 import { callTools, reply } from '@whoa/core/model';
-import type { Work } from '@whoa/tasks';
+import type { TaskApprovals, Work } from '@whoa/tasks';
 import type { Chance } from './chance.ts';
 import type { SimulatedProcess } from './process.ts';
 
@@ -20,10 +20,18 @@ interface WorkOptions {
   readonly process: SimulatedProcess;
   readonly chance: Chance;
   readonly onEffect: (effect: Effect) => void;
+  /** Then there is an agent that asks before it wires. */
+  readonly approvals?: TaskApprovals | undefined;
 }
 
 /** Everything that tasks of the simulation can run: well-behaved, slow, deaf and hostile. */
-export function createWork({ core, process, chance, onEffect }: WorkOptions): Readonly<Record<string, Work>> {
+export function createWork({
+  core,
+  process,
+  chance,
+  onEffect,
+  approvals,
+}: WorkOptions): Readonly<Record<string, Work>> {
   const { world } = process;
   const never = new core.CancellationToken({ name: 'never', clock: world.clock });
   const sleep = (ms: number, token?: Parameters<Core['sleep']>[1]['token']): Promise<void> =>
@@ -84,23 +92,36 @@ export function createWork({ core, process, chance, onEffect }: WorkOptions): Re
       },
     }),
   ];
-  let plans = 0;
-  const assistant: Agent = core.createAgent({
-    name: 'assistant',
-    world,
-    tools,
-    planner: {
-      async next(_history, { turn, token }) {
-        await sleep(chance.below(300), token);
-        if (turn > 1 + chance.below(3)) return reply(`said by ${process.name}`);
-        const names = Array.from({ length: 1 + chance.below(2) }, () => chance.pick(tools).name);
-        const plan = ++plans;
-        return callTools(names.map((name, i) => ({ id: `${process.name}-${plan}-${i}`, tool: name, input: {} })));
-      },
+  const wire = tool('wire', {
+    effects: 'write',
+    execute: async (_input: unknown, { callId, token }: { callId: string; token: never }) => {
+      begin('wire', callId);
+      await sleep(chance.below(500), token);
+      return 'wired';
     },
   });
+  let plans = 0;
+  const createAssistant = (name: string, its: readonly Tool[], more: object = {}): Agent =>
+    core.createAgent({
+      name,
+      world,
+      tools: its,
+      ...more,
+      planner: {
+        async next(_history, { turn, token }) {
+          await sleep(chance.below(300), token);
+          if (turn > 1 + chance.below(3)) return reply(`said by ${process.name}`);
+          const names = Array.from({ length: 1 + chance.below(2) }, () => chance.pick(its).name);
+          const plan = ++plans;
+          return callTools(names.map((called, i) => ({ id: `${process.name}-${plan}-${i}`, tool: called, input: {} })));
+        },
+      },
+    });
   return {
-    assistant,
+    assistant: createAssistant('assistant', tools),
+    ...(approvals && {
+      careful: createAssistant('careful', [tools[0]!, wire], { approve: approvals.approve }),
+    }),
     brief: async ({ token }) => {
       await sleep(chance.below(100), token);
       return 'done';

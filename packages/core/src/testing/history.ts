@@ -57,6 +57,6 @@ export interface JournalSeen {
 
 /** A promise that a history shows to be broken. */
 export interface Violation {
-  readonly promise: `P${1 | 2 | 3 | 4 | 5 | 6 | 7 | 8 | 9 | 10 | 11 | 12}`;
+  readonly promise: `P${1 | 2 | 3 | 4 | 5 | 6 | 7 | 8 | 9 | 10 | 11 | 12 | 13}`;
   readonly what: string;
 }

@@ -155,7 +155,7 @@ class MemoryTables {
       const ended = [...this.#ended].filter(([, endedAt]) => endedAt <= at).slice(0, limit);
       return ended.map(([id]) => this.#tasks.get(id)!);
     },
-    isPaused: (target) => this.#paused.has(JSON.stringify(target)),
+    isPaused: (target) => this.#paused.size > 0 && this.#paused.has(JSON.stringify(target)),
     setPaused: (target, isPaused) => {
       if (isPaused) this.#paused.add(JSON.stringify(target));
       else this.#paused.delete(JSON.stringify(target));
