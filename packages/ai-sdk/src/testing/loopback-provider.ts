@@ -15,6 +15,8 @@ export type Script = readonly Answer[] | ((request: LoopbackRequest) => Answer);
 
 export interface LoopbackOptions {
   readonly script: Script;
+  /** Where to listen. Defaults to a free port. */
+  readonly port?: number;
   /** Whether to refuse invalid histories as the vendors do. Defaults to true. */
   readonly isStrict?: boolean;
 }
@@ -64,7 +66,10 @@ export async function startLoopbackProvider(options: LoopbackOptions): Promise<L
     sockets.add(socket);
     socket.once('close', () => sockets.delete(socket));
   });
-  await new Promise<void>((resolve) => server.listen(0, '127.0.0.1', resolve));
+  await new Promise<void>((resolve, reject) => {
+    server.once('error', reject);
+    server.listen(options.port ?? 0, '127.0.0.1', resolve);
+  });
   const close = (): Promise<void> =>
     new Promise((resolve) => {
       server.close(() => resolve());
