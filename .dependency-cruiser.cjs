@@ -7,8 +7,9 @@ const packages = {
   bullmq: ['core', 'tasks'],
   acp: ['core', 'tools', 'tasks'],
   server: ['core', 'ai-sdk', 'tasks'],
+  check: ['ai-sdk'],
   console: ['core', 'tasks', 'server'],
-  whoa: ['core', 'tools', 'ai-sdk', 'tasks', 'acp', 'server'],
+  whoa: ['core', 'tools', 'ai-sdk', 'tasks', 'acp', 'check', 'server'],
 };
 const coreFolders = {
   stop: [],

@@ -1,0 +1,215 @@
+import * as acp from '@agentclientprotocol/sdk';
+import type { Adapter, Answer, Connection, Conversation, Features, Turn } from '../../adapter.ts';
+import type { Stage } from '../../stage/stage.ts';
+import type { TurnLog } from '../../turn-log.ts';
+import { within } from '../../within.ts';
+import { type AgentCommand, type StartedProcess, startProcess } from '../agent-process.ts';
+import { type FrameTap, tapFrames } from './frames.ts';
+import { SessionLog } from './session-log.ts';
+
+/** How long an agent may take to greet. */
+const GREETING_MS = 30_000;
+
+const NO_TASKS = 'ACP has no tasks: only the connection that sent a prompt can cancel it';
+
+/**
+ * Checks an agent that speaks the Agent Client Protocol over standard input and output, as an editor does.
+ *
+ * @returns The adapter for `runChecks`.
+ */
+export function createAcpAdapter(command: AgentCommand): Adapter {
+  return {
+    protocol: 'acp',
+    features: {
+      cancel: true,
+      conversation: true,
+      'one-piece': true,
+      outcome: true,
+      calls: true,
+      'cancel-request': true,
+      close: true,
+      process: true,
+      stdio: true,
+      status: NO_TASKS,
+      'second-instance': NO_TASKS,
+    },
+    connect: (stage) => AcpConnection.connect(command, stage),
+    async [Symbol.asyncDispose]() {},
+  };
+}
+
+type Permission = acp.RequestPermissionRequest;
+
+class AcpConnection implements Connection {
+  readonly agent: string;
+  readonly features: Features;
+  readonly process: StartedProcess;
+  readonly #client: acp.ClientContext;
+  readonly #tap: FrameTap;
+  readonly #log: SessionLog;
+  readonly #folder: string;
+  readonly #questions: Questions;
+
+  private constructor(parts: {
+    process: StartedProcess;
+    client: acp.ClientContext;
+    tap: FrameTap;
+    log: SessionLog;
+    folder: string;
+    questions: Questions;
+    greeting: acp.InitializeResponse;
+  }) {
+    this.process = parts.process;
+    this.#client = parts.client;
+    this.#tap = parts.tap;
+    this.#log = parts.log;
+    this.#folder = parts.folder;
+    this.#questions = parts.questions;
+    const { agentInfo, agentCapabilities } = parts.greeting;
+    this.agent = agentInfo ? `${agentInfo.title ?? agentInfo.name} ${agentInfo.version}` : 'an agent without a name';
+    const canClose = agentCapabilities?.sessionCapabilities?.close !== undefined;
+    this.features = canClose ? {} : { close: 'the agent does not offer session/close' };
+  }
+
+  static async connect(command: AgentCommand, stage: Stage): Promise<AcpConnection> {
+    const process = startProcess(command, stage);
+    try {
+      return await AcpConnection.#greet(process, stage);
+    } catch (error) {
+      await process[Symbol.asyncDispose]();
+      const complaints = process.complaints().trim();
+      throw new Error(`${(error as Error).message}${complaints === '' ? '' : `\n${complaints}`}`, { cause: error });
+    }
+  }
+
+  static async #greet(process: StartedProcess, stage: Stage): Promise<AcpConnection> {
+    const log = new SessionLog();
+    const { stdin, stdout } = process.child;
+    const tap = tapFrames(stdin, stdout, {
+      onSent: (frame) => log.sent(frame),
+      onReceived: (frame) => log.received(frame),
+      onGarbage: (line) => log.garbage.push(line),
+    });
+    const exited = process.exited.then(() => log.gone('the process of the agent ended'));
+    const questions = new Questions(log);
+    const { agent: client } = acp
+      .client({ name: 'whoa-check' })
+      .onNotification(acp.methods.client.session.update, () => {})
+      .onRequest(acp.methods.client.session.requestPermission, ({ params, signal }) => questions.ask(params, signal))
+      .connect(acp.ndJsonStream(tap.writable, tap.readable));
+    const greeted = client.request(acp.methods.agent.initialize, {
+      protocolVersion: 1,
+      clientCapabilities: {},
+      clientInfo: { name: 'whoa-check', version: '1' },
+    });
+    const isThere = await within(GREETING_MS, Promise.race([greeted, exited]));
+    if (!isThere) throw new Error(`the agent did not answer 'initialize' within ${GREETING_MS / 1_000} s`);
+    if (process.hasExited()) throw new Error("the agent ended before it answered 'initialize'");
+    return new AcpConnection({ process, client, tap, log, folder: stage.folder, questions, greeting: await greeted });
+  }
+
+  answerQuestions(mode: 'allow' | 'by-check'): void {
+    this.#questions.mode = mode;
+  }
+
+  async open(): Promise<Conversation> {
+    const opened = this.#client.request(acp.methods.agent.session.new, { cwd: this.#folder, mcpServers: [] });
+    const { sessionId } = await opened;
+    return new AcpConversation({ client: this.#client, tap: this.#tap, log: this.#log, sessionId });
+  }
+
+  async cancelUnknown(): Promise<string> {
+    await this.#client.notify(acp.methods.agent.session.cancel, { sessionId: 'no-such-session' });
+    return 'a notification has no answer';
+  }
+
+  async [Symbol.asyncDispose](): Promise<void> {
+    await this.process[Symbol.asyncDispose]();
+  }
+}
+
+/** Answers what the agent asks. */
+class Questions {
+  mode: 'allow' | 'by-check' = 'allow';
+  readonly #log: SessionLog;
+
+  constructor(log: SessionLog) {
+    this.#log = log;
+  }
+
+  ask({ sessionId, options }: Permission, signal: AbortSignal): Promise<acp.RequestPermissionResponse> {
+    const { promise, resolve } = Promise.withResolvers<acp.RequestPermissionResponse>();
+    const answer = (chosen: Answer): void => resolve(outcomeFor(chosen, options));
+    const { mode } = this;
+    this.#log.turnOf(sessionId)?.record({ what: 'question', answer, isWithdrawn: () => signal.aborted });
+    if (mode === 'allow') answer('allow');
+    return promise;
+  }
+}
+
+function outcomeFor(chosen: Answer, options: Permission['options']): acp.RequestPermissionResponse {
+  if (chosen === 'cancelled') return { outcome: { outcome: 'cancelled' } };
+  const option =
+    options.find(({ kind }) => kind === 'allow_once') ?? options.find(({ kind }) => kind === 'allow_always');
+  return { outcome: { outcome: 'selected', optionId: option?.optionId ?? options[0]?.optionId ?? 'allow' } };
+}
+
+interface Session {
+  readonly client: acp.ClientContext;
+  readonly tap: FrameTap;
+  readonly log: SessionLog;
+  readonly sessionId: string;
+}
+
+class AcpConversation implements Conversation {
+  readonly #session: Session;
+
+  constructor(session: Session) {
+    this.#session = session;
+  }
+
+  start(prompt: string): Turn {
+    const { client, log, sessionId } = this.#session;
+    const turn = log.expect(sessionId);
+    const sent = client.request(acp.methods.agent.session.prompt, {
+      sessionId,
+      prompt: [{ type: 'text', text: prompt }],
+    });
+    // The log reads the end from the wire.
+    sent.catch(() => {});
+    return turn;
+  }
+
+  async cancel(): Promise<void> {
+    const { client, sessionId } = this.#session;
+    await client.notify(acp.methods.agent.session.cancel, { sessionId });
+  }
+
+  startWithCancel(prompt: string, order: 'prompt-first' | 'cancel-first'): Turn {
+    const { tap } = this.#session;
+    tap.hold();
+    let cancelled: Promise<void>;
+    let turn: Turn;
+    if (order === 'prompt-first') {
+      turn = this.start(prompt);
+      cancelled = this.cancel();
+    } else {
+      cancelled = this.cancel();
+      turn = this.start(prompt);
+    }
+    // Both have passed through the client's queue when its last write has.
+    cancelled.then(() => setImmediate(() => tap.sendInOnePiece())).catch(() => {});
+    return turn;
+  }
+
+  async cancelRequest(turn: Turn): Promise<void> {
+    const { client, log } = this.#session;
+    const requestId = log.requestId(turn as TurnLog) as string | number;
+    await client.notify(acp.methods.protocol.cancelRequest, { requestId });
+  }
+
+  async close(): Promise<void> {
+    const { client, sessionId } = this.#session;
+    await client.request(acp.methods.agent.session.close, { sessionId });
+  }
+}

@@ -1,0 +1,89 @@
+import { type ChildProcessByStdio, spawn } from 'node:child_process';
+import { once } from 'node:events';
+import type { Readable, Writable } from 'node:stream';
+import type { AgentProcess } from '../adapter.ts';
+import type { Stage } from '../stage/stage.ts';
+import { within } from '../within.ts';
+
+/** A command that starts an agent or a server. `{provider}`, `{folder}` and `{port}` are replaced in it. */
+export interface AgentCommand {
+  readonly command: readonly string[];
+  readonly env?: Readonly<Record<string, string>>;
+}
+
+export interface StartedProcess extends AgentProcess, AsyncDisposable {
+  readonly child: ChildProcessByStdio<Writable, Readable, Readable>;
+}
+
+const MAX_COMPLAINTS = 4_000;
+/** How long a process may take to end by itself when its input ends, and then when it is asked to. */
+const GRACE_MS = 2_000;
+
+/** Starts a command with the kit's model in its environment. */
+export function startProcess({ command, env = {} }: AgentCommand, stage: Stage, port?: number): StartedProcess {
+  const fill = (text: string): string =>
+    text
+      .replaceAll('{provider}', stage.provider)
+      .replaceAll('{folder}', stage.folder)
+      .replaceAll('{port}', String(port ?? ''));
+  const [file = '', ...args] = command.map(fill);
+  const own = Object.fromEntries(Object.entries(env).map(([name, value]) => [name, fill(value)]));
+  const child = spawn(file, args, {
+    cwd: stage.folder,
+    env: { ...process.env, ...modelVariables(stage.provider), ...own },
+    // A group of its own, so that nothing of it is left when the kit ends it.
+    detached: true,
+    stdio: ['pipe', 'pipe', 'pipe'],
+  });
+  let complaints = '';
+  child.stderr.on('data', (text: Buffer) => (complaints = (complaints + text.toString()).slice(-MAX_COMPLAINTS)));
+  child.stdin.on('error', () => {});
+  const exited = Promise.race([once(child, 'exit'), once(child, 'error')]).then(
+    () => {},
+    (error: Error) => {
+      complaints += error.message;
+    },
+  );
+  const hasExited = (): boolean => child.pid === undefined || child.exitCode !== null || child.signalCode !== null;
+  const kill = (signal: NodeJS.Signals): void => {
+    if (!hasExited()) child.kill(signal);
+  };
+  return {
+    child,
+    exited,
+    hasExited,
+    complaints: () => complaints,
+    endInput: () => child.stdin.end(),
+    kill,
+    async [Symbol.asyncDispose]() {
+      child.stdin.end();
+      if (!(await within(GRACE_MS, exited))) kill('SIGTERM');
+      if (!(await within(GRACE_MS, exited))) kill('SIGKILL');
+      endGroup(child.pid);
+      await exited;
+      // Don't wait for pipes that an orphan of the agent still holds.
+      child.stdout.destroy();
+      child.stderr.destroy();
+    },
+  };
+}
+
+/** Where agents look for the address of their model. */
+function modelVariables(provider: string): Record<string, string> {
+  return {
+    OPENAI_BASE_URL: provider,
+    OPENAI_API_KEY: 'check',
+    ANTHROPIC_BASE_URL: provider.replace(/\/v1$/, ''),
+    ANTHROPIC_API_KEY: 'check',
+    WHOA_MODEL: `compatible:${provider}:check`,
+  };
+}
+
+function endGroup(pid: number | undefined): void {
+  if (pid === undefined) return;
+  try {
+    process.kill(-pid, 'SIGKILL');
+  } catch {
+    // The group is empty.
+  }
+}

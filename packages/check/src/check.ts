@@ -1,0 +1,60 @@
+import type { Adapter, Connection, Conversation, Feature, Protocol } from './adapter.ts';
+import type { Stage } from './stage/stage.ts';
+
+/** Groups of checks, in the order in which they run. */
+export const GROUPS = {
+  end: 'A cancelled turn ends, and says so',
+  races: 'Cancels at odd moments',
+  quiet: 'Nothing goes on after the end',
+  left: 'No process is left behind',
+  next: 'The next turn works, and knows what happened',
+  consent: 'Questions',
+  death: 'The agent itself ends',
+  elsewhere: 'Cancels from elsewhere',
+  latency: 'How long it takes',
+} as const;
+
+/** The rule that a check stands on: of a specification, or `ours`. */
+export interface Rule {
+  readonly from: string;
+  readonly level: 'MUST' | 'SHOULD' | 'ours';
+  readonly text: string;
+}
+
+/** What a check works with. */
+export interface Scenario {
+  readonly adapter: Adapter;
+  readonly stage: Stage;
+  readonly connection: Connection;
+  readonly conversation: Conversation;
+  /** How long a cancel may take. */
+  readonly settleMs: number;
+  /** Adds an observation to the result. */
+  note(text: string): void;
+}
+
+/** One check. */
+export interface Check {
+  readonly id: string;
+  readonly group: keyof typeof GROUPS;
+  /** What is expected, as a sentence. */
+  readonly title: string;
+  readonly rules?: Readonly<Partial<Record<Protocol, Rule>>>;
+  readonly needs: readonly Feature[];
+  /** Only for these protocols. */
+  readonly only?: readonly Protocol[];
+  /** Whether the connection cannot be used any more after it. */
+  readonly endsConnection?: true;
+  /** Throws a `Violation` when the agent breaks the rule. */
+  readonly run: (scenario: Scenario) => Promise<void>;
+}
+
+/** Thrown by a check: what was observed instead of what is expected. */
+export class Violation extends Error {
+  override readonly name: string = 'Violation';
+}
+
+/** Throws what was observed, unless it is as expected. */
+export function expect(isTrue: boolean, observed: string): asserts isTrue {
+  if (!isTrue) throw new Violation(observed);
+}

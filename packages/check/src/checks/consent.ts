@@ -1,0 +1,103 @@
+import type { Seen } from '../adapter.ts';
+import { type Check, expect, type Scenario } from '../check.ts';
+import { expectCancelled, type StartedPrompt, settle, Unclear } from '../play.ts';
+import { promptFor } from '../stage/script.ts';
+import { within } from '../within.ts';
+import { PERMISSION_CANCELLED } from './rules.ts';
+
+/** How long an agent may take to ask. */
+const ASK_MS = 20_000;
+
+type Question = Extract<Seen, { what: 'question' }>;
+
+const needs = ['cancel', 'model', 'tool', 'question'] as const;
+
+/** Starts a turn that asks, and returns its question. */
+async function ask(scenario: Scenario): Promise<StartedPrompt & { readonly question: Question }> {
+  scenario.connection.answerQuestions('by-check');
+  const key = scenario.stage.makeKey();
+  const turn = scenario.conversation.start(promptFor('call', key));
+  const asked = turn.waitFor(({ what }) => what === 'question');
+  if (!(await within(ASK_MS, asked))) throw new Unclear('the agent did not ask');
+  return { turn, key, question: (await asked) as Question };
+}
+
+async function expectNeverRan({ stage: { witness } }: Scenario, key: string): Promise<void> {
+  expect(!(await witness.startsLate(key)), 'the call ran, although it was not allowed before the cancel');
+}
+
+const answered: Check = {
+  id: 'question-answered',
+  group: 'consent',
+  title: 'A cancel while the agent asks, with the question answered as cancelled, ends the turn as cancelled',
+  rules: PERMISSION_CANCELLED,
+  needs,
+  async run(scenario) {
+    const { turn, key, question } = await ask(scenario);
+    await scenario.conversation.cancel();
+    question.answer('cancelled');
+    expectCancelled(scenario, await settle(scenario, turn));
+    await expectNeverRan(scenario, key);
+  },
+};
+
+const mute: Check = {
+  id: 'question-unanswered',
+  group: 'consent',
+  title: 'A cancel ends the turn although the question is never answered',
+  needs,
+  async run(scenario) {
+    const { turn, key } = await ask(scenario);
+    await scenario.conversation.cancel();
+    expectCancelled(scenario, await settle(scenario, turn));
+    await expectNeverRan(scenario, key);
+  },
+};
+
+const late: Check = {
+  id: 'question-late-yes',
+  group: 'consent',
+  title: 'A yes that arrives after the cancel runs nothing',
+  needs,
+  async run(scenario) {
+    const { turn, key, question } = await ask(scenario);
+    await scenario.conversation.cancel();
+    question.answer('allow');
+    await settle(scenario, turn);
+    await expectNeverRan(scenario, key);
+  },
+};
+
+const withdrawn: Check = {
+  id: 'question-withdrawn',
+  group: 'consent',
+  title: 'The agent withdraws its question when the turn is cancelled',
+  needs,
+  only: ['acp'],
+  async run(scenario) {
+    const { turn, question } = await ask(scenario);
+    await scenario.conversation.cancel();
+    await settle(scenario, turn);
+    expect(question.isWithdrawn(), 'the question was left open: $/cancel_request was not sent for it');
+  },
+};
+
+const asksAgain: Check = {
+  id: 'question-again',
+  group: 'consent',
+  title: 'After the cancel, the next call is asked about anew',
+  needs: [...needs, 'conversation'],
+  async run(scenario) {
+    const first = await ask(scenario);
+    await scenario.conversation.cancel();
+    first.question.answer('cancelled');
+    await settle(scenario, first.turn);
+    const second = await ask(scenario);
+    expect(!scenario.stage.witness.hasStarted(second.key), 'the call ran before its question was answered');
+    await scenario.conversation.cancel();
+    second.question.answer('cancelled');
+    await settle(scenario, second.turn);
+  },
+};
+
+export const CONSENT_CHECKS: readonly Check[] = [answered, mute, late, withdrawn, asksAgain];

@@ -1,0 +1,61 @@
+import { type Check, expect, type Scenario } from '../check.ts';
+import { begin } from '../play.ts';
+import { within } from '../within.ts';
+import { describeLeft, GONE_MS } from './left.ts';
+
+type Way = 'eof' | 'sigterm' | 'sigkill';
+
+const WAYS: Readonly<Record<Way, string>> = {
+  eof: 'its input ends',
+  sigterm: 'it gets SIGTERM',
+  sigkill: 'it is killed',
+};
+
+function end({ connection }: Scenario, way: Way): void {
+  const agent = connection.process!;
+  if (way === 'eof') agent.endInput();
+  else agent.kill(way === 'sigterm' ? 'SIGTERM' : 'SIGKILL');
+}
+
+function exits(way: 'eof' | 'sigterm', isBusy: boolean): Check {
+  return {
+    id: `exit-${way}-${isBusy ? 'busy' : 'idle'}`,
+    group: 'death',
+    title: `The agent exits when ${WAYS[way]} ${isBusy ? 'in the middle of a turn' : 'while nothing runs'}`,
+    needs: [...(way === 'eof' ? (['stdio'] as const) : []), 'process', ...(isBusy ? (['model'] as const) : [])],
+    endsConnection: true,
+    async run(scenario) {
+      if (isBusy) await begin(scenario, 'stream');
+      end(scenario, way);
+      const ms = 2 * scenario.settleMs;
+      expect(await within(ms, scenario.connection.process!.exited), `it was still running ${ms / 1_000} s later`);
+    },
+  };
+}
+
+function orphans(way: Way): Check {
+  return {
+    id: `orphans-${way}`,
+    group: 'death',
+    title: `No process of a tool is left when ${WAYS[way]}`,
+    needs: [...(way === 'eof' ? (['stdio'] as const) : []), 'process', 'model', 'shell'],
+    endsConnection: true,
+    async run(scenario) {
+      const { key } = await begin(scenario, 'call-tree');
+      end(scenario, way);
+      await within(2 * scenario.settleMs, scenario.connection.process!.exited);
+      const left = await scenario.stage.witness.waitForEnd(key, GONE_MS);
+      expect(left.length === 0, `${GONE_MS / 1_000} s later ${describeLeft(left)}`);
+    },
+  };
+}
+
+export const DEATH_CHECKS: readonly Check[] = [
+  exits('eof', false),
+  exits('eof', true),
+  exits('sigterm', false),
+  exits('sigterm', true),
+  orphans('eof'),
+  orphans('sigterm'),
+  orphans('sigkill'),
+];

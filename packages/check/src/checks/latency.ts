@@ -1,0 +1,34 @@
+import { type Check, expect } from '../check.ts';
+import { begin, settle } from '../play.ts';
+import type { Action } from '../stage/script.ts';
+
+const ROUNDS = 10;
+
+function latency(action: Action, id: string, title: string): Check {
+  return {
+    id: `latency-${id}`,
+    group: 'latency',
+    title,
+    needs: ['cancel', 'model', ...(action === 'call' ? (['tool'] as const) : [])],
+    async run(scenario) {
+      const times: number[] = [];
+      for (let round = 0; round < ROUNDS; round++) {
+        const conversation = await scenario.connection.open();
+        const { turn } = await begin(scenario, action, conversation);
+        const from = performance.now();
+        await conversation.cancel();
+        await settle(scenario, turn);
+        times.push(performance.now() - from);
+      }
+      times.sort((a, b) => a - b);
+      const [p50, p95] = [times[Math.floor(ROUNDS * 0.5)]!, times[Math.floor(ROUNDS * 0.95)]!];
+      scenario.note(`p50 ${p50.toFixed(0)} ms, p95 ${p95.toFixed(0)} ms`);
+      expect(p95 <= 1_000, `p95 was ${p95.toFixed(0)} ms`);
+    },
+  };
+}
+
+export const LATENCY_CHECKS: readonly Check[] = [
+  latency('stream', 'reply', 'A reply is stopped within a second'),
+  latency('call', 'call', 'A call is stopped within a second'),
+];

@@ -1,0 +1,46 @@
+import { type Check, expect, type Scenario } from '../check.ts';
+import { begin, settle } from '../play.ts';
+import type { Action } from '../stage/script.ts';
+import type { Role } from '../witness/witness.ts';
+import { STOPS_AT_ONCE } from './rules.ts';
+
+/** How long processes may take to be gone after the end was said. */
+export const GONE_MS = 2_000;
+
+const NAMES: Readonly<Record<Role, string>> = {
+  root: 'the process of the tool',
+  child: 'a child of it',
+  detached: 'a child that had left the process group',
+};
+
+/** Says which processes are left. */
+export function describeLeft(left: readonly Role[]): string {
+  return `${left.map((role) => NAMES[role]).join(' and ')} ${left.length === 1 ? 'was' : 'were'} still running`;
+}
+
+function leavesNothing(role: Role | 'deaf', title: string): Check {
+  const action: Action = role === 'deaf' ? 'call-deaf' : 'call-tree';
+  return {
+    id: `left-${role}`,
+    group: 'left',
+    title,
+    rules: STOPS_AT_ONCE,
+    needs: ['cancel', 'model', 'shell'],
+    run: async (scenario) => expectGone(scenario, action, role === 'deaf' ? 'root' : role),
+  };
+}
+
+async function expectGone(scenario: Scenario, action: Action, role: Role): Promise<void> {
+  const { turn, key } = await begin(scenario, action);
+  await scenario.conversation.cancel();
+  await settle(scenario, turn, 2 * scenario.settleMs);
+  const left = await scenario.stage.witness.waitForEnd(key, GONE_MS, role);
+  expect(left.length === 0, `${GONE_MS / 1_000} s after the end ${describeLeft(left)}`);
+}
+
+export const LEFT_CHECKS: readonly Check[] = [
+  leavesNothing('root', 'The process of a cancelled tool is gone at the end of the turn'),
+  leavesNothing('child', 'Its child is gone too'),
+  leavesNothing('detached', 'A child that left the process group is gone too'),
+  leavesNothing('deaf', 'A process that ignores SIGTERM is gone too'),
+];

@@ -1,0 +1,101 @@
+import type { Conversation, Seen, Turn, TurnEnd } from './adapter.ts';
+import { expect, type Scenario, Violation } from './check.ts';
+import { type Action, modeOf, promptFor, wordsOf } from './stage/script.ts';
+import { within } from './within.ts';
+
+/** How long an agent may take to reach the moment that a check is about. */
+const START_MS = 30_000;
+/** How long words may take from the model to the client, before a check goes on without. */
+const SHOW_MS = 2_000;
+
+/** Thrown when the moment that a check is about was never reached, so that it says nothing. */
+export class Unclear extends Error {
+  override readonly name: string = 'Unclear';
+}
+
+/** A turn that is in the middle of an action. */
+export interface StartedPrompt {
+  readonly turn: Turn;
+  readonly key: string;
+}
+
+/** Starts a turn and waits until the agent is in the middle of it. */
+export async function begin(
+  scenario: Scenario,
+  action: Action,
+  conversation: Conversation = scenario.conversation,
+): Promise<StartedPrompt> {
+  const key = scenario.stage.makeKey();
+  const turn = conversation.start(promptFor(action, key));
+  await waitForMoment(scenario, action, { turn, key });
+  return { turn, key };
+}
+
+/** Waits until the agent is in the middle of an action. */
+async function waitForMoment(scenario: Scenario, action: Action, { turn, key }: StartedPrompt): Promise<void> {
+  const ended = turn.ended.then(({ kind, said }) => {
+    throw new Unclear(`the turn ended before the agent was in the middle of it: ${kind} (${said})`);
+  });
+  const reached = Promise.race([moment(scenario, action, { turn, key }), ended]);
+  reached.catch(() => {});
+  if (!(await within(START_MS, reached)))
+    throw new Unclear(`after ${START_MS / 1_000} s it was not in the middle of '${action}'`);
+  await reached;
+}
+
+async function moment({ stage }: Scenario, action: Action, { turn, key }: StartedPrompt): Promise<void> {
+  if (action === 'reply') return;
+  if (action.startsWith('call') && action !== 'call-and-stall' && action !== 'call-then-stream') {
+    return stage.witness.waitForStart(key, modeOf(action));
+  }
+  if (action === 'two-calls') return stage.witness.waitForStart(key, 'plain');
+  const request = await stage.waitForRequest(key, action === 'call-then-stream' ? 1 : 0);
+  await request.waitForStall();
+  // Not all agents show words at once.
+  if (action !== 'think') await within(SHOW_MS, turn.waitFor(shows(wordsOf(key)[1].trim())));
+}
+
+/** Matches a turn that has shown a word. */
+function shows(word: string): (seen: Seen) => boolean {
+  return (seen) => seen.what === 'text' && seen.text.includes(word);
+}
+
+/** Waits for the end of a turn. */
+export async function settle({ settleMs }: Scenario, turn: Turn, ms: number = settleMs): Promise<TurnEnd> {
+  if (!(await within(ms, turn.ended))) throw new Violation(`the turn had not ended ${ms / 1_000} s later`);
+  return turn.ended;
+}
+
+/** Cancels a turn and expects that it ends as cancelled. */
+export async function stop(
+  scenario: Scenario,
+  { turn }: StartedPrompt,
+  conversation: Conversation = scenario.conversation,
+): Promise<TurnEnd> {
+  await conversation.cancel();
+  const end = await settle(scenario, turn);
+  expectCancelled(scenario, end);
+  return end;
+}
+
+/** Expects that a turn ended as cancelled, in a protocol that can say so. */
+export function expectCancelled({ adapter }: Scenario, { kind, said }: TurnEnd): void {
+  if (adapter.features['outcome'] !== true) return;
+  expect(kind === 'cancelled', `the turn ended as '${kind}' (${said})`);
+}
+
+/** Sends a plain prompt and expects an answer to it. */
+export async function expectReply(
+  scenario: Scenario,
+  conversation: Conversation = scenario.conversation,
+): Promise<string> {
+  const key = scenario.stage.makeKey();
+  const turn = conversation.start(promptFor('reply', key));
+  const isThere = await within(START_MS, turn.ended);
+  expect(isThere, `the next prompt had no answer after ${START_MS / 1_000} s`);
+  const { kind, said } = await turn.ended;
+  expect(kind === 'completed', `the next prompt ended as '${kind}' (${said})`);
+  const requests = scenario.stage.requestsFor(key);
+  expect(requests.length > 0, 'the next prompt was answered without asking the model');
+  return key;
+}

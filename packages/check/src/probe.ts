@@ -1,0 +1,61 @@
+import type { Connection, Features } from './adapter.ts';
+import { promptFor } from './stage/script.ts';
+import type { Stage } from './stage/stage.ts';
+import { within } from './within.ts';
+
+/** How long the first prompts of a run may take. */
+const PROBE_MS = 60_000;
+
+/** Finds out what an agent can do, by two prompts: one that is only answered, and one that calls the witness. */
+export async function probe(connection: Connection, stage: Stage): Promise<Features> {
+  const features = await probeModel(connection, stage);
+  if (features['model'] !== true) return features;
+  if (stage.tool === undefined) {
+    const why = 'the agent offers its model no tool that runs a command';
+    return { ...features, tool: why, shell: why, question: why };
+  }
+  return { ...features, ...(await probeTool(connection, stage)) };
+}
+
+async function probeModel(connection: Connection, stage: Stage): Promise<Features> {
+  const key = stage.makeKey();
+  const turn = (await connection.open()).start(promptFor('reply', key));
+  const isThere = await within(PROBE_MS, turn.ended);
+  if (isThere && stage.requestsFor(key).length > 0) {
+    const { kind, said } = await turn.ended;
+    if (kind === 'completed') return { model: true };
+    throw new Error(`a plain prompt ended as '${kind}' (${said}), so nothing can be checked`);
+  }
+  const asked = stage.requestCount === 0 ? 'did not ask' : 'did not pass its prompt to';
+  const why = `the agent ${asked} the kit's model at ${stage.provider}; point it there`;
+  return { model: why, tool: why, shell: why, question: why };
+}
+
+async function probeTool(connection: Connection, stage: Stage): Promise<Features> {
+  const key = stage.makeKey();
+  connection.answerQuestions('by-check');
+  const turn = (await connection.open()).start(promptFor('call', key));
+  const asked = turn.waitFor(({ what }) => what === 'question');
+  asked.catch(() => {});
+  const started = stage.witness.waitForStart(key, 'plain');
+  await within(PROBE_MS, Promise.race([asked, started, turn.ended]));
+  const question = turn.seen.find((seen) => seen.what === 'question');
+  if (question?.what === 'question') question.answer('allow');
+  connection.answerQuestions('allow');
+  const isStarted = await within(
+    PROBE_MS,
+    Promise.race([started, turn.ended.then(() => Promise.reject(new Error('ended')))]),
+  );
+  const hasStarted = isStarted && stage.witness.hasStarted(key);
+  stage.witness.finish(key);
+  await within(PROBE_MS, turn.ended);
+  const name = stage.tool?.name ?? '';
+  const notStarted = `the agent did not run the witness by its tool '${name}'`;
+  const isShell = stage.tool?.isShell === true;
+  return {
+    tool: hasStarted || notStarted,
+    shell:
+      (hasStarted && isShell) || (isShell ? notStarted : 'the witness runs in the kit, not as a process of the agent'),
+    question: question !== undefined || 'the agent runs the witness without asking',
+  };
+}

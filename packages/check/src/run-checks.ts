@@ -1,0 +1,157 @@
+import type { Adapter, Connection, Feature, Features, Protocol } from './adapter.ts';
+import { type Check, type GROUPS, type Rule, Violation } from './check.ts';
+import { CHECKS } from './checks/checks.ts';
+import { OURS } from './checks/rules.ts';
+import { Unclear } from './play.ts';
+import { probe } from './probe.ts';
+import type { Stage } from './stage/stage.ts';
+
+/** What came of one check. */
+export interface CheckResult {
+  readonly id: string;
+  readonly group: keyof typeof GROUPS;
+  readonly title: string;
+  readonly rule: Rule;
+  /** `unclear`: the moment that the check is about was never reached. */
+  readonly status: 'passed' | 'failed' | 'unclear' | 'not-applicable';
+  /** What was observed, or why it does not apply. Empty for a pass without anything to add. */
+  readonly said: string;
+  readonly ms: number;
+}
+
+/** What came of all checks. */
+export interface CheckReport {
+  /** The agent, as it introduces itself. */
+  readonly agent: string;
+  readonly protocol: Protocol;
+  readonly results: readonly CheckResult[];
+  readonly counts: Readonly<Record<CheckResult['status'], number>>;
+}
+
+/** Options of `runChecks`. */
+export interface RunOptions {
+  readonly adapter: Adapter;
+  readonly stage: Stage;
+  /** The ids of checks, or their groups. Defaults to all. */
+  readonly only?: readonly string[];
+  /** How long a cancel may take. Defaults to 5 s. */
+  readonly settleMs?: number;
+  readonly onResult?: (result: CheckResult) => void;
+  /** Ends the run after the current wait; everything that it started is ended too. */
+  readonly signal?: AbortSignal;
+}
+
+/**
+ * Runs the checks one after another.
+ *
+ * @returns What came of each.
+ * @throws Error when the agent cannot be checked at all: it does not start, or does not answer a plain prompt.
+ */
+export async function runChecks(options: RunOptions): Promise<CheckReport> {
+  const run = new Run(options);
+  try {
+    return await run.all();
+  } finally {
+    await run.disconnect();
+  }
+}
+
+class Run {
+  readonly #options: RunOptions;
+  readonly #settleMs: number;
+  #connection: Connection | undefined;
+  #agent = '';
+
+  constructor(options: RunOptions) {
+    this.#options = options;
+    this.#settleMs = options.settleMs ?? 5_000;
+  }
+
+  async all(): Promise<CheckReport> {
+    const { adapter, stage, only, onResult } = this.#options;
+    const { signal } = this.#options;
+    const connection = await this.#connect();
+    this.#agent = connection.agent;
+    const features = { ...adapter.features, ...connection.features, ...(await probe(connection, stage)) };
+    const results: CheckResult[] = [];
+    for (const check of CHECKS) {
+      if (only !== undefined && !only.includes(check.id) && !only.includes(check.group)) continue;
+      signal?.throwIfAborted();
+      const result = await this.#one(check, features);
+      results.push(result);
+      onResult?.(result);
+    }
+    return { agent: this.#agent, protocol: adapter.protocol, results, counts: count(results) };
+  }
+
+  async disconnect(): Promise<void> {
+    const connection = this.#connection;
+    this.#connection = undefined;
+    await connection?.[Symbol.asyncDispose]();
+  }
+
+  async #connect(): Promise<Connection> {
+    const { adapter, stage } = this.#options;
+    this.#connection ??= await adapter.connect(stage);
+    return this.#connection;
+  }
+
+  async #one(check: Check, features: Features): Promise<CheckResult> {
+    const { protocol } = this.#options.adapter;
+    const { id, group, title, rules } = check;
+    const about = { id, group, title, rule: rules?.[protocol] ?? OURS };
+    const why = whyNot(check, features, protocol);
+    if (why !== undefined) return { ...about, status: 'not-applicable', said: why, ms: 0 };
+    const from = performance.now();
+    const { status, said } = await this.#play(check);
+    // An agent that failed may be in any state: the next check gets a new one.
+    if (check.endsConnection || status !== 'passed') await this.disconnect();
+    return { ...about, status, said, ms: Math.round(performance.now() - from) };
+  }
+
+  async #play(check: Check): Promise<Pick<CheckResult, 'status' | 'said'>> {
+    const { adapter, stage, signal } = this.#options;
+    const notes: string[] = [];
+    try {
+      const connection = await this.#connect();
+      connection.answerQuestions('allow');
+      const conversation = await connection.open();
+      const note = (text: string): void => {
+        notes.push(text);
+      };
+      const scenario = { adapter, stage, connection, conversation, settleMs: this.#settleMs, note };
+      await Promise.race([check.run(scenario), aborted(signal)]);
+      return { status: 'passed', said: notes.join('; ') };
+    } catch (error) {
+      signal?.throwIfAborted();
+      const said = [(error as Error).message, ...notes].join('; ');
+      if (error instanceof Violation) return { status: 'failed', said };
+      const isUnclear = error instanceof Unclear;
+      return { status: 'unclear', said: isUnclear ? said : `the check could not go on: ${said}` };
+    }
+  }
+}
+
+function whyNot({ needs, only }: Check, features: Features, protocol: Protocol): string | undefined {
+  if (only !== undefined && !only.includes(protocol)) return `only for ${only.join(', ')}`;
+  const missing = needs.find((feature) => features[feature] !== true);
+  return missing === undefined ? undefined : describeMissing(missing, features[missing]);
+}
+
+function describeMissing(feature: Feature, why: true | string | undefined): string {
+  return typeof why === 'string' ? why : `the protocol or the agent offers no '${feature}'`;
+}
+
+function count(results: readonly CheckResult[]): CheckReport['counts'] {
+  const counts = { passed: 0, failed: 0, unclear: 0, 'not-applicable': 0 };
+  for (const { status } of results) counts[status]++;
+  return counts;
+}
+
+function aborted(signal: AbortSignal | undefined): Promise<never> {
+  return new Promise((_, reject) => {
+    if (signal === undefined) return;
+    if (signal.aborted) reject(signal.reason as Error);
+    else signal.addEventListener('abort', () => reject(signal.reason as Error), { once: true });
+  });
+}

@@ -1,0 +1,49 @@
+import type { Seen, Turn, TurnEnd } from './adapter.ts';
+
+type Unstamped = Seen extends infer One ? (One extends Seen ? Omit<One, 'at'> : never) : never;
+
+/** Records what an adapter sees of a turn. */
+export class TurnLog implements Turn {
+  readonly seen: Seen[] = [];
+  readonly ended: Promise<TurnEnd>;
+  readonly #end: (end: TurnEnd) => void;
+  readonly #waiting = new Set<{ matches: (seen: Seen) => boolean; resolve: (seen: Seen) => void }>();
+
+  constructor() {
+    const { promise, resolve } = Promise.withResolvers<TurnEnd>();
+    this.ended = promise;
+    this.#end = resolve;
+  }
+
+  /** Writes down one more thing. A second end is written down too, and changes nothing else. */
+  record(one: Unstamped): void {
+    const seen = { at: performance.now(), ...one } as Seen;
+    this.seen.push(seen);
+    for (const waiter of this.#waiting) {
+      if (!waiter.matches(seen)) continue;
+      this.#waiting.delete(waiter);
+      waiter.resolve(seen);
+    }
+    if (seen.what === 'end') this.#end(seen.end);
+  }
+
+  end(kind: TurnEnd['kind'], said: string): void {
+    this.record({ what: 'end', end: { kind, said } });
+  }
+
+  async waitFor(matches: (seen: Seen) => boolean): Promise<Seen> {
+    const there = this.seen.find(matches);
+    if (there !== undefined) return there;
+    const { promise, resolve } = Promise.withResolvers<Seen>();
+    const waiter = { matches, resolve };
+    this.#waiting.add(waiter);
+    const ended = this.ended.then(({ kind, said }) => {
+      throw new Error(`the turn ended before: ${kind} (${said})`);
+    });
+    try {
+      return await Promise.race([promise, ended]);
+    } finally {
+      this.#waiting.delete(waiter);
+    }
+  }
+}

@@ -1,0 +1,35 @@
+// The kit is worth something only if it catches agents that are wrong: each broken agent is caught by the checks that are there
+// for its bug, and an agent that does all that one process can do passes.
+import { join } from 'node:path';
+import { type CheckReport, createAcpAdapter, createStage, runChecks } from '@whoa/check';
+import { describe, expect, test } from 'vitest';
+import { BUGS, type Bug } from './broken/bugs.ts';
+
+const AGENT = join(import.meta.dirname, 'broken/agent.ts');
+/** What needs more than one process can do: a supervisor outside of it. */
+const BEYOND = ['left-detached', 'orphans-eof', 'orphans-sigterm', 'orphans-sigkill'];
+
+async function check(bug: Bug | 'none', only?: readonly string[]): Promise<CheckReport> {
+  await using stage = await createStage();
+  await using adapter = createAcpAdapter({
+    command: [process.execPath, '--disable-warning=ExperimentalWarning', AGENT, bug],
+  });
+  return await runChecks({ adapter, stage, settleMs: 1_500, ...(only !== undefined && { only }) });
+}
+
+test('an agent without a bug passes all that one process can do', async () => {
+  const { results } = await check('none');
+  const failed = results.filter(({ status }) => status === 'failed' || status === 'unclear');
+  expect(failed.filter(({ id }) => !BEYOND.includes(id))).toEqual([]);
+  expect(results.filter(({ status }) => status === 'passed').length).toBeGreaterThan(45);
+});
+
+describe('caught', () => {
+  for (const [bug, { what, caughtBy }] of Object.entries(BUGS)) {
+    test(`${bug}: an agent that ${what}`, async () => {
+      const { results } = await check(bug as Bug, caughtBy);
+      expect(results.map(({ id, status }) => [id, status])).toEqual(results.map(({ id }) => [id, 'failed']));
+      expect(results).toHaveLength(caughtBy.length);
+    });
+  }
+});
