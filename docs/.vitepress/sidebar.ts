@@ -59,6 +59,7 @@ export const sidebar: DefaultTheme.SidebarItem[] = [
       page('MCP servers', '/guides/tools/mcp'),
     ]),
     page('Providers', '/guides/providers'),
+    page('Check an agent', '/guides/check'),
   ]),
   section('Concepts', [
     page('How a stop works', '/concepts/cancellation'),

@@ -81,6 +81,10 @@ export const COMMANDS: Readonly<Record<string, CommandEntry>> = {
     load: async () => (await import('./commands/echo.ts')).echoCommand,
     isProtocol: true,
   },
+  check: {
+    summary: 'check whether an agent stops when told',
+    load: async () => (await import('./commands/check.ts')).checkCommand,
+  },
   completions: {
     summary: 'print what completes commands and options in your shell',
     load: async () => (await import('./commands/completions.ts')).createCompletionsCommand(COMMANDS),

@@ -13,12 +13,12 @@ export async function main(args: readonly string[]): Promise<number> {
   const [name = '', ...rest] = isHelp ? [...args.slice(1, 2), '--help'] : args;
   if (name === '' || name === '--help') return print(overview());
   const known = Object.hasOwn(COMMANDS, name) ? COMMANDS[name] : undefined;
-  const asJson = rest.includes('--json') && known?.isProtocol === undefined;
+  const asJson = has(rest, '--json') && known?.isProtocol === undefined;
   try {
     if (known === undefined) throw usage(`unknown command '${name}'; use one of ${Object.keys(COMMANDS).join(', ')}`);
     const command = await known.load();
     if (wantsHelp(rest)) return print(command.help);
-    if (known.isProtocol && rest.includes('--json')) throw usage('--json: its standard output is for the editor');
+    if (known.isProtocol && has(rest, '--json')) throw usage('--json: its standard output is for the editor');
     return await runOwning(command, rest);
   } catch (error) {
     return complain(error, { name: known === undefined ? '' : name, asJson });
@@ -60,8 +60,13 @@ function overview(): string {
 }
 
 function wantsHelp(args: readonly string[]): boolean {
+  return has(args, '--help') || has(args, '-h');
+}
+
+/** Returns whether an option is among the arguments. What follows `--` is not the command's own. */
+function has(args: readonly string[], option: string): boolean {
   const end = args.indexOf('--');
-  return args.slice(0, end === -1 ? undefined : end).some((arg) => arg === '--help' || arg === '-h');
+  return args.slice(0, end === -1 ? undefined : end).includes(option);
 }
 
 function print(text: string): number {
