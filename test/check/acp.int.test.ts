@@ -14,3 +14,23 @@ test('whoa acp passes every check that applies', async () => {
   expect(new Set(without)).toEqual(new Set(['ACP has no tasks: only the connection that sent a prompt can cancel it']));
   expect(counts.passed).toBeGreaterThanOrEqual(54);
 });
+
+test('an agent without a shell is checked with the MCP server of the kit', async () => {
+  const config = `import { createAgent } from 'whoa';
+    export default { agents: { bare: async ({ model, approve, tools }) =>
+      createAgent({ name: 'bare', model: await model(), approve, tools: tools.filter(({ name }) => name !== 'bash') }) } };`;
+  using home = createHome({ 'config/whoa/whoa.config.mjs': config });
+  await using stage = await createStage();
+  const command = [...BIN, 'acp', '--sandbox', 'none', '--agent', 'bare'];
+  await using adapter = createAcpAdapter({ command, env: home.env });
+  const only = ['cancel-in-call', 'deaf-tool', 'late-effect', 'next-keeps-finished', 'question-late-yes', 'left-root'];
+  const { results } = await runChecks({ adapter, stage, only, settleMs: 10_000 });
+  expect(Object.fromEntries(results.map(({ id, status, said }) => [id, status === 'passed' ? status : said]))).toEqual({
+    'cancel-in-call': 'passed',
+    'deaf-tool': 'passed',
+    'late-effect': 'passed',
+    'next-keeps-finished': 'passed',
+    'question-late-yes': 'passed',
+    'left-root': 'the witness runs in an MCP server, not in a shell of the agent',
+  });
+});

@@ -96,6 +96,8 @@ export interface Connection extends AsyncDisposable {
   /** Answers questions from now on: at once, or only when the check does. Starts with `allow`. */
   answerQuestions(mode: 'allow' | 'by-check'): void;
   open(): Promise<Conversation>;
+  /** Gives the conversations that are opened from now on the kit's MCP server, for an agent without a shell. */
+  offerWitness?(command: readonly string[]): void;
   /** Cancels something that does not exist; resolves with what the agent said. */
   cancelUnknown?(): Promise<string>;
   /** How a task of any connection stands. */

@@ -10,6 +10,10 @@ const PROBE_MS = 60_000;
 export async function probe(connection: Connection, stage: Stage): Promise<Features> {
   const features = await probeModel(connection, stage);
   if (features['model'] !== true) return features;
+  if (stage.tool === undefined && connection.offerWitness !== undefined) {
+    connection.offerWitness(stage.witness.mcpCommand);
+    await probeModel(connection, stage);
+  }
   if (stage.tool === undefined) {
     const why = 'the agent offers its model no tool that runs a command';
     return { ...features, tool: why, shell: why, question: why };
@@ -55,7 +59,8 @@ async function probeTool(connection: Connection, stage: Stage): Promise<Features
   return {
     tool: hasStarted || notStarted,
     shell:
-      (hasStarted && isShell) || (isShell ? notStarted : 'the witness runs in the kit, not as a process of the agent'),
+      (hasStarted && isShell) ||
+      (isShell ? notStarted : 'the witness runs in an MCP server, not in a shell of the agent'),
     question: question !== undefined || 'the agent runs the witness without asking',
   };
 }

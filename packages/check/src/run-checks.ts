@@ -92,8 +92,11 @@ class Run {
 
   async #connect(): Promise<Connection> {
     const { adapter, stage } = this.#options;
-    this.#connection ??= await adapter.connect(stage);
-    return this.#connection;
+    if (this.#connection !== undefined) return this.#connection;
+    const connection = await adapter.connect(stage);
+    if (stage.tool?.isShell === false) connection.offerWitness?.(stage.witness.mcpCommand);
+    this.#connection = connection;
+    return connection;
   }
 
   async #one(check: Check, features: Features): Promise<CheckResult> {

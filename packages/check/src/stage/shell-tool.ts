@@ -1,3 +1,5 @@
+import { WITNESS_TOOL } from '../witness/witness-tool.ts';
+
 /** A tool in a request that can start the witness, and the input that makes it do so. */
 export interface WitnessTool {
   readonly name: string;
@@ -17,9 +19,6 @@ interface Schema {
   readonly required?: readonly string[];
   readonly enum?: readonly unknown[];
 }
-
-/** The name of the tool that the kit's own MCP server offers. Hosts put the name of the server before it. */
-const WITNESS_TOOL = 'witness_run';
 
 const SHELL_NAMES = /bash|shell|terminal|exec|command|process/i;
 const COMMAND_FIELDS = ['command', 'cmd', 'script', 'commands'];

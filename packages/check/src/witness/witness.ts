@@ -18,13 +18,17 @@ const ROLES: Readonly<Record<WitnessMode, readonly Role[]>> = {
   tree: ['root', 'child', 'detached'],
 };
 
-const PROGRAM = join(import.meta.dirname, `program${extname(import.meta.filename)}`);
+const EXTENSION = extname(import.meta.filename);
+const PROGRAM = join(import.meta.dirname, `program${EXTENSION}`);
+const MCP_PROGRAM = join(import.meta.dirname, `mcp-program${EXTENSION}`);
 
 /** Watches from outside what an agent's tools do. */
 export interface Witness extends AsyncDisposable {
   readonly port: number;
   /** Returns the shell command that starts a witness. */
   command(key: string, mode: WitnessMode): string;
+  /** The command of an MCP server whose tool is the witness, for agents without a shell. */
+  readonly mcpCommand: readonly string[];
   /** Resolves when all its processes are there. */
   waitForStart(key: string, mode: WitnessMode): Promise<void>;
   hasStarted(key: string): boolean;
@@ -62,6 +66,10 @@ class WitnessServer implements Witness {
     this.#marker = marker;
     this.port = (server.address() as AddressInfo).port;
     server.on('connection', (socket) => this.#accept(socket));
+  }
+
+  get mcpCommand(): readonly string[] {
+    return [process.execPath, MCP_PROGRAM, String(this.port), this.#marker];
   }
 
   command(key: string, mode: WitnessMode): string {

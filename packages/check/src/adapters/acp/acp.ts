@@ -49,6 +49,7 @@ class AcpConnection implements Connection {
   readonly #log: SessionLog;
   readonly #folder: string;
   readonly #questions: Questions;
+  #witness: readonly string[] = [];
 
   private constructor(parts: {
     process: StartedProcess;
@@ -113,9 +114,15 @@ class AcpConnection implements Connection {
   }
 
   async open(): Promise<Conversation> {
-    const opened = this.#client.request(acp.methods.agent.session.new, { cwd: this.#folder, mcpServers: [] });
+    const [command = '', ...args] = this.#witness;
+    const mcpServers: acp.McpServer[] = command === '' ? [] : [{ name: 'witness', command, args, env: [] }];
+    const opened = this.#client.request(acp.methods.agent.session.new, { cwd: this.#folder, mcpServers });
     const { sessionId } = await opened;
     return new AcpConversation({ client: this.#client, tap: this.#tap, log: this.#log, sessionId });
+  }
+
+  offerWitness(command: readonly string[]): void {
+    this.#witness = command;
   }
 
   async cancelUnknown(): Promise<string> {
