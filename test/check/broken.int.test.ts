@@ -9,7 +9,7 @@ const AGENT = join(import.meta.dirname, 'broken/agent.ts');
 /** What needs more than one process can do: a supervisor outside of it. */
 const BEYOND = ['left-detached', 'orphans-eof', 'orphans-sigterm', 'orphans-sigkill'];
 
-async function check(bug: Bug | 'none', only?: readonly string[]): Promise<CheckReport> {
+async function check(bug: Bug | 'none' | 'no-cancel-request', only?: readonly string[]): Promise<CheckReport> {
   await using stage = await createStage();
   await using adapter = createAcpAdapter({
     command: [process.execPath, '--disable-warning=ExperimentalWarning', AGENT, bug],
@@ -22,6 +22,11 @@ test('an agent without a bug passes all that one process can do', async () => {
   const failed = results.filter(({ status }) => status === 'failed' || status === 'unclear');
   expect(failed.filter(({ id }) => !BEYOND.includes(id))).toEqual([]);
   expect(results.filter(({ status }) => status === 'passed').length).toBeGreaterThan(45);
+});
+
+test('an agent that does not know $/cancel_request is not blamed, because the protocol leaves it optional', async () => {
+  const { results } = await check('no-cancel-request', ['cancel-request']);
+  expect(results).toMatchObject([{ id: 'cancel-request', status: 'not-applicable' }]);
 });
 
 describe('caught', () => {

@@ -54,6 +54,11 @@ export class Violation extends Error {
   override readonly name: string = 'Violation';
 }
 
+/** Thrown by a check: the agent does not offer something that its protocol leaves optional. */
+export class NotOffered extends Error {
+  override readonly name: string = 'NotOffered';
+}
+
 /** Throws what was observed, unless it is as expected. */
 export function expect(isTrue: boolean, observed: string): asserts isTrue {
   if (!isTrue) throw new Violation(observed);

@@ -1,5 +1,5 @@
 import type { Adapter, Connection, Feature, Features, Protocol } from './adapter.ts';
-import { type Check, type GROUPS, type Rule, Violation } from './check.ts';
+import { type Check, type GROUPS, NotOffered, type Rule, Violation } from './check.ts';
 import { CHECKS } from './checks/checks.ts';
 import { OURS } from './checks/rules.ts';
 import { Unclear } from './play.ts';
@@ -129,6 +129,7 @@ class Run {
       signal?.throwIfAborted();
       const said = [(error as Error).message, ...notes].join('; ');
       if (error instanceof Violation) return { status: 'failed', said };
+      if (error instanceof NotOffered) return { status: 'not-applicable', said };
       const isUnclear = error instanceof Unclear;
       return { status: 'unclear', said: isUnclear ? said : `the check could not go on: ${said}` };
     }

@@ -4,7 +4,7 @@ import { createInterface } from 'node:readline';
 import type { Bug } from './bugs.ts';
 import { type ChatCall, type ChatMessage, streamReply } from './chat-model.ts';
 
-const bug = (process.argv[2] ?? 'none') as Bug | 'none';
+const bug = (process.argv[2] ?? 'none') as Bug | 'none' | 'no-cancel-request';
 
 interface Session {
   readonly id: string;
@@ -75,7 +75,9 @@ function receive({ id, method, params = {}, result }: Incoming): void {
     follow(settled(session).then(() => send({ id, result: {} })));
   } else if (method === '$/cancel_request') {
     const asked = [...sessions.values()].find(({ turn }) => turn?.requestId === params['requestId']);
-    if (asked !== undefined && bug !== 'no-cancel-request') cancel(asked);
+    if (asked === undefined || bug === 'no-cancel-request') return;
+    if (bug === 'wrong-cancel-request') send({ id: params['requestId'] as number, result: { stopReason: 'end_turn' } });
+    cancel(asked);
   } else if (method === undefined && id !== undefined) {
     questions.get(id)?.(result?.outcome?.outcome === 'selected');
   }

@@ -31,6 +31,6 @@ export const BUGS = {
   'ignores-sigterm': { what: 'ignores SIGTERM', caughtBy: ['exit-sigterm-idle'] },
   orphans: { what: 'exits and leaves its tools running', caughtBy: ['orphans-sigterm'] },
   slow: { what: 'takes two seconds to stop', caughtBy: ['latency-reply'] },
-  'no-cancel-request': { what: 'does not know $/cancel_request', caughtBy: ['cancel-request'] },
+  'wrong-cancel-request': { what: 'says end_turn when its request was cancelled', caughtBy: ['cancel-request'] },
 } as const;
 export type Bug = keyof typeof BUGS;

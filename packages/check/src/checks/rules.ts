@@ -44,7 +44,10 @@ export const CLOSES_WHAT_IT_OPENED: Rules = {
 };
 
 export const REQUEST_CANCEL: Rules = {
-  acp: must(ACP_REQUEST, 'the receiver of $/cancel_request answers the request: a valid result, or error -32800'),
+  acp: must(
+    ACP_REQUEST,
+    'an agent that supports $/cancel_request answers the request: a valid result, or error -32800',
+  ),
 };
 
 export const CLOSE_CANCELS: Rules = {
