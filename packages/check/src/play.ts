@@ -4,7 +4,7 @@ import { type Action, modeOf, promptFor, wordsOf } from './stage/script.ts';
 import { within } from './within.ts';
 
 /** How long an agent may take to reach the moment that a check is about. */
-const START_MS = 30_000;
+const START_MS = 60_000;
 /** How long words may take from the model to the client, before a check goes on without. */
 const SHOW_MS = 2_000;
 

@@ -4,7 +4,7 @@ import type { Stage } from './stage/stage.ts';
 import { within } from './within.ts';
 
 /** How long the first prompts of a run may take. */
-const PROBE_MS = 60_000;
+const PROBE_MS = 120_000;
 
 /** Finds out what an agent can do, by two prompts: one that is only answered, and one that calls the witness. */
 export async function probe(connection: Connection, stage: Stage): Promise<Features> {

@@ -8,7 +8,7 @@ import { type FrameTap, tapFrames } from './frames.ts';
 import { SessionLog } from './session-log.ts';
 
 /** How long an agent may take to greet. */
-const GREETING_MS = 30_000;
+const GREETING_MS = 120_000;
 
 const NO_TASKS = 'ACP has no tasks: only the connection that sent a prompt can cancel it';
 
