@@ -24,7 +24,8 @@ function leavesNothing(role: Role | 'deaf', title: string): Check {
     id: `left-${role}`,
     group: 'left',
     title,
-    rules: STOPS_AT_ONCE,
+    // No specification asks an agent to follow a process that leaves its group.
+    ...(role !== 'detached' && { rules: STOPS_AT_ONCE }),
     needs: ['cancel', 'model', 'shell'],
     run: async (scenario) => expectGone(scenario, action, role === 'deaf' ? 'root' : role),
   };
