@@ -60,6 +60,7 @@ export const sidebar: DefaultTheme.SidebarItem[] = [
     ]),
     page('Providers', '/guides/providers'),
     page('Check an agent', '/guides/check'),
+    page('Check results', '/check-results'),
   ]),
   section('Concepts', [
     page('How a stop works', '/concepts/cancellation'),

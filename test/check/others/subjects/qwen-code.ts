@@ -1,0 +1,22 @@
+import { bin, type Subject } from '../subject.ts';
+
+export const qwenCode: Subject = {
+  name: 'qwen-code',
+  title: 'Qwen Code',
+  protocol: 'acp',
+  packages: { '@qwen-code/qwen-code': '0.24.4' },
+  about: 'Its memory and its suggestions are off: they ask the model beside the turn.',
+  page: 'README of the package; settings.json of its docs',
+  command: (location) => [bin(location, 'qwen'), '--acp'],
+  env: () => ({ OPENAI_MODEL: 'check' }),
+  files: () => ({
+    '.qwen/settings.json': JSON.stringify({
+      security: { auth: { selectedType: 'openai' } },
+      general: { enableAutoUpdate: false },
+      ui: { enableFollowupSuggestions: false },
+      memory: { enableManagedAutoMemory: false, enableManagedAutoDream: false },
+      telemetry: { enabled: false },
+      privacy: { usageStatisticsEnabled: false },
+    }),
+  }),
+};
