@@ -25,8 +25,8 @@ export class Consent {
   /** Tasks in which everything alike was allowed. */
   readonly #always = new Set<string>();
   readonly #tasks = new Map<string, string>();
-  /** Calls that any person was asked about. */
-  readonly #seen: string[] = [];
+  /** Calls that any person was asked about, and their tasks. */
+  readonly #seen = new Map<string, string>();
 
   constructor(stage: Stage) {
     this.#stage = stage;
@@ -79,7 +79,7 @@ export class Consent {
     for await (const one of this.#stage.tasks.followTask<Question>(store, ref, { world: process.world })) {
       if (one.type !== 'entry' || one.event.type !== 'approval-question') continue;
       const { id, question } = one.event as Question;
-      this.#seen.push(question.callId);
+      this.#seen.set(question.callId, ref.id);
       this.#planAnswer(ref, question.callId, id);
     }
   }
@@ -94,7 +94,8 @@ export class Consent {
       this.#stage.askUntilAnswered(() => this.#stage.client.send(to, command, { nonce }));
     // In another's name, for another call, for a call of long ago: none of that is an answer.
     if (chance.oneIn(3)) {
-      const other = chance.pick(this.#seen.filter((one) => one !== callId).concat('nothing'));
+      const elsewhere = [...this.#seen].filter(([, id]) => id !== ref.id);
+      const other = chance.pick(elsewhere.map(([call]) => call).concat('nothing'));
       const [stranger, wrong] = [
         { ...ref, tenant: 'globex' },
         { ...answer, callId: other, approved: false },

@@ -57,8 +57,8 @@ export const plantedInWide: readonly PlantedBug[] = [
   one(
     'always is for every task of a worker',
     'run/approvals.ts',
-    'const known = tasks.get(id) ?? new TaskQuestions(options);',
-    "const known = tasks.get('all') ?? new TaskQuestions(options);\n    tasks.set('all', known);",
+    'const known = attempts.get(attempt) ?? new TaskQuestions(options);',
+    "const known = attempts.get('all') ?? new TaskQuestions(options);\n    attempts.set('all', known);",
   ),
   one(
     'a no with a reason is a yes',
@@ -99,5 +99,17 @@ export const plantedInWide: readonly PlantedBug[] = [
     'operations/work.ts',
     'tables.addHistory(conversation, said);',
     'tables.addHistory(conversation, [...said, ...said]);',
+  ),
+  one(
+    'an attempt that ends late forgets the questions of the next',
+    'run/execution.ts',
+    'get #attempt(): string {\n',
+    'get #attempt(): string {\n    if (this.claim.epoch > 0) return this.claim.id;\n',
+  ),
+  one(
+    'a message is shown as read before it is marked as read',
+    'run/agent-work.ts',
+    "  'call-end',\n  'history-compacted',",
+    "  'call-end',\n  'steer-delivered',\n  'history-compacted',",
   ),
 ];

@@ -237,7 +237,7 @@ const plantedInDelivery: readonly PlantedBug[] = [
   one(
     'a worker that slept writes before it asks',
     'run/claim/domain-session.ts',
-    'return this.#lease.hasSlept ? this.#askAwake() : undefined;',
+    'return this.#lease.hasSlept ? this.#beatOrThrow(() => this.#lease.hasSlept) : undefined;',
     'return undefined;',
   ),
   one(

@@ -58,11 +58,10 @@ export interface RecordedWork {
   readonly checkHeld: () => Promise<void>;
 }
 
-/** Events that are written immediately, because a crash must not lose them. */
+/** Events that are written immediately, because a crash must not lose them. So is `steer-delivered`, with its command. */
 const WRITTEN_AT_ONCE: ReadonlySet<string> = new Set([
   'turn-end',
   'call-end',
-  'steer-delivered',
   'history-compacted',
   'approval-request',
   'level-change',

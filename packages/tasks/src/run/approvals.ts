@@ -18,13 +18,14 @@ export interface TaskApprovals {
   /** Runs a function as part of a task, so that `approve` knows which task asks and where to publish its questions. */
   during<T>(task: AskingTask, work: () => T): T;
   /** Handles an answer that came through the store. It may arrive before the question. */
-  answer(taskId: string, answer: ApprovalCommand): void;
-  /** Call it when the task has ended. */
-  forget(taskId: string): void;
+  answer(attempt: string, answer: ApprovalCommand): void;
+  /** Call it when the attempt is over. */
+  forget(attempt: string): void;
 }
 
 interface AskingTask {
-  readonly id: string;
+  /** Names this attempt. In the same worker, the next attempt of the task may begin before this one is over. */
+  readonly attempt: string;
   /** Writes a question to the journal of the task, where clients read it. Call the result when it waits no more. */
   readonly publish: (question: ApprovalQuestion) => () => void;
 }
@@ -46,11 +47,11 @@ const UNTIL = 'until this task ends';
  */
 export function createTaskApprovals(options: TaskApprovalsOptions = {}): TaskApprovals {
   const current = new AsyncLocalStorage<AskingTask>();
-  // One per task: an `always` answer is valid in one task only.
-  const tasks = new Map<string, TaskQuestions>();
-  const questionsOf = (id: string): TaskQuestions => {
-    const known = tasks.get(id) ?? new TaskQuestions(options);
-    tasks.set(id, known);
+  // One per attempt: an `always` answer is valid in one task only, and an attempt that ends late forgets its own.
+  const attempts = new Map<string, TaskQuestions>();
+  const questionsOf = (attempt: string): TaskQuestions => {
+    const known = attempts.get(attempt) ?? new TaskQuestions(options);
+    attempts.set(attempt, known);
     return known;
   };
 
@@ -58,13 +59,13 @@ export function createTaskApprovals(options: TaskApprovalsOptions = {}): TaskApp
     approve(request, context) {
       const task = current.getStore();
       if (task === undefined) return 'no user can be asked: the agent does not run as a task';
-      const questions = questionsOf(task.id);
+      const questions = questionsOf(task.attempt);
       questions.publish = task.publish;
       return questions.approve(request, context);
     },
     during: (task, work) => current.run(task, work),
-    answer: (taskId, answer) => questionsOf(taskId).answer(answer),
-    forget: (taskId) => tasks.delete(taskId),
+    answer: (attempt, answer) => questionsOf(attempt).answer(answer),
+    forget: (attempt) => attempts.delete(attempt),
   };
 }
 

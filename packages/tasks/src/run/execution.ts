@@ -92,6 +92,10 @@ export class Execution implements Holder {
     return this.#task;
   }
 
+  get #attempt(): string {
+    return `${this.claim.id}.${this.claim.epoch}`;
+  }
+
   /** Runs the task to its end. Rejects with `LeaseLostError`; then nothing was published. */
   async live(): Promise<FinalStatus | 'released'> {
     let isKnown = false;
@@ -107,7 +111,7 @@ export class Execution implements Holder {
       this.#options.session.drop(this, { isKnown });
       this.token[Symbol.dispose]();
       this.#journal.close(this.#lostError());
-      this.#options.approvals?.forget(this.claim.id);
+      this.#options.approvals?.forget(this.#attempt);
     }
   }
 
@@ -158,7 +162,7 @@ export class Execution implements Holder {
   #carryOut(command: NumberedCommand): void {
     const { approvals } = this.#options;
     if (command.type === 'approve') {
-      approvals?.answer(this.task.id, command);
+      approvals?.answer(this.#attempt, command);
       this.#journal.done(command.number);
     } else if (this.#run === undefined) {
       this.#commands.keep(command);
@@ -200,7 +204,9 @@ export class Execution implements Holder {
     if (!isAgent(work)) return outcomeOfWork(this.#runFunction(work, given), token);
     const { resume = 'any', world } = this.#options;
     const perform = () => runAgent({ ...this.#recorded(history), agent: work, past, resume, world });
-    return approvals?.during({ id: task.id, publish: (asked) => this.#publish(asked) }, perform) ?? perform();
+    return (
+      approvals?.during({ attempt: this.#attempt, publish: (asked) => this.#publish(asked) }, perform) ?? perform()
+    );
   }
 
   #recorded(history: readonly Json[]): RecordedWork {
@@ -214,7 +220,8 @@ export class Execution implements Holder {
       checkHeld: () => this.#checkHeld(),
       onRun: (run) => this.#begin(run),
       onEvent: (event) => {
-        this.#noticeSteer(event);
+        // Not written before it is marked as done: whoever takes over in between would deliver the message again.
+        if (event.type === 'steer-delivered') this.#journal.done(this.#commands.delivered(event.message));
         this.#options.onEvent?.(event);
       },
     };
@@ -247,12 +254,6 @@ export class Execution implements Holder {
   #begin(run: Run): void {
     this.#run = run;
     for (const command of this.#commands.take()) this.#carryOut(command);
-  }
-
-  #noticeSteer(event: RunEvent): void {
-    if (event.type !== 'steer-delivered') return;
-    const number = this.#commands.delivered(event.message);
-    if (number !== undefined) this.#journal.done(number);
   }
 
   /** Gives the question a random id: only a client that has read it can answer it. */

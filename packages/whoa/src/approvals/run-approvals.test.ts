@@ -37,7 +37,7 @@ function setUp() {
     return { call: { id, tool: 'bash', input }, tool: { name: 'bash' }, effects: 'execute', input } as ApprovalRequest;
   };
   const approve = (id: string, signal = new AbortController().signal) =>
-    approvals.during({ id: TASK, publish }, () => approvals.approve(request(id), { signal }));
+    approvals.during({ attempt: TASK, publish }, () => approvals.approve(request(id), { signal }));
   const answer = (callId: string, approved: boolean | string, remember = false): void =>
     approvals.answer(TASK, { type: 'approve', callId, approved, remember });
   const turn = () => new Promise((resolve) => setImmediate(resolve));

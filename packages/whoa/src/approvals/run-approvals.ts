@@ -55,6 +55,7 @@ export function createRunApprovals({ ask, judge, until, onRemoteAnswer }: RunApp
         decision: approved === true ? (remember ? 'always' : 'yes') : remember ? 'never' : 'no',
         ...(typeof approved === 'string' && { why: approved }),
       }),
-    forget: () => waiting.clear(),
+    // A question leaves with its answer. Don't clear them: the next attempt may have asked already.
+    forget: () => {},
   };
 }

@@ -74,6 +74,9 @@ export class DomainSession {
   /** Takes tasks. One take at a time; a take without a response is repeated first. */
   async take(agents: readonly string[], limit: number): Promise<TakeAnswer> {
     const { store, domain, worker, leaseMs } = this.#options;
+    const isFenced = (): boolean => this.#lease.ageMs >= leaseMs * FENCE;
+    // Don't take more under a session that stops its work: it would be stopped and handed back, again and again.
+    if (this.#holders.size > 0 && isFenced()) await this.#beatOrThrow(isFenced);
     this.#renewIfDoubtful();
     this.#asking ??= { claim: this.#newId() };
     const [session, asked] = [this.#id, this.#lease.now()];
@@ -130,7 +133,7 @@ export class DomainSession {
     this.#holders.delete(id);
     this.#confirmed.delete(id);
     if (!isKnown) this.#isDoubtful = true;
-    if (this.#holders.size === 0) this.#stopTimers();
+    if (this.#holders.size === 0) this.stop();
   }
 
   /** Notes that the orders of a task up to a number have been carried out. */
@@ -149,13 +152,14 @@ export class DomainSession {
     if (this.#holders.size === 0) return undefined;
     if (ageMs >= leaseMs) this.#end();
     else if (ageMs >= leaseMs * FENCE) this.#fence();
-    return this.#lease.hasSlept ? this.#askAwake() : undefined;
+    return this.#lease.hasSlept ? this.#beatOrThrow(() => this.#lease.hasSlept) : undefined;
   }
 
-  async #askAwake(): Promise<void> {
+  /** Beats. Throws if the store has not confirmed that the session is alive. */
+  async #beatOrThrow(isInDoubt: () => boolean): Promise<void> {
     await this.beat();
-    if (this.#holders.size > 0 && this.#lease.hasSlept)
-      throw new StoreBusyError('The store has not yet confirmed that the session survived the sleep');
+    if (this.#holders.size > 0 && isInDoubt())
+      throw new StoreBusyError('The store has not yet confirmed that the session is alive');
   }
 
   /** Beats now: a hint may have been missed. */
@@ -170,11 +174,6 @@ export class DomainSession {
     if (this.#beating === undefined) this.#beating = this.#beatUntilHeard();
     else this.#beatAgain = true;
     return this.#beating;
-  }
-
-  /** Ends the session without telling the store: its tasks have been handed back or ended. */
-  stop(): void {
-    this.#stopTimers();
   }
 
   async #beatUntilHeard(): Promise<void> {
@@ -251,7 +250,7 @@ export class DomainSession {
 
   #schedule(beatInMs?: number): void {
     const { leaseMs } = this.#options;
-    this.#stopTimers();
+    this.stop();
     if (this.#holders.size === 0) return;
     const { ageMs } = this.#lease;
     const at = (share: number): number => Math.max(0, leaseMs * share - ageMs);
@@ -278,7 +277,7 @@ export class DomainSession {
   }
 
   #begin(): void {
-    this.#stopTimers();
+    this.stop();
     this.#holders.clear();
     this.#confirmed.clear();
     this.#id = this.#newId();
@@ -288,7 +287,8 @@ export class DomainSession {
     this.#isDoubtful = false;
   }
 
-  #stopTimers(): void {
+  /** Ends the session without telling the store, when its tasks have been handed back or ended. */
+  stop(): void {
     for (const timer of [this.#beatTimer, this.#fenceTimer, this.#overTimer]) timer?.[Symbol.dispose]();
     this.#beatTimer = undefined;
   }

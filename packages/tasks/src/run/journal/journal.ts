@@ -78,9 +78,9 @@ export class Journal {
     this.#timer ??= clock.setTimer(this.#watched ? flushMs : unwatchedFlushMs, () => this.flushSoon());
   }
 
-  /** Marks a command as done. */
-  done(number: number): void {
-    this.#done.push(number);
+  /** Marks a command as done, if there was one, and writes now. */
+  done(number: number | undefined): void {
+    if (number !== undefined) this.#done.push(number);
     this.flushSoon();
   }
 

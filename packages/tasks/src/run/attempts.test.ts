@@ -1,0 +1,101 @@
+// What an attempt leaves undone must not reach the next one, which may begin in the same worker before it is over.
+import { createAgent, defineTool, type Tool } from '@whoa/core';
+import { callTools, type Planner, reply } from '@whoa/core/model';
+import { createVirtualWorld, flushMicrotasks } from '@whoa/core/testing';
+import { expect, test } from 'vitest';
+import { z } from 'zod';
+import { alterStore } from '../../../../test/tasks/altered-store.ts';
+import { StoreBusyError } from '../errors.ts';
+import type { Batch, TaskStore } from '../store.ts';
+import { createMemoryStore } from '../stores/memory.ts';
+import { createTaskApprovals } from './approvals.ts';
+import { createRunner } from './store-runner.ts';
+
+const TASK = { tenant: 'acme', agent: 'assistant', input: 'hello' };
+const LEASE_MS = 3_000;
+
+const tool = (name: string, effects: 'read' | 'write', execute: () => Promise<string>): Tool =>
+  defineTool({ name, description: name, inputSchema: z.object({}), effects, execute }) as Tool;
+
+/** Calls one tool until it has finished, then replies. */
+function calling(name: string): Planner {
+  let calls = 0;
+  return {
+    next: (history) => {
+      const isDone = history.some((message) => message.role === 'tool' && message.state === 'finished');
+      return Promise.resolve(isDone ? reply('done') : callTools([{ id: `c${++calls}`, tool: name, input: {} }]));
+    },
+  };
+}
+
+const refOf = async (store: TaskStore) => ({ tenant: 'acme', id: (await store.list({ tenant: 'acme' })).tasks[0]!.id });
+
+test('a message is marked as read in the write that shows it was: whoever takes the task over reads it once', async () => {
+  const world = createVirtualWorld();
+  const memory = createMemoryStore({ world });
+  const batches: Batch[] = [];
+  const store = alterStore(memory, (name, call, args) => {
+    if (name === 'append') batches.push(args[1] as Batch);
+    return call();
+  });
+  const slow = Promise.withResolvers<string>();
+  const started = Promise.withResolvers<void>();
+  const tools = [
+    tool('slow', 'read', () => {
+      started.resolve();
+      return slow.promise;
+    }),
+  ];
+  const agent = createAgent({ name: 'assistant', planner: calling('slow'), tools, world });
+  const runner = createRunner({ store, agents: { assistant: agent }, world });
+  const running = runner.run(TASK);
+  await started.promise;
+  const sent = await memory.send(await refOf(memory), { type: 'steer', message: 'be brief' });
+  await flushMicrotasks();
+  slow.resolve('ok');
+  await running;
+  const shown = batches.filter(({ events }) => JSON.stringify(events).includes('steer-delivered'));
+  expect(shown).toMatchObject([{ done: [(sent as { number: number }).number] }]);
+  await runner[Symbol.asyncDispose]();
+});
+
+test('an attempt that ends late does not take the question of the next attempt with it', async () => {
+  const world = createVirtualWorld();
+  const memory = createMemoryStore({ world });
+  const late = Promise.withResolvers<void>();
+  let isDown = false;
+  const store = alterStore(memory, async (name, call) => {
+    if (isDown && name === 'beat') throw new StoreBusyError('down');
+    const answer = await call();
+    if (name === 'release' && isDown) {
+      isDown = false;
+      await late.promise;
+    }
+    return answer;
+  });
+  const approvals = createTaskApprovals();
+  const tools = [tool('book', 'write', () => Promise.resolve('booked'))];
+  const { approve } = approvals;
+  const agent = createAgent({ name: 'assistant', planner: calling('book'), tools, world, approve });
+  const runner = createRunner({ store, agents: { assistant: agent }, approvals, world, leaseMs: LEASE_MS });
+  const serving = runner.serve();
+  await memory.create(TASK);
+  const ref = await refOf(memory);
+  await world.clock.advance(1_000);
+  isDown = true;
+  await world.clock.advance(LEASE_MS);
+  await world.clock.advance(LEASE_MS);
+  expect(await memory.get(ref)).toMatchObject({ status: 'running', activity: { questions: 1 } });
+  const asked = (await memory.read(ref)).filter(
+    ({ event }) => (event as { type?: string }).type === 'approval-question',
+  );
+  const { question } = asked.at(-1)!.event as unknown as { question: { callId: string } };
+  expect(question.callId).not.toBe('c1');
+  late.resolve();
+  await flushMicrotasks();
+  await memory.send(ref, { type: 'approve', callId: question.callId, approved: true });
+  await world.clock.advance(LEASE_MS);
+  expect(await memory.get(ref)).toMatchObject({ status: 'success' });
+  await runner[Symbol.asyncDispose]();
+  await serving;
+});
