@@ -77,7 +77,8 @@ export function closingChunks(chunks: readonly UIMessageChunk[]): UIMessageChunk
   const closing: UIMessageChunk[] = [...words].map(([id, kind]) => ({ type: `${kind}-end`, id }));
   for (const [toolCallId, toolName] of planned) {
     const errorText = 'Not started: the reply was cut off before it was asked for.';
-    closing.push({ type: 'tool-input-error', toolCallId, toolName, input: undefined, errorText });
+    // Pages refuse a chunk without an input, and with it the rest of the reply.
+    closing.push({ type: 'tool-input-error', toolCallId, toolName, input: {}, errorText });
   }
   return isInStep ? [...closing, { type: 'finish-step' }] : closing;
 }

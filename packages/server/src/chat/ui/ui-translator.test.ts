@@ -1,7 +1,14 @@
 import type { JournalEvent, TaskRecord } from '@whoa/tasks';
-import { readUIMessageStream, type UIMessage, type UIMessageChunk } from 'ai';
+import {
+  parseJsonEventStream,
+  readUIMessageStream,
+  type UIMessage,
+  type UIMessageChunk,
+  uiMessageChunkSchema,
+} from 'ai';
 import { expect, test } from 'vitest';
 import type { AssistantPart } from '../../../../core/src/run/history/message.ts';
+import { closingChunks } from './ui-chunks.ts';
 import { UiTranslator } from './ui-translator.ts';
 
 const of = (event: object): JournalEvent => ({ runId: 'r', at: 0, ...event }) as unknown as JournalEvent;
@@ -38,14 +45,21 @@ function chunksOf(events: readonly JournalEvent[], end: TaskRecord): UIMessageCh
   return [...translator.start(), ...events.flatMap((event) => translator.translate(event)), ...translator.end(end)];
 }
 
+/** What a page reads, which refuses chunks that are not exactly as they should be. */
+function overTheWire(chunks: readonly UIMessageChunk[]): ReadableStream<UIMessageChunk> {
+  const { body } = new Response(chunks.map((chunk) => `data: ${JSON.stringify(chunk)}\n\n`).join(''));
+  return parseJsonEventStream({ stream: body!, schema: uiMessageChunkSchema }).pipeThrough(
+    new TransformStream({
+      transform(parsed, controller) {
+        if (!parsed.success) throw parsed.error;
+        controller.enqueue(parsed.value);
+      },
+    }),
+  );
+}
+
 async function messageOf(events: readonly JournalEvent[], end: TaskRecord = SUCCESS): Promise<UIMessage | undefined> {
-  const chunks = chunksOf(events, end);
-  const stream = new ReadableStream<UIMessageChunk>({
-    start(controller) {
-      for (const chunk of chunks) controller.enqueue(chunk);
-      controller.close();
-    },
-  });
+  const stream = overTheWire(chunksOf(events, end));
   let message: UIMessage | undefined;
   for await (const state of readUIMessageStream({ stream, terminateOnError: true })) message = state;
   return message;
@@ -119,4 +133,16 @@ test('errors of the application are not told to its readers, unless it says what
   expect(JSON.stringify(chunksOf([], failed))).not.toContain('secret');
   const own = new UiTranslator('t', { describeError: ({ message }) => `Oh: ${message.length}` });
   expect(own.end(failed)).toMatchObject([{ type: 'error', errorText: 'Oh: 34' }, { type: 'finish' }]);
+});
+
+test('what closes a reply of another loop that was cut off is accepted by a page', async () => {
+  const open: UIMessageChunk[] = [
+    { type: 'start-step' },
+    { type: 'text-start', id: 'words' },
+    { type: 'tool-input-start', toolCallId: 'half', toolName: 'look' },
+    { type: 'tool-input-delta', toolCallId: 'half', inputTextDelta: '{"q":' },
+  ];
+  const closing: string[] = [];
+  for await (const { type } of overTheWire(closingChunks(open))) closing.push(type);
+  expect(closing).toEqual(['text-end', 'tool-input-error', 'finish-step']);
 });

@@ -205,9 +205,10 @@ export class UiTranslator {
   #refuseCalls(errorText: string): UIMessageChunk[] {
     const half = [...this.#calls].filter(([, isAsked]) => !isAsked).map(([callId]) => callId);
     return half.map((toolCallId) => {
+      // Pages refuse a chunk without an input, and with it the rest of the reply.
       this.#calls.set(toolCallId, true);
       this.#ended.add(toolCallId);
-      return { type: 'tool-input-error', toolCallId, toolName: 'unknown', input: undefined, dynamic: true, errorText };
+      return { type: 'tool-input-error', toolCallId, toolName: 'unknown', input: {}, dynamic: true, errorText };
     });
   }
 
