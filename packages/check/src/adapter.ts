@@ -18,6 +18,10 @@ export type Feature =
   | 'one-piece'
   /** The end of a turn says that it was cancelled. */
   | 'outcome'
+  /** Words of the model are shown as they come. Assumed, unless an adapter says why not. */
+  | 'text'
+  /** A turn can be cancelled by its id, from any connection. */
+  | 'cancel-by-id'
   /** Calls of tools are shown with their status. */
   | 'calls'
   /** A second way to cancel: by the id of the request. */
@@ -30,6 +34,8 @@ export type Feature =
   | 'second-instance'
   /** The kit started the process of the agent, and may kill it. */
   | 'process'
+  /** The kit can kill the server and start it again on the same store. */
+  | 'restart'
   /** The agent reads standard input, and should end when it ends. */
   | 'stdio'
   /** The agent asks the kit's provider. */

@@ -1,6 +1,6 @@
 import type { Conversation, Seen, Turn, TurnEnd } from './adapter.ts';
 import { expect, type Scenario, Violation } from './check.ts';
-import { type Action, modeOf, promptFor, wordsOf } from './stage/script.ts';
+import { type Action, modeOf, promptFor, secondKey, wordsOf } from './stage/script.ts';
 import { within } from './within.ts';
 
 /** How long an agent may take to reach the moment that a check is about. */
@@ -43,7 +43,7 @@ async function waitForMoment(scenario: Scenario, action: Action, { turn, key }: 
   await reached;
 }
 
-async function moment({ stage }: Scenario, action: Action, { turn, key }: StartedPrompt): Promise<void> {
+async function moment({ adapter, stage }: Scenario, action: Action, { turn, key }: StartedPrompt): Promise<void> {
   if (action === 'reply') return;
   if (action.startsWith('call') && action !== 'call-and-stall' && action !== 'call-then-stream') {
     return stage.witness.waitForStart(key, modeOf(action));
@@ -52,7 +52,8 @@ async function moment({ stage }: Scenario, action: Action, { turn, key }: Starte
   const request = await stage.waitForRequest(key, action === 'call-then-stream' ? 1 : 0);
   await request.waitForStall();
   // Not all agents show words at once.
-  if (action !== 'think') await within(SHOW_MS, turn.waitFor(shows(wordsOf(key)[1].trim())));
+  if (action !== 'think' && typeof adapter.features['text'] !== 'string')
+    await within(SHOW_MS, turn.waitFor(shows(wordsOf(key)[1].trim())));
 }
 
 /** Matches a turn that has shown a word. */
@@ -69,13 +70,26 @@ export async function settle({ settleMs }: Scenario, turn: Turn, ms: number = se
 /** Cancels a turn and expects that it ends as cancelled. */
 export async function stop(
   scenario: Scenario,
-  { turn }: StartedPrompt,
+  started: StartedPrompt,
   conversation: Conversation = scenario.conversation,
 ): Promise<TurnEnd> {
   await conversation.cancel();
-  const end = await settle(scenario, turn);
+  const end = await settle(scenario, started.turn);
   expectCancelled(scenario, end);
+  await settleOutside(scenario, started);
   return end;
+}
+
+/** Where the client does not see how a cancelled turn ends, waits until its model and its tools have stopped. */
+export async function settleOutside({ adapter, stage, settleMs }: Scenario, started: StartedPrompt): Promise<void> {
+  if (adapter.features['outcome'] === true) return;
+  const closed = Promise.all(stage.requestsFor(started.key).map((request) => request.waitForClose()));
+  if (!(await within(settleMs, closed)))
+    throw new Violation(`the model was still replying ${settleMs / 1_000} s after the cancel`);
+  for (const key of [started.key, secondKey(started.key)]) {
+    const left = await stage.witness.waitForEnd(key, settleMs);
+    expect(left.length === 0, `its tool was still running ${settleMs / 1_000} s after the cancel`);
+  }
 }
 
 /** Expects that a turn ended as cancelled, in a protocol that can say so. */

@@ -61,7 +61,11 @@ export function tapFrames(input: Writable, output: Readable, taps: Taps): FrameT
   };
 }
 
-function splitLines(onFrame: (frame: Frame) => void, onGarbage: (line: string) => void): (chunk: Uint8Array) => void {
+/** Reads frames from pieces of a stream. Lines that are no JSON are garbage. */
+export function splitLines(
+  onFrame: (frame: Frame) => void,
+  onGarbage: (line: string) => void,
+): (chunk: Uint8Array) => void {
   let rest = '';
   const decoder = new TextDecoder();
   return (chunk) => {

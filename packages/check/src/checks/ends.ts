@@ -50,8 +50,9 @@ const oneEnd: Check = {
   title: 'A cancelled turn ends exactly once',
   needs: ['cancel', 'model'],
   async run(scenario) {
-    const { turn } = await begin(scenario, 'stream');
-    await stop(scenario, { turn, key: '' });
+    const started = await begin(scenario, 'stream');
+    await stop(scenario, started);
+    const { turn } = started;
     // The answer to another prompt comes after everything that was sent before it.
     await expectReply(scenario, await scenario.connection.open());
     const ends = turn.seen.flatMap((seen) => (seen.what === 'end' ? [seen.end.said] : []));

@@ -1,5 +1,5 @@
 import { type Check, expect } from '../check.ts';
-import { begin, settle } from '../play.ts';
+import { begin, settle, settleOutside } from '../play.ts';
 import type { Action } from '../stage/script.ts';
 
 const ROUNDS = 10;
@@ -14,10 +14,11 @@ function latency(action: Action, id: string, title: string): Check {
       const times: number[] = [];
       for (let round = 0; round < ROUNDS; round++) {
         const conversation = await scenario.connection.open();
-        const { turn } = await begin(scenario, action, conversation);
+        const started = await begin(scenario, action, conversation);
         const from = performance.now();
         await conversation.cancel();
-        await settle(scenario, turn);
+        await settle(scenario, started.turn);
+        await settleOutside(scenario, started);
         times.push(performance.now() - from);
       }
       times.sort((a, b) => a - b);

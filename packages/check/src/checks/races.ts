@@ -1,6 +1,7 @@
-import { type Check, expect } from '../check.ts';
+import { type Check, expect, type Scenario } from '../check.ts';
 import { begin, expectCancelled, expectReply, settle, stop } from '../play.ts';
 import { promptFor } from '../stage/script.ts';
+import { within } from '../within.ts';
 import { ENDS_AS_CANCELLED, UNKNOWN_TASK } from './rules.ts';
 
 const promptThenCancel: Check = {
@@ -10,10 +11,19 @@ const promptThenCancel: Check = {
   rules: ENDS_AS_CANCELLED,
   needs: ['one-piece', 'model'],
   async run(scenario) {
-    const turn = scenario.conversation.startWithCancel!(promptFor('stream', scenario.stage.makeKey()), 'prompt-first');
+    const key = scenario.stage.makeKey();
+    const turn = scenario.conversation.startWithCancel!(promptFor('stream', key), 'prompt-first');
     expectCancelled(scenario, await settle(scenario, turn));
+    // An agent that missed the cancel asks its model before it answers another prompt.
+    await expectReply(scenario, await scenario.connection.open());
+    await expectModelStopped(scenario, key);
   },
 };
+
+async function expectModelStopped({ stage, settleMs }: Scenario, key: string): Promise<void> {
+  const closed = Promise.all(stage.requestsFor(key).map((request) => request.waitForClose()));
+  expect(await within(settleMs, closed), 'the model was asked, and was still replying after the end');
+}
 
 const cancelThenPrompt: Check = {
   id: 'one-piece-cancel-first',
@@ -44,7 +54,7 @@ const doubleCancel: Check = {
   id: 'double-cancel',
   group: 'races',
   title: 'A second cancel changes nothing, and does not reach the next prompt',
-  needs: ['cancel', 'conversation', 'model'],
+  needs: ['cancel', 'model'],
   async run(scenario) {
     const { turn } = await begin(scenario, 'stream');
     await scenario.conversation.cancel();
@@ -60,7 +70,7 @@ const lateCancel: Check = {
   id: 'late-cancel',
   group: 'races',
   title: 'A cancel after the end of a turn changes neither that turn nor the next',
-  needs: ['cancel', 'conversation', 'model'],
+  needs: ['cancel', 'model'],
   async run(scenario) {
     const turn = scenario.conversation.start(promptFor('reply', scenario.stage.makeKey()));
     const { kind, said } = await settle(scenario, turn, 4 * scenario.settleMs);
@@ -89,7 +99,7 @@ const stopGoStop: Check = {
   id: 'stop-go-stop',
   group: 'races',
   title: 'Stop, go on, stop, go on: each turn ends as it should',
-  needs: ['cancel', 'conversation', 'model'],
+  needs: ['cancel', 'model'],
   async run(scenario) {
     for (let round = 0; round < 2; round++) {
       await stop(scenario, await begin(scenario, 'stream'));
@@ -121,7 +131,7 @@ const otherConversation: Check = {
   id: 'other-conversation',
   group: 'races',
   title: 'A cancel does not reach another conversation of the same agent',
-  needs: ['cancel', 'conversation', 'model'],
+  needs: ['cancel', 'model'],
   async run(scenario) {
     const other = await scenario.connection.open();
     const mine = await begin(scenario, 'stream');

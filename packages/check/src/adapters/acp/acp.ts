@@ -4,7 +4,7 @@ import type { Stage } from '../../stage/stage.ts';
 import type { TurnLog } from '../../turn-log.ts';
 import { within } from '../../within.ts';
 import { type AgentCommand, type StartedProcess, startProcess } from '../agent-process.ts';
-import { type FrameTap, tapFrames } from './frames.ts';
+import { type FrameTap, tapFrames } from '../frames.ts';
 import { SessionLog } from './session-log.ts';
 
 /** How long an agent may take to greet. */
@@ -31,6 +31,7 @@ export function createAcpAdapter(command: AgentCommand): Adapter {
       process: true,
       stdio: true,
       status: NO_TASKS,
+      'cancel-by-id': NO_TASKS,
       'second-instance': NO_TASKS,
     },
     connect: (stage) => AcpConnection.connect(command, stage),

@@ -1,6 +1,6 @@
 import type { TurnEnd } from '../../adapter.ts';
 import { TurnLog } from '../../turn-log.ts';
-import type { Frame } from './frames.ts';
+import type { Frame } from '../frames.ts';
 
 /** Follows the turns of all sessions of a connection by what is on the wire. */
 export class SessionLog {
