@@ -1,0 +1,93 @@
+import { randomUUID } from 'node:crypto';
+import type { BaseEvent, HttpAgent } from '@ag-ui/client';
+import type { Adapter, TurnEnd } from '../../adapter.ts';
+import type { TurnLog } from '../../turn-log.ts';
+import { createStreamAdapter, type Reading, type StreamClient, type StreamServerOptions } from '../streams.ts';
+
+type Library = typeof import('@ag-ui/client');
+
+/**
+ * Checks a server that speaks AG-UI, by the official `HttpAgent`.
+ *
+ * @returns The adapter, for `runChecks`.
+ */
+export function createAgUiAdapter(options: StreamServerOptions): Adapter {
+  return createStreamAdapter({ protocol: 'ag-ui', load }, options);
+}
+
+async function load({ url, headers }: { url: string; headers: Record<string, string> }) {
+  const { HttpAgent } = await loadLibrary();
+  return () => {
+    const id = randomUUID();
+    return new AgUiClient(new HttpAgent({ url, headers, threadId: id, fetch: fetchToTheEnd }), id);
+  };
+}
+
+/** Makes a response that breaks off one that ends: the official client prints the error, and rejects a promise of its own. */
+async function fetchToTheEnd(url: string, init: RequestInit): Promise<Response> {
+  const response = await fetch(url, init);
+  const reader = response.body?.getReader() as ReadableStreamDefaultReader<Uint8Array> | undefined;
+  const body = new ReadableStream<Uint8Array>({
+    async pull(controller) {
+      const next = await reader?.read().catch(() => undefined);
+      if (next?.value === undefined) controller.close();
+      else controller.enqueue(next.value);
+    },
+    cancel: (reason) => reader?.cancel(reason),
+  });
+  const { status, statusText, headers } = response;
+  return new Response(body, { status, statusText, headers });
+}
+
+/** A thread with the messages that the official client keeps. */
+class AgUiClient implements StreamClient {
+  readonly id: string;
+  readonly #agent: HttpAgent;
+
+  constructor(agent: HttpAgent, id: string) {
+    this.#agent = agent;
+    this.id = id;
+  }
+
+  async send(prompt: string, { turn, signal }: Reading): Promise<void> {
+    this.#agent.addMessage({ id: randomUUID(), role: 'user', content: prompt });
+    const abortController = new AbortController();
+    signal.addEventListener('abort', () => abortController.abort(), { once: true });
+    let hasEnded = false;
+    await this.#agent.runAgent(
+      { runId: randomUUID(), abortController },
+      {
+        onEvent: ({ event }) => {
+          hasEnded ||= event.type === 'RUN_FINISHED' || event.type === 'RUN_ERROR';
+          recordEvent(turn, event);
+        },
+      },
+    );
+    if (!hasEnded && !signal.aborted) turn.end('gone', 'the stream ended without RUN_FINISHED or RUN_ERROR');
+  }
+}
+
+function recordEvent(turn: TurnLog, event: BaseEvent): void {
+  const { type, toolCallId: id = '', delta = '' } = event as BaseEvent & { toolCallId?: string; delta?: string };
+  if (type === 'TEXT_MESSAGE_CONTENT') turn.record({ what: 'text', text: delta });
+  else if (type === 'TOOL_CALL_START') turn.record({ what: 'call', id, isOpen: true, said: type });
+  else if (type === 'TOOL_CALL_END' || type === 'TOOL_CALL_RESULT')
+    turn.record({ what: 'call', id, isOpen: false, said: type });
+  else if (type === 'RUN_FINISHED' || type === 'RUN_ERROR') turn.record({ what: 'end', end: endOf(event) });
+  else turn.record({ what: 'other', said: type });
+}
+
+function endOf(event: BaseEvent): TurnEnd {
+  const { type, outcome, message } = event as BaseEvent & { outcome?: { type: string }; message?: string };
+  if (type === 'RUN_ERROR') return { kind: 'error', said: `RUN_ERROR: ${message}` };
+  const said = `RUN_FINISHED, outcome ${outcome?.type ?? 'absent'}`;
+  return { kind: outcome?.type === 'cancelled' ? 'cancelled' : 'completed', said };
+}
+
+async function loadLibrary(): Promise<Library> {
+  try {
+    return await import('@ag-ui/client');
+  } catch (error) {
+    throw new Error('Checking AG-UI needs its client library: npm install @ag-ui/client', { cause: error });
+  }
+}

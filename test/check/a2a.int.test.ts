@@ -1,0 +1,23 @@
+// The kit on A2A agents built with the official SDK: one that does what it can, and one that writes CANCELED and goes on.
+import { createA2aAdapter } from '@whoa/check';
+import { expect, test } from 'vitest';
+import { brokenServer } from './broken/servers.ts';
+import { check, failedIn } from './our-servers.ts';
+
+const tiny = (bug: string) => {
+  const command = brokenServer('a2a', '{port}', bug, '{folder}');
+  return createA2aAdapter({ url: 'http://127.0.0.1:{port}', command, secondCommand: command });
+};
+
+test('an agent with the request handler of the SDK stops, except where another instance is asked', async () => {
+  const report = await check(tiny('none'), ['end', 'races', 'quiet', 'elsewhere'], 3_000);
+  // The handler of an instance that does not run the task writes CANCELED into the store, and tells no one.
+  expect(failedIn(report)).toEqual(['cancel-at-b']);
+  expect(report.counts.unclear).toBe(0);
+  expect(report.counts.passed).toBeGreaterThan(22);
+});
+
+test('an agent that writes CANCELED and goes on is caught by what its model and its tools do', async () => {
+  const report = await check(tiny('goes-on'), ['cancel-streaming', 'model-stopped', 'late-effect'], 1_500);
+  expect(failedIn(report)).toEqual(['model-stopped', 'late-effect']);
+});

@@ -1,0 +1,32 @@
+// The kit on AG-UI servers: ours, one that is right, and one that says success after a stop.
+import { createAgUiAdapter } from '@whoa/check';
+import { expect, test } from 'vitest';
+import { brokenServer } from './broken/servers.ts';
+import { check, failedIn, problemsOf, TWO_INSTANCES } from './our-servers.ts';
+
+const AT = 'http://127.0.0.1:{port}';
+const ours = () =>
+  createAgUiAdapter({ ...TWO_INSTANCES, url: `${AT}/api/ag-ui`, stopUrl: `${AT}/api/ag-ui/{id}/stop` });
+const tiny = (bug: string) =>
+  createAgUiAdapter({
+    url: `${AT}/`,
+    stopUrl: `${AT}/{id}/stop`,
+    command: brokenServer('stream', 'ag-ui', '{port}', bug),
+  });
+
+test('our AG-UI server passes every check of a stop', async () => {
+  const report = await check(ours(), ['end', 'races', 'quiet', 'next', 'elsewhere']);
+  expect(problemsOf(report)).toEqual([]);
+  expect(report.counts.passed).toBeGreaterThan(30);
+});
+
+test('a server without a bug passes', async () => {
+  const report = await check(tiny('none'), ['end', 'quiet']);
+  expect(problemsOf(report)).toEqual([]);
+});
+
+test('a server that says success after a stop is caught', async () => {
+  const report = await check(tiny('says-success'), ['cancel-streaming', 'cancel-in-call', 'no-error-stream']);
+  expect(failedIn(report)).toEqual(['cancel-streaming', 'cancel-in-call']);
+  expect(report.results[0]?.said).toContain('RUN_FINISHED, outcome success');
+});

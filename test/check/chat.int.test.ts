@@ -1,0 +1,42 @@
+// The kit on chat routes of the AI SDK: ours, one that is right, and one that is not.
+import { createChatAdapter } from '@whoa/check';
+import { expect, test } from 'vitest';
+import { brokenServer } from './broken/servers.ts';
+import { check, failedIn, problemsOf, TWO_INSTANCES } from './our-servers.ts';
+
+const AT = 'http://127.0.0.1:{port}';
+const ours = () => createChatAdapter({ ...TWO_INSTANCES, url: `${AT}/api/chat`, stopUrl: `${AT}/api/chat/{id}/stop` });
+const tiny = (bug: string, stopUrl?: string) =>
+  createChatAdapter({
+    url: `${AT}/`,
+    command: brokenServer('stream', 'chat', '{port}', bug),
+    ...(stopUrl !== undefined && { stopUrl }),
+  });
+
+test('our chat passes every check of a stop', async () => {
+  const report = await check(ours(), ['end', 'races', 'quiet', 'left-detached', 'next', 'elsewhere']);
+  expect(problemsOf(report)).toEqual([]);
+  expect(report.counts.passed).toBeGreaterThan(31);
+});
+
+test('our server leaves nothing when it is told to end, or killed', async () => {
+  const report = await check(ours(), ['exit-sigterm-busy', 'orphans-sigkill']);
+  expect(problemsOf(report)).toEqual([]);
+  expect(report.counts.passed).toBe(2);
+});
+
+test.each([`${AT}/{id}/stop`, undefined])('a chat without a bug passes (stop: %s)', async (stopUrl) => {
+  const report = await check(tiny('none', stopUrl), ['end', 'quiet']);
+  expect(problemsOf(report)).toEqual([]);
+  expect(report.counts.passed).toBeGreaterThan(9);
+});
+
+test('a chat that goes on after the stop is caught by what its model and its tools do', async () => {
+  const checks = ['cancel-streaming', 'model-stopped', 'late-effect'];
+  expect(failedIn(await check(tiny('goes-on', `${AT}/{id}/stop`), checks, 1_500))).toEqual([
+    'model-stopped',
+    'late-effect',
+  ]);
+  // A client that closes its connection sees no end, so every check looks there.
+  expect(failedIn(await check(tiny('goes-on'), checks, 1_500))).toEqual(checks);
+});

@@ -1,0 +1,44 @@
+// Our own servers as users start them, and what a run of the kit says about one.
+import { type Adapter, type AgentCommand, type CheckReport, createStage, runChecks } from '@whoa/check';
+import { BIN } from '../command/terminal.ts';
+
+/** The machine of a test may be busy. */
+const BUSY_MS = 10_000;
+const TOKEN = 'a-token-of-twenty-characters-or-more';
+const PERMISSIVE = ['--sandbox', 'none', '--yes'];
+const HOME = { HOME: '{folder}', XDG_STATE_HOME: '{folder}/state', XDG_CONFIG_HOME: '{folder}/config' };
+
+const HEADERS: Readonly<Record<string, string>> = { authorization: `Bearer ${TOKEN}` };
+
+/** `whoa serve` with a worker in the same process, on a SQLite store in the folder. Several of them share it. */
+const WHOA_SERVE: AgentCommand = {
+  command: [...BIN, 'serve', '--work', '--port', '{port}', ...PERMISSIVE],
+  env: { ...HOME, WHOA_TOKEN: TOKEN },
+};
+
+/** Two instances of `whoa serve` on one store. */
+export const TWO_INSTANCES = { command: WHOA_SERVE, secondCommand: WHOA_SERVE, headers: HEADERS } as const;
+
+/** `whoa mcp`; without `--yes` it asks before it runs a command. */
+export function whoaMcp({ asks = false } = {}): AgentCommand {
+  return { command: [...BIN, 'mcp', ...(asks ? PERMISSIVE.slice(0, 2) : PERMISSIVE)], env: HOME };
+}
+
+/** Runs checks, or groups of them, and ends all that was started. */
+export async function check(given: Adapter, only?: readonly string[], settleMs = BUSY_MS): Promise<CheckReport> {
+  await using stage = await createStage();
+  await using adapter = given;
+  return await runChecks({ adapter, stage, settleMs, ...(only !== undefined && { only }) });
+}
+
+/** What a report says beyond passes and checks that do not apply, as sentences. */
+export function problemsOf({ results }: CheckReport): readonly string[] {
+  return results
+    .filter(({ status }) => status === 'failed' || status === 'unclear')
+    .map(({ id, status, said }) => `${id} ${status}: ${said}`);
+}
+
+/** The checks that were failed. */
+export function failedIn({ results }: CheckReport): readonly string[] {
+  return results.filter(({ status }) => status === 'failed').map(({ id }) => id);
+}
