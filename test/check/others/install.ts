@@ -35,8 +35,11 @@ export function settleIn(subject: Subject, { installed, provider }: Omit<Locatio
   rmSync(home, { recursive: true, force: true, maxRetries: 3 });
   mkdirSync(home, { recursive: true });
   const location: Location = { installed, home, provider };
-  if (subject.program !== undefined)
-    copyFileSync(join(import.meta.dirname, 'servers', subject.program), program(location));
+  if (subject.program !== undefined) {
+    const servers = join(import.meta.dirname, 'servers');
+    copyFileSync(join(servers, subject.program), program(location));
+    copyFileSync(join(servers, 'command.mjs'), join(installed, 'command.mjs'));
+  }
   for (const [path, text] of Object.entries(subject.files?.(location) ?? {})) {
     const file = join(home, path);
     mkdirSync(dirname(file), { recursive: true });

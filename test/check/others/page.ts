@@ -2,7 +2,7 @@ import { spawnSync } from 'node:child_process';
 import { writeFileSync } from 'node:fs';
 import { join } from 'node:path';
 import { CHECKS, GROUPS } from '@whoa/check';
-import { type Outcome, readResults, type SubjectResult } from './results.ts';
+import { type Outcome, readResults, runsOf, type SubjectResult } from './results.ts';
 import type { Subject } from './subject.ts';
 import { SUBJECTS } from './subjects/subjects.ts';
 
@@ -39,10 +39,12 @@ export function toPage(results: readonly SubjectResult[]): string {
 
 function introduction(others: readonly Checked[]): string {
   const dates = others.map(({ result }) => result.date).sort();
+  const when = dates[0] === dates.at(-1) ? `on ${dates[0]}` : `from ${dates[0]} to ${dates.at(-1)}`;
   return `# Check results
 
-The [cancel check kit](guides/check.md) ran on ${others.length} agents and servers of others, and on ours, between ${dates[0]} and ${dates.at(-1)}. Each was installed from npm in
-the version that is named, had a home folder of its own, no account and no model but the kit's, and ran twice. A result that differed between the two runs is shown as that.
+The [cancel check kit](guides/check.md) ran on ${others.length} agents and servers of others, and on ours, ${when}. Each was installed from npm in
+the version that is named, had a home folder of its own, no account and no model but the kit's, and ran as often as the table says. A result that differed between two runs is shown as that. Where
+something came too late, it got another try with a minute of time, because the machine was busy.
 
 Read it as what was observed with one version, one configuration and one kind of tool, on one busy machine with two cores, under Linux. Most checks stand on no specification: they are what we think users expect, and others
 may have reasons to do otherwise. A specification's MUST or SHOULD is named where there is one. None of the makers has been asked yet; corrections are welcome.
@@ -56,15 +58,15 @@ function summary(all: readonly Checked[]): string {
       .map(([name, version]) => `${name} ${version}`);
     const count = (mark: string): number => result.outcomes.filter((outcome) => markOf(outcome) === mark).length;
     const counts = ['✔', '✘', '±', '?', '–'].map(count);
-    return `| [${subject.title}](#${anchor(subject.title)}) | ${versions.join(', ') || 'this repository'} | ${subject.protocol} | ${counts.join(' | ')} |`;
+    return `| [${subject.title}](#${anchor(subject.title)}) | ${versions.join(', ') || 'this repository'} | ${subject.protocol} | ${runsOf(result)} | ${counts.join(' | ')} |`;
   });
   return `## Who was checked
 
-| | version | protocol | ✔ | ✘ | ± | ? | – |
-| --- | --- | --- | --- | --- | --- | --- | --- |
+| | version | protocol | runs | ✔ | ✘ | ± | ? | – |
+| --- | --- | --- | --- | --- | --- | --- | --- | --- |
 ${rows.join('\n')}
 
-✔ passed · ✘ failed · ± passed in one run and not in the other · ? the moment that the check is about was not reached, or not measured · – does not apply
+✔ passed · ✘ failed · ± failed in one try and passed in another · ? the moment that the check is about was not reached, or not measured · – does not apply
 `;
 }
 
@@ -112,23 +114,27 @@ function section({ subject, result }: Checked): string {
     `## ${subject.title}\n`,
     `${subject.about} Set up as in: ${subject.page}. It introduces itself as “${result.agent}”.\n`,
     ...(subject.fairly === undefined ? [] : [`${subject.fairly}\n`]),
-    ...(wrong.length === 0 ? ['Every check that applies was passed.\n'] : [`${wrong.map(line).join('\n')}\n`]),
+    ...(wrong.length === 0
+      ? ['Every check that applies was passed.\n']
+      : [`${wrong.map((outcome) => line(outcome, subject)).join('\n')}\n`]),
     ...(skipped.length === 0 ? [] : [`Does not apply:\n\n${skipped.join('\n')}\n`]),
   ].join('\n');
 }
 
-function line({ id, said, rule, statuses }: Outcome): string {
-  const mark = markOf({ id, said, statuses });
-  const from = rule === undefined || rule.level === 'ours' ? 'our own rule' : `${rule.from}, ${rule.level}`;
-  const title = CHECKS.find((check) => check.id === id)?.title ?? '';
-  return `- ${mark} \`${id}\` (${from}): ${title}. Observed: ${said.join('; in another run: ').replaceAll('|', '/')}`;
+function line({ id, said, statuses }: Outcome, { protocol }: Subject): string {
+  const check = CHECKS.find((one) => one.id === id);
+  const rule = check?.rules?.[protocol];
+  const from = rule === undefined ? 'our own rule' : `${rule.from}, ${rule.level}`;
+  const observed = said.join('; in another run: ').replaceAll('|', '/');
+  return `- ${markOf({ statuses })} \`${id}\` (${from}): ${check?.title ?? ''}. Observed: ${observed}`;
 }
 
 function notChecked(): string {
   return `## What could not be checked
 
 Tried and left out: oh-my-pi 18.2.3 (needs Bun), Letta Code 0.32.18 (a dependency is not on npm), Crush 0.96.1 (its program is downloaded from elsewhere), Droid 0.215.0 (needs an account), Gemini CLI 0.61.0 (speaks
-only Gemini, which the kit's model does not), the MCP server “everything” 2026.8.31 (asks no model, so hardly a check applies).
+only Gemini, which the kit's model does not), the MCP server “everything” 2026.8.31 (asks no model, so hardly a check
+applies), CopilotKit 1.75.0 (speaks AG-UI 0.0.59, the kit 1.0; what it sends after a stop is not understood there).
 `;
 }
 
@@ -158,7 +164,7 @@ function medianOf(outcome: Outcome | undefined): number | undefined {
   return medians.length === 0 ? undefined : Math.min(...medians);
 }
 
-function markOf({ statuses }: Pick<Outcome, 'id' | 'said' | 'statuses'>): '✔' | '✘' | '±' | '?' | '–' {
+function markOf({ statuses }: Pick<Outcome, 'statuses'>): '✔' | '✘' | '±' | '?' | '–' {
   const is = (status: Outcome['statuses'][number]): boolean => statuses.every((one) => one === status);
   if (is('passed')) return '✔';
   if (is('failed')) return '✘';

@@ -8,16 +8,15 @@ const FILE = join(import.meta.dirname, '../../../docs/check-results.json');
 /** What came of one check on one subject, in each run. */
 export interface Outcome {
   readonly id: string;
-  readonly statuses: readonly Run['results'][number]['status'][];
+  readonly statuses: readonly CheckResult['status'][];
   /** What was observed; once, if the runs agree. */
   readonly said: readonly string[];
-  /** Left out where nothing failed. */
-  readonly rule?: CheckResult['rule'];
 }
 
 /** What came of all checks on one subject. */
 export interface SubjectResult {
   readonly name: string;
+  /** The day of the last run. */
   readonly date: string;
   /** As it introduces itself. */
   readonly agent: string;
@@ -25,15 +24,19 @@ export interface SubjectResult {
   readonly outcomes: readonly Outcome[];
 }
 
-/** Puts the runs of one subject together. */
-export function combine(runs: readonly Run[]): readonly Outcome[] {
-  return runs[0]!.results.map(({ id }) => {
-    const all = runs.map(({ results }) => results.find((one) => one.id === id)!);
-    const statuses = all.map(({ status }) => status);
-    const hasFailed = statuses.some((status) => status === 'failed' || status === 'unclear');
-    const rule = hasFailed ? { rule: all[0]!.rule } : {};
-    return { id, statuses, said: [...new Set(all.map(({ said }) => said).filter((said) => said !== ''))], ...rule };
+/** Adds a run to what came of the runs before it. */
+export function addRun(before: readonly Outcome[], { results }: Run): readonly Outcome[] {
+  return results.map(({ id, status, said }) => {
+    const old = before.find((outcome) => outcome.id === id) ?? { id, statuses: [], said: [] };
+    const statuses = [...old.statuses, status];
+    const observed = [...new Set([...old.said, said])].filter((one) => one !== '');
+    return { id, statuses, said: observed };
   });
+}
+
+/** How many runs a result is made of. */
+export function runsOf({ outcomes }: SubjectResult): number {
+  return outcomes[0]?.statuses.length ?? 0;
 }
 
 export function readResults(): readonly SubjectResult[] {

@@ -34,8 +34,6 @@ export interface Subject {
   readonly files?: (location: Location) => Readonly<Record<string, string>>;
   /** The address of a server; `{port}` is replaced. */
   readonly url?: string;
-  /** Where a client of this server stops a conversation. */
-  readonly stopUrl?: string;
 }
 
 /** The path of a command that a subject's package installed. */

@@ -1,8 +1,6 @@
 // A server as the README of @a2a-js/sdk and its sample `cancellable-agent` build it: DefaultRequestHandler, InMemoryTaskStore, and
 // an executor with `cancelTask`. The executor asks a model and has one tool that runs a command; its cancel aborts both, and the
 // task ends as canceled.
-import { exec } from 'node:child_process';
-import { promisify } from 'node:util';
 import { A2A_PROTOCOL_VERSION, AGENT_CARD_PATH, TaskState } from '@a2a-js/sdk';
 import { AgentEvent, DefaultRequestHandler, InMemoryTaskStore } from '@a2a-js/sdk/server';
 import { agentCardHandler, jsonRpcHandler, UserBuilder } from '@a2a-js/sdk/server/express';
@@ -10,15 +8,15 @@ import { createOpenAICompatible } from '@ai-sdk/openai-compatible';
 import { isStepCount, streamText, tool } from 'ai';
 import express from 'express';
 import { z } from 'zod';
+import { runCommand } from './command.mjs';
 
 const [port, baseURL] = process.argv.slice(2);
 const model = createOpenAICompatible({ name: 'check', baseURL, apiKey: 'check' })('check');
-const run = promisify(exec);
 
 const bash = tool({
   description: 'Runs a command',
   inputSchema: z.object({ command: z.string() }),
-  execute: async ({ command }, { abortSignal }) => (await run(command, { signal: abortSignal })).stdout,
+  execute: ({ command }, { abortSignal }) => runCommand(command, abortSignal),
 });
 
 class Executor {

@@ -1,7 +1,5 @@
-// The chat route of the AI SDK's documentation (Advanced: Stopping Streams, and AI SDK Core: Tool Calling) on Hono, with one
-// tool that runs a command and forwards the signal that it is given.
-import { exec } from 'node:child_process';
-import { promisify } from 'node:util';
+// The chat route of the AI SDK's documentation (Advanced: Stopping Streams, AI SDK Core: Tool Calling, and Agents: Subagents for
+// calls that were cancelled) on Hono, with one tool that runs a command.
 import { createOpenAICompatible } from '@ai-sdk/openai-compatible';
 import { serve } from '@hono/node-server';
 import {
@@ -15,15 +13,15 @@ import {
 } from 'ai';
 import { Hono } from 'hono';
 import { z } from 'zod';
+import { runCommand } from './command.mjs';
 
 const [port, baseURL] = process.argv.slice(2);
 const model = createOpenAICompatible({ name: 'check', baseURL, apiKey: 'check' })('check');
-const run = promisify(exec);
 
 const bash = tool({
   description: 'Runs a command',
   inputSchema: z.object({ command: z.string() }),
-  execute: async ({ command }, { abortSignal }) => (await run(command, { signal: abortSignal })).stdout,
+  execute: ({ command }, { abortSignal }) => runCommand(command, abortSignal),
 });
 
 const app = new Hono();
@@ -31,7 +29,7 @@ app.post('/api/chat', async (c) => {
   const { messages } = await c.req.json();
   const result = streamText({
     model,
-    messages: await convertToModelMessages(messages),
+    messages: await convertToModelMessages(messages, { ignoreIncompleteToolCalls: true }),
     abortSignal: c.req.raw.signal,
     tools: { bash },
     stopWhen: isStepCount(10),

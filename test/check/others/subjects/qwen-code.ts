@@ -5,9 +5,10 @@ export const qwenCode: Subject = {
   title: 'Qwen Code',
   protocol: 'acp',
   packages: { '@qwen-code/qwen-code': '0.24.4' },
-  about: 'Its memory and its suggestions are off: they ask the model beside the turn.',
+  about:
+    'In the mode that asks before each command: in its usual mode the model itself decides what to ask about. Its memory and its suggestions are off. All of these ask the model beside the turn, which would disturb the checks.',
   page: 'README of the package; settings.json of its docs',
-  command: (location) => [bin(location, 'qwen'), '--acp'],
+  command: (location) => [bin(location, 'qwen'), '--acp', '--approval-mode', 'default'],
   env: () => ({ OPENAI_MODEL: 'check' }),
   files: () => ({
     '.qwen/settings.json': JSON.stringify({

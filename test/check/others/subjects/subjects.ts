@@ -5,7 +5,6 @@ import { claudeAgent } from './claude-agent.ts';
 import { cline } from './cline.ts';
 import { codex } from './codex.ts';
 import { copilot } from './copilot.ts';
-import { copilotKit } from './copilotkit.ts';
 import { kilo } from './kilo.ts';
 import { opencode } from './opencode.ts';
 import { pi } from './pi.ts';
@@ -24,6 +23,5 @@ export const SUBJECTS: readonly Subject[] = [
   pi,
   qwenCode,
   aiSdkChat,
-  copilotKit,
   a2aSdk,
 ];
