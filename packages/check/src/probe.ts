@@ -25,10 +25,10 @@ async function probeModel(connection: Connection, stage: Stage): Promise<Feature
   const key = stage.makeKey();
   const turn = (await connection.open()).start(promptFor('reply', key));
   const isThere = await within(PROBE_MS, turn.ended);
-  if (isThere && stage.requestsFor(key).length > 0) {
+  if (isThere) {
     const { kind, said } = await turn.ended;
-    if (kind === 'completed') return { model: true };
-    throw new Error(`a plain prompt ended as '${kind}' (${said}), so nothing can be checked`);
+    if (kind !== 'completed') throw new Error(`a plain prompt ended as '${kind}' (${said}), so nothing can be checked`);
+    if (stage.requestsFor(key).length > 0) return { model: true };
   }
   const asked = stage.requestCount === 0 ? 'did not ask' : 'did not pass its prompt to';
   const why = `the agent ${asked} the kit's model at ${stage.provider}; point it there`;

@@ -83,7 +83,7 @@ export const COMMANDS: Readonly<Record<string, CommandEntry>> = {
   },
   check: {
     summary: 'check whether an agent stops when told',
-    load: async () => (await import('./commands/check.ts')).checkCommand,
+    load: async () => (await import('./commands/check/check.ts')).checkCommand,
   },
   completions: {
     summary: 'print what completes commands and options in your shell',

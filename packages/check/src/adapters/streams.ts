@@ -4,6 +4,7 @@ import type { Adapter, AgentProcess, Connection, Conversation, Features, Turn } 
 import type { Stage } from '../stage/stage.ts';
 import { TurnLog } from '../turn-log.ts';
 import { type AgentServer, type AgentServerOptions, AgentServers } from './agent-server.ts';
+import { describeError } from './describe-error.ts';
 
 /** A server of a protocol without a request to cancel. */
 export interface StreamServerOptions extends AgentServerOptions {
@@ -147,7 +148,7 @@ class StreamConversation implements Conversation {
       .send(prompt, { turn, signal: abort.signal })
       .catch((error: Error) => {
         if (abort.signal.aborted) return;
-        const said = error.message.slice(0, MAX_SAID);
+        const said = describeError(error).slice(0, MAX_SAID);
         if (hasEnded(turn)) turn.record({ what: 'other', said });
         else turn.end('error', said);
       })

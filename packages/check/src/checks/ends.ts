@@ -1,5 +1,5 @@
 import { type Check, expect, NotOffered } from '../check.ts';
-import { begin, expectCancelled, expectReply, settle, stop } from '../play.ts';
+import { begin, expectCancelled, expectReply, settle, settleOutside, stop } from '../play.ts';
 import type { Action } from '../stage/script.ts';
 import { within } from '../within.ts';
 import { CLOSE_CANCELS, ENDS_AS_CANCELLED, NEVER_AN_ERROR, REQUEST_CANCEL } from './rules.ts';
@@ -70,6 +70,7 @@ const deafTool: Check = {
     const started = await begin(scenario, 'call-deaf');
     await scenario.conversation.cancel();
     expectCancelled(scenario, await settle(scenario, started.turn, 2 * scenario.settleMs));
+    await settleOutside(scenario, started);
   },
 };
 

@@ -4,6 +4,7 @@ import type { Client } from '@a2a-js/sdk/client';
 import type { AgentProcess, Connection, Conversation, Turn, TurnEnd } from '../../adapter.ts';
 import { TurnLog } from '../../turn-log.ts';
 import { within } from '../../within.ts';
+import { describeError } from '../describe-error.ts';
 
 interface Parts {
   readonly client: Client;
@@ -89,7 +90,7 @@ class A2aConversation implements Conversation {
     this.#last = turn;
     this.#read(prompt, turn, named.resolve).catch((error: Error) => {
       named.reject(error);
-      turn.end(this.#closing.aborted ? 'gone' : 'error', error.message);
+      turn.end(this.#closing.aborted ? 'gone' : 'error', describeError(error));
     });
     return turn;
   }

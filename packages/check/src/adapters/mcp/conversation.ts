@@ -2,6 +2,7 @@ import type { Client } from '@modelcontextprotocol/client';
 import type { Answer, Conversation, Turn } from '../../adapter.ts';
 import { TurnLog } from '../../turn-log.ts';
 import { within } from '../../within.ts';
+import { describeError } from '../describe-error.ts';
 import type { PieceTransport } from './stdio-transport.ts';
 import { endOfCall, kindOf, type McpTask, TaskRequests, taskIdOf } from './tasks.ts';
 
@@ -134,7 +135,7 @@ class ToolCall {
     this.#taskId.reject(error);
     if (!this.#abort.signal.aborted) {
       const { closing } = this.#target;
-      this.log.end(closing.aborted ? 'gone' : 'error', error.message);
+      this.log.end(closing.aborted ? 'gone' : 'error', describeError(error));
     } else if (this.#target.hasTasks) this.log.end('cancelled', 'the request was cancelled before it became a task');
     else this.log.end('gone', 'the request was cancelled, and has no answer');
   }

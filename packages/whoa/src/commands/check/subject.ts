@@ -1,0 +1,82 @@
+import {
+  type Adapter,
+  type AgentCommand,
+  createA2aAdapter,
+  createAcpAdapter,
+  createAgUiAdapter,
+  createChatAdapter,
+  createMcpAdapter,
+  type Protocol,
+} from '@whoa/check';
+import { UsageError } from '../../command.ts';
+
+/** What the arguments say of the agent to check. */
+export interface SubjectOptions {
+  readonly url?: string | undefined;
+  readonly command: readonly string[];
+  readonly protocol?: string | undefined;
+  readonly env?: readonly string[] | undefined;
+  readonly header?: readonly string[] | undefined;
+  readonly 'stop-url'?: string | undefined;
+  readonly 'second-url'?: string | undefined;
+  readonly tool?: string | undefined;
+}
+
+const EXAMPLES = 'whoa check -- my-agent --acp, or whoa check --protocol chat http://localhost:3000/api/chat';
+
+/** Returns the adapter for an agent, or says what is missing. */
+export function openSubject(options: SubjectOptions): Adapter {
+  const { url, command, tool } = options;
+  if (url === undefined && command.length === 0) throw new UsageError(`nothing to check, for example: ${EXAMPLES}`);
+  const protocol = protocolOf(options);
+  const started: AgentCommand | undefined =
+    command.length === 0 ? undefined : { command, env: readPairs('--env', options.env, '=') };
+  if (protocol === 'acp') return createAcpAdapter(acpCommand(url, started));
+  const headers = readPairs('--header', options.header, ':');
+  const server = {
+    headers,
+    ...(started !== undefined && { command: started }),
+    ...(options['second-url'] !== undefined && { secondUrl: readUrl('--second-url', options['second-url']) }),
+  };
+  if (protocol === 'mcp') {
+    const address = url === undefined ? {} : { url: readUrl('URL', url) };
+    return createMcpAdapter({ ...server, ...address, ...(tool !== undefined && { tool }) });
+  }
+  if (url === undefined)
+    throw new UsageError(`--protocol ${protocol}: expected the URL of the server, for example: ${EXAMPLES}`);
+  const stop = options['stop-url'];
+  const streamed = {
+    ...server,
+    url: readUrl('URL', url),
+    ...(stop !== undefined && { stopUrl: readUrl('--stop-url', stop) }),
+  };
+  if (protocol === 'a2a') return createA2aAdapter(streamed);
+  return protocol === 'chat' ? createChatAdapter(streamed) : createAgUiAdapter(streamed);
+}
+
+function protocolOf({ protocol, url }: SubjectOptions): Protocol {
+  if (protocol !== undefined) return protocol as Protocol;
+  if (url === undefined) return 'acp';
+  throw new UsageError('a URL needs --protocol: mcp, a2a, ag-ui or chat');
+}
+
+function acpCommand(url: string | undefined, started: AgentCommand | undefined): AgentCommand {
+  if (url === undefined && started !== undefined) return started;
+  throw new UsageError('--protocol acp: agents for editors are commands: whoa check -- COMMAND');
+}
+
+function readUrl(option: string, text: string): string {
+  // The port is filled in when the server starts.
+  if (URL.canParse(text.replaceAll('{port}', '1')) && /^https?:/.test(text)) return text;
+  throw new UsageError(`${option}: expected an http address, got '${text}'`);
+}
+
+function readPairs(option: string, pairs: readonly string[] = [], separator: string): Record<string, string> {
+  return Object.fromEntries(
+    pairs.map((pair) => {
+      const at = pair.indexOf(separator);
+      if (at < 1) throw new UsageError(`${option}: expected NAME${separator}VALUE, got '${pair}'`);
+      return [pair.slice(0, at).trim(), pair.slice(at + 1).trim()];
+    }),
+  );
+}

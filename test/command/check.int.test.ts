@@ -1,0 +1,68 @@
+// The cancel check kit from the command line: what it prints, what it writes, and how it ends.
+import { spawn } from 'node:child_process';
+import { once } from 'node:events';
+import { readFileSync } from 'node:fs';
+import { join } from 'node:path';
+import { expect, onTestFinished, test } from 'vitest';
+import { BIN, createHome, type Home } from './terminal.ts';
+
+const AGENT = [process.execPath, '--no-warnings', join(import.meta.dirname, '../check/broken/agent.ts')];
+
+function home(): Home {
+  const made = createHome();
+  onTestFinished(() => made[Symbol.dispose]());
+  return made;
+}
+
+test('a pass is told with exit code 0, a report and a badge', () => {
+  const own = home();
+  const [junit, badge] = [own.folder.at('check.xml'), own.folder.at('badge.svg')];
+  const files = ['--junit', junit, '--badge', badge];
+  const { status, stdout } = own.whoa(['check', '--only', 'one-end', '--within', '20s', ...files, '--', ...AGENT]);
+  expect(status).toBe(0);
+  expect(stdout).toContain('✔ one-end: A cancelled turn ends exactly once');
+  expect(stdout).toContain('none 1: 1 passed, 0 failed, 0 unclear, 0 do not apply');
+  expect(readFileSync(junit, 'utf8')).toContain('tests="1" failures="0"');
+  expect(readFileSync(badge, 'utf8')).toContain('stops when told: 1 of 1');
+});
+
+test('a failure is told with what was seen and the rule, and exit code 1', () => {
+  const args = ['check', '--json', '--only', 'cancel-streaming', '--within', '20s', '--', ...AGENT, 'end-turn'];
+  const { status, stdout } = home().whoa(args);
+  expect(status).toBe(1);
+  const [check, report] = stdout
+    .trim()
+    .split('\n')
+    .map((line) => JSON.parse(line) as Record<string, unknown>);
+  expect(check).toMatchObject({
+    type: 'check',
+    status: 'failed',
+    said: "the turn ended as 'completed' (stopReason end_turn)",
+  });
+  expect(check).toMatchObject({ rule: { level: 'MUST' } });
+  expect(report).toMatchObject({ type: 'report', agent: 'end-turn 1', protocol: 'acp', counts: { failed: 1 } });
+});
+
+test('what cannot be checked is an error, not a pass', () => {
+  const own = home();
+  const gone = own.whoa(['check', '--protocol', 'chat', 'http://127.0.0.1:9/api/chat']);
+  expect([gone.status, gone.stdout]).toEqual([1, '']);
+  expect(gone.stderr).toContain("a plain prompt ended as 'error' (fetch failed: ");
+  const missing = own.whoa(['check', '--', 'no-such-agent']);
+  expect(missing.status).toBe(1);
+  expect(missing.stderr).toContain('ENOENT');
+  const bare = own.whoa(['check', '--only', 'left', '--', ...BIN, 'echo', '--delay', '0']);
+  expect(bare.status).toBe(1);
+  expect(bare.stdout).toContain('0 passed, 0 failed, 0 unclear, 4 do not apply');
+});
+
+test('Ctrl-C ends the check and what it started', async () => {
+  const own = home();
+  const [file = '', ...rest] = BIN;
+  const args = [...rest, 'check', '--json', '--', ...AGENT];
+  const child = spawn(file, args, { cwd: own.folder.path, env: own.env, stdio: ['ignore', 'pipe', 'inherit'] });
+  await once(child.stdout, 'data');
+  child.kill('SIGINT');
+  const [code] = (await once(child, 'exit')) as [number | null];
+  expect(code).toBe(130);
+});
