@@ -88,6 +88,7 @@ export const sidebar: DefaultTheme.SidebarItem[] = [
     page('Seen elsewhere', '/promises/seen-elsewhere'),
     page('Simulation and model check', '/promises/simulation'),
     page('Ledger of campaigns', '/ledger'),
+    page('Compared with other libraries', '/peers'),
   ]),
   section('Security', [page('Threat model', '/security')]),
 ];

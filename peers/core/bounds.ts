@@ -1,0 +1,11 @@
+// A busy machine is no reason to fail in our own tests; the table is made with the bounds as they are written here.
+const slack = Number(process.env['WHOA_PEERS_SLACK'] ?? 1);
+
+/** A stop is on time if it takes no longer, unless a tool is in the way. */
+export const SOON_MS: number = 1_000 * slack;
+/** A tool that ignores its signal may take this long away from the user. */
+export const DEAF_MS: number = 2_500 * slack;
+/** How long a scenario waits for what should have happened. */
+export const WAIT_MS = 4_000;
+/** How long a scenario looks whether something happens that must not. */
+export const QUIET_MS = 1_000;

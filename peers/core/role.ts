@@ -1,0 +1,24 @@
+// One process of a scenario that needs several: node role.ts ADAPTER ROLE OPTIONS. What it returns is printed.
+import type { OpenOptions, Peer } from './peer.ts';
+import { Witness } from './witness.ts';
+
+export interface RoleOptions {
+  readonly folder: string;
+  readonly id?: string;
+  readonly url?: string;
+  readonly witness?: string;
+}
+
+const [module = '', role = '', json = '{}'] = process.argv.slice(2);
+const { peer } = (await import(module)) as { peer: Peer };
+const { folder, id = '', url = '', witness = '' } = JSON.parse(json) as RoleOptions;
+const { elsewhere } = peer;
+if (elsewhere === undefined) throw new Error(`${peer.name} has no runs that other processes can see`);
+
+if (role === 'work') {
+  const options: OpenOptions = { url, wire: peer.wires[0]!, tools: [new Witness(witness).polite()] };
+  process.stdin.resume();
+  await elsewhere.work(folder, options);
+} else if (role === 'enqueue') console.log(await elsewhere.enqueue(folder));
+else if (role === 'cancel') await elsewhere.cancel(folder, id);
+else console.log(await elsewhere.status(folder, id));

@@ -1,0 +1,14 @@
+import type { Observation } from '../core/repeat.ts';
+import type { LibraryKey } from './libraries.ts';
+
+/** What `npm run peers -- --write` saves: the page is made from it. */
+export interface Results {
+  readonly date: string;
+  readonly node: string;
+  /** How it was made, if not in one run on a quiet machine. */
+  readonly remark?: string;
+  /** The version of each package that was installed. */
+  readonly versions: Readonly<Record<string, string>>;
+  /** By scenario, then by library. */
+  readonly observations: Readonly<Record<string, Readonly<Partial<Record<LibraryKey, Observation>>>>>;
+}

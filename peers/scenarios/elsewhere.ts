@@ -1,0 +1,164 @@
+import { type ChildProcess, execFile, spawn } from 'node:child_process';
+import { once } from 'node:events';
+import { join } from 'node:path';
+import { promisify } from 'node:util';
+import { type Answer, type LoopbackProvider, startLoopbackProvider } from '@whoa/ai-sdk/testing';
+import { until, within } from '../core/clock.ts';
+import { type Lab, NotReached } from '../core/lab.ts';
+import type { RoleOptions } from '../core/role.ts';
+import { missing, no, partly, type Scenario, type Verdict, yes } from '../core/scenario.ts';
+import { Witness } from '../core/witness.ts';
+import { calls, halfText } from './answers.ts';
+
+/** Processes have to start, and a store may be asked only once a second. */
+const WAIT_MS = 30_000;
+const STOPPED_MS = 3_000;
+const MAX_READS = 20;
+/** How long a run must go on by itself before it is stopped. */
+const STEADY_MS = 500;
+
+const run = promisify(execFile);
+
+/** Several processes that share a folder and a provider. */
+class Fleet implements AsyncDisposable {
+  readonly provider: LoopbackProvider;
+  readonly witness: Witness;
+  readonly #lab: Lab;
+  readonly #workers: ChildProcess[] = [];
+
+  constructor(lab: Lab, provider: LoopbackProvider) {
+    this.#lab = lab;
+    this.provider = provider;
+    this.witness = new Witness(this.#witnessFile);
+  }
+
+  get #witnessFile(): string {
+    return join(this.#lab.folder, 'witness');
+  }
+
+  #arguments(role: string, options: Partial<RoleOptions>): string[] {
+    const file = join(import.meta.dirname, '../core/role.ts');
+    const { module, folder } = this.#lab;
+    const given = { folder, url: this.provider.url, witness: this.#witnessFile, ...options };
+    return ['--conditions=@whoa/source', '--no-warnings', file, module, role, JSON.stringify(given)];
+  }
+
+  /** Plays one role in a process of its own, and returns what it prints. */
+  async play(role: 'enqueue' | 'cancel' | 'status', id = ''): Promise<string> {
+    try {
+      const { stdout } = await run(process.execPath, this.#arguments(role, { id }), { timeout: WAIT_MS });
+      return stdout.trim();
+    } catch (error) {
+      throw new NotReached(`the process for "${role}" did not succeed`, { cause: error });
+    }
+  }
+
+  work(): ChildProcess {
+    const worker = spawn(process.execPath, this.#arguments('work', {}), { stdio: ['pipe', 'ignore', 'inherit'] });
+    this.#workers.push(worker);
+    return worker;
+  }
+
+  async end(worker: ChildProcess, signal: NodeJS.Signals): Promise<void> {
+    if (worker.exitCode !== null || worker.signalCode !== null) return;
+    const gone = once(worker, 'exit');
+    worker.kill(signal);
+    await gone;
+  }
+
+  /** Waits until another process reads this status. */
+  async reads(status: string, id: string): Promise<string> {
+    let seen = '';
+    for (let read = 0; read < MAX_READS && seen !== status; read++) seen = await this.play('status', id);
+    return seen;
+  }
+
+  async [Symbol.asyncDispose](): Promise<void> {
+    for (const worker of this.#workers) await this.end(worker, 'SIGKILL');
+    await this.provider.close();
+  }
+}
+
+async function withFleet(lab: Lab, answer: Answer, play: (fleet: Fleet) => Promise<Verdict>): Promise<Verdict> {
+  if (lab.peer.elsewhere === undefined)
+    return missing(lab.peer, 'elsewhere', 'a run is known only in the process that started it');
+  const fleet = new Fleet(lab, await startLoopbackProvider({ script: () => answer }));
+  try {
+    return await play(fleet);
+  } finally {
+    await fleet[Symbol.asyncDispose]();
+  }
+}
+
+async function stopFromElsewhere(fleet: Fleet): Promise<{ id: string; by: string | undefined }> {
+  const id = await fleet.play('enqueue');
+  fleet.work();
+  const request = await within(fleet.provider.waitForRequest(0), WAIT_MS);
+  if (request === undefined) throw new NotReached('the run never began');
+  await request.waitForStall();
+  if ((await within(request.waitForClose(), STEADY_MS)) !== undefined) throw new NotReached('the run ended by itself');
+  await fleet.play('cancel', id);
+  return { id, by: await within(request.waitForClose(), STOPPED_MS) };
+}
+
+export const elsewhere: readonly Scenario[] = [
+  {
+    id: 'other-process',
+    group: 'elsewhere',
+    expects: 'Another process can stop a run of which it knows only the id.',
+    rule: 'Three processes share nothing but a store. The provider sees the client leave within 3 s of the cancel.',
+    play: (lab) =>
+      withFleet(lab, halfText, async (fleet) => {
+        const { by } = await stopFromElsewhere(fleet);
+        return by === 'client' ? yes('the run stopped') : no('the run went on');
+      }),
+  },
+  {
+    id: 'status',
+    group: 'elsewhere',
+    expects: 'Afterwards any process can read that the run was cancelled.',
+    rule: 'A fourth process reads the status "cancelled".',
+    play: (lab) =>
+      withFleet(lab, halfText, async (fleet) => {
+        const { id } = await stopFromElsewhere(fleet);
+        const seen = await fleet.reads('cancelled', id);
+        return seen === 'cancelled' ? yes('it reads "cancelled"') : no(`it reads "${seen}"`);
+      }),
+  },
+  {
+    id: 'queued',
+    group: 'elsewhere',
+    expects: 'A run that is still waiting can be stopped, and never begins.',
+    rule: 'It is cancelled before a worker exists. A worker then sends no request, and the status is "cancelled".',
+    play: (lab) =>
+      withFleet(lab, halfText, async (fleet) => {
+        const id = await fleet.play('enqueue');
+        await fleet.play('cancel', id);
+        fleet.work();
+        const seen = await fleet.reads('cancelled', id);
+        await until(() => fleet.provider.requests.length > 0, STOPPED_MS);
+        if (fleet.provider.requests.length > 0) return no('the run began anyway');
+        return seen === 'cancelled' ? yes('it never began') : partly(`it never began, but its status is "${seen}"`);
+      }),
+  },
+  {
+    id: 'after-crash',
+    group: 'elsewhere',
+    expects: 'A run whose process was killed can still be stopped, and is not started again.',
+    rule: 'The worker is killed in the middle of a call, then the run is cancelled. A new worker starts no call; the status becomes "cancelled".',
+    play: (lab) =>
+      withFleet(lab, calls('polite'), async (fleet) => {
+        const id = await fleet.play('enqueue');
+        const worker = fleet.work();
+        if (!(await until(() => fleet.witness.has('polite', 'start'), WAIT_MS)))
+          throw new NotReached('the run never began');
+        await fleet.end(worker, 'SIGKILL');
+        await fleet.play('cancel', id);
+        fleet.work();
+        const seen = await fleet.reads('cancelled', id);
+        const starts = fleet.witness.marks('polite', 'start').length;
+        if (starts > 1) return no('the call was started again');
+        return seen === 'cancelled' ? yes('it is cancelled, and nothing was started again') : no(`it reads "${seen}"`);
+      }),
+  },
+];
