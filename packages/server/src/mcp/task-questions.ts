@@ -46,7 +46,8 @@ function messageOf(question: ApprovalQuestion): string {
 
 function schemaOf({ always }: ApprovalQuestion) {
   const remember = { type: 'boolean' as const, title: 'Always', description: `Also allow ${always}`, default: false };
-  return { type: 'object' as const, properties: always === THIS_CALL_ONLY ? {} : { remember } };
+  const properties: Record<string, typeof remember> = always === THIS_CALL_ONLY ? {} : { remember };
+  return { type: 'object' as const, properties };
 }
 
 const ANSWER = z.discriminatedUnion('action', [

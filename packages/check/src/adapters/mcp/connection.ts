@@ -52,7 +52,7 @@ export class McpConnection implements Connection {
 
   static async connect(opening: Opening): Promise<McpConnection> {
     const { library, transport, mode, options } = opening;
-    const extensions = options.tasks === false ? {} : { [TASKS_EXTENSION]: {} };
+    const extensions: Record<string, Record<string, never>> = options.tasks === false ? {} : { [TASKS_EXTENSION]: {} };
     const client = new library.Client(
       { name: 'whoa-check', version: '1' },
       { versionNegotiation: { mode }, capabilities: { extensions, elicitation: { form: {} } } },
