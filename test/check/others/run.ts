@@ -18,7 +18,7 @@ const SETTLE_MS = 10_000;
 const PATIENT_MS = 60_000;
 const LATE = /had not ended|had no answer|still running \d+ s after the cancel/;
 /** A subject that takes longer is stuck. */
-const MAX_RUN_MS = 30 * 60_000;
+const MAX_RUN_MS = 90 * 60_000;
 
 /** One run of the kit on a subject. */
 export interface Run {
