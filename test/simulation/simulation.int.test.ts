@@ -38,6 +38,11 @@ test.for([142_904, 152_843, 162_499, 162_718, 171_466])('history %d keeps every 
   expect(broken).toEqual([]);
 });
 
+test('a message that is due with the one it replaces ends it: history 10218 of the wide ground', async () => {
+  const { broken } = await simulate('--ground', 'wide', '--seeds', '1', '--from', '10218');
+  expect(broken).toEqual([]);
+});
+
 test.for(GROUNDS)('a seed gives the same history each time: $ground', async ({ ground }) => {
   const args = ['--ground', ground, '--seeds', '40'];
   const [one, other] = [await simulate(...args), await simulate(...args)];

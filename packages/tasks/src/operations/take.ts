@@ -46,7 +46,10 @@ function takenBefore(session: Session, { maxBytes }: Required<TakeRequest>, mome
 
 /** Moves tasks whose time has come. */
 function bringOnDue(moment: Moment): void {
-  for (const task of moment.tables.due(moment.now, LIMITS.maxMoved)) {
+  for (const { id } of moment.tables.due(moment.now, LIMITS.maxMoved)) {
+    const task = moment.tables.task(id);
+    // Read it again: a message that was due before it may have ended it.
+    if (task?.stage !== 'later') continue;
     if (task.policy === undefined) makeReady(task, moment);
     else admitGathered(task, moment);
   }

@@ -83,7 +83,10 @@ local later = redis.call('ZRANGE', tag .. 'later', 0, 0, 'WITHSCORES')
 if later[1] and tonumber(later[2]) <= now then
   for _, one in ipairs(redis.call('ZRANGEBYSCORE', tag .. 'later', '-inf', now, 'LIMIT', 0, ${LIMITS.maxMoved})) do
     local task = load(one)
-    if task.policy then admit_gathered(task) else make_ready(task) end
+    -- A message that was due before it may have ended it.
+    if task.stage == 'later' then
+      if task.policy then admit_gathered(task) else make_ready(task) end
+    end
   end
   later = redis.call('ZRANGE', tag .. 'later', 0, 0, 'WITHSCORES')
 end
