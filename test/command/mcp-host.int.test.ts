@@ -160,6 +160,24 @@ test('an agent that hears nothing is cancelled within the ladder all the same, a
   expect(await host.closed).toEqual([0, null]);
 });
 
+test('what a killed command left is ended at once, and settled by the next one', async () => {
+  const { mark, script } = slow('4');
+  const own = home(script);
+  const killed = openHost(own, ALLOWED);
+  const taskId = await killed.start();
+  await waitForProcesses(mark, true);
+  killed.child.kill('SIGKILL');
+  expect(await killed.closed).toEqual([null, 'SIGKILL']);
+  await waitForProcesses(mark, false);
+  const next = openHost(own, ALLOWED);
+  // Until the lease of the dead one is over it is being stopped, and then it has stopped.
+  next.write(toRequest('subscriptions/listen', { notifications: { taskIds: [taskId] } }));
+  const { params } = await next.waitFor((one) => one.params?.['status'] === 'cancelled');
+  expect(params!['statusMessage']).toMatch(/^cancelled \(disconnect\)/);
+  expect(findMarked(mark)).toEqual([]);
+  expect(tasksOf(own)).toMatchObject([{ id: taskId, outcome: { reason: { kind: 'disconnect', via: 'mcp' } } }]);
+});
+
 test('a command that starts leaves alone what another one runs', async () => {
   const { mark, script } = slow('5');
   const own = home(script);

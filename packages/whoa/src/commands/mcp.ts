@@ -5,6 +5,7 @@ import { SANDBOX_KINDS } from '@whoa/tools';
 import { describeAgents, openAgents } from '../agent/open-agents.ts';
 import { type Command, EXIT, type Own, readArguments } from '../command.ts';
 import { loadConfig } from '../config/load.ts';
+import { cancelLeftTasks, createWorkerName } from '../mcp/left-tasks.ts';
 import { LOCAL_TENANT, openStore } from '../tasks/local-tasks.ts';
 import { listenForEnd } from '../terminal/interrupts.ts';
 import { explainSilence } from '../terminal/silence.ts';
@@ -20,7 +21,8 @@ that run in this folder. The host starts it. 'whoa tasks', 'whoa watch', 'whoa a
   --yes           allow calls that no rule matches; needs --sandbox
   --config FILE   the configuration file
 
-When the host closes the connection, or on SIGTERM, running tasks are cancelled and it exits.`;
+When the host closes the connection, or on SIGTERM, running tasks are cancelled and it exits. What a killed one left is cancelled by
+the next one.`;
 
 const OPTIONS = {
   agent: { type: 'string', multiple: true },
@@ -42,7 +44,11 @@ async function run(args: readonly string[], own: Own): Promise<number> {
   const { agents, approvals } = own(await openAgents({ config, names: values.agent, model, sandbox, yes }));
   const store = own(openStore(config));
   const { resume, ladder = 'now' } = config;
-  const runner = own(createRunner({ store, agents, approvals, ...(resume !== undefined && { resume }) }));
+  const worker = createWorkerName();
+  const runner = own(createRunner({ store, agents, approvals, worker, ...(resume !== undefined && { resume }) }));
+  await cancelLeftTasks(store);
+  // It takes no tasks of others. It settles those that were cancelled and have no worker.
+  await runner.serve({ agents: [] });
   const unsettled = new Set<Promise<unknown>>();
   const start = async (task: NewTask): Promise<TaskRef> => {
     const { response, ...ref } = await runner.start(task, { token });
