@@ -37,7 +37,9 @@ export function describeHandle(task: TaskRecord): Result {
 /** `failed` means an error of the protocol, so an agent that failed has completed, with an error as its result. */
 function statusOf(task: TaskRecord): { readonly status: string; readonly result?: Result } {
   if (!isFinalStatus(task.status)) return { status: 'working' };
-  return task.status === 'cancelled' ? { status: 'cancelled' } : { status: 'completed', result: resultOf(task) };
+  if (task.status === 'cancelled') return { status: 'cancelled' };
+  // A result inside another one says itself of which type it is.
+  return { status: 'completed', result: { resultType: 'complete', ...resultOf(task) } };
 }
 
 function messageFor({ status, activity, outcome, id }: TaskRecord): string | undefined {
