@@ -2,6 +2,7 @@
 import { spawnSync } from 'node:child_process';
 import { readdirSync } from 'node:fs';
 import { join } from 'node:path';
+import { findUnbuilt } from './stale-build.ts';
 
 const folder = join(import.meta.dirname, '../bench');
 const names = readdirSync(folder)
@@ -10,6 +11,11 @@ const names = readdirSync(folder)
 const [name = '', ...args] = process.argv.slice(2);
 if (!names.includes(name)) {
   console.error(`bench: name one of ${names.join(', ')}, for example: npm run bench -- ${names[0]} --json`);
+  process.exit(2);
+}
+const unbuilt = findUnbuilt(join(import.meta.dirname, '..'));
+if (unbuilt !== undefined) {
+  console.error(`bench: ${unbuilt} is newer than the build, which is what is measured; run: npm run build`);
   process.exit(2);
 }
 const { status } = spawnSync(process.execPath, ['--expose-gc', '--no-warnings', join(folder, `${name}.ts`), ...args], {
