@@ -64,7 +64,14 @@ export async function startRedis({
     child.kill('SIGCONT');
     await ended;
   };
-  await start();
+  const end = async (): Promise<void> => {
+    await kill('SIGKILL');
+    rmSync(folder, { recursive: true, force: true });
+  };
+  await start().catch(async (error: unknown) => {
+    await end();
+    throw error;
+  });
   return {
     url: `redis://127.0.0.1:${port}`,
     port,
@@ -74,10 +81,7 @@ export async function startRedis({
     },
     kill,
     start,
-    async [Symbol.asyncDispose]() {
-      await kill('SIGKILL');
-      rmSync(folder, { recursive: true, force: true });
-    },
+    [Symbol.asyncDispose]: end,
   };
 }
 
@@ -108,7 +112,7 @@ export async function startRedisCluster({
   ...options
 }: RedisServerOptions & { readonly replicas?: boolean } = {}): Promise<RedisCluster> {
   const count = replicas ? 6 : 3;
-  const nodes = await Promise.all(Array.from({ length: count }, () => startNode(options)));
+  const nodes = await startNodes(count, options);
   const servers = nodes.map(({ server }) => server);
   const clients = servers.map((server) => new Redis(server.port, '127.0.0.1'));
   const size = Math.ceil(SLOTS / 3);
@@ -146,7 +150,22 @@ export async function startRedisCluster({
   };
 }
 
-async function startNode(options: RedisServerOptions): Promise<{ server: RedisServer; bus: string }> {
+interface ClusterNode {
+  readonly server: RedisServer;
+  readonly bus: string;
+}
+
+/** Starts all nodes, or none: if one does not start, the others are ended. */
+async function startNodes(count: number, options: RedisServerOptions): Promise<readonly ClusterNode[]> {
+  const starts = await Promise.allSettled(Array.from({ length: count }, () => startNode(options)));
+  const nodes = starts.flatMap((start) => (start.status === 'fulfilled' ? [start.value] : []));
+  const failed = starts.find((start) => start.status === 'rejected');
+  if (failed === undefined) return nodes;
+  await Promise.all(nodes.map(({ server }) => server[Symbol.asyncDispose]()));
+  throw failed.reason;
+}
+
+async function startNode(options: RedisServerOptions): Promise<ClusterNode> {
   const bus = `${await freePort()}`;
   const own = [
     ['cluster-enabled', 'yes'],
