@@ -1,6 +1,6 @@
 import assert from 'node:assert/strict';
 import { LIMITS } from '../../../rules/rules.ts';
-import { type ContractCase, claim, LEASE_MS, record, SHORT_MS, tryClaim } from '../../case.ts';
+import { type ContractCase, claim, create, LEASE_MS, record, SHORT_MS, tryClaim } from '../../case.ts';
 import { CONVERSATION, kindOf, say, taken } from '../../talk.ts';
 
 /** Messages that are held back for a moment, in case more follow. */
@@ -80,6 +80,18 @@ export const holdCases: readonly ContractCase[] = [
       },
     }),
   ),
+  {
+    title: 'a task that is due together with the message that replaces it has ended, and is not taken',
+    async run({ store, advance }) {
+      const { createdAt } = await create(store);
+      await taken(store);
+      const one = await create(store, { conversation: CONVERSATION.conversation, notBefore: createdAt + 2 * SHORT_MS });
+      const two = await say(store, 'two', { policy: 'replace', holdMs: SHORT_MS });
+      await advance(3 * SHORT_MS);
+      assert.deepEqual(await taken(store), [two.id]);
+      assert.deepEqual([(await record(store, one.id)).status, await kindOf(store, one)], ['cancelled', 'superseded']);
+    },
+  },
   {
     title: 'a message that was held back and then refused ends with a reason',
     async run({ store, advance }) {
