@@ -96,7 +96,7 @@ async function settled(session: Session): Promise<void> {
 
 function cancel(session: Session): void {
   const { turn } = session;
-  const isSecond = turn?.stopper.signal.aborted === true;
+  const isSecond = session.hasCancelled;
   if ((bug === 'sticky-cancel' && turn === undefined) || (bug === 'second-cancel' && isSecond)) session.isSticky = true;
   session.hasCancelled ||= turn !== undefined;
   turn?.stopper.abort();
