@@ -32,7 +32,7 @@ const cancelThenPrompt: Check = {
   needs: ['one-piece', 'model'],
   async run(scenario) {
     const turn = scenario.conversation.startWithCancel!(promptFor('reply', scenario.stage.makeKey()), 'cancel-first');
-    const { kind, said } = await settle(scenario, turn);
+    const { kind, said } = await settle(scenario, turn, 4 * scenario.settleMs);
     expect(kind === 'completed', `the prompt ended as '${kind}' (${said})`);
   },
 };

@@ -24,7 +24,7 @@ const SHELL_NAMES = /bash|shell|terminal|exec|command|process/i;
 const COMMAND_FIELDS = ['command', 'cmd', 'script', 'commands'];
 
 /** Returns the tools that a request declares, in any of the vendors' forms. */
-export function declaredTools(body: Readonly<Record<string, unknown>>): readonly Declared[] {
+function declaredTools(body: Readonly<Record<string, unknown>>): readonly Declared[] {
   const tools = Array.isArray(body['tools']) ? (body['tools'] as Record<string, unknown>[]) : [];
   return tools.flatMap((tool) => {
     const declared = (tool['function'] ?? tool) as Record<string, unknown>;

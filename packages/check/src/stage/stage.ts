@@ -5,7 +5,7 @@ import { join } from 'node:path';
 import { type Answer, type LoopbackProvider, startLoopbackProvider } from '@whoa/ai-sdk/testing';
 import { startWitness, type Witness } from '../witness/witness.ts';
 import { type Action, answerTo, directiveIn } from './script.ts';
-import { declaredTools, findWitnessTool, type WitnessTool } from './shell-tool.ts';
+import { findWitnessTool, type WitnessTool } from './shell-tool.ts';
 
 /** A request of the agent to its model. */
 type ModelRequest = LoopbackProvider['requests'][number];
@@ -63,7 +63,6 @@ class ScriptedModel {
   readonly #witness: Witness;
   readonly #requests = new Map<string, ModelRequest[]>();
   readonly #waiting = new Set<() => void>();
-  #isToolAgent = false;
 
   constructor(witness: Witness) {
     this.#witness = witness;
@@ -82,12 +81,12 @@ class ScriptedModel {
   }
 
   answer(request: ModelRequest): Answer {
-    const isBare = declaredTools(request.body).length === 0;
+    const tool = findWitnessTool(request.body);
     const directive = directiveIn(JSON.stringify(request.body));
-    // Agents that have tools also ask without them: for a title, a summary. That is no turn.
-    if (directive === undefined || (isBare && this.#isToolAgent)) return { parts: [{ text: 'Check' }] };
-    this.#isToolAgent ||= !isBare;
-    this.tool = findWitnessTool(request.body) ?? this.tool;
+    // Agents also ask beside a turn, with fewer tools or none: for a title, a summary, what to suggest next.
+    if (directive === undefined || (tool === undefined && this.tool !== undefined))
+      return { parts: [{ text: 'Check' }] };
+    this.tool = tool;
     return this.#answerTurn(directive, request);
   }
 
