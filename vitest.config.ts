@@ -5,6 +5,8 @@ import { defineConfig } from 'vitest/config';
 const conditions = ['@whoa/source'];
 const shared = { resolve: { conditions }, ssr: { resolve: { conditions } } };
 const setupFiles = ['test/setup.ts'];
+// What is polled comes late on a busy machine; a second is no bound for a fork or an election.
+const expect = { poll: { timeout: 30_000 } };
 
 // Tests start hundreds of processes from the same sources: compiled once, they start in a third of the time.
 process.env['NODE_COMPILE_CACHE'] ??= join(import.meta.dirname, '.cache/compiled');
@@ -38,6 +40,7 @@ export default defineConfig({
           exclude: ['**/*.int.test.ts', '**/node_modules/**'],
           // A busy machine is no reason to fail; a hang still is.
           testTimeout: 30_000,
+          expect,
           // These share nothing, so every core may take some.
           maxWorkers: '100%',
           setupFiles,
@@ -50,6 +53,7 @@ export default defineConfig({
           include: ['packages/*/src/**/*.int.test.ts', 'test/**/*.int.test.ts'],
           setupFiles,
           testTimeout: 300_000,
+          expect,
           hookTimeout: 60_000,
           pool: 'forks',
           // Most of their time they wait for servers and timers.
