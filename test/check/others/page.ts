@@ -114,6 +114,7 @@ function section({ subject, result }: Checked): string {
     `## ${subject.title}\n`,
     `${subject.about} Set up as in: ${subject.page}. It introduces itself as “${result.agent}”.\n`,
     ...(subject.fairly === undefined ? [] : [`${subject.fairly}\n`]),
+    ...(result.remark === undefined ? [] : [`How it was made: ${result.remark}\n`]),
     ...(wrong.length === 0
       ? ['Every check that applies was passed.\n']
       : [`${wrong.map((outcome) => line(outcome, subject)).join('\n')}\n`]),

@@ -22,6 +22,8 @@ export interface SubjectResult {
   readonly agent: string;
   readonly versions: Readonly<Record<string, string>>;
   readonly outcomes: readonly Outcome[];
+  /** What a reader should know of how the runs were made. New runs have none. */
+  readonly remark?: string;
 }
 
 /** Adds a run to what came of the runs before it. */
