@@ -8,7 +8,8 @@ import { storeKinds } from './shared-stores.ts';
 
 const TURNS = 4;
 const PIECES = 8;
-const LEASE_MS = 400;
+/** Long enough that a busy machine does not end the lease of a worker that is alive. */
+const LEASE_MS = 2_000;
 
 type Event = { readonly type?: string; readonly text?: string; readonly message?: { readonly content: unknown } };
 
