@@ -51,6 +51,9 @@ test('what cannot be checked is an error, not a pass', () => {
   const missing = own.whoa(['check', '--', 'no-such-agent']);
   expect(missing.status).toBe(1);
   expect(missing.stderr).toContain('ENOENT');
+  const mute = own.whoa(['check', '--', process.execPath, '-e', 'console.log("hello")']);
+  expect(mute.status).toBe(1);
+  expect(mute.stderr).toContain("the agent ended before it answered 'initialize'");
   const bare = own.whoa(['check', '--only', 'left', '--', ...BIN, 'echo', '--delay', '0']);
   expect(bare.status).toBe(1);
   expect(bare.stdout).toContain('0 passed, 0 failed, 0 unclear, 4 do not apply');

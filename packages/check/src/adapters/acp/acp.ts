@@ -7,6 +7,8 @@ import { type AgentCommand, type StartedProcess, startProcess } from '../agent-p
 import { type FrameTap, tapFrames } from '../frames.ts';
 import { SessionLog } from './session-log.ts';
 
+/** How long an agent whose output has ended may take to exit. */
+const EXIT_MS = 1_000;
 /** How long an agent may take to greet. */
 const GREETING_MS = 120_000;
 
@@ -106,7 +108,10 @@ class AcpConnection implements Connection {
     });
     const isThere = await within(GREETING_MS, Promise.race([greeted, exited]));
     if (!isThere) throw new Error(`the agent did not answer 'initialize' within ${GREETING_MS / 1_000} s`);
-    if (process.hasExited()) throw new Error("the agent ended before it answered 'initialize'");
+    // The end of its output may be read before its exit.
+    const hasLeft = (): Promise<boolean> => within(EXIT_MS, exited);
+    const isGone = process.hasExited() || (await greeted.then(() => false, hasLeft));
+    if (isGone) throw new Error("the agent ended before it answered 'initialize'");
     return new AcpConnection({ process, client, tap, log, folder: stage.folder, questions, greeting: await greeted });
   }
 
