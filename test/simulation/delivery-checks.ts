@@ -36,18 +36,22 @@ export class DeliveryChecks {
   readonly #parked = new Set<string>();
   /** When the request was sent that a session was last kept by, on the worker's clock, and how long that had slept. */
   readonly #kept = new Map<string, { readonly at: number; readonly slept: number }>();
+  /** When a take was sent first, by its claim: a repeat is given what the first was, and keeps nothing for longer. */
+  readonly #takesSent = new Map<string, number>();
   readonly #used = new Set<string>();
   /** The session that a process began last. */
   readonly #sessions = new Map<string, string>();
-  /** Tasks of which a process was told something during a beat. */
+  /** Tasks of which a process was told something during a beat, by session. */
   readonly #missed = new Map<string, Set<string>>();
   /** Which tasks a process has. */
   readonly #atWork = new Set<string>();
   readonly #beatsSent = new Map<string, number>();
+  /** How many beats of a session have no answer yet: its worker asks again after the last of them. */
+  readonly #beatsUnderWay = new Map<string, number>();
   readonly #created = new Set<string>();
   /** Under which claim a call began. */
   readonly #calls = new Map<string, ClaimRef>();
-  /** When a worker was told that a session or a claim is lost. */
+  /** When a worker was told that a session is lost, or a task of it: one take may claim several. */
   readonly #lostAt = new Map<string, number>();
   #hasRung = false;
   #looking: Promise<void>[] = [];
@@ -62,9 +66,11 @@ export class DeliveryChecks {
     // A claim is insisted on, also under a session that was given up meanwhile.
     if (used !== undefined && !this.#used.has(used)) this.#sessions.set(process.name, used);
     if (used !== undefined) this.#used.add(used);
+    if (name === 'take') this.#noteTake(process, args[0] as TakeRequest);
     if (name === 'beat') {
       this.#beatsSent.set(process.name, (this.#beatsSent.get(process.name) ?? 0) + 1);
-      this.#missed.set(process.name, new Set());
+      this.#addUnderWay(used!, 1);
+      if (this.#beatsUnderWay.get(used!) === 1) this.#missed.set(used!, new Set());
     }
     if (name !== 'append') return;
     const { id, session } = args[0] as ClaimRef;
@@ -99,10 +105,12 @@ export class DeliveryChecks {
     { name, args, answer, error, sentAt }: Commit & { readonly sentAt: number },
   ): void {
     const session = sessionIn(name, args);
+    if (name === 'beat') this.#addUnderWay(session!, -1);
     const said = (answer as { answer?: string } | undefined)?.answer;
     if (session !== undefined && said === 'gone') this.#lostAt.set(session, this.#options.now());
     if (name === 'append' && (error as { code?: string } | undefined)?.code === 'LEASE_LOST') {
-      this.#lostAt.set((args[0] as ClaimRef).claim, this.#options.now());
+      const { id, claim } = args[0] as ClaimRef;
+      this.#lostAt.set(`${id} ${claim}`, this.#options.now());
     }
     const isKept =
       said === 'alive' ||
@@ -111,7 +119,8 @@ export class DeliveryChecks {
     if (session === undefined || !isKept) return;
     const own = process.world.clock.now();
     const kept = this.#kept.get(session);
-    if (sentAt >= (kept?.at ?? 0)) this.#kept.set(session, { at: sentAt, slept: this.#options.now() - own });
+    const at = name === 'take' ? this.#takesSent.get((args[0] as TakeRequest).claim)! : sentAt;
+    if (at >= (kept?.at ?? 0)) this.#kept.set(session, { at, slept: this.#options.now() - own });
     // Who has given a session up by its own clock asks for nothing more under it, whatever the store says of it later.
     const isOver = own - (kept?.at ?? own) >= this.#options.leaseMs;
     if (name === 'beat' && !isOver) this.#beatAnswered(process, session, sentAt);
@@ -126,7 +135,7 @@ export class DeliveryChecks {
 
   /** A worker hears something. */
   heard(process: SimulatedProcess, hint: Hint): void {
-    if (hint.type === 'command') this.#missed.get(process.name)?.add(hint.id);
+    if (hint.type === 'command') this.#missed.get(this.#sessions.get(process.name) ?? '')?.add(hint.id);
   }
 
   /** A worker says that it has begun or ended a task, or lost it. */
@@ -138,6 +147,14 @@ export class DeliveryChecks {
     else this.#atWork.delete(`${process.name} ${id}`);
   }
 
+  #addUnderWay(session: string, count: number): void {
+    this.#beatsUnderWay.set(session, (this.#beatsUnderWay.get(session) ?? 0) + count);
+  }
+
+  #noteTake(process: SimulatedProcess, { claim }: TakeRequest): void {
+    if (!this.#takesSent.has(claim)) this.#takesSent.set(claim, process.world.clock.now());
+  }
+
   #isAtWork(process: SimulatedProcess, id: string): boolean {
     return this.#atWork.has(`${process.name} ${id}`);
   }
@@ -146,7 +163,7 @@ export class DeliveryChecks {
   effect({ callId, tool, process, phase }: Effect): void {
     if (phase !== 'end') return;
     const { id, session, claim } = this.#calls.get(callId) ?? { session: '', claim: '' };
-    const lostAt = this.#lostAt.get(claim) ?? this.#lostAt.get(session) ?? Infinity;
+    const lostAt = this.#lostAt.get(`${id} ${claim}`) ?? this.#lostAt.get(session) ?? Infinity;
     if (lostAt < this.#options.now()) {
       this.#broken('P4', `${id}: ${tool} went on to its end in ${process}, which knew that it had lost the task`);
     }
@@ -221,8 +238,9 @@ export class DeliveryChecks {
   /** What a worker is told while it beats, the answer may not hold: it must ask again at once. */
   #beatAnswered(process: SimulatedProcess, session: string, sentAt: number): void {
     const { store, leaseMs, after } = this.#options;
-    const missed = this.#missed.get(process.name);
-    this.#missed.delete(process.name);
+    if (this.#beatsUnderWay.get(session) !== 0) return;
+    const missed = this.#missed.get(session);
+    this.#missed.delete(session);
     if (missed === undefined || missed.size === 0 || process.world.clock.now() - sentAt > leaseMs / 2) return;
     const [beats, stops] = [this.#beatsSent.get(process.name), process.stops];
     after(leaseMs * AT_ONCE_SHARE, () => {

@@ -230,8 +230,20 @@ const plantedInDelivery: readonly PlantedBug[] = [
   one(
     'a worker goes on after its lease by its own clock',
     'run/claim/domain-session.ts',
-    'if (ageMs >= leaseMs) this.#end();\n    else if (ageMs >= leaseMs * FENCE) this.#fence();',
+    'if (this.#lease.isOver) this.#end();\n    else if (this.#lease.isFenced) this.#fence();',
     '',
+  ),
+  one(
+    'the lease of a repeated take counts from its repeat',
+    'run/claim/domain-session.ts',
+    'await this.#startLease(asked);\n    if (session',
+    'await this.#startLease(this.#lease.now());\n    if (session',
+  ),
+  one(
+    'a worker whose clock is ahead asks again at once',
+    'run/claim/task-wakeups.ts',
+    'ms > 0 ? ms : PASSED_MS',
+    'Math.max(1, ms)',
   ),
   one('a call begins in a process that was stopped or slept', 'run/agent-work.ts', 'await this.#work.checkHeld();', ''),
   one(

@@ -33,10 +33,13 @@ test.for(GROUNDS)('$seeds histories with faults keep every promise: $ground', as
 });
 
 /** Rare ones: answers that reach a worker after it has given its session up, or in the moment in which it does. */
-test.for([142_904, 152_843, 162_499, 162_718, 171_466])('history %d keeps every promise', async (seed) => {
-  const { broken } = await simulate('--ground', 'delivery', '--seeds', '1', '--from', String(seed));
-  expect(broken).toEqual([]);
-});
+test.for([142_904, 152_843, 162_499, 162_718, 171_466, 5_871, 129_952])(
+  'history %d keeps every promise',
+  async (seed) => {
+    const { broken } = await simulate('--ground', 'delivery', '--seeds', '1', '--from', String(seed));
+    expect(broken).toEqual([]);
+  },
+);
 
 test('a message that is due with the one it replaces ends it: history 10218 of the wide ground', async () => {
   const { broken } = await simulate('--ground', 'wide', '--seeds', '1', '--from', '10218');

@@ -1,11 +1,12 @@
 import { createAgent, defineTool, type Message, type RunEvent, sleep, type Tool, type ToolContext } from '@whoa/core';
+import type { Clock } from '@whoa/core/embed';
 import { callTools, type Planner, reply, type Step } from '@whoa/core/model';
 import { createVirtualWorld, flushMicrotasks } from '@whoa/core/testing';
 import { expect, test } from 'vitest';
 import { z } from 'zod';
 import { alterStore } from '../../../../test/tasks/altered-store.ts';
 import { claimFor, expireSessions } from '../../../../test/tasks/claimed.ts';
-import { LeaseLostError } from '../errors.ts';
+import { LeaseLostError, StoreBusyError } from '../errors.ts';
 import type { TaskStore } from '../store.ts';
 import { createMemoryStore } from '../stores/memory.ts';
 import { UnknownOutcomeError } from '../unknown-outcome.ts';
@@ -766,7 +767,7 @@ test('a lease is counted from when it was asked for: an answer that comes late l
   const slow = alterStore(inner, async (name, call) => {
     if (name === 'beat') throw new Error('the store is down');
     const answer = await call();
-    if (name === 'claim') await new Promise<void>((resolve) => world.clock.setTimer(5_000, resolve));
+    if (name === 'claim') await new Promise<void>((resolve) => world.clock.setTimer(2_500, resolve));
     return answer;
   });
   const stopped = happening<number>();
@@ -786,6 +787,30 @@ test('a lease is counted from when it was asked for: an answer that comes late l
   expect((await stopped.promise) - from).toBeLessThanOrEqual(6_001);
   await expect(running).rejects.toThrow(LeaseLostError);
 });
+
+test.each([true, false])(
+  'a task whose claim was answered late starts only once the store has renewed it (can it: %s)',
+  async (isUp) => {
+    const world = createVirtualWorld();
+    const asked: string[] = [];
+    const slow = alterStore(createMemoryStore({ world }), async (name, call) => {
+      asked.push(name);
+      if (name === 'beat' && !isUp) throw new StoreBusyError('the store is down');
+      const answer = await call();
+      if (name === 'claim') await new Promise<void>((resolve) => world.clock.setTimer(5_000, resolve));
+      return answer;
+    });
+    const work: Work = () => {
+      asked.push('work');
+      return Promise.resolve('done');
+    };
+    const { runner } = setUp({ memory: slow, world, leaseMs: 9_000, work });
+    const status = runner.run(TASK).then((response) => response.status, String);
+    await world.clock.advance(5_000);
+    expect(await status).toBe(isUp ? 'success' : 'StoreBusyError: the store is down');
+    expect(asked.filter((name) => name === 'beat' || name === 'work')).toEqual(isUp ? ['beat', 'work'] : ['beat']);
+  },
+);
 
 test('an agent this runner does not have is said so, and the task is left to others', async () => {
   const { runner, store } = setUp();
@@ -942,4 +967,30 @@ test('a run whose store never answers again ends with LeaseLostError when its le
   await world.clock.advance(10_000);
   expect(await failure).toBeInstanceOf(LeaseLostError);
   expect((await store.get({ tenant: 'acme', id: await idOf(store) }))?.status).toBe('running');
+});
+
+test('a worker whose clock is ahead of the store waits for a held task and does not hammer the store', async () => {
+  const world = createVirtualWorld();
+  const { clock } = world;
+  const behind: Clock = {
+    now: () => clock.now() - 60_000,
+    setTimer: (ms, callback) => clock.setTimer(ms, callback),
+  };
+  const inner = createMemoryStore({ world: { ...world, clock: behind } });
+  let claims = 0;
+  const store = alterStore(inner, (name, call) => {
+    if (name === 'claim') claims++;
+    return call();
+  });
+  const { runner } = setUp({ memory: store, work: () => Promise.resolve('done'), world });
+  const created = await inner.create(TASK);
+  const { id } = (created as { task: { id: string } }).task;
+  await claimFor(inner, id, { worker: 'other' });
+  const response = runner.work({ tenant: 'acme', id });
+  await world.clock.advance(1_000);
+  expect(claims).toBeGreaterThan(1);
+  expect(claims).toBeLessThan(12);
+  const ended = response.catch(String);
+  await runner.stop('now');
+  expect(await ended).toBe('CancelledError: Cancelled (shutdown)');
 });

@@ -1,41 +1,165 @@
 import { createVirtualWorld } from '@whoa/core/testing';
 import { expect, test } from 'vitest';
+import { alterStore } from '../../../../../test/tasks/altered-store.ts';
+import type { ClaimRef } from '../../delivery.ts';
+import { StoreBusyError } from '../../errors.ts';
+import type { TaskStore } from '../../store.ts';
 import { createMemoryStore } from '../../stores/memory.ts';
 import { DomainSession } from './domain-session.ts';
+import type { Holder } from './holder.ts';
 
 const LEASE_MS = 3_000;
 
-test('a task whose session ends between its claim and its work is lost at once', async () => {
-  const world = createVirtualWorld();
-  await using store = createMemoryStore({ world });
-  const fail = (error: unknown): never => {
-    throw error;
-  };
-  const sessionOf = (worker: string): DomainSession =>
-    new DomainSession({
-      store,
-      domain: 0,
-      worker,
-      leaseMs: LEASE_MS,
-      world,
-      onStoreError: fail,
-      onExpired: () => {},
-      background: (work) => void work.catch(fail),
-    });
-  const [session, neighbour] = [sessionOf('w1'), sessionOf('w2')];
-  await store.create({ tenant: 'acme', agent: 'assistant', input: 'hello' });
+const world = () => createVirtualWorld();
+const fail = (error: unknown): never => {
+  throw error;
+};
+
+function sessionOf(store: TaskStore, options: { world: ReturnType<typeof world>; worker?: string }): DomainSession {
+  return new DomainSession({
+    store,
+    domain: 0,
+    worker: options.worker ?? 'w1',
+    leaseMs: LEASE_MS,
+    world: options.world,
+    onStoreError: () => {},
+    onExpired: () => {},
+    background: (work) => void work.catch(fail),
+  });
+}
+
+async function takeOne(session: DomainSession): Promise<ClaimRef> {
   const answer = await session.take(['assistant'], 1);
   if (answer.answer !== 'taken') throw new Error(`the store answered ${answer.answer}`);
   const [{ claim } = expect.fail('nothing was taken')] = answer.tasks;
+  return claim;
+}
+
+const holderOf = (claim: ClaimRef, heard: string[]): Holder => ({
+  claim,
+  obey: () => {},
+  fence: () => void heard.push('fence'),
+  lose: (error) => void heard.push(error.code),
+});
+
+const TASK = { tenant: 'acme', agent: 'assistant', input: 'hello' };
+
+test('a task whose session ends between its claim and its work is lost at once', async () => {
+  const at = world();
+  await using store = createMemoryStore({ world: at });
+  const session = sessionOf(store, { world: at });
+  const neighbour = sessionOf(store, { world: at, worker: 'w2' });
+  await store.create(TASK);
+  const claim = await takeOne(session);
   // A store that nobody asks anything does not let sessions run out.
   for (let second = 0; second < 4; second++) {
-    await world.clock.advance(1_000);
+    await at.clock.advance(1_000);
     await neighbour.take(['nobody'], 1);
   }
   await store.sweep({ domain: 0 });
   expect(await session.take(['assistant'], 1)).toEqual({ answer: 'gone' });
 
-  const lost: string[] = [];
-  session.hold({ claim, obey: () => {}, fence: () => {}, lose: (error) => void lost.push(error.code) });
-  expect(lost).toEqual(['LEASE_LOST']);
+  const heard: string[] = [];
+  session.hold(holderOf(claim, heard));
+  expect(heard).toEqual(['LEASE_LOST']);
+});
+
+test('tasks of a take whose response was lost are kept from the first request, not from its repeat', async () => {
+  const at = world();
+  await using store = createMemoryStore({ world: at });
+  const asked: string[] = [];
+  let lost = 1;
+  const altered = alterStore(store, async (name, call) => {
+    if (name === 'beat') asked.push(`beat at ${at.clock.now()}`);
+    const answer = await call();
+    if (name === 'take' && lost-- > 0) throw new StoreBusyError('the response was lost');
+    return answer;
+  });
+  const session = sessionOf(altered, { world: at });
+  await store.create(TASK);
+  await expect(takeOne(session)).rejects.toThrow('the response was lost');
+  await at.clock.advance(LEASE_MS * 0.9);
+  const repeatedAt = at.clock.now();
+  const heard: string[] = [];
+  session.hold(holderOf(await takeOne(session), heard));
+  expect(asked, 'it was renewed before its work').toEqual([`beat at ${repeatedAt}`]);
+  await at.clock.advance(LEASE_MS * 0.2);
+  expect(heard).toEqual([]);
+  const [{ id } = expect.fail('there is no task')] = (await store.list({ tenant: 'acme' })).tasks;
+  const other = { session: 'other', worker: 'other', leaseMs: LEASE_MS, claim: 'other' };
+  expect(await store.claim(id, other), 'the store agrees').toEqual({ answer: 'held', until: repeatedAt + LEASE_MS });
+});
+
+test('a repeated take of a session that has ended meanwhile starts nothing', async () => {
+  const at = world();
+  await using store = createMemoryStore({ world: at });
+  let lost = 1;
+  const altered = alterStore(store, async (name, call) => {
+    if (name === 'beat') return { answer: 'gone' };
+    const answer = await call();
+    if (name === 'take' && lost-- > 0) throw new StoreBusyError('the response was lost');
+    return answer;
+  });
+  const session = sessionOf(altered, { world: at });
+  await store.create(TASK);
+  await expect(takeOne(session)).rejects.toThrow('the response was lost');
+  await at.clock.advance(LEASE_MS * 0.9);
+  expect(await session.take(['assistant'], 1)).toEqual({ answer: 'gone' });
+});
+
+test('a comparison does not hand back the task of a take that it overtakes', async () => {
+  const at = world();
+  await using store = createMemoryStore({ world: at });
+  const [isTaken, isCompared] = [Promise.withResolvers<void>(), Promise.withResolvers<void>()];
+  let isSlow = false;
+  const altered = alterStore(store, async (name, call) => {
+    if (name === 'held') await isTaken.promise;
+    const answer = await call();
+    if (name === 'beat') return { ...(answer as object), recount: true };
+    if (name !== 'take' || !isSlow) return answer;
+    isTaken.resolve();
+    await isCompared.promise;
+    return answer;
+  });
+  const session = sessionOf(altered, { world: at });
+  const heard: string[] = [];
+  await store.create(TASK);
+  session.hold(holderOf(await takeOne(session), heard));
+  await session.beat();
+  const comparing = session.beat();
+  await at.clock.advance(0);
+  await store.create(TASK);
+  isSlow = true;
+  const taking = takeOne(session);
+  await comparing;
+  await at.clock.advance(0);
+  isCompared.resolve();
+  const { id } = await taking;
+  expect(await store.get({ tenant: 'acme', id })).toMatchObject({ stage: 'held' });
+  expect(heard).toEqual([]);
+  session.stop();
+});
+
+test('a beat of the last session that hangs does not hold up the next session', async () => {
+  const at = world();
+  await using store = createMemoryStore({ world: at });
+  const beats: string[] = [];
+  const altered = alterStore(store, (name, call, args) => {
+    if (name !== 'beat') return call();
+    const { session } = args[0] as { session: string };
+    beats.push(session);
+    return beats.length === 1 ? new Promise(() => {}) : call();
+  });
+  const session = sessionOf(altered, { world: at });
+  const heard: string[] = [];
+  await store.create(TASK);
+  session.hold(holderOf(await takeOne(session), heard));
+  await at.clock.advance(LEASE_MS);
+  expect(heard).toEqual(['fence', 'LEASE_LOST']);
+  await store.create(TASK);
+  session.hold(holderOf(await takeOne(session), heard));
+  session.beatSoon();
+  await at.clock.advance(0);
+  expect(new Set(beats).size, 'the next session has beaten').toBe(2);
+  session.stop();
 });

@@ -1,18 +1,9 @@
 import type { Clock, World } from '@whoa/core/embed';
-import type { Beat, BeatAnswer, ClaimAnswer, ClaimRef, Orders, TakeAnswer } from '../../delivery.ts';
+import type { Beat, BeatAnswer, ClaimAnswer, TakeAnswer } from '../../delivery.ts';
 import { LeaseLostError, StoreBusyError } from '../../errors.ts';
 import type { TaskStore } from '../../store.ts';
-import { LeaseClock } from './lease-clock.ts';
-
-/** A task that runs under a session. */
-export interface Holder {
-  readonly claim: ClaimRef;
-  obey(orders: Orders): void;
-  /** The session may be over soon: stop the work before that. */
-  fence(): void;
-  /** The session is over: stop at once, writes no longer count. */
-  lose(error: LeaseLostError): void;
-}
+import type { Holder } from './holder.ts';
+import { LeaseClock, type Sent } from './lease-clock.ts';
 
 export interface SessionOptions {
   readonly store: TaskStore;
@@ -27,9 +18,6 @@ export interface SessionOptions {
   readonly background: (work: Promise<unknown>) => void;
 }
 
-/** Shares of a lease: when a beat is due, when work is stopped without one, and when the session is over. */
-const BEAT = 1 / 3;
-const FENCE = 2 / 3;
 /** A failed request to the store is retried after this share of a lease. */
 const RETRY = 1 / 20;
 /** How often the worker and the store compare their tasks by id, even if the counts match. */
@@ -47,13 +35,12 @@ export class DomainSession {
   #confirmed = new Map<string, NonNullable<Beat['confirmed']>[number]>();
   #id: string;
   #number = 1;
-  /** The claim of a take without a response: it is repeated with the same claim. */
-  #asking: { readonly claim: string } | undefined;
+  /** A take without a response: it is repeated with the same claim. */
+  #asking: { readonly claim: string; readonly asked: Sent } | undefined;
   #claiming = 0;
+  /** How many takes and claims were started. */
+  #requests = 0;
   readonly #lease: LeaseClock;
-  #beatTimer: Disposable | undefined;
-  #fenceTimer: Disposable | undefined;
-  #overTimer: Disposable | undefined;
   #beating: Promise<void> | undefined;
   #beatAgain = false;
   #recounts = 0;
@@ -74,20 +61,19 @@ export class DomainSession {
   /** Takes tasks. One take at a time; a take without a response is repeated first. */
   async take(agents: readonly string[], limit: number): Promise<TakeAnswer> {
     const { store, domain, worker, leaseMs } = this.#options;
-    const isFenced = (): boolean => this.#lease.ageMs >= leaseMs * FENCE;
     // Don't take more under a session that stops its work: it would be stopped and handed back, again and again.
-    if (this.#holders.size > 0 && isFenced()) await this.#beatOrThrow(isFenced);
+    if (this.#holders.size > 0 && this.#lease.isFenced) await this.#beatOrThrow(() => this.#lease.isFenced);
     this.#renewIfDoubtful();
-    this.#asking ??= { claim: this.#newId() };
-    const [session, asked] = [this.#id, this.#lease.now()];
-    const request = { domain, session, worker, leaseMs, number: this.#number, agents, limit, ...this.#asking };
-    const answer = await store.take(request);
+    this.#requests++;
+    const { claim, asked } = (this.#asking ??= { claim: this.#newId(), asked: this.#lease.now() });
+    const session = this.#id;
+    const answer = await store.take({ domain, session, worker, leaseMs, number: this.#number, agents, limit, claim });
+    const isTaken = answer.answer === 'taken' && answer.tasks.length > 0;
+    if (isTaken && session === this.#id) await this.#startLease(asked);
     if (session !== this.#id) return { answer: 'gone' };
     this.#asking = undefined;
     if (answer.answer === 'gone') this.#end();
-    if (answer.answer !== 'taken') return answer;
-    if (answer.tasks.length > 0 || answer.repeat) this.#number++;
-    if (answer.tasks.length > 0 && this.#holders.size === 0) this.#lease.keepFrom(asked);
+    if (isTaken || (answer.answer === 'taken' && answer.repeat)) this.#number++;
     return answer;
   }
 
@@ -97,11 +83,12 @@ export class DomainSession {
     this.#renewIfDoubtful();
     const [session, asked, claim] = [this.#id, this.#lease.now(), this.#newId()];
     this.#claiming++;
+    this.#requests++;
     try {
       const answer = await askAgain(() => store.claim(id, { session, worker, leaseMs, claim }));
+      if (answer.answer === 'claimed' && session === this.#id) await askAgain(() => this.#startLease(asked));
       if (session !== this.#id) return { answer: 'gone' };
       if (answer.answer === 'gone') this.#end();
-      if (answer.answer === 'claimed' && this.#holders.size === 0) this.#lease.keepFrom(asked);
       return answer;
     } catch (error) {
       this.#isDoubtful = true;
@@ -109,6 +96,22 @@ export class DomainSession {
     } finally {
       this.#claiming--;
     }
+  }
+
+  /**
+   * Starts the lease of the first tasks, from when they were first asked for: the store may have given them out then, and
+   * a repeated request does not renew them. If that was long ago, renews them before their work starts.
+   */
+  async #startLease(asked: Sent): Promise<void> {
+    const { store, domain } = this.#options;
+    if (this.#holders.size > 0) return;
+    this.#lease.keepFrom(asked);
+    if (!this.#lease.isBeatDue && !this.#isDoubtful) return;
+    const [session, renewed] = [this.#id, this.#lease.now()];
+    const { answer } = await store.beat({ domain, session, count: 0 });
+    if (session !== this.#id) return;
+    if (answer === 'gone') this.#end();
+    else this.#lease.keepFrom(renewed);
   }
 
   /** Adds a running task until it is dropped. If its session ended in the meantime, the task is lost at once. */
@@ -123,7 +126,7 @@ export class DomainSession {
       this.#hasMissed = false;
       this.#options.background(Promise.resolve().then(() => this.beat()));
     }
-    if (this.#beatTimer === undefined) this.#schedule();
+    if (!this.#lease.isSet) this.#schedule();
   }
 
   /** Removes a task that no longer runs. `isKnown`: the store knows that. */
@@ -147,11 +150,9 @@ export class DomainSession {
    * the machine nothing is written until the store has confirmed that the session is alive.
    */
   check(): Promise<void> | undefined {
-    const { leaseMs } = this.#options;
-    const { ageMs } = this.#lease;
     if (this.#holders.size === 0) return undefined;
-    if (ageMs >= leaseMs) this.#end();
-    else if (ageMs >= leaseMs * FENCE) this.#fence();
+    if (this.#lease.isOver) this.#end();
+    else if (this.#lease.isFenced) this.#fence();
     return this.#lease.hasSlept ? this.#beatOrThrow(() => this.#lease.hasSlept) : undefined;
   }
 
@@ -177,15 +178,16 @@ export class DomainSession {
   }
 
   async #beatUntilHeard(): Promise<void> {
+    const session = this.#id;
     try {
       do {
         this.#beatAgain = false;
         const more = await this.#beatOnce();
         if (more) this.#beatAgain = true;
-      } while (this.#beatAgain);
+      } while (session === this.#id && this.#beatAgain);
     } finally {
       // Don't await anything between the last check and this: a beat requested in between would be lost.
-      this.#beating = undefined;
+      if (session === this.#id) this.#beating = undefined;
     }
   }
 
@@ -197,16 +199,12 @@ export class DomainSession {
     this.#confirmed = new Map();
     let answer: BeatAnswer;
     try {
-      answer = await store.beat({
-        domain,
-        session,
-        confirmed: [...confirmed.values()],
-        count: this.#holders.size,
-      });
+      answer = await store.beat({ domain, session, confirmed: [...confirmed.values()], count: this.#holders.size });
     } catch (error) {
-      for (const [id, one] of confirmed) if (!this.#confirmed.has(id)) this.#confirmed.set(id, one);
       this.#options.onStoreError(error);
-      if (session === this.#id) this.#schedule(leaseMs * RETRY);
+      if (session !== this.#id) return false;
+      for (const [id, one] of confirmed) if (!this.#confirmed.has(id)) this.#confirmed.set(id, one);
+      this.#schedule(leaseMs * RETRY);
       return false;
     }
     if (session !== this.#id) return false;
@@ -222,7 +220,9 @@ export class DomainSession {
       if (holder?.claim.epoch === epoch && holder.claim.claim === claim) holder.obey(orders);
     }
     this.#recounts = answer.recount ? this.#recounts + 1 : 0;
-    if (this.#recounts >= 2 || this.#clock.now() - this.#comparedAt >= RECOUNT_MS) await this.#compare(session);
+    // Don't wait for it: an order may have arrived meanwhile, and the next beat fetches it.
+    if (this.#recounts >= 2 || this.#clock.now() - this.#comparedAt >= RECOUNT_MS)
+      this.#options.background(this.#compare(session));
     return answer.more;
   }
 
@@ -230,11 +230,12 @@ export class DomainSession {
   async #compare(session: string): Promise<void> {
     const { store, domain } = this.#options;
     if (this.#asking !== undefined || this.#claiming > 0) return;
-    const known = new Map(this.#holders);
-    const held = await store.held({ domain, session });
-    if (session !== this.#id) return;
     this.#recounts = 0;
     this.#comparedAt = this.#clock.now();
+    const known = new Map(this.#holders);
+    const requests = this.#requests;
+    const held = await store.held({ domain, session });
+    if (session !== this.#id) return;
     const listed = new Map(held.map((one) => [one.id, one]));
     for (const [id, holder] of known) {
       const isListed = listed.get(id)?.claim === holder.claim.claim;
@@ -242,6 +243,8 @@ export class DomainSession {
         holder.lose(new LeaseLostError(id, holder.claim.epoch));
       }
     }
+    // Requested since then: the task may be on its way to us.
+    if (requests !== this.#requests) return;
     for (const one of held) {
       if (known.has(one.id) || this.#holders.has(one.id)) continue;
       this.#options.background(store.release({ ...one, session }));
@@ -249,15 +252,10 @@ export class DomainSession {
   }
 
   #schedule(beatInMs?: number): void {
-    const { leaseMs } = this.#options;
     this.stop();
     if (this.#holders.size === 0) return;
-    const { ageMs } = this.#lease;
-    const at = (share: number): number => Math.max(0, leaseMs * share - ageMs);
-    this.#beatTimer = this.#clock.setTimer(beatInMs ?? at(BEAT), () => this.#options.background(this.beat()));
-    this.#fenceTimer = this.#clock.setTimer(at(FENCE), () => this.#fence());
-    // Needed if the store never responds again: otherwise the last writes would wait forever.
-    this.#overTimer = this.#clock.setTimer(at(1), () => this.#end());
+    const onBeat = (): void => this.#options.background(this.beat());
+    this.#lease.set({ onBeat, onFence: () => this.#fence(), onOver: () => this.#end() }, beatInMs);
   }
 
   #fence(): void {
@@ -283,14 +281,15 @@ export class DomainSession {
     this.#id = this.#newId();
     this.#number = 1;
     this.#asking = undefined;
+    // A beat of the last session may be without a response for long: the next session does not wait for it.
+    this.#beating = undefined;
     this.#recounts = 0;
     this.#isDoubtful = false;
   }
 
   /** Ends the session without telling the store, when its tasks have been handed back or ended. */
   stop(): void {
-    for (const timer of [this.#beatTimer, this.#fenceTimer, this.#overTimer]) timer?.[Symbol.dispose]();
-    this.#beatTimer = undefined;
+    this.#lease.clear();
   }
 
   /** Creates an id that no worker has used before. */

@@ -7,6 +7,16 @@ export interface Sent {
   readonly wallAheadMs: number;
 }
 
+/** What is due at which time of a lease. */
+export interface LeaseTimes {
+  readonly onBeat: () => void;
+  readonly onFence: () => void;
+  readonly onOver: () => void;
+}
+
+/** Shares of a lease: when a beat is due, and when work is stopped without one. */
+const BEAT = 1 / 3;
+const FENCE = 2 / 3;
 /** A sleep of the machine counts if it is longer than this share of a lease. */
 const SLEEP_SHARE = 1 / 3;
 
@@ -15,6 +25,7 @@ export class LeaseClock {
   readonly #clock: Clock;
   readonly #leaseMs: number;
   #kept: Sent = { at: 0, wallAheadMs: 0 };
+  #timers: readonly Disposable[] = [];
 
   constructor(clock: Clock, leaseMs: number) {
     this.#clock = clock;
@@ -30,11 +41,45 @@ export class LeaseClock {
     this.#kept = asked;
   }
 
-  get ageMs(): number {
-    return this.#clock.now() - this.#kept.at;
+  get isBeatDue(): boolean {
+    return this.#ageMs >= this.#leaseMs * BEAT;
+  }
+
+  /** Work must stop now, so that it has stopped when the lease is over. */
+  get isFenced(): boolean {
+    return this.#ageMs >= this.#leaseMs * FENCE;
+  }
+
+  get isOver(): boolean {
+    return this.#ageMs >= this.#leaseMs;
   }
 
   get hasSlept(): boolean {
     return this.now().wallAheadMs - this.#kept.wallAheadMs > this.#leaseMs * SLEEP_SHARE;
+  }
+
+  get isSet(): boolean {
+    return this.#timers.length > 0;
+  }
+
+  /** Sets the timers of this lease, instead of those that are set. `beatInMs`: a beat is due then, whatever its age. */
+  set({ onBeat, onFence, onOver }: LeaseTimes, beatInMs?: number): void {
+    this.clear();
+    const at = (share: number): number => Math.max(0, this.#leaseMs * share - this.#ageMs);
+    this.#timers = [
+      this.#clock.setTimer(beatInMs ?? at(BEAT), onBeat),
+      this.#clock.setTimer(at(FENCE), onFence),
+      // Needed if the store never responds again: otherwise the last writes would wait forever.
+      this.#clock.setTimer(at(1), onOver),
+    ];
+  }
+
+  clear(): void {
+    for (const timer of this.#timers) timer[Symbol.dispose]();
+    this.#timers = [];
+  }
+
+  get #ageMs(): number {
+    return this.#clock.now() - this.#kept.at;
   }
 }

@@ -1,5 +1,8 @@
 import type { Clock } from '@whoa/core/embed';
 
+/** The wait for a moment that has passed by the local clock, and not by the store's: their clocks differ. */
+const PASSED_MS = 100;
+
 /** Wakes waiters when something happens to a task. */
 export class TaskWakeups {
   readonly #waiting = new Map<string, Set<() => void>>();
@@ -21,7 +24,7 @@ export class TaskWakeups {
     waiting.add(wake);
     return {
       wait: async (ms = this.#pollMs) => {
-        const timer = this.#clock.setTimer(Math.max(1, Math.min(ms, this.#pollMs)), wake);
+        const timer = this.#clock.setTimer(Math.min(ms > 0 ? ms : PASSED_MS, this.#pollMs), wake);
         await woken;
         timer[Symbol.dispose]();
       },
