@@ -13,7 +13,7 @@ export interface PostgresPair extends AsyncDisposable {
   /** Where the primary is. */
   readonly address: Address;
   /** The address of the database behind another port. */
-  urlAt(port: number): string;
+  urlAt(address: Address): string;
   /** The primary dies, its standby takes its place and gets a standby of its own. */
   failOver(redirect: (to: Address) => void): Promise<void>;
 }
@@ -38,7 +38,7 @@ export async function startPostgresPair(options: PostgresServerOptions = {}): Pr
     get address() {
       return addressOf(primary);
     },
-    urlAt: (port) => primary.url.replace(/:\d+\//, `:${port}/`),
+    urlAt: ({ host, port }) => primary.url.replace(/127\.0\.0\.1:\d+\//, `${host}:${port}/`),
     async failOver(redirect) {
       await isFollowed(primary);
       await primary[Symbol.asyncDispose]();

@@ -1,9 +1,15 @@
 import { once } from 'node:events';
 import { connect, createServer, type Socket } from 'node:net';
 
+export interface Address {
+  readonly host: string;
+  readonly port: number;
+}
+
 /** A network between a client and a server that can lose what the server says. */
 export interface Proxy extends AsyncDisposable {
   readonly port: number;
+  readonly address: Address;
   /** From now on nothing the server says arrives. */
   swallowAnswers(): void;
   /** Resolves when the server has said something that did not arrive. */
@@ -15,14 +21,15 @@ export interface Proxy extends AsyncDisposable {
   /** From now on nothing is taken from the server on the connections there are: what it says piles up. */
   stopReading(): void;
   /** New connections lead there. */
-  redirect(to: { readonly host: string; readonly port: number }): void;
+  redirect(to: Address): void;
   /** How many connections have been opened. */
   readonly opened: number;
   /** Breaks every connection off; new ones work. */
   cut(): void;
 }
 
-export async function startProxy(to: { readonly host: string; readonly port: number }): Promise<Proxy> {
+/** `host`: where it listens. */
+export async function startProxy(to: Address, host = '127.0.0.1'): Promise<Proxy> {
   const sockets = new Set<Socket>();
   const frozen = new Set<Socket>();
   let target = to;
@@ -48,10 +55,12 @@ export async function startProxy(to: { readonly host: string; readonly port: num
       if (isDeaf()) note();
       else client.write(data);
     });
-  }).listen(0, '127.0.0.1');
+  }).listen(0, host);
   await once(server, 'listening');
+  const { port } = server.address() as { port: number };
   return {
-    port: (server.address() as { port: number }).port,
+    port,
+    address: { host, port },
     swallowed,
     swallowAnswers: () => {
       isSwallowing = true;

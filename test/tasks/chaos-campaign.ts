@@ -2,8 +2,10 @@ import { randomUUID } from 'node:crypto';
 import { setTimeout as wait } from 'node:timers/promises';
 import { systemClock, systemWorld } from '@whoa/core/embed';
 import type { StoreCancelReceipt, TaskStore } from '@whoa/tasks';
+import { whyNoNamespaces } from '../servers/namespaces.ts';
 import { createSteppedClock, type SteppedClock } from '../servers/stepped-clock.ts';
 import { askUntilAnswered } from './ask-until-answered.ts';
+import { type Cable, layCables } from './chaos-cables.ts';
 import { judgeChaos } from './chaos-judge.ts';
 import { type ChaosReport, type Life, TENANT } from './chaos-life.ts';
 import type { ChaosStore, ChaosStoreKind } from './chaos-stores.ts';
@@ -31,8 +33,11 @@ export async function runChaos(
   using servers = createSteppedClock();
   using workers = createSteppedClock();
   await using location = await kind.open(servers);
+  const whyNoCables = location.network ? whyNoNamespaces() : undefined;
+  await using cables = await layCables(whyNoCables === undefined ? location.network?.address : undefined, WORKERS);
   await using chaos = new Chaos({
     location,
+    cables: cables.all,
     clocks: { servers, workers },
     log: `${folder.path}/log.jsonl`,
     random,
@@ -47,13 +52,14 @@ export async function runChaos(
     lives: chaos.lives.size,
     seconds,
     strikes: chaos.strikes,
-    cannot: location.cannot,
+    cannot: { ...location.cannot, ...(whyNoCables !== undefined && { 'cut off': whyNoCables }) },
     violations: [...chaos.violations, ...judged.violations],
   };
 }
 
 interface ChaosOptions {
   readonly location: ChaosStore;
+  readonly cables: readonly Cable[];
   readonly clocks: { readonly servers: SteppedClock; readonly workers: SteppedClock };
   readonly lives: number;
   readonly log: string;
@@ -79,7 +85,7 @@ class Chaos implements AsyncDisposable {
     this.#options = options;
     this.log = options.log;
     this.#openStore();
-    this.#workers = Array.from({ length: WORKERS }, () => this.#startWorker());
+    this.#workers = Array.from({ length: WORKERS }, (_, place) => this.#startWorker(place));
     this.#cancellers = Array.from({ length: CANCELLERS }, () => this.#startCanceller());
   }
 
@@ -126,14 +132,18 @@ class Chaos implements AsyncDisposable {
     this.#stores.push(openStore(location.location, { maxAttempts: 10_000, world: { ...systemWorld, clock } }));
   }
 
-  #startWorker(): Child {
-    const { location, log, clocks } = this.#options;
-    return startChild('chaos-worker', [location.location, log, `worker-${++this.#started}`], clocks.workers.env);
+  #startWorker(place: number): Child {
+    const { location, log, clocks, cables } = this.#options;
+    const { env } = clocks.workers;
+    const cable = cables[place];
+    const its = cable ? location.network!.locationAt(cable.proxy.address) : location.location;
+    const inside = cable?.namespace.inside ?? [];
+    return startChild('chaos-worker', [its, log, `worker-${++this.#started}`], { env, inside });
   }
 
   #startCanceller(): Child {
     const { location, clocks } = this.#options;
-    const child = startChild('chaos-canceller', [location.location], clocks.workers.env);
+    const child = startChild('chaos-canceller', [location.location], { env: clocks.workers.env });
     child.process.on('message', (message: { id?: string; receipt?: StoreCancelReceipt; error?: string }) => {
       if (message.id === undefined) return;
       this.#answered++;
@@ -193,7 +203,7 @@ class Chaos implements AsyncDisposable {
   }
 
   async #strikeOn(): Promise<void> {
-    const { location, clocks } = this.#options;
+    const { location, clocks, cables } = this.#options;
     const strikes: Record<string, () => Promise<void>> = {
       'kill a worker': () => this.#endWorker(this.#below(WORKERS), 'SIGKILL'),
       'kill another': () => this.#endWorker(this.#below(WORKERS), 'SIGKILL'),
@@ -201,6 +211,7 @@ class Chaos implements AsyncDisposable {
       'stop a worker past its lease': () => this.#stopWorker(),
       'step the clock of the servers': () => this.#step(clocks.servers),
       'step the clock of the workers': () => this.#step(clocks.workers),
+      ...(cables.length > 0 && { 'cut a worker off past its lease': () => this.#cutOff() }),
       ...location.faults,
     };
     for (let grown = 1; !this.#isOver; ) {
@@ -236,7 +247,7 @@ class Chaos implements AsyncDisposable {
     const { type } = await worker.hear<{ type: string }>(({ type: said }) => said === 'serving' || said === 'refused');
     worker.process.kill(type === 'refused' ? 'SIGKILL' : signal);
     await worker.ended;
-    this.#workers = this.#workers.with(victim, this.#startWorker());
+    this.#workers = this.#workers.with(victim, this.#startWorker(victim));
   }
 
   async #stopWorker(): Promise<void> {
@@ -244,6 +255,14 @@ class Chaos implements AsyncDisposable {
     process.kill('SIGSTOP');
     await wait(1_500 + this.#below(1_000));
     process.kill('SIGCONT');
+  }
+
+  /** Its packets vanish, and those to it: it finds out by itself that it has lost its tasks, and goes on afterwards. */
+  async #cutOff(): Promise<void> {
+    const { namespace } = this.#pick(this.#options.cables);
+    namespace.cut();
+    await wait(1_500 + this.#below(3_000));
+    namespace.mend();
   }
 
   #below(limit: number): number {

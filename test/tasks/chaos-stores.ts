@@ -1,7 +1,7 @@
 import { setTimeout as wait } from 'node:timers/promises';
 import { query } from '../servers/postgres-kind.ts';
 import { startPostgresPair } from '../servers/postgres-pair.ts';
-import { startProxy } from '../servers/proxy.ts';
+import { type Address, startProxy } from '../servers/proxy.ts';
 import { ask, type RedisServer, startRedis, startRedisCluster, startRedisSentinels } from '../servers/redis.ts';
 import type { SteppedClock } from '../servers/stepped-clock.ts';
 import { temporaryFolder } from './child.ts';
@@ -10,6 +10,8 @@ import { temporaryFolder } from './child.ts';
 export interface ChaosStore extends AsyncDisposable {
   /** What `openStore` understands, as it is now. */
   readonly location: string;
+  /** One address for everything, and the `location` of whoever reaches it at another. */
+  readonly network?: { readonly address: Address; locationAt(address: Address): string };
   /** What can happen to the servers, by name. Each ends well again. */
   readonly faults: Readonly<Record<string, () => Promise<void>>>;
   /** Spreads tasks over more shards: whoever still knows the old `place` is refused. False when there are enough. */
@@ -31,6 +33,7 @@ const TIMEOUT_MS = 2_000;
 const HALF_OPEN_MS = 3_000;
 
 const ONE_FILE = 'a file has no server, connection or replica';
+const NAMED_SERVERS = 'its servers name each other: see redis';
 const ONE_DOMAIN = 'all of a database is one domain';
 
 const sqlite: ChaosStoreKind = {
@@ -40,7 +43,14 @@ const sqlite: ChaosStoreKind = {
     return Promise.resolve({
       location: folder.file,
       faults: {},
-      cannot: { restart: ONE_FILE, freeze: ONE_FILE, 'half-open': ONE_FILE, failover: ONE_FILE, reshard: ONE_DOMAIN },
+      cannot: {
+        restart: ONE_FILE,
+        freeze: ONE_FILE,
+        'half-open': ONE_FILE,
+        'cut off': ONE_FILE,
+        failover: ONE_FILE,
+        reshard: ONE_DOMAIN,
+      },
       [Symbol.asyncDispose]: () => Promise.resolve(folder[Symbol.dispose]()),
     });
   },
@@ -52,11 +62,18 @@ const redis: ChaosStoreKind = {
     const server = await startRedis({ env });
     const network = await startProxy({ host: '127.0.0.1', port: server.port });
     const shards = growing([1, 2, 4, 8]);
+    const locationAt = ({ host, port }: Address): string =>
+      JSON.stringify({
+        backend: 'redis',
+        url: `redis://${host}:${port}`,
+        timeoutMs: TIMEOUT_MS,
+        shards: shards.now(),
+      });
     return {
       get location() {
-        const url = `redis://127.0.0.1:${network.port}`;
-        return JSON.stringify({ backend: 'redis', url, timeoutMs: TIMEOUT_MS, shards: shards.now() });
+        return locationAt(network.address);
       },
+      network: { address: network.address, locationAt },
       faults: {
         ...faultsOf(() => server),
         'half-open connections': async () => {
@@ -117,7 +134,7 @@ const sentinel: ChaosStoreKind = {
         'cut all connections': async () => cutAll(await master()),
       },
       grow: shards.grow,
-      cannot: { 'half-open': 'Sentinels name the servers themselves: see redis' },
+      cannot: { 'half-open': NAMED_SERVERS, 'cut off': NAMED_SERVERS },
       [Symbol.asyncDispose]: () => sentinels[Symbol.asyncDispose](),
     };
   },
@@ -154,7 +171,8 @@ const cluster: ChaosStoreKind = {
       },
       grow: shards.grow,
       cannot: {
-        'half-open': 'nodes name each other: see redis',
+        'half-open': NAMED_SERVERS,
+        'cut off': NAMED_SERVERS,
         'failover from a master that dies':
           'replication to a replica is not awaited, so that loses what was acknowledged',
       },
@@ -169,8 +187,11 @@ const postgres: ChaosStoreKind = {
     const pair = await startPostgresPair({ env });
     const network = await startProxy(pair.address);
     const timeouts = { statementTimeoutMs: TIMEOUT_MS, connectTimeoutMs: TIMEOUT_MS };
+    const locationAt = (address: Address): string =>
+      JSON.stringify({ backend: 'postgres', url: pair.urlAt(address), ...timeouts });
     return {
-      location: JSON.stringify({ backend: 'postgres', url: pair.urlAt(network.port), ...timeouts }),
+      location: locationAt(network.address),
+      network: { address: network.address, locationAt },
       faults: {
         'crash the server': () => pair.primary.restart('immediate'),
         'restart the server': () => pair.primary.restart('fast'),

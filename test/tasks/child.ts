@@ -14,20 +14,28 @@ export interface Child extends AsyncDisposable {
   readonly ended: Promise<number | null>;
 }
 
+export interface ChildOptions {
+  readonly env?: NodeJS.ProcessEnv;
+  /** A command that runs the program given after it, in other surroundings. */
+  readonly inside?: readonly string[];
+}
+
 /** Starts a program of `children/`. It reads our sources, so it needs no build. */
-export function startChild(name: string, args: readonly string[] = [], env?: NodeJS.ProcessEnv): Child {
-  return startProgram(join(import.meta.dirname, 'children', `${name}.ts`), args, env);
+export function startChild(name: string, args: readonly string[] = [], options: ChildOptions = {}): Child {
+  return startProgram(join(import.meta.dirname, 'children', `${name}.ts`), args, options);
 }
 
 /** Starts a program that talks to whoever started it. */
 export function startProgram(
   program: string,
   args: readonly string[] = [],
-  env: NodeJS.ProcessEnv = process.env,
+  { env = process.env, inside = [] }: ChildOptions = {},
 ): Child {
+  const [execPath, ...before] = [...inside, process.execPath];
   const child = fork(program, [...args], {
     env,
-    execArgv: ['--conditions=@whoa/source'],
+    execPath: execPath!,
+    execArgv: [...before, '--conditions=@whoa/source'],
     stdio: ['ignore', 'inherit', 'inherit', 'ipc'],
   });
   const said: unknown[] = [];

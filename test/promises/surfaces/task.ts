@@ -86,9 +86,7 @@ export function taskSurface(shared: OpenSharedStore): Surface {
 /** Starts a worker in a process of its own. */
 export function startWorker(location: string, { provider, folder }: Fixture, { leaseMs = LEASE_MS } = {}): Child {
   const program = join(import.meta.dirname, '../programs/worker.ts');
-  return startProgram(program, [location, provider.url, folder, `${leaseMs}`, `${POLL_MS}`], {
-    ...process.env,
-  });
+  return startProgram(program, [location, provider.url, folder, `${leaseMs}`, `${POLL_MS}`]);
 }
 
 /** A task as whoever created it sees it, and everything it sees. */

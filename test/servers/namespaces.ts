@@ -1,0 +1,71 @@
+// Network namespaces that tests make themselves. Needs root and iproute2.
+import { execFileSync } from 'node:child_process';
+
+/** A network of its own. A process in it reaches us by one cable, which can be cut: packets vanish, and nobody is told. */
+export interface Namespace extends Disposable {
+  /** Our end of the cable: what listens there can be reached from inside. */
+  readonly host: string;
+  /** What starts a program inside: put it before the program. */
+  readonly inside: readonly string[];
+  cut(): void;
+  mend(): void;
+}
+
+/** A network card that nobody has. */
+const NOBODY = '02:00:00:00:00:01';
+let made = 0;
+
+/** Why there are no namespaces here; `undefined` if there are. */
+export function whyNoNamespaces(): string | undefined {
+  try {
+    createNamespace()[Symbol.dispose]();
+    return undefined;
+  } catch (error) {
+    return `no network namespaces here: ${
+      String((error as Error).message)
+        .split('\n')
+        .at(-2) ?? 'no iproute2'
+    }`;
+  }
+}
+
+export function createNamespace(): Namespace {
+  const number = ++made;
+  // The process is in the name, so that tests beside each other do not meet; a name has at most 15 characters.
+  const name = `whoa${(process.pid % 46_656).toString(36)}x${number}`;
+  const [cable, end] = [`${name}a`, `${name}b`];
+  const subnet = `10.${213 + (process.pid % 32)}.${number % 256}`;
+  const [host, guest] = [`${subnet}.1`, `${subnet}.2`];
+  const ip = (...args: readonly string[]): void =>
+    void execFileSync('ip', args, { stdio: ['ignore', 'ignore', 'pipe'] });
+  ip('netns', 'add', name);
+  // What is sent to a card that nobody has is dropped without a word. Filters and delays need modules of the kernel.
+  const address = (card: string | undefined): void => {
+    for (const [where, other, device] of [
+      [[], guest, cable],
+      [['-n', name], host, end],
+    ] as const) {
+      if (card === undefined) ip(...where, 'neigh', 'del', other, 'dev', device);
+      else ip(...where, 'neigh', 'replace', other, 'lladdr', card, 'dev', device, 'nud', 'permanent');
+    }
+  };
+  const dispose = (): void => ip('netns', 'del', name);
+  try {
+    ip('link', 'add', cable, 'type', 'veth', 'peer', 'name', end, 'netns', name);
+    ip('addr', 'add', `${host}/30`, 'dev', cable);
+    ip('link', 'set', cable, 'up');
+    ip('-n', name, 'addr', 'add', `${guest}/30`, 'dev', end);
+    ip('-n', name, 'link', 'set', end, 'up');
+    ip('-n', name, 'link', 'set', 'lo', 'up');
+  } catch (error) {
+    dispose();
+    throw error;
+  }
+  return {
+    host,
+    inside: ['ip', 'netns', 'exec', name],
+    cut: () => address(NOBODY),
+    mend: () => address(undefined),
+    [Symbol.dispose]: dispose,
+  };
+}

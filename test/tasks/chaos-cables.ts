@@ -1,0 +1,30 @@
+import { createNamespace, type Namespace } from '../servers/namespaces.ts';
+import { type Address, type Proxy as NetworkProxy, startProxy } from '../servers/proxy.ts';
+
+/** How a worker in a network of its own reaches the store. */
+export interface Cable {
+  readonly namespace: Namespace;
+  /** Leads from the end of the cable to the store. */
+  readonly proxy: NetworkProxy;
+}
+
+/** Lays cables to the store, or none if it has no address. */
+export async function layCables(
+  to: Address | undefined,
+  count: number,
+): Promise<AsyncDisposable & { readonly all: readonly Cable[] }> {
+  const all: Cable[] = [];
+  for (let i = 0; to !== undefined && i < count; i++) {
+    const namespace = createNamespace();
+    all.push({ namespace, proxy: await startProxy(to, namespace.host) });
+  }
+  return {
+    all,
+    async [Symbol.asyncDispose]() {
+      for (const { namespace, proxy } of all) {
+        await proxy[Symbol.asyncDispose]();
+        namespace[Symbol.dispose]();
+      }
+    },
+  };
+}
