@@ -163,3 +163,29 @@ test('a beat of the last session that hangs does not hold up the next session', 
   expect(new Set(beats).size, 'the next session has beaten').toBe(2);
   session.stop();
 });
+
+test('a session that stops its work takes nothing more until the store has confirmed that it lives', async () => {
+  const at = world();
+  await using store = createMemoryStore({ world: at });
+  let isUp = true;
+  const takes: number[] = [];
+  const altered = alterStore(store, (name, call) => {
+    if (name === 'take') takes.push(at.clock.now());
+    if (name === 'beat' && !isUp) throw new StoreBusyError('the store is down');
+    return call();
+  });
+  const session = sessionOf(altered, { world: at });
+  const heard: string[] = [];
+  await store.create(TASK);
+  session.hold(holderOf(await takeOne(session), heard));
+  isUp = false;
+  await at.clock.advance(LEASE_MS * 0.7);
+  expect(new Set(heard)).toEqual(new Set(['fence']));
+  await store.create(TASK);
+  await expect(session.take(['assistant'], 1)).rejects.toThrow('not yet confirmed');
+  expect(takes).toHaveLength(1);
+  isUp = true;
+  await takeOne(session);
+  expect(takes).toHaveLength(2);
+  session.stop();
+});
