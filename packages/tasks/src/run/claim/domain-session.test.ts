@@ -28,6 +28,17 @@ function sessionOf(store: TaskStore, options: { world: ReturnType<typeof world>;
   });
 }
 
+/** The response to the first take does not arrive. */
+function withFirstTakeLost(store: TaskStore, beat: (call: () => Promise<unknown>) => Promise<unknown>): TaskStore {
+  let lost = 1;
+  return alterStore(store, async (name, call) => {
+    if (name === 'beat') return beat(call);
+    const answer = await call();
+    if (name === 'take' && lost-- > 0) throw new StoreBusyError('the response was lost');
+    return answer;
+  });
+}
+
 async function takeOne(session: DomainSession): Promise<ClaimRef> {
   const answer = await session.take(['assistant'], 1);
   if (answer.answer !== 'taken') throw new Error(`the store answered ${answer.answer}`);
@@ -68,14 +79,11 @@ test('tasks of a take whose response was lost are kept from the first request, n
   const at = world();
   await using store = createMemoryStore({ world: at });
   const asked: string[] = [];
-  let lost = 1;
-  const altered = alterStore(store, async (name, call) => {
-    if (name === 'beat') asked.push(`beat at ${at.clock.now()}`);
-    const answer = await call();
-    if (name === 'take' && lost-- > 0) throw new StoreBusyError('the response was lost');
-    return answer;
+  const losing = withFirstTakeLost(store, (call) => {
+    asked.push(`beat at ${at.clock.now()}`);
+    return call();
   });
-  const session = sessionOf(altered, { world: at });
+  const session = sessionOf(losing, { world: at });
   await store.create(TASK);
   await expect(takeOne(session)).rejects.toThrow('the response was lost');
   await at.clock.advance(LEASE_MS * 0.9);
@@ -93,14 +101,10 @@ test('tasks of a take whose response was lost are kept from the first request, n
 test('a repeated take of a session that has ended meanwhile starts nothing', async () => {
   const at = world();
   await using store = createMemoryStore({ world: at });
-  let lost = 1;
-  const altered = alterStore(store, async (name, call) => {
-    if (name === 'beat') return { answer: 'gone' };
-    const answer = await call();
-    if (name === 'take' && lost-- > 0) throw new StoreBusyError('the response was lost');
-    return answer;
-  });
-  const session = sessionOf(altered, { world: at });
+  const session = sessionOf(
+    withFirstTakeLost(store, () => Promise.resolve({ answer: 'gone' })),
+    { world: at },
+  );
   await store.create(TASK);
   await expect(takeOne(session)).rejects.toThrow('the response was lost');
   await at.clock.advance(LEASE_MS * 0.9);
