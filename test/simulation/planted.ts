@@ -239,12 +239,6 @@ const plantedInDelivery: readonly PlantedBug[] = [
     'await this.#startLease(asked);\n    if (session',
     'await this.#startLease(this.#lease.now());\n    if (session',
   ),
-  one(
-    'a worker whose clock is ahead asks again at once',
-    'run/claim/task-wakeups.ts',
-    'ms > 0 ? ms : PASSED_MS',
-    'Math.max(1, ms)',
-  ),
   one('a call begins in a process that was stopped or slept', 'run/agent-work.ts', 'await this.#work.checkHeld();', ''),
   one(
     'a worker that slept writes before it asks',
