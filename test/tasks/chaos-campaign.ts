@@ -85,7 +85,7 @@ class Chaos implements AsyncDisposable {
     this.#options = options;
     this.log = options.log;
     this.#openStore();
-    this.#workers = Array.from({ length: WORKERS }, (_, place) => this.#startWorker(place));
+    this.#workers = Array.from({ length: WORKERS }, (_, position) => this.#startWorker(position));
     this.#cancellers = Array.from({ length: CANCELLERS }, () => this.#startCanceller());
   }
 
@@ -132,10 +132,10 @@ class Chaos implements AsyncDisposable {
     this.#stores.push(openStore(location.location, { maxAttempts: 10_000, world: { ...systemWorld, clock } }));
   }
 
-  #startWorker(place: number): Child {
+  #startWorker(position: number): Child {
     const { location, log, clocks, cables } = this.#options;
     const { env } = clocks.workers;
-    const cable = cables[place];
+    const cable = cables[position];
     const its = cable ? location.network!.locationAt(cable.proxy.address) : location.location;
     const inside = cable?.namespace.inside ?? [];
     return startChild('chaos-worker', [its, log, `worker-${++this.#started}`], { env, inside });
