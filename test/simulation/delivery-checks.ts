@@ -39,6 +39,7 @@ export class DeliveryChecks {
   /** When a take was sent first, by its claim: a repeat is given what the first was, and keeps nothing for longer. */
   readonly #takesSent = new Map<string, number>();
   readonly #used = new Set<string>();
+  readonly #processes = new Map<string, SimulatedProcess>();
   /** The session that a process began last. */
   readonly #sessions = new Map<string, string>();
   /** Tasks of which a process was told something during a beat, by session. */
@@ -62,6 +63,7 @@ export class DeliveryChecks {
 
   /** A process asks the store. */
   sent(process: SimulatedProcess, name: string, args: readonly unknown[]): void {
+    this.#processes.set(process.name, process);
     const used = sessionIn(name, args);
     // A claim is insisted on, also under a session that was given up meanwhile.
     if (used !== undefined && !this.#used.has(used)) this.#sessions.set(process.name, used);
@@ -161,11 +163,14 @@ export class DeliveryChecks {
 
   /** A tool did something. */
   effect({ callId, tool, process, phase }: Effect): void {
-    if (phase !== 'end') return;
     const { id, session, claim } = this.#calls.get(callId) ?? { session: '', claim: '' };
     const lostAt = this.#lostAt.get(`${id} ${claim}`) ?? this.#lostAt.get(session) ?? Infinity;
-    if (lostAt < this.#options.now()) {
+    if (phase === 'end' && lostAt < this.#options.now()) {
       this.#broken('P4', `${id}: ${tool} went on to its end in ${process}, which knew that it had lost the task`);
+    }
+    const own = this.#processes.get(process)?.world.clock.now() ?? 0;
+    if (phase === 'begin' && own - (this.#kept.get(session)?.at ?? own) >= this.#options.leaseMs) {
+      this.#broken('P4', `${id}: ${tool} began in ${process}, whose lease was over by its own clock`);
     }
   }
 
