@@ -41,7 +41,7 @@ export interface ShellEnd {
 }
 
 /** How long processes may still print after the shell has ended, before they are ended too. */
-const SETTLE_MS = 100;
+const SETTLE_MS = 250;
 /** The time limit for reading the last output after all processes have ended. */
 const DRAIN_MS = 100;
 const PROGRESS_MS = 100;

@@ -168,7 +168,8 @@ export class Calls implements AsyncDisposable {
       ms,
     );
     if (!('refused' in short) || codeOf(short.refused) !== 'NOSCRIPT') return short;
-    if (until - performance.now() < LAST_MS) return { unsent: short.refused };
+    // Not the reason: a server that refuses the full text does not know the script the next time either.
+    if (until - performance.now() < LAST_MS) return { unsent: undefined };
     return connection.send(
       (client) => this.#copied(client, script, client.eval(script.source, 1, ...values)),
       until - performance.now(),
