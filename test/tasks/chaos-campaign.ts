@@ -1,7 +1,7 @@
 import { randomUUID } from 'node:crypto';
 import { setTimeout as wait } from 'node:timers/promises';
 import { systemClock, systemWorld } from '@whoa/core/embed';
-import type { StoreCancelReceipt, TaskStore } from '@whoa/tasks';
+import type { NewTask, StoreCancelReceipt, TaskStore } from '@whoa/tasks';
 import { whyNoNamespaces } from '../servers/namespaces.ts';
 import { createSteppedClock, type SteppedClock } from '../servers/stepped-clock.ts';
 import { askUntilAnswered } from './ask-until-answered.ts';
@@ -155,20 +155,21 @@ class Chaos implements AsyncDisposable {
 
   async #create(): Promise<void> {
     const [fails, steps] = [this.#isOneIn(8), 1 + this.#below(5)];
-    const task = { tenant: TENANT, agent: 'job', input: { steps, fails }, ...this.#where() };
+    const task: NewTask = { tenant: TENANT, agent: 'job', input: { steps, fails }, ...this.#where() };
     const policy = this.#pick(['replace', 'queue', 'queue', 'steer', 'reject'] as const);
     const nonce = randomUUID();
     const receipt = await this.#askUntilAnswered((store) => store.create(task, { policy, nonce }));
     if (receipt.answer !== 'created') return;
     const { id } = receipt.task;
     const isTalk = receipt.task.conversation !== undefined;
-    const isRefusable = isTalk && policy === 'reject' && receipt.task.stage === 'later';
+    // Not by the stage of the receipt: a creation whose answer was lost is answered with the task as it is by then.
+    const isRefusable = isTalk && policy === 'reject' && (task.holdMs ?? 0) > 0;
     this.lives.set(id, { task: receipt.task, fails, isTalk, isRefusable, asked: 0, receipts: [] });
     this.#open.add(id);
     if (this.#isOneIn(3)) this.#cancel(id);
   }
 
-  #where(): object {
+  #where(): Partial<NewTask> {
     if (this.#isOneIn(3))
       return { conversation: `c${this.#below(40)}`, ...(this.#isOneIn(4) && { holdMs: this.#below(100) }) };
     if (this.#isOneIn(4)) return { concurrency: { key: `k${this.#below(10)}`, limit: 2 } };
