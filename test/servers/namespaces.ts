@@ -1,5 +1,6 @@
 // Network namespaces that tests make themselves. Needs root and iproute2.
 import { execFileSync } from 'node:child_process';
+import { existsSync, readdirSync } from 'node:fs';
 
 /** A network of its own. A process in it reaches us by one cable, which can be cut: packets vanish, and nobody is told. */
 export interface Namespace extends Disposable {
@@ -29,15 +30,16 @@ export function whyNoNamespaces(): string | undefined {
   }
 }
 
+const ip = (...args: readonly string[]): void => void execFileSync('ip', args, { stdio: ['ignore', 'ignore', 'pipe'] });
+
 export function createNamespace(): Namespace {
+  if (made === 0) removeLeft();
   const number = ++made;
   // The process is in the name, so that tests beside each other do not meet; a name has at most 15 characters.
-  const name = `whoa${(process.pid % 46_656).toString(36)}x${number}`;
+  const name = `whoa${process.pid.toString(36)}x${number}`;
   const [cable, end] = [`${name}a`, `${name}b`];
   const subnet = `10.${213 + (process.pid % 32)}.${number % 256}`;
   const [host, guest] = [`${subnet}.1`, `${subnet}.2`];
-  const ip = (...args: readonly string[]): void =>
-    void execFileSync('ip', args, { stdio: ['ignore', 'ignore', 'pipe'] });
   ip('netns', 'add', name);
   // What is sent to a card that nobody has is dropped without a word. Filters and delays need modules of the kernel.
   const address = (card: string | undefined): void => {
@@ -68,4 +70,13 @@ export function createNamespace(): Namespace {
     mend: () => address(undefined),
     [Symbol.dispose]: dispose,
   };
+}
+
+/** Removes what processes left that were killed. */
+function removeLeft(): void {
+  const names = existsSync('/run/netns') ? readdirSync('/run/netns') : [];
+  for (const name of names) {
+    const [, pid] = /^whoa([0-9a-z]+)x\d+$/.exec(name) ?? [];
+    if (pid !== undefined && !existsSync(`/proc/${Number.parseInt(pid, 36)}`)) ip('netns', 'del', name);
+  }
 }
