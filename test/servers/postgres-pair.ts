@@ -1,11 +1,7 @@
 import { setTimeout as wait } from 'node:timers/promises';
 import { type PostgresServer, type PostgresServerOptions, startPostgres } from './postgres.ts';
 import { query } from './postgres-kind.ts';
-
-interface Address {
-  readonly host: string;
-  readonly port: number;
-}
+import type { Address } from './proxy.ts';
 
 /** A server and a standby that has everything that was acknowledged. */
 export interface PostgresPair extends AsyncDisposable {
