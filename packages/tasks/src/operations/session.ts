@@ -12,7 +12,7 @@ export function applyBeat({ session: id, confirmed, count }: Required<Beat>, mom
   const { tables, now } = moment;
   const session = tables.session(id);
   if (session === undefined || session.isOver) return { answer: 'gone' };
-  const { expired } = visit(session.leaseMs, moment);
+  const { expired } = visit(session.leaseMs, moment, { tells: true });
   const state = tables.domain()!;
   if (state.graceGiven) tables.saveDomain({ ...state, graceGiven: false });
   const held = tables.countHeldBy(id);
@@ -44,7 +44,7 @@ export function applyHeld({ session }: SessionRef, { tables }: Pick<Moment, 'tab
 export function applySweep(limit: number, moment: Moment): SweepAnswer {
   const { tables, now } = moment;
   let first = tables.firstSession();
-  if (first !== undefined) visit(first.leaseMs, moment);
+  if (first !== undefined) visit(first.leaseMs, moment, { tells: true });
   const { graceUntil } = tables.domain() ?? { graceUntil: 0 };
   if (first !== undefined && now < graceUntil) return { freed: 0, more: false, nextAt: graceUntil, now };
   let freed = 0;

@@ -17,7 +17,7 @@ export function applyTake(request: Required<TakeRequest>, moment: Moment): TakeA
   const takeNumber = session?.takeNumber ?? 0;
   if (number < takeNumber) return { answer: 'stale' };
   if (number > takeNumber + 1) return { answer: 'gone' };
-  const { expired } = visit(request.leaseMs, moment);
+  const { expired } = visit(request.leaseMs, moment, { tells: true });
   if (number === takeNumber) {
     return { answer: 'taken', tasks: takenBefore(session!, request, moment), repeat: true, expired, now };
   }
@@ -128,7 +128,8 @@ export function applyClaim(id: string, request: Required<ClaimRequest>, moment: 
   const { tables, now } = moment;
   const session = tables.session(request.session);
   if (session?.isOver) return { answer: 'gone' };
-  visit(request.leaseMs, moment);
+  // A claim says nothing about other sessions, so it must not use up the request to sweep them.
+  visit(request.leaseMs, moment, { tells: false });
   const found = tables.task(id);
   if (found === undefined) return { answer: 'unknown' };
   if (isFinalStatus(found.status)) return { answer: 'too-late', status: found.status };

@@ -6,11 +6,16 @@ const PULSE_SHARE = 1 / 8;
 /** A gap between visits longer than this share of a lease is an outage. Beats come every third. */
 const OUTAGE_SHARE = 1 / 2;
 
+interface Visit {
+  readonly expired: boolean;
+}
+
 /**
  * Records a worker's visit. During an outage, a failover or a clock step no worker could beat, so afterwards all
  * sessions get another lease. Returns whether sessions have expired, and asks one worker at a time to sweep.
+ * `tells`: the visitor is told, or sweeps itself; others must not use the request up.
  */
-export function visit(leaseMs: number, moment: Moment): { readonly expired: boolean } {
+export function visit(leaseMs: number, moment: Moment, { tells }: { readonly tells: boolean }): Visit {
   const { tables, now } = moment;
   const before = tables.domain() ?? { pulse: now, graceUntil: 0, graceGiven: false, sweepAskedAt: 0 };
   let state = before;
@@ -28,7 +33,7 @@ export function visit(leaseMs: number, moment: Moment): { readonly expired: bool
   }
   if (now - state.pulse >= leaseMs * PULSE_SHARE || tables.domain() === undefined) state = { ...state, pulse: now };
   const hasExpired = first !== undefined && first.expiresAt! <= now && now >= state.graceUntil;
-  const expired = hasExpired && now - state.sweepAskedAt >= LIMITS.sweepAskedMs;
+  const expired = tells && hasExpired && now - state.sweepAskedAt >= LIMITS.sweepAskedMs;
   if (expired) state = { ...state, sweepAskedAt: now };
   if (state !== before || tables.domain() === undefined) tables.saveDomain(state);
   return { expired };

@@ -9,8 +9,10 @@ const MAX_COUNTED = 1_000;
 /** How workers keep their tasks, and how tasks are taken away. See `operations/session.ts`. */
 export const SESSION: string = `
 -- Records a worker's visit. After an outage, a failover or a clock step, when no worker could beat, all sessions get
--- another lease. Returns whether sessions have expired, and asks one worker at a time to sweep.
-CREATE FUNCTION fn.visit(of_lease_ms float8, now float8, waits boolean) RETURNS boolean LANGUAGE plpgsql AS $$
+-- another lease. Returns whether sessions have expired, and asks one worker at a time to sweep. tells: the
+-- visitor is told, or sweeps itself; others must not use the request up.
+CREATE FUNCTION fn.visit(of_lease_ms float8, now float8, tells boolean, waits boolean DEFAULT false) RETURNS boolean
+LANGUAGE plpgsql AS $$
 DECLARE
   state whoa.pulse;
   first float8;
@@ -19,7 +21,7 @@ BEGIN
   SELECT * INTO state FROM whoa.pulse;
   SELECT s.expires_at INTO first FROM whoa.sessions s WHERE s.expires_at IS NOT NULL ORDER BY s.expires_at LIMIT 1;
   IF state.pulse >= 0 AND state.pulse <= now AND now - state.pulse < of_lease_ms * ${PULSE_SHARE}
-    AND (first <= now AND now >= state.grace_until AND now - state.sweep_asked_at >= ${LIMITS.sweepAskedMs}) IS NOT TRUE
+    AND (tells AND first <= now AND now >= state.grace_until AND now - state.sweep_asked_at >= ${LIMITS.sweepAskedMs}) IS NOT TRUE
   THEN RETURN false; END IF;
   -- A transaction that writes it now does the same; only a sweep must wait for the result.
   IF waits THEN
@@ -41,7 +43,7 @@ BEGIN
     state.grace_given := true;
   END IF;
   IF now - state.pulse >= of_lease_ms * ${PULSE_SHARE} THEN state.pulse := now; END IF;
-  expired := coalesce(first <= now AND now >= state.grace_until AND now - state.sweep_asked_at >= ${LIMITS.sweepAskedMs}, false);
+  expired := coalesce(tells AND first <= now AND now >= state.grace_until AND now - state.sweep_asked_at >= ${LIMITS.sweepAskedMs}, false);
   IF expired THEN state.sweep_asked_at := now; END IF;
   UPDATE whoa.pulse SET pulse = state.pulse, grace_until = state.grace_until, grace_given = state.grace_given,
     sweep_asked_at = state.sweep_asked_at;
@@ -64,7 +66,7 @@ BEGIN
   SELECT * INTO session FROM whoa.sessions s WHERE s.id = session_id FOR UPDATE;
   IF session.id IS NULL OR session.is_over THEN RETURN json_build_object('answer', 'gone'); END IF;
   now := fn.now_ms();
-  expired := fn.visit(session.lease_ms, now, false);
+  expired := fn.visit(session.lease_ms, now, true);
   -- Don't wait for the lock: if another transaction holds it, the next beat does this.
   IF (SELECT p.grace_given FROM whoa.pulse p) THEN
     UPDATE whoa.pulse SET grace_given = false
@@ -110,7 +112,7 @@ DECLARE
   freed int := 0;
 BEGIN
   SELECT * INTO session FROM whoa.sessions s WHERE s.expires_at IS NOT NULL ORDER BY s.expires_at LIMIT 1;
-  IF session.id IS NOT NULL THEN PERFORM fn.visit(session.lease_ms, now, true); END IF;
+  IF session.id IS NOT NULL THEN PERFORM fn.visit(session.lease_ms, now, true, true); END IF;
   SELECT p.grace_until INTO until FROM whoa.pulse p;
   IF session.id IS NOT NULL AND now < until THEN
     RETURN json_build_object('freed', 0, 'more', false, 'nextAt', until, 'now', now);

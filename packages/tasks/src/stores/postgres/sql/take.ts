@@ -28,7 +28,7 @@ BEGIN
   IF session.is_over OR (session.id IS NULL AND number > 1) THEN RETURN json_build_object('answer', 'gone'); END IF;
   IF number < coalesce(session.take_number, 0) THEN RETURN json_build_object('answer', 'stale'); END IF;
   IF number > coalesce(session.take_number, 0) + 1 THEN RETURN json_build_object('answer', 'gone'); END IF;
-  expired := fn.visit(of_lease_ms, now, false);
+  expired := fn.visit(of_lease_ms, now, true);
   IF number = session.take_number THEN
     -- Excludes tasks that the session has since claimed by id: they already run.
     picked := ARRAY(SELECT p.id FROM unnest(session.took[2:]) WITH ORDINALITY AS p (id, place) JOIN whoa.tasks t USING (id)
@@ -249,6 +249,7 @@ BEGIN
     session := fn.open_session(session_id);
   END IF;
   IF session.is_over THEN RETURN json_build_object('answer', 'gone'); END IF;
+  -- A claim says nothing about other sessions, so it must not use up the request to sweep them.
   PERFORM fn.visit(of_lease_ms, now, false);
   PERFORM fn.lock_queue(task_id);
   SELECT * INTO task FROM whoa.tasks t WHERE t.id = task_id FOR UPDATE;

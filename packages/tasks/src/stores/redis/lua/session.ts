@@ -28,7 +28,8 @@ end
 
 -- Records a worker's visit. After an outage, a failover or a clock step, when no worker could beat, every session
 -- gets another lease. Returns whether sessions have expired; one worker at a time is asked to sweep.
-local function visit(leaseMs)
+-- tells: the visitor is told, or sweeps itself; others must not use the request up.
+local function visit(leaseMs, tells)
   local found = redis.call('HMGET', tag .. 'domain', 'pulse', 'graceUntil', 'graceGiven', 'sweepAskedAt')
   local pulse, graceUntil = tonumber(found[1] or now), tonumber(found[2] or 0)
   local isGraceGiven, askedAt, flat = found[3] == '1', tonumber(found[4] or 0), {}
@@ -51,7 +52,7 @@ local function visit(leaseMs)
     note('graceGiven', '1')
   end
   if not found[1] or now - pulse >= leaseMs / ${PULSE_SHARE} then note('pulse', now) end
-  local isExpired = first ~= nil and expiresAt <= now and now >= graceUntil and now - askedAt >= ${LIMITS.sweepAskedMs}
+  local isExpired = tells and first ~= nil and expiresAt <= now and now >= graceUntil and now - askedAt >= ${LIMITS.sweepAskedMs}
   if isExpired then note('sweepAskedAt', now) end
   if #flat > 0 then redis.call('HSET', tag .. 'domain', unpack(flat)) end
   return isExpired, graceUntil, isGraceGiven
@@ -86,7 +87,7 @@ export const BEAT: string = /* lua */ `
 local id, count = ARGV[5], tonumber(ARGV[6])
 local session = session_named(id)
 if not session or session.isOver then return { 'gone' } end
-local isExpired, _, isGraceGiven = visit(session.leaseMs)
+local isExpired, _, isGraceGiven = visit(session.leaseMs, true)
 if isGraceGiven then redis.call('HDEL', tag .. 'domain', 'graceGiven') end
 local held = redis.call('HLEN', tag .. 'held:' .. id)
 if held > 0 then
@@ -182,7 +183,7 @@ local limit, freed = tonumber(ARGV[5]), 0
 local first, expiresAt = first_session()
 if first then
   local session = session_named(first)
-  local _, graceUntil = visit(session and session.leaseMs or 1)
+  local _, graceUntil = visit(session and session.leaseMs or 1, true)
   if now < graceUntil then return { '0', '0', tostring(graceUntil), tostring(now) } end
 end
 -- The clock may have been set back, and the sessions adjusted.

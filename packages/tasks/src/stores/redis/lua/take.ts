@@ -67,7 +67,7 @@ local takeNumber = session and session.takeNumber or 0
 if session and session.isOver or (not session and number > 1) then return { 'gone' } end
 if number < takeNumber then return { 'stale' } end
 if number > takeNumber + 1 then return { 'gone' } end
-local isExpired = visit(leaseMs)
+local isExpired = visit(leaseMs, true)
 if number == takeNumber then
   local tasks = {}
   local took, tookBy = string.match(session.took, '^([^\\n]*)\\n(.*)$')
@@ -235,7 +235,8 @@ local id, sessionId, worker, leaseMs, claim = unpack(ARGV, 5, 9)
 leaseMs, bytesLeft = tonumber(leaseMs), tonumber(ARGV[10])
 local session = session_named(sessionId)
 if session and session.isOver then return { 'gone' } end
-visit(leaseMs)
+-- A claim says nothing about other sessions, so it must not use up the request to sweep them.
+visit(leaseMs, false)
 local task = load(id)
 if not task then return { 'unknown' } end
 if task.stage == 'later' and task.policy then

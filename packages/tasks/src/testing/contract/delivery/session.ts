@@ -12,6 +12,7 @@ import {
   record,
   SHORT_MS,
   TENANT,
+  tryClaim,
 } from '../../case.ts';
 import { take, taken } from '../../talk.ts';
 
@@ -145,6 +146,20 @@ export const sessionCases: readonly ContractCase[] = [
         assert.equal((await store.sweep()).freed, 1);
         assert.equal((await store.beat(beatOf(other.by.session, 1))).answer, 'alive');
         return;
+      }
+      assert.fail('no worker was asked to sweep');
+    },
+  },
+  {
+    title: 'claims, which report no expired sessions, do not keep others from being asked to sweep',
+    async run({ store, advance }) {
+      await create(store);
+      await take(store, { leaseMs: SHORT_MS });
+      const other = await bring(store, 'running');
+      for (let i = 0; i < 5; i++) {
+        await advance(SHORT_MS / 3);
+        assert.equal((await tryClaim(store, other.by.id, { leaseMs: SHORT_MS })).answer, 'held');
+        if ((await take(store, { leaseMs: SHORT_MS })).expired) return;
       }
       assert.fail('no worker was asked to sweep');
     },
