@@ -1,3 +1,4 @@
+import type { World } from '@whoa/core/embed';
 import { createVirtualWorld } from '@whoa/core/testing';
 import { expect, test } from 'vitest';
 import { alterStore } from '../../../../../test/tasks/altered-store.ts';
@@ -15,7 +16,7 @@ const fail = (error: unknown): never => {
   throw error;
 };
 
-function sessionOf(store: TaskStore, options: { world: ReturnType<typeof world>; worker?: string }): DomainSession {
+function sessionOf(store: TaskStore, options: { world: World; worker?: string }): DomainSession {
   return new DomainSession({
     store,
     domain: 0,
@@ -192,4 +193,45 @@ test('a session that stops its work takes nothing more until the store has confi
   await takeOne(session);
   expect(takes).toHaveLength(2);
   session.stop();
+});
+
+/** A store whose beats are answered while the process is stopped: it goes on after a lease, before its timers fire. */
+function stoppedInBeats(store: TaskStore, at: ReturnType<typeof world>): { store: TaskStore; world: World } {
+  let stoppedMs = 0;
+  const clock: World['clock'] = {
+    now: () => at.clock.now() + stoppedMs,
+    setTimer: (ms, callback) => at.clock.setTimer(ms, callback),
+  };
+  const altered = alterStore(store, async (name, call) => {
+    const answer = await call();
+    if (name === 'beat') stoppedMs += LEASE_MS;
+    return answer;
+  });
+  return { store: altered, world: { ...at, clock } };
+}
+
+test('a beat whose response took longer than the lease does not keep the session', async () => {
+  const at = world();
+  await using store = createMemoryStore({ world: at });
+  const stopped = stoppedInBeats(store, at);
+  const session = sessionOf(stopped.store, stopped);
+  await store.create(TASK);
+  const heard: string[] = [];
+  session.hold(holderOf(await takeOne(session), heard));
+  await session.beat();
+  expect(heard).toEqual(['LEASE_LOST']);
+});
+
+test('tasks that were renewed for longer than the lease are not started', async () => {
+  const at = world();
+  await using store = createMemoryStore({ world: at });
+  const stopped = stoppedInBeats(
+    withFirstTakeLost(store, (call) => call()),
+    at,
+  );
+  const session = sessionOf(stopped.store, stopped);
+  await store.create(TASK);
+  await expect(takeOne(session)).rejects.toThrow('the response was lost');
+  await at.clock.advance(LEASE_MS * 0.9);
+  expect(await session.take(['assistant'], 1)).toEqual({ answer: 'gone' });
 });

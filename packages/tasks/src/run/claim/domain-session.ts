@@ -110,8 +110,8 @@ export class DomainSession {
     const [session, renewed] = [this.#id, this.#lease.now()];
     const { answer } = await store.beat({ domain, session, count: 0 });
     if (session !== this.#id) return;
-    if (answer === 'gone') this.#end();
-    else this.#lease.keepFrom(renewed);
+    if (answer === 'alive') this.#lease.keepFrom(renewed);
+    if (answer === 'gone' || this.#lease.isOver) this.#end();
   }
 
   /** Adds a running task until it is dropped. If its session ended in the meantime, the task is lost at once. */
@@ -208,11 +208,12 @@ export class DomainSession {
       return false;
     }
     if (session !== this.#id) return false;
-    if (answer.answer === 'gone') {
+    if (answer.answer === 'alive') this.#lease.keepFrom(asked);
+    // The response may have taken longer than the lease, if the process was stopped; the timers are late then, too.
+    if (answer.answer === 'gone' || this.#lease.isOver) {
       this.#end();
       return false;
     }
-    this.#lease.keepFrom(asked);
     this.#schedule();
     if (answer.expired) this.#options.onExpired(domain);
     for (const { id, epoch, claim, ...orders } of answer.orders) {
