@@ -13,19 +13,22 @@ WHERE s.expiresAt > ? AND EXISTS (SELECT 1 FROM tasks t WHERE t.session = s.id A
 const BEGIN_STEP = "INSERT OR IGNORE INTO steps (name, position, isDone) VALUES (?, '', 0)";
 
 /** Creates the migrator of a file. It opens the file on first use. */
-export function createSqliteMigrator({ file = getDefaultPath(), durability }: SqliteStoreOptions): Migrator {
-  return new SqliteMigrator(file, durability === 'power' ? 'FULL' : 'NORMAL');
+export function createSqliteMigrator(options: SqliteStoreOptions): Migrator {
+  return new SqliteMigrator(options);
 }
 
 class SqliteMigrator implements Migrator {
   readonly store: string;
   readonly changes: typeof FORMAT_CHANGES = FORMAT_CHANGES;
   readonly #synchronous: 'NORMAL' | 'FULL';
+  /** The clock by which stores of the file set leases. */
+  readonly #now: () => number;
   #database: Database | undefined;
 
-  constructor(file: string, synchronous: 'NORMAL' | 'FULL') {
+  constructor({ file = getDefaultPath(), durability, world }: SqliteStoreOptions) {
     this.store = file;
-    this.#synchronous = synchronous;
+    this.#synchronous = durability === 'power' ? 'FULL' : 'NORMAL';
+    this.#now = world === undefined ? () => Date.now() : () => world.clock.now();
   }
 
   async state(): Promise<MigratorState | undefined> {
@@ -63,13 +66,13 @@ class SqliteMigrator implements Migrator {
 
   olderWorkers(format: number): Promise<OlderWorkers> {
     const database = this.#open();
-    return database.read(() => olderWorkers(database, format));
+    return database.read(() => olderWorkers(database, { format, now: this.#now() }));
   }
 
   finish(format: number): Promise<readonly string[]> {
     const database = this.#open();
     return database.write(() => {
-      const { holding } = olderWorkers(database, format);
+      const { holding } = olderWorkers(database, { format, now: this.#now() });
       if (holding.length > 0) return holding;
       const after = this.changes.find(({ to }) => to === format)?.after ?? [];
       for (const { name } of after) database.run(BEGIN_STEP, [name]);
@@ -90,8 +93,10 @@ class SqliteMigrator implements Migrator {
   }
 }
 
-function olderWorkers(database: Database, format: number): OlderWorkers {
-  const now = Date.now();
+function olderWorkers(
+  database: Database,
+  { format, now }: { readonly format: number; readonly now: number },
+): OlderWorkers {
   const sessions = database
     .all(HOLDING, [now])
     .map((row) => recordOf<Session>(row)!)
