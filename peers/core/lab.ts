@@ -128,8 +128,14 @@ export class Fixture {
   /** Runs the next turn with the history that the library gives, and returns what the provider saw first. */
   async next(session: unknown): Promise<{ request: LoopbackProvider['requests'][number] | undefined; ending: Ending }> {
     const before = this.provider.requests.length;
+    const starts = (): number => this.witness.marks(undefined, 'start').length;
+    const startsBefore = starts();
     const ending = await within(this.start('Go on', { session }).ended, WAIT_MS);
-    if (ending === undefined) throw new Error('the next turn did not end');
+    if (ending === undefined) {
+      throw new Error(
+        `the next turn ${starts() > startsBefore ? 'started the stopped call again, and ' : ''}did not end`,
+      );
+    }
     return { request: this.provider.requests[before], ending };
   }
 }

@@ -24,7 +24,7 @@ const QUIET = {
 export async function observe(module: string, scenario: string): Promise<Observation> {
   const home = mkdtempSync(join(tmpdir(), 'whoa-peers-home-'));
   const args = ['--conditions=@whoa/source', '--no-warnings', join(import.meta.dirname, '../play.ts')];
-  const env = { ...process.env, ...QUIET, HOME: home, PI_CODING_AGENT_DIR: join(home, 'pi') };
+  const env = { ...process.env, ...QUIET, HOME: home, TMPDIR: home, PI_CODING_AGENT_DIR: join(home, 'pi') };
   const child = spawn(process.execPath, [...args, module, scenario, String(TIMES)], {
     stdio: ['ignore', 'pipe', 'pipe'],
     env,

@@ -6,6 +6,9 @@ import { type Location, program, type Subject } from './subject.ts';
 /** Outside of the workspace, and outside of the temporary folder: some agents refuse a home there. */
 const CACHE = join(import.meta.dirname, '../../../.cache/others');
 
+/** As it was at the start: subjects are given few variables, and npm may need others, such as certificates. */
+const ENV = { ...process.env };
+
 /** Installs a subject in exactly its versions, unless it is there. Returns the folder. */
 export function install({ name, packages, scripts = [] }: Subject): string {
   const folder = join(CACHE, name);
@@ -24,7 +27,7 @@ export function install({ name, packages, scripts = [] }: Subject): string {
 }
 
 function npm(cwd: string, args: readonly string[]): void {
-  const { status, stderr } = spawnSync('npm', args, { cwd, encoding: 'utf8' });
+  const { status, stderr } = spawnSync('npm', args, { cwd, env: ENV, encoding: 'utf8' });
   if (status !== 0)
     throw new Error(`npm ${args.join(' ')} failed in ${cwd}: ${stderr.trim().split('\n').slice(0, 3).join(' ')}`);
 }
