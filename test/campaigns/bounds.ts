@@ -14,6 +14,8 @@ const IN_SIMULATIONS = ['P1', 'P2', 'P3', 'P4', 'P5', 'P6', 'P7', 'P8', 'P9', 'P
 /** What each campaign can see broken. */
 const JUDGES: Readonly<Record<string, Judge>> = {
   simulate: { kind: 'simulated', promises: IN_SIMULATIONS },
+  'simulate-pauses': { kind: 'simulated', promises: IN_SIMULATIONS },
+  'simulate-upgrade': { kind: 'simulated', promises: IN_SIMULATIONS },
   'simulate-wide': { kind: 'simulated', promises: [...IN_SIMULATIONS, 'P13'] },
   chaos: { kind: 'real', promises: ['P1', 'P2', 'P3', 'P5', 'P7', 'P10'] },
 };

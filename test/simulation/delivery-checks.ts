@@ -42,10 +42,12 @@ export class DeliveryChecks {
   readonly #processes = new Map<string, SimulatedProcess>();
   /** The session that a process began last. */
   readonly #sessions = new Map<string, string>();
-  /** Tasks of which a process was told something during a beat, by session. */
-  readonly #missed = new Map<string, Set<string>>();
+  /** Tasks of which a process was told something during a beat, by session, and when. */
+  readonly #missed = new Map<string, Map<string, number>>();
   /** Which tasks a process has. */
   readonly #atWork = new Set<string>();
+  /** When a process asked for a task that it was given: with it came the orders that it was told of before. */
+  readonly #askedAt = new Map<string, number>();
   readonly #beatsSent = new Map<string, number>();
   /** How many beats of a session have no answer yet: its worker asks again after the last of them. */
   readonly #beatsUnderWay = new Map<string, number>();
@@ -72,7 +74,8 @@ export class DeliveryChecks {
     if (name === 'beat') {
       this.#beatsSent.set(process.name, (this.#beatsSent.get(process.name) ?? 0) + 1);
       this.#addUnderWay(used!, 1);
-      if (this.#beatsUnderWay.get(used!) === 1) this.#missed.set(used!, new Set());
+      // Its answer holds what was told before it was sent.
+      this.#missed.set(used!, new Map());
     }
     if (name !== 'append') return;
     const { id, session } = args[0] as ClaimRef;
@@ -119,6 +122,7 @@ export class DeliveryChecks {
       said === 'claimed' ||
       (said === 'taken' && ((answer as Partial<Taken>).tasks?.length ?? 0) > 0);
     if (session === undefined || !isKept) return;
+    for (const id of given(answer)) this.#askedAt.set(`${process.name} ${id}`, sentAt);
     const own = process.world.clock.now();
     const kept = this.#kept.get(session);
     const at = name === 'take' ? this.#takesSent.get((args[0] as TakeRequest).claim)! : sentAt;
@@ -137,7 +141,8 @@ export class DeliveryChecks {
 
   /** A worker hears something. */
   heard(process: SimulatedProcess, hint: Hint): void {
-    if (hint.type === 'command') this.#missed.get(this.#sessions.get(process.name) ?? '')?.add(hint.id);
+    const missed = this.#missed.get(this.#sessions.get(process.name) ?? '');
+    if (hint.type === 'command') missed?.set(hint.id, process.world.clock.now());
   }
 
   /** A worker says that it has begun or ended a task, or lost it. */
@@ -168,9 +173,15 @@ export class DeliveryChecks {
     if (phase === 'end' && lostAt < this.#options.now()) {
       this.#broken('P4', `${id}: ${tool} went on to its end in ${process}, which knew that it had lost the task`);
     }
-    const own = this.#processes.get(process)?.world.clock.now() ?? 0;
-    if (phase === 'begin' && own - (this.#kept.get(session)?.at ?? own) >= this.#options.leaseMs) {
+    const kept = this.#kept.get(session);
+    if (phase !== 'begin' || kept === undefined) return;
+    const { leaseMs, now } = this.#options;
+    const own = this.#processes.get(process)!.world.clock.now();
+    if (own - kept.at >= leaseMs) {
       this.#broken('P4', `${id}: ${tool} began in ${process}, whose lease was over by its own clock`);
+    }
+    if (now() - own - kept.slept > leaseMs / 2) {
+      this.#broken('P4', `${id}: ${tool} began in ${process}, which had slept, before it asked for the task`);
     }
   }
 
@@ -254,7 +265,9 @@ export class DeliveryChecks {
       const held = store.held({ domain: 0, session });
       this.#looking.push(
         held.then((tasks) => {
-          const id = tasks.map((task) => task.id).find((one) => missed.has(one) && this.#isAtWork(process, one));
+          const isMissed = (id: string): boolean =>
+            (missed.get(id) ?? -Infinity) > (this.#askedAt.get(`${process.name} ${id}`) ?? -Infinity);
+          const id = tasks.map((task) => task.id).find((one) => isMissed(one) && this.#isAtWork(process, one));
           if (id !== undefined)
             this.#broken('P3', `${id}: ${process.name} was told of an order and did not ask for it`);
         }),
@@ -265,6 +278,12 @@ export class DeliveryChecks {
   #broken(promise: Violation['promise'], what: string): void {
     this.#options.violations.push({ promise, what });
   }
+}
+
+/** The tasks in the answer to a take or a claim. */
+function given(answer: unknown): string[] {
+  const { tasks = [], claim } = answer as { tasks?: readonly { claim: ClaimRef }[]; claim?: ClaimRef };
+  return [...tasks.map((one) => one.claim.id), ...(claim ? [claim.id] : [])];
 }
 
 /** The session under which something is asked for. */

@@ -35,6 +35,8 @@ interface NetworkOptions {
   readonly faults: Faults;
   readonly tasks: Pick<Tasks, 'StoreBusyError' | 'UnknownOutcomeError'>;
   readonly checks: DeliveryChecks;
+  /** A request is on its way. */
+  readonly onSent: () => void;
   /** Told of everything the store did, in the order in which it did it. */
   readonly onCommit: (commit: Commit) => void;
 }
@@ -44,7 +46,7 @@ const TIMEOUT_MS = 1_000;
 
 /** The store as one process reaches it: requests, answers and pushes are late, lost, doubled and overtake each other. */
 export function connect(process: SimulatedProcess, options: NetworkOptions): TaskStore {
-  const { store, clock, chance, faults, tasks, checks, onCommit } = options;
+  const { store, clock, chance, faults, tasks, checks, onSent, onCommit } = options;
   const wait = (ms: number): Promise<void> => new Promise((resolve) => clock.setTimer(ms, resolve));
   const isCutOff = (): boolean => faults.isDown || faults.cutOff.has(process.name);
   const transitMs = (): number => {
@@ -104,6 +106,7 @@ export function connect(process: SimulatedProcess, options: NetworkOptions): Tas
       if (process.isDead) return;
       const sentAt = process.world.clock.now();
       checks.sent(process, name, args);
+      onSent();
       request(name, args).then(
         (answer) =>
           process.deliver(() => {

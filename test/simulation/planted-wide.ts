@@ -1,10 +1,6 @@
-import type { PlantedBug } from './planted.ts';
+import { type PlantedBug, plantOn } from './planted-bug.ts';
 
-const one = (name: string, file: string, find: string, replace: string): PlantedBug => ({
-  name,
-  ground: 'wide',
-  changes: [{ file, find, replace }],
-});
+const one = plantOn('wide');
 
 /** What could be wrong with what readers see, with a chat that is stopped, and with consent. */
 export const plantedInWide: readonly PlantedBug[] = [

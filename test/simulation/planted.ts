@@ -1,20 +1,8 @@
-import type { Change } from '../plant.ts';
+import { type PlantedBug, plantOn } from './planted-bug.ts';
+import { plantedInUpgrade } from './planted-upgrade.ts';
 import { plantedInWide } from './planted-wide.ts';
-import type { Ground } from './play.ts';
 
-/** A bug that the simulation must find: a change to the sources of the tasks package. */
-export interface PlantedBug {
-  readonly name: string;
-  /** Where it is looked for. */
-  readonly ground: Ground;
-  readonly changes: readonly Change[];
-}
-
-const one = (name: string, file: string, find: string, replace: string): PlantedBug => ({
-  name,
-  ground: 'delivery',
-  changes: [{ file, find, replace }],
-});
+const one = plantOn('delivery');
 
 /** What could be wrong with delivery, and was, in one engine or another. */
 const plantedInDelivery: readonly PlantedBug[] = [
@@ -239,7 +227,18 @@ const plantedInDelivery: readonly PlantedBug[] = [
     'await this.#startLease(asked);\n    if (session',
     'await this.#startLease(this.#lease.now());\n    if (session',
   ),
-  one('a call begins in a process that was stopped or slept', 'run/agent-work.ts', 'await this.#work.checkHeld();', ''),
+  plantOn('pauses')(
+    'a session is kept by an answer that took longer than its lease',
+    'run/claim/domain-session.ts',
+    "if (answer.answer === 'gone' || this.#lease.isOver) {",
+    "if (answer.answer === 'gone') {",
+  ),
+  plantOn('pauses')(
+    'a call begins in a process that was stopped or slept',
+    'run/agent-work.ts',
+    'await this.#work.checkHeld();',
+    '',
+  ),
   one(
     'a worker that slept writes before it asks',
     'run/claim/domain-session.ts',
@@ -260,4 +259,4 @@ const plantedInDelivery: readonly PlantedBug[] = [
   ),
 ];
 
-export const plantedBugs: readonly PlantedBug[] = [...plantedInDelivery, ...plantedInWide];
+export const plantedBugs: readonly PlantedBug[] = [...plantedInDelivery, ...plantedInWide, ...plantedInUpgrade];

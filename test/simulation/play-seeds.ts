@@ -3,7 +3,8 @@ import { pathToFileURL } from 'node:url';
 import * as core from '@whoa/core';
 import * as testing from '@whoa/core/testing';
 import { Digest } from './digest.ts';
-import { type Ground, playSeed } from './play.ts';
+import { type Ground, type Played, playSeed } from './play.ts';
+import { copyReleases } from './releases.ts';
 import type { BrokenSeed, Simulated } from './simulated.ts';
 
 type Tasks = typeof import('@whoa/tasks');
@@ -23,7 +24,9 @@ export interface SeedsOptions {
 export async function playSeeds({ from, seeds, folder, ground, first, trace }: SeedsOptions): Promise<Simulated> {
   // Faults are errors, and nothing here reads where they came from: noting that takes longer than the faults.
   if (!trace) Error.stackTraceLimit = 0;
-  const tasks = await loadTasks(folder);
+  using folders = ground === 'upgrade' ? await copyReleases(folder) : undefined;
+  const releases = folders && { before: await loadTasks(folders.before), after: await loadTasks(folders.after) };
+  const tasks = releases?.before ?? (await loadTasks(folder));
   const digest = new Digest();
   const broken: BrokenSeed[] = [];
   let [played, ended] = [0, 0];
@@ -32,7 +35,8 @@ export async function playSeeds({ from, seeds, folder, ground, first, trace }: S
   process.on('unhandledRejection', (error) => crashed.push(error));
   process.on('uncaughtException', (error) => crashed.push(error));
   for (let seed = from; seed < from + seeds; seed++) {
-    const { violations, digest: history, tasks: count } = await playSeed(seed, { core, testing, tasks, ground, trace });
+    const parts = { core, testing, tasks, releases, ground, trace };
+    const { violations, digest: history, tasks: count } = await playSeed(seed, parts).catch(brokenOff);
     const crashes = crashed.map((error) => `P2 a worker crashed: ${String(error)}`);
     crashed = [];
     digest.add(history);
@@ -45,10 +49,17 @@ export async function playSeeds({ from, seeds, folder, ground, first, trace }: S
   return { seeds: played, tasks: ended, broken, digest: digest.text };
 }
 
+/** What a history throws would be taken for something that a worker did not catch. */
+function brokenOff(error: unknown): Played {
+  return { violations: [{ promise: 'P2', what: `the history broke off: ${String(error)}` }], digest: '', tasks: 0 };
+}
+
 async function loadTasks(folder: string): Promise<Tasks> {
   const load = (file: string): Promise<object> => import(pathToFileURL(join(folder, file)).href) as Promise<object>;
   const files = [
     'stores/memory.ts',
+    'stores/sqlite.ts',
+    'migration/migration.ts',
     'run/store-runner.ts',
     'run/approvals.ts',
     'follow/follow.ts',

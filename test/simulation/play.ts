@@ -8,6 +8,7 @@ import { type Commit, connect, type Faults } from './network.ts';
 import { SimulatedProcess } from './process.ts';
 import { untilQuiet } from './quiet.ts';
 import type { Stage } from './stage.ts';
+import { type Release, type Releases, Upgrade } from './upgrade.ts';
 import { Users } from './users.ts';
 import { Wide } from './wide.ts';
 import { createWork } from './work.ts';
@@ -16,16 +17,28 @@ type Core = typeof import('@whoa/core');
 type Testing = typeof import('@whoa/core/testing');
 type Tasks = typeof import('@whoa/tasks');
 
+interface Worker {
+  readonly process: SimulatedProcess;
+  readonly runner: Runner;
+}
+
 interface Parts {
   readonly core: Core;
   readonly testing: Testing;
   readonly tasks: Tasks;
+  /** For the ground `upgrade`. */
+  readonly releases?: Releases | undefined;
   readonly ground: Ground;
   readonly trace?: boolean;
 }
 
-/** `delivery`: tasks and what users do to them. `wide`: readers, a chat and people who are asked, too, in less time. */
-export type Ground = 'delivery' | 'wide';
+/**
+ * `delivery`: tasks and what users do to them. `wide`: readers, a chat and people who are asked, too, in less time.
+ * `pauses`: as `delivery`, and processes are stopped or sleep just after they have asked the store for something.
+ * `upgrade`: as `delivery`, on SQLite, with workers of two releases, which roll back and forth, and a migration.
+ */
+export const grounds = ['delivery', 'wide', 'pauses', 'upgrade'] as const;
+export type Ground = (typeof grounds)[number];
 
 export interface Played {
   readonly violations: readonly Violation[];
@@ -41,7 +54,11 @@ const POLLS_MS = [500, 1_000, 2_000] as const;
 const TIMES = {
   delivery: { hostileMs: 40_000, workMs: 20_000 },
   wide: { hostileMs: 20_000, workMs: 6_000 },
+  pauses: { hostileMs: 40_000, workMs: 20_000 },
+  upgrade: { hostileMs: 40_000, workMs: 20_000 },
 } as const;
+/** Where processes pause, they do once in so many requests. */
+const PAUSE_ONE_IN = 40;
 /** Requests that were given up arrive within this time. After it nothing is to come of what users did. */
 const REST_MS = 7_000;
 /** At least so long is everything calm: workers that were stopped wake up, and find out what they missed. */
@@ -52,15 +69,16 @@ const CALM_MS = 150_000;
 /** Far more happens in no history: whoever goes on for so long never comes to rest. */
 const MAX_MOMENTS = 20_000;
 
+const RELEASES = ['before', 'after'] as const;
 const FAULTS = ['die', 'stop', 'cut-off', 'down', 'clock', 'start', 'shut-down', 'sleep'] as const;
 
 /** Plays one history: faults for a while, then none, and everything must end. */
 export async function playSeed(seed: number, parts: Parts): Promise<Played> {
-  const simulation = new Simulation(seed, parts);
-  return simulation.play();
+  await using simulation = new Simulation(seed, parts);
+  return await simulation.play();
 }
 
-class Simulation {
+class Simulation implements AsyncDisposable {
   readonly #parts: Parts;
   readonly #chance: Chance;
   readonly #clock: InstanceType<Testing['VirtualClock']>;
@@ -70,8 +88,9 @@ class Simulation {
   readonly #faults: Faults;
   readonly #stage: Stage;
   readonly #wide: Wide | undefined;
+  readonly #upgrade: Upgrade | undefined;
   readonly #visitors: SimulatedProcess[] = [];
-  readonly #workers: { readonly process: SimulatedProcess; readonly runner: Runner }[] = [];
+  readonly #workers: Worker[] = [];
   #shiftMs = 0;
   #started = 0;
   readonly #digest = new Digest();
@@ -93,14 +112,16 @@ class Simulation {
     const clock = this.#clock;
     let ids = 0;
     const rules = this.#chance.oneIn(3) ? { maxRunningPerTenant: 1 + this.#chance.below(2) } : {};
-    this.#store = parts.tasks.createMemoryStore({
-      ...rules,
-      world: {
-        clock: { now: () => clock.now() + this.#shiftMs, setTimer: (ms, callback) => clock.setTimer(ms, callback) },
-        createId: () => `store-${++ids}`,
-        random: () => this.#chance.next(),
+    const world = {
+      clock: {
+        now: () => clock.now() + this.#shiftMs,
+        setTimer: (ms: number, callback: () => void) => clock.setTimer(ms, callback),
       },
-    });
+      createId: () => `store-${++ids}`,
+      random: () => this.#chance.next(),
+    };
+    this.#upgrade = parts.releases && new Upgrade(parts.releases, { world, rules });
+    this.#store = this.#upgrade?.after.store ?? parts.tasks.createMemoryStore({ ...rules, world });
     this.#history = new SimulatedHistory(this.#store, rules);
     this.#checks = new DeliveryChecks({
       store: this.#store,
@@ -110,7 +131,8 @@ class Simulation {
       tenantOf: (id) => this.#history.tenantOf(id),
       violations: this.#history.violations,
     });
-    this.#stage = this.#createStage(this.#connect(new SimulatedProcess('client', clock, this.#chance)));
+    const client = new SimulatedProcess('client', clock, this.#chance);
+    this.#stage = this.#createStage(this.#connect(client, this.#upgrade && this.#upgrade[this.#chance.pick(RELEASES)]));
     if (parts.ground === 'wide') this.#wide = new Wide(this.#stage);
   }
 
@@ -118,6 +140,7 @@ class Simulation {
     for (let i = 0; i < 2; i++) this.#startWorker();
     if (this.#wide?.plan() ?? true) new Users(this.#stage).plan();
     this.#planFaults();
+    if (this.#upgrade !== undefined) this.#planUpgrade(this.#upgrade);
     await this.#advance(TIMES[this.#parts.ground].hostileMs, this.#isOverFor(REST_MS));
     this.#calmDown();
     await this.#advance(CALM_MS, this.#isOverFor(WAKE_MS));
@@ -125,10 +148,19 @@ class Simulation {
     await this.#history.journals();
     await this.#checks.settled();
     await this.#wide?.judge();
+    await this.#upgrade?.judge();
     const { checkHistory } = this.#parts.testing;
-    const violations = [...this.#history.violations, ...checkHistory(this.#history.entries)];
+    const violations = [
+      ...this.#history.violations,
+      ...(this.#upgrade?.violations ?? []),
+      ...checkHistory(this.#history.entries),
+    ];
     this.#digest.add(`${this.#clock.now()} ${violations.length}`);
     return { violations, digest: this.#digest.text, tasks: this.#history.tasks };
+  }
+
+  async [Symbol.asyncDispose](): Promise<void> {
+    await this.#upgrade?.[Symbol.asyncDispose]();
   }
 
   #createStage(client: TaskStore): Stage {
@@ -165,14 +197,16 @@ class Simulation {
     };
   }
 
-  #connect(process: SimulatedProcess): TaskStore {
+  #connect(process: SimulatedProcess, release?: Release): TaskStore {
+    const { store, tasks } = release ?? { store: this.#store, tasks: this.#parts.tasks };
     return connect(process, {
-      store: this.#store,
+      store,
       clock: this.#clock,
       chance: this.#chance,
       faults: this.#faults,
-      tasks: this.#parts.tasks,
+      tasks,
       checks: this.#checks,
+      onSent: () => this.#pauseAtChance(process),
       onCommit: (commit) => {
         this.#digest.add(toldShortly(commit, this.#clock.now()));
         if (this.#parts.trace) {
@@ -188,8 +222,9 @@ class Simulation {
   }
 
   #startWorker(): void {
-    const { core, tasks } = this.#parts;
     const process = new SimulatedProcess(`w${++this.#started}`, this.#clock, this.#chance);
+    const release = this.#upgrade?.starting(process.name);
+    const { core, tasks } = { ...this.#parts, ...release };
     const approvals = this.#wide && tasks.createTaskApprovals();
     const agents = createWork({
       core,
@@ -203,7 +238,7 @@ class Simulation {
       },
     });
     const runner = tasks.createRunner({
-      store: this.#connect(process),
+      store: this.#connect(process, release),
       agents,
       ...(approvals && { approvals }),
       worker: process.name,
@@ -234,9 +269,31 @@ class Simulation {
     }
   }
 
-  #strike(fault: (typeof FAULTS)[number]): void {
+  /** Workers are replaced by those of the other release, once or there and back; meanwhile the store is migrated. */
+  #planUpgrade(upgrade: Upgrade): void {
     const chance = this.#chance;
-    const worker = chance.pick(this.#workers);
+    const { hostileMs } = TIMES.upgrade;
+    let at = 0;
+    for (const release of chance.oneIn(3) ? (['after', 'before', 'after'] as const) : (['after'] as const)) {
+      at += chance.below(hostileMs / 4);
+      this.#at(at, () => {
+        upgrade.starts = release;
+        const living = this.#workers.filter(({ process }) => !process.isDead);
+        for (const worker of living) this.#at(chance.below(LEASE_MS), () => this.#replace(worker));
+      });
+    }
+    for (let i = 2 + chance.below(6); i > 0; i--) {
+      const [mode, parts] = [chance.pick(['run', 'finish'] as const), 1 + chance.below(8)];
+      this.#at(chance.below(hostileMs), () => upgrade.migrate(mode, parts));
+    }
+  }
+
+  #replace(worker: Worker): void {
+    this.#strike(this.#chance.oneIn(3) ? 'die' : 'shut-down', worker);
+  }
+
+  #strike(fault: (typeof FAULTS)[number], worker: Worker = this.#chance.pick(this.#workers)): void {
+    const chance = this.#chance;
     const forMs = chance.below(LEASE_MS * 3);
     switch (fault) {
       case 'die':
@@ -275,6 +332,17 @@ class Simulation {
     }
   }
 
+  /** A process that is stopped before the response comes reads it long after the store sent it. */
+  #pauseAtChance(process: SimulatedProcess): void {
+    const chance = this.#chance;
+    if (this.#parts.ground !== 'pauses' || this.#faults.isCalm || !chance.oneIn(PAUSE_ONE_IN)) return;
+    if (chance.oneIn(2)) process.stop();
+    else process.sleep();
+    // A real process acts on what it reads first before its timers fire.
+    const inTurn = (missed: () => void): void => void this.#clock.setTimer(0, missed);
+    this.#at(chance.below(LEASE_MS * 3), () => process.goOn(inTurn));
+  }
+
   #cutOff({ name }: SimulatedProcess, forMs: number): void {
     this.#faults.cutOff.add(name);
     this.#at(forMs, () => this.#faults.cutOff.delete(name));
@@ -286,7 +354,10 @@ class Simulation {
     this.#faults.isDown = false;
     this.#faults.cutOff.clear();
     for (const { process } of this.#workers) process.goOn();
-    if (this.#workers.every(({ process }) => process.isDead)) this.#startWorker();
+    if (this.#upgrade !== undefined) this.#upgrade.starts = 'after';
+    // One of an older release is of no use once the store has the next format.
+    const isOfUse = ({ process }: Worker): boolean => !process.isDead && !this.#upgrade?.isOlder(process.name);
+    if (!this.#workers.some(isOfUse)) this.#startWorker();
   }
 
   #at(ms: number, happen: () => unknown): void {

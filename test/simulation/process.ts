@@ -59,14 +59,15 @@ export class SimulatedProcess {
     this.#asleepSince = this.#clock.now();
   }
 
-  goOn(): void {
+  /** What was missed happens at once, or one after the other as the caller says. */
+  goOn(happens: (missed: () => void) => void = (missed) => missed()): void {
     if (this.#state !== 'stopped') return;
     this.#state = 'runs';
     this.#sleptMs += this.#clock.now() - (this.#asleepSince ?? this.#clock.now());
     this.#asleepSince = undefined;
     const missed = this.#missed;
     this.#missed = [];
-    for (const happening of missed) this.deliver(happening);
+    for (const happening of missed) happens(() => this.deliver(happening));
   }
 
   die(): void {

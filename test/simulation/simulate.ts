@@ -1,11 +1,11 @@
 // Plays seeded histories of the task engine: the real store moves, runner and agents, on a clock that moves when told, over a
 // network and processes that fail. One seed is one history.
-//   npm run simulate -- --seeds N [--from M] [--ground delivery|wide] [--processes P] [--tasks FOLDER] [--ledger]
+//   npm run simulate -- --seeds N [--from M] [--ground NAME] [--processes P] [--tasks FOLDER] [--ledger]
 // `--tasks` names a folder with the sources of another tasks package: that is how planted bugs are tried.
 import { join } from 'node:path';
 import { parseArgs } from 'node:util';
 import { addToLedger } from '../campaigns/ledger.ts';
-import type { Ground } from './play.ts';
+import { type Ground, grounds } from './play.ts';
 import { playSeeds } from './play-seeds.ts';
 import { simulateInProcesses } from './simulated.ts';
 
@@ -46,8 +46,8 @@ else {
 }
 if (values.ledger) {
   await addToLedger({
-    campaign: ground === 'wide' ? 'simulate-wide' : 'simulate',
-    store: 'memory',
+    campaign: ground === 'delivery' ? 'simulate' : `simulate-${ground}`,
+    store: ground === 'upgrade' ? 'SQLite' : 'memory',
     seeds: [range.from, range.from + range.seeds - 1],
     count: report.seeds,
     unit: 'histories',
@@ -57,6 +57,7 @@ if (values.ledger) {
 process.exitCode = broken.length === 0 ? 0 : 1;
 
 function toGround(name: string): Ground {
-  if (name === 'delivery' || name === 'wide') return name;
-  throw new TypeError(`--ground: expected 'delivery' or 'wide', got '${name}'`);
+  const ground = grounds.find((one) => one === name);
+  if (ground === undefined) throw new TypeError(`--ground: expected one of ${grounds.join(', ')}, got '${name}'`);
+  return ground;
 }

@@ -1,7 +1,7 @@
 import { cp, mkdir, mkdtemp, rm, writeFile } from 'node:fs/promises';
 import { join } from 'node:path';
 import { plant } from '../plant.ts';
-import type { PlantedBug } from './planted.ts';
+import type { PlantedBug } from './planted-bug.ts';
 import { type Simulated, simulate } from './simulated.ts';
 
 const root = join(import.meta.dirname, '../..');

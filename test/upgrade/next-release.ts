@@ -39,27 +39,24 @@ export async function createNextRelease({ partRows = 50 } = {}): Promise<Release
       join(modules, name === 'whoa' ? name : `@whoa/${name}`),
     );
   }
-  await plant([...CHANGES, fewer(partRows)], join(folder, 'packages/tasks/src'));
+  await plant(nextFormat({ partRows }), join(folder, 'packages/tasks/src'));
   return { folder, format: 2, [Symbol.dispose]: () => rmSync(folder, { recursive: true, force: true }) };
 }
 
-const fewer = (rows: number): Change => ({
-  file: 'migration/migrator.ts',
-  find: 'PART_ROWS = 1_000',
-  replace: `PART_ROWS = ${rows}`,
-});
-
 /** Tasks get a mark when they are taken, once the format is 2. Until then it writes what this release writes. */
-const CHANGES: readonly Change[] = [
-  {
-    file: 'rules/format.ts',
-    find: 'FORMAT: number = 1;\n/** The oldest',
-    replace: 'FORMAT: number = 2;\n/** The oldest',
-  },
-  ...inPostgres(),
-  ...inSqlite(),
-  ...inRedis(),
-];
+export function nextFormat({ partRows }: { readonly partRows: number }): readonly Change[] {
+  return [
+    { file: 'migration/migrator.ts', find: 'PART_ROWS = 1_000', replace: `PART_ROWS = ${partRows}` },
+    {
+      file: 'rules/format.ts',
+      find: 'FORMAT: number = 1;\n/** The oldest',
+      replace: 'FORMAT: number = 2;\n/** The oldest',
+    },
+    ...inPostgres(),
+    ...inSqlite(partRows),
+    ...inRedis(),
+  ];
+}
 
 function inPostgres(): Change[] {
   const fill = `\`
@@ -88,9 +85,9 @@ function inPostgres(): Change[] {
   ];
 }
 
-function inSqlite(): Change[] {
+function inSqlite(partRows: number): Change[] {
   const fill = `(database, position) => {
-    const rows = database.all('SELECT id, mark FROM tasks WHERE id > ? ORDER BY id LIMIT 50', [position]);
+    const rows = database.all('SELECT id, mark FROM tasks WHERE id > ? ORDER BY id LIMIT ${partRows}', [position]);
     for (const row of rows) database.run("UPDATE tasks SET mark = coalesce(mark, 'one') WHERE id = ?", [row['id'] as string]);
     const last = rows.at(-1)?.['id'] as string | undefined;
     return { rows: rows.length, ...(last !== undefined && { position: last }) };

@@ -1,0 +1,176 @@
+import { mkdtempSync, rmSync } from 'node:fs';
+import { tmpdir } from 'node:os';
+import { join } from 'node:path';
+import { DatabaseSync } from 'node:sqlite';
+import type { World } from '@whoa/core/embed';
+import type { TaskStore } from '@whoa/tasks';
+import type { Violation } from '../../packages/core/src/testing/history.ts';
+import type { TakeAnswer } from '../../packages/tasks/src/delivery.ts';
+
+type Tasks = typeof import('@whoa/tasks');
+
+/** Two releases of the tasks package: the one after has a newer format. */
+export interface Releases {
+  readonly before: Tasks;
+  readonly after: Tasks;
+}
+
+/** A release, and the store as it sees it. */
+export interface Release {
+  readonly tasks: Tasks;
+  readonly store: TaskStore;
+}
+
+interface UpgradeOptions {
+  readonly world: World;
+  readonly rules: object;
+}
+
+const NEXT_FORMAT = 2;
+const HELD = `
+SELECT json_extract(t.record, '$.worker') AS worker FROM tasks t JOIN worker_sessions s ON t.session = s.id
+WHERE t.stage = 'held' AND s.expiresAt > ?
+`;
+
+/** A store that two releases share, and somebody who migrates it, is interrupted, and tries to finish too early. */
+export class Upgrade implements AsyncDisposable {
+  readonly before: Release;
+  readonly after: Release;
+  readonly violations: Violation[] = [];
+  /** Of which release workers are that start now. */
+  starts: 'before' | 'after' = 'before';
+  readonly #options: UpgradeOptions;
+  readonly #folder: string = mkdtempSync(join(tmpdir(), 'whoa-simulation-'));
+  readonly #file: string = join(this.#folder, 'tasks.db');
+  /** For judges. */
+  readonly #reader: DatabaseSync;
+  readonly #older = new Set<string>();
+  /** Tasks that were there before the format was written, and those that were taken after it. */
+  readonly #filled = new Set<string>();
+  readonly #takenAfter = new Set<string>();
+
+  constructor({ before, after }: Releases, options: UpgradeOptions) {
+    this.#options = options;
+    const { world, rules } = options;
+    const open = ({ createSqliteStore }: Tasks): TaskStore => createSqliteStore({ ...rules, file: this.#file, world });
+    // In this order: a new store gets the format of whoever creates it.
+    this.before = { tasks: before, store: this.#judged(open(before), 'before') };
+    this.after = { tasks: after, store: this.#judged(open(after), 'after') };
+    this.#reader = new DatabaseSync(this.#file, { readOnly: true });
+    if (this.#format() === NEXT_FORMAT) this.#broken('P1', 'the next format is there without a finish');
+  }
+
+  /** A worker starts, of the release that is being rolled out. */
+  starting(worker: string): Release {
+    if (this.starts === 'before') this.#older.add(worker);
+    return this[this.starts];
+  }
+
+  isOlder(worker: string): boolean {
+    return this.#older.has(worker);
+  }
+
+  /** Migrates until it is done, is refused, or is interrupted after some parts. */
+  async migrate(mode: 'run' | 'finish', parts: number = Infinity): Promise<boolean> {
+    const { world } = this.#options;
+    await using migration = this.after.tasks.createMigration({ backend: 'sqlite', file: this.#file, world });
+    const interruption = new AbortController();
+    const { signal } = interruption;
+    let done = 0;
+    const onProgress = (): void => {
+      if (++done >= parts) interruption.abort();
+    };
+    if (this.#format() < NEXT_FORMAT) this.#lookBefore();
+    const [there, format] = [this.#ids(), this.#format()];
+    const refusal = await migration[mode]({ onProgress, signal }).then(
+      () => undefined,
+      (error: Error & { code?: string }) => error,
+    );
+    if (format < NEXT_FORMAT && this.#format() === NEXT_FORMAT) this.#finished(there);
+    if (refusal === undefined) return true;
+    const isRefused = refusal.code === 'OLDER_WORKERS' && mode === 'finish';
+    if (isRefused && this.#format() === NEXT_FORMAT) this.#broken('P1', 'a finish was refused, and written');
+    if (!isRefused && refusal !== signal.reason) this.#broken('P2', `a migration failed: ${refusal.message}`);
+    return false;
+  }
+
+  /** Everything has ended: nothing is in the way of the new format. */
+  async judge(): Promise<void> {
+    if (!(await this.migrate('finish'))) this.#broken('P2', 'a finish with nothing at work was refused');
+    const rows = this.#reader.prepare('SELECT id, mark FROM tasks').all() as { id: string; mark: string | null }[];
+    for (const { id, mark } of rows) {
+      if (this.#filled.has(id) && mark === null) this.#broken('P1', `${id}: it was never brought to the new format`);
+      if (this.#takenAfter.has(id) && mark !== 'two') this.#broken('P1', `${id}: it was taken in the old format`);
+    }
+  }
+
+  async [Symbol.asyncDispose](): Promise<void> {
+    this.#reader.close();
+    for (const { store } of [this.before, this.after]) await store[Symbol.asyncDispose]();
+    rmSync(this.#folder, { recursive: true });
+  }
+
+  /** Nothing may be written in the new format before the finish. */
+  #lookBefore(): void {
+    const columns = this.#reader.prepare("SELECT 1 FROM pragma_table_info('tasks') WHERE name = 'mark'").all();
+    if (columns.length === 0) return;
+    const early = this.#reader.prepare("SELECT id FROM tasks WHERE mark = 'two'").all() as { id: string }[];
+    for (const { id } of early) this.#broken('P1', `${id}: it is in the new format before the finish`);
+  }
+
+  #finished(there: readonly string[]): void {
+    for (const id of there) this.#filled.add(id);
+    const now = this.#options.world.clock.now();
+    for (const { worker } of this.#reader.prepare(HELD).all(now) as { worker: string }[]) {
+      if (this.#older.has(worker)) this.#broken('P1', `the format was written while ${worker} had a task`);
+    }
+  }
+
+  /** The store as a release sees it. After the finish, the older one is refused; before it, nobody is. */
+  #judged(store: TaskStore, release: 'before' | 'after'): TaskStore {
+    return new Proxy(store, {
+      get: (target, name) => {
+        const value: unknown = Reflect.get(target, name);
+        if (typeof value !== 'function') return value;
+        if (name === 'watch' || typeof name === 'symbol') return value.bind(target) as unknown;
+        return (...args: unknown[]) => this.#call(release, name, () => value.apply(target, args) as Promise<unknown>);
+      },
+    });
+  }
+
+  async #call(release: 'before' | 'after', name: string, call: () => Promise<unknown>): Promise<unknown> {
+    const isNew = this.#format() === NEXT_FORMAT;
+    try {
+      const answer = await call();
+      if (isNew && release === 'before') this.#broken('P10', `a process of the older release was served: ${name}`);
+      if (isNew && release === 'after' && name === 'take') this.#took(answer as TakeAnswer);
+      return answer;
+    } catch (error) {
+      const isSetup = (error as Error).name === 'StoreSetupError';
+      if (isSetup && (release === 'after' || this.#format() < NEXT_FORMAT)) {
+        this.#broken('P2', `${name} was refused: ${(error as Error).message}`);
+      }
+      if ((error as { code?: string }).code === 'ERR_SQLITE_ERROR') {
+        this.#broken('P2', `${name} of the release ${release} failed: ${(error as Error).message}`);
+      }
+      throw error;
+    }
+  }
+
+  #took(answer: TakeAnswer): void {
+    if (answer.answer !== 'taken' || answer.repeat) return;
+    for (const { claim } of answer.tasks) this.#takenAfter.add(claim.id);
+  }
+
+  #format(): number {
+    return Number(this.#reader.prepare('PRAGMA user_version').get()?.['user_version']);
+  }
+
+  #ids(): string[] {
+    return (this.#reader.prepare('SELECT id FROM tasks').all() as { id: string }[]).map(({ id }) => id);
+  }
+
+  #broken(promise: Violation['promise'], what: string): void {
+    this.violations.push({ promise, what });
+  }
+}
