@@ -3,13 +3,13 @@
 import { join } from 'node:path';
 import { type CheckReport, createAcpAdapter, createStage, runChecks } from '@whoa/check';
 import { describe, expect, test } from 'vitest';
-import { BUGS, type Bug } from './broken/bugs.ts';
+import { BUGS, type Bug, type Flawless } from './broken/bugs.ts';
 
 const AGENT = join(import.meta.dirname, 'broken/agent.ts');
 /** What needs more than one process can do: a supervisor outside of it. */
 const BEYOND = ['left-detached', 'orphans-eof', 'orphans-sigterm', 'orphans-sigkill'];
 
-async function check(bug: Bug | 'none' | 'no-cancel-request', only?: readonly string[]): Promise<CheckReport> {
+async function check(bug: Bug | Flawless, only?: readonly string[]): Promise<CheckReport> {
   await using stage = await createStage();
   await using adapter = createAcpAdapter({
     command: [process.execPath, '--disable-warning=ExperimentalWarning', AGENT, bug],
@@ -27,6 +27,11 @@ test('an agent without a bug passes all that one process can do', async () => {
 test('an agent that does not know $/cancel_request is not blamed, because the protocol leaves it optional', async () => {
   const { results } = await check('no-cancel-request', ['cancel-request']);
   expect(results).toMatchObject([{ id: 'cancel-request', status: 'not-applicable' }]);
+});
+
+test('an agent that starts both calls of a reply at once is not blamed for the second', async () => {
+  const { results } = await check('side-by-side', ['no-second-call']);
+  expect(results).toMatchObject([{ status: 'passed', said: 'it had started before the cancel' }]);
 });
 
 describe('caught', () => {

@@ -1,10 +1,11 @@
 // A small agent that does everything right that one process can do, and one thing wrong: node agent.ts BUG.
 import { type ChildProcess, spawn } from 'node:child_process';
 import { createInterface } from 'node:readline';
-import type { Bug } from './bugs.ts';
+import { setTimeout as delay } from 'node:timers/promises';
+import type { Bug, Flawless } from './bugs.ts';
 import { type ChatCall, type ChatMessage, streamReply } from './chat-model.ts';
 
-const bug = (process.argv[2] ?? 'none') as Bug | 'none' | 'no-cancel-request';
+const bug = (process.argv[2] ?? 'none') as Bug | Flawless;
 
 interface Session {
   readonly id: string;
@@ -191,7 +192,9 @@ async function step(session: Session, turn: Turn): Promise<'done' | 'more'> {
     ...(reply.calls.length > 0 && { tool_calls: reply.calls }),
   });
   if (reply.calls.length === 0) return 'done';
-  for (const call of reply.calls) await runCall(session, turn, call);
+  const calls = reply.calls.map((call) => () => runCall(session, turn, call));
+  if (bug === 'side-by-side') await Promise.all(calls.map((run, i) => delay(20 * i).then(run)));
+  else for (const run of calls) await run();
   return 'more';
 }
 
@@ -257,9 +260,9 @@ function runCommand(call: ChatCall, { stopper: { signal } }: Turn): Promise<stri
       running.delete(child);
       finish();
     });
-    signal.addEventListener('abort', () => stopCommand(child, finish), { once: true });
-    if (signal.aborted && bug !== 'late-call' && bug !== 'late-yes' && bug !== 'second-call')
-      stopCommand(child, finish);
+    const stop = (): void => stopCommand(child, finish);
+    signal.addEventListener('abort', bug === 'side-by-side' ? () => setTimeout(stop, 500) : stop, { once: true });
+    if (signal.aborted && bug !== 'late-call' && bug !== 'late-yes' && bug !== 'second-call') stop();
   });
 }
 

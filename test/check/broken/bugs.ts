@@ -34,3 +34,9 @@ export const BUGS = {
   'wrong-cancel-request': { what: 'says end_turn when its request was cancelled', caughtBy: ['cancel-request'] },
 } as const;
 export type Bug = keyof typeof BUGS;
+
+/**
+ * Agents that do nothing wrong: `no-cancel-request` knows only what the protocol demands, `side-by-side` runs the calls of a reply
+ * together and takes half a second to end them.
+ */
+export type Flawless = 'none' | 'no-cancel-request' | 'side-by-side';

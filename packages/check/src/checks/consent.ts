@@ -23,7 +23,7 @@ async function ask(scenario: Scenario): Promise<StartedPrompt & { readonly quest
 }
 
 async function expectNeverRan({ stage: { witness } }: Scenario, key: string): Promise<void> {
-  expect(!(await witness.startsLate(key)), 'the call ran, although it was not allowed before the cancel');
+  expect(!(await witness.startsSoon(key)), 'the call ran, although it was not allowed before the cancel');
 }
 
 const answered: Check = {

@@ -35,7 +35,7 @@ export interface Witness extends AsyncDisposable {
   /** Waits at most `ms` until its processes are gone, or only the one named. Returns those that are still there. */
   waitForEnd(key: string, ms: number, role?: Role): Promise<readonly Role[]>;
   /** Watches for as long as witnesses take to start on this machine, and returns whether it has started. */
-  startsLate(key: string): Promise<boolean>;
+  startsSoon(key: string): Promise<boolean>;
   isAlive(key: string): boolean;
   /** Tells it to do its work and end. Returns whether there was any to tell. */
   finish(key: string): boolean;
@@ -96,7 +96,7 @@ class WitnessServer implements Witness {
     return left();
   }
 
-  async startsLate(key: string): Promise<boolean> {
+  async startsSoon(key: string): Promise<boolean> {
     // A fixed time is too short on a busy machine. What began before two controls, one after the other, is there by then.
     for (let control = 0; control < 2 && !this.hasStarted(key); control++) await this.#startControl();
     return this.hasStarted(key);
