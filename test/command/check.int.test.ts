@@ -1,15 +1,15 @@
 // The cancel check kit from the command line: what it prints, what it writes, and how it ends.
 import { spawn } from 'node:child_process';
 import { once } from 'node:events';
-import { readFileSync } from 'node:fs';
+import { readFileSync, symlinkSync } from 'node:fs';
 import { join } from 'node:path';
 import { expect, onTestFinished, test } from 'vitest';
 import { BIN, createHome, type Home } from './terminal.ts';
 
 const AGENT = [process.execPath, '--no-warnings', join(import.meta.dirname, '../check/broken/agent.ts')];
 
-function home(): Home {
-  const made = createHome();
+function home(files?: Readonly<Record<string, string>>): Home {
+  const made = createHome(files);
   onTestFinished(() => made[Symbol.dispose]());
   return made;
 }
@@ -24,6 +24,15 @@ test('a pass is told with exit code 0, a report and a badge', () => {
   expect(stdout).toContain('none 1: 1 passed, 0 failed, 0 unclear, 0 do not apply');
   expect(readFileSync(junit, 'utf8')).toContain('tests="1" failures="0"');
   expect(readFileSync(badge, 'utf8')).toContain('stops when told: 1 of 1');
+});
+
+test('files in the command are found from where it is given', () => {
+  const own = home({ 'agent.mjs': `import '${AGENT.at(-1)}';` });
+  symlinkSync(process.execPath, own.folder.at('my-node'));
+  const command = ['./my-node', '--no-warnings', 'agent.mjs'];
+  const { stdout, stderr } = own.whoa(['check', '--only', 'one-end', '--within', '20s', '--', ...command]);
+  expect(stderr).toBe('');
+  expect(stdout).toContain('1 passed, 0 failed');
 });
 
 test('a failure is told with what was seen and the rule, and exit code 1', () => {
@@ -51,7 +60,7 @@ test('what cannot be checked is an error, not a pass', () => {
   const missing = own.whoa(['check', '--', 'no-such-agent']);
   expect(missing.status).toBe(1);
   expect(missing.stderr).toContain('ENOENT');
-  const mute = own.whoa(['check', '--', process.execPath, '-e', 'console.log("hello")']);
+  const mute = own.whoa(['check', '--', process.execPath, '-e', `console.log('${'hello'.repeat(1_000)}')`]);
   expect(mute.status).toBe(1);
   expect(mute.stderr).toContain("the agent ended before it answered 'initialize'");
   const bare = own.whoa(['check', '--only', 'left', '--', ...BIN, 'echo', '--delay', '0']);

@@ -14,7 +14,7 @@ agent a model and a tool of its own, cancels it in every way there is, and watch
 processes, effects.
 
 The agent must use the model of the kit. OPENAI_BASE_URL and ANTHROPIC_BASE_URL point there; elsewhere write {provider}. {folder} is
-an empty folder in which the agent works, {port} a free port for a server.
+an empty folder in which the agent works, {port} a free port for a server. Files that COMMAND names are found from the current folder.
 
   --protocol NAME         what it speaks: acp, mcp, a2a, ag-ui or chat (the AI SDK's). Defaults to acp without a URL
   --env NAME=VALUE        a variable for COMMAND; can be repeated

@@ -1,3 +1,5 @@
+import { existsSync, statSync } from 'node:fs';
+import { resolve } from 'node:path';
 import {
   type Adapter,
   type AgentCommand,
@@ -30,7 +32,7 @@ export function openSubject(options: SubjectOptions): Adapter {
   if (url === undefined && command.length === 0) throw new UsageError(`nothing to check, for example: ${EXAMPLES}`);
   const protocol = protocolOf(options);
   const started: AgentCommand | undefined =
-    command.length === 0 ? undefined : { command, env: readPairs('--env', options.env, '=') };
+    command.length === 0 ? undefined : { command: command.map(fromHere), env: readPairs('--env', options.env, '=') };
   if (protocol === 'acp') return createAcpAdapter(acpCommand(url, started));
   const headers = readPairs('--header', options.header, ':');
   const server = {
@@ -63,6 +65,12 @@ function protocolOf({ protocol, url }: SubjectOptions): Protocol {
 function acpCommand(url: string | undefined, started: AgentCommand | undefined): AgentCommand {
   if (url === undefined && started !== undefined) return started;
   throw new UsageError('--protocol acp: agents for editors are commands: whoa check -- COMMAND');
+}
+
+/** Names files in full: the command runs in another folder. A command without a slash is found by PATH. */
+function fromHere(word: string, index: number): string {
+  const isName = index === 0 && !word.includes('/');
+  return !isName && existsSync(word) && statSync(word).isFile() ? resolve(word) : word;
 }
 
 function readUrl(option: string, text: string): string {
