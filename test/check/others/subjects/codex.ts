@@ -7,7 +7,7 @@ export const codex: Subject = {
   packages: { '@agentclientprotocol/codex-acp': '2.6.0', '@openai/codex': '0.166.0' },
   about: 'In the mode agent-full-access: its sandbox has no network, so the witness could not be reached from inside.',
   fairly:
-    'Codex keeps a command that outlives its turn as a background process on purpose, and tells the model so in the next turn. `no-second-call`, `late-effect`, `left-root`, `left-child` and `left-deaf` are this one decision.',
+    'Codex keeps a command that outlives its turn as a background process on purpose, and tells the model so in the next turn. `late-effect`, `left-root`, `left-child` and `left-deaf` are this one decision.',
   page: 'README of the package; config.md of Codex',
   command: (location) => [bin(location, 'codex-acp')],
   env: () => ({ INITIAL_AGENT_MODE: 'agent-full-access', NO_BROWSER: '1' }),
