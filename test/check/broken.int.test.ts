@@ -34,7 +34,8 @@ test('an agent that starts both calls of a reply at once is not blamed for the s
   expect(results).toMatchObject([{ status: 'passed', said: 'it had started before the cancel' }]);
 });
 
-describe('caught', () => {
+// Side by side: most of them is waiting for what must not come.
+describe.concurrent('caught', () => {
   for (const [bug, { what, caughtBy }] of Object.entries(BUGS)) {
     test(`${bug}: an agent that ${what}`, async () => {
       const { results } = await check(bug as Bug, caughtBy);

@@ -238,7 +238,7 @@ async function isAllowed(session: Session, { stopper: { signal } }: Turn): Promi
   send({ id, method: 'session/request_permission', params: { sessionId: session.id, toolCall, options } });
   if (bug === 'waits-for-person') return asked;
   if (bug === 'late-yes')
-    return Promise.race([asked, new Promise<boolean>((resolve) => setTimeout(resolve, 300, false))]);
+    return Promise.race([asked, new Promise<boolean>((resolve) => setTimeout(resolve, 1_000, false))]);
   const isYes = await Promise.race([asked, aborted(signal).catch(() => false)]);
   if (signal.aborted && bug !== 'keeps-question') send({ method: '$/cancel_request', params: { requestId: id } });
   return isYes && (!signal.aborted || bug === 'second-call');
